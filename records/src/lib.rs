@@ -1,0 +1,24 @@
+//! The files that a run leaves behind.
+//!
+//! Two tables, each one row per request and each with a fixed schema:
+//!
+//! * [`request::Request`]: `requests.parquet`, requests as the application saw them;
+//! * [`block::BlockRequest`]: `block.parquet`, requests as the block layer saw them.
+//!
+//! All times are nanoseconds on `CLOCK_MONOTONIC`, relative to the start of the run (its *epoch*);
+//! the epoch itself is kept in the file's metadata under [`EPOCH_KEY`]. A file is written under a
+//! temporary name and renamed when it is complete, so that a file that exists is whole.
+
+pub mod block;
+mod columns;
+pub mod error;
+pub mod request;
+mod table;
+
+pub use block::{BlockOp, BlockRequest};
+pub use error::Error;
+pub use request::{Op, Request};
+pub use table::{Record, TableReader, TableWriter, read_all, write_all};
+
+/// Metadata key of the run's start, in ns of `CLOCK_MONOTONIC`.
+pub const EPOCH_KEY: &str = "weir.epoch_monotonic_ns";

@@ -1,0 +1,108 @@
+//! What is written is read back, and damage is an error rather than a panic.
+
+use proptest::prelude::*;
+use weir_records::{BlockOp, BlockRequest, Op, Request, TableReader, TableWriter, read_all, write_all};
+
+fn request() -> impl Strategy<Value = Request> {
+    (
+        (
+            any::<u64>(),
+            "[a-z]{1,8}",
+            any::<u32>(),
+            proptest::option::of("[a-z0-9/]{1,12}"),
+            any::<Option<u32>>(),
+        ),
+        (any::<bool>(), any::<u64>(), any::<u64>(), any::<i64>()),
+        (any::<Option<i64>>(), any::<Option<i64>>(), any::<Option<i64>>(), any::<Option<i64>>()),
+        (any::<i32>(), any::<bool>()),
+    )
+        .prop_map(|(a, b, c, d)| Request {
+            request: a.0,
+            class: a.1.into(),
+            client: a.2,
+            device: a.3.map(Into::into),
+            file: a.4,
+            op: if b.0 { Op::Read } else { Op::Write },
+            offset: b.1,
+            size_bytes: b.2,
+            intended_ns: b.3,
+            submitted_ns: c.0,
+            completed_ns: c.1,
+            deadline_ns: c.2,
+            served_ns: c.3,
+            status: d.0,
+            warmup: d.1,
+        })
+}
+
+fn block(sector: u64) -> BlockRequest {
+    BlockRequest {
+        device: "loop0".into(),
+        sector,
+        size_bytes: 4096,
+        op: BlockOp::Read,
+        flags: "sync".into(),
+        priority: Some(2 << 13 | 4),
+        pid: 17,
+        comm: "fio".into(),
+        cgroup: None,
+        queued_ns: Some(1),
+        inserted_ns: None,
+        issued_ns: Some(2),
+        completed_ns: (sector % 7 != 0).then_some(3),
+        status: 0,
+        source: "bpf".into(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn requests_survive_a_round_trip(rows in proptest::collection::vec(request(), 0..200)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("requests.parquet");
+        write_all(&path, 42, &rows).unwrap();
+        prop_assert_eq!(TableReader::<Request>::open(&path).unwrap().epoch_monotonic_ns(), 42);
+        prop_assert_eq!(read_all::<Request>(&path).unwrap(), rows);
+    }
+}
+
+#[test]
+fn more_rows_than_one_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("block.parquet");
+    let rows: Vec<_> = (0..40_000).map(block).collect();
+    assert_eq!(write_all(&path, 0, &rows).unwrap(), 40_000);
+    assert_eq!(read_all::<BlockRequest>(&path).unwrap(), rows);
+}
+
+#[test]
+fn an_abandoned_table_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("block.parquet");
+    let mut writer = TableWriter::create(&path, 0).unwrap();
+    writer.write(&block(1)).unwrap();
+    drop(writer);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn another_table_is_named_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("block.parquet");
+    write_all(&path, 0, &[block(1)]).unwrap();
+    let error = read_all::<Request>(&path).unwrap_err().to_string();
+    assert!(error.contains("column request is missing"), "{error}");
+}
+
+#[test]
+fn a_truncated_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("block.parquet");
+    write_all(&path, 0, (0..1000).map(block).collect::<Vec<_>>().iter()).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for length in [0, 3, 4, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        assert!(read_all::<BlockRequest>(&path).is_err(), "cut at {length}");
+    }
+}
