@@ -1,0 +1,96 @@
+//! What is wrong with a specification, said so that it can be mended.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// Line from 1, where it is known.
+    pub line: Option<u64>,
+    /// Dotted path of the field; empty for the document as a whole.
+    pub field: String,
+    /// What was found and what is allowed.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, ": {}", self.field)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// All that is wrong with one or more files: never empty when it is an error.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// `Ok(value)` if nothing is wrong.
+    ///
+    /// # Errors
+    /// These problems.
+    pub fn or<T>(self, value: T) -> Result<T, Problems> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Problems(vec![problem])
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The name nearest to `found`, if one is near enough to have been meant.
+pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
+    let (distance, name) = known.into_iter().map(|name| (distance(name), name)).min()?;
+    // A third of the letters may be wrong, but a short word needs at least two edits' grace.
+    (distance <= (found.chars().count() / 3).max(2)).then_some(name)
+}
+
+/// Text for a name that is not among the known ones: the nearest, and all that are allowed.
+pub fn one_of<'a>(what: &str, found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let meant = match nearest(found, known.iter().copied()) {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None => String::new(),
+    };
+    match known.as_slice() {
+        [] => format!("unknown {what} `{found}`"),
+        _ => format!("unknown {what} `{found}`{meant} (known: {})", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_name_and_nonsense_finds_none() {
+        assert_eq!(nearest("mq-deadlnie", ["none", "mq-deadline", "bfq"]), Some("mq-deadline"));
+        assert_eq!(nearest("quantum", ["none", "mq-deadline", "bfq"]), None);
+    }
+}
