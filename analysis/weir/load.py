@@ -1,0 +1,259 @@
+"""A study and its runs, as their folders say: plan, runs, verdicts, host facts.
+
+`results/<study>/plan.json` is the plan; `results/<study>/<run id>/` is one run. A run's folder that exists is
+whole; folders whose name begins with `.` or ends with `.partial` are work in progress and are ignored.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from weir.documents import check_format, field, read_document
+from weir.errors import InputError
+
+NUMBER = (int, float)
+#: Levels that a factor may take.
+Level = str | int | float | bool
+RUN_AGAIN = "remove this run's folder and run the study again: only what is missing is run"
+
+
+@dataclass(frozen=True)
+class AppClass:
+    """One application class of a study: who asks, how, and what it was promised."""
+
+    name: str
+    workload: str
+    clients: int
+    engine: str
+    priority: str | None
+    objective: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a verdict: `status` is valid, invalid or skipped."""
+
+    rule: str
+    status: str
+    reason: str
+    value: float | None
+    limit: float | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be done with a run: only a valid one is data."""
+
+    status: str
+    rules: tuple[Rule, ...]
+
+    @property
+    def reasons(self) -> str:
+        """Why the run is not valid, rule by rule; empty for a valid run."""
+        return "; ".join(f"{r.rule}: {r.reason}" for r in self.rules if r.status == self.status != "valid")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One repetition of a cell. Times are in seconds from the run's start."""
+
+    path: Path
+    id: str
+    testbed: str
+    cell: str
+    levels: dict[str, Level]
+    repetition: int
+    block: int
+    order: int
+    seed: int
+    warmup_s: float
+    duration_s: float
+    classes: tuple[AppClass, ...]
+    settings: dict[str, Any]
+    verdict: Verdict
+
+    @property
+    def window_ns(self) -> tuple[int, int]:
+        """The measured interval `[start, end)`: `duration_s` seconds after the warm-up."""
+        start = round(self.warmup_s * 1e9)
+        return start, start + round(self.duration_s * 1e9)
+
+    @property
+    def observed(self) -> dict[str, Any]:
+        """What the engines and collectors said about themselves; empty if the run has no such file."""
+        return self._optional("observed.json")
+
+    @property
+    def host(self) -> dict[str, Any]:
+        """Facts of the host on which it ran; empty if the run has no such file."""
+        return self._optional("host.json")
+
+    def _optional(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        return read_document(path, RUN_AGAIN) if path.exists() else {}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A plan and the runs that exist of it, in the order in which they were run."""
+
+    path: Path
+    name: str
+    question: str
+    description: str
+    seed: int
+    repetitions: int
+    factors: dict[str, list[Level]]
+    classes: tuple[AppClass, ...]
+    runs: tuple[Run, ...]
+    missing: tuple[str, ...]
+    stray: tuple[str, ...]
+
+    @cached_property
+    def valid_runs(self) -> tuple[Run, ...]:
+        """The runs that are data."""
+        return tuple(run for run in self.runs if run.verdict.status == "valid")
+
+    def runs_with(self, status: str) -> tuple[Run, ...]:
+        """The runs whose verdict has this status."""
+        return tuple(run for run in self.runs if run.verdict.status == status)
+
+    @cached_property
+    def varied(self) -> dict[str, list[Level]]:
+        """The factors that take more than one level in the plan."""
+        return {name: levels for name, levels in self.factors.items() if len(levels) > 1}
+
+    @cached_property
+    def testbeds(self) -> tuple[str, ...]:
+        """The testbeds on which its runs ran, sorted."""
+        return tuple(sorted({run.testbed for run in self.runs}))
+
+
+def load_study(path: Path | str) -> Study:
+    """Loads a study's plan and the records of its runs; the request tables are left on disk.
+
+    Raises:
+        InputError: the folder is no study's, or one of its files is damaged.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise InputError(path, "there is no such folder", f"run the study first: make study STUDY={path.name}")
+    plan_path = path / "plan.json"
+    plan = read_document(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
+    check_format(plan, plan_path)
+    planned = [_run_id(entry, plan_path) for entry in field(plan, plan_path, "runs", list)]
+    found = {entry.name for entry in path.iterdir() if _is_run_folder(entry)}
+    runs = sorted((load_run(path / name) for name in planned if name in found), key=lambda run: run.order)
+    return Study(
+        path=path,
+        name=field(plan, plan_path, "study", str),
+        question=field(plan, plan_path, "question", str),
+        description=plan.get("description") or "",
+        seed=field(plan, plan_path, "seed", int),
+        repetitions=field(plan, plan_path, "repetitions", int),
+        factors=_factors(plan, plan_path),
+        classes=_classes(plan, plan_path),
+        runs=tuple(runs),
+        missing=tuple(name for name in planned if name not in found),
+        # Runs of an earlier plan of the same name: kept, but not part of this design.
+        stray=tuple(sorted(found - set(planned))),
+    )
+
+
+def load_run(path: Path) -> Run:
+    """Loads one run's `run.json` and `verdict.json`.
+
+    Raises:
+        InputError: a file is absent or damaged, or the folder is named after another run.
+    """
+    run_path = path / "run.json"
+    document = read_document(run_path, RUN_AGAIN)
+    check_format(document, run_path)
+    run_id = field(document, run_path, "id", str)
+    if run_id != path.name:
+        raise InputError(run_path, f"field `id` is {run_id!r}, its folder is {path.name!r}", RUN_AGAIN)
+    levels = field(document, run_path, "levels", dict)
+    for name, level in levels.items():
+        if not isinstance(level, str | int | float | bool):
+            raise InputError(run_path, f"field `levels.{name}` is {level!r}, not a plain value", RUN_AGAIN)
+    duration_s = float(field(document, run_path, "duration_s", NUMBER))
+    if duration_s <= 0:
+        raise InputError(run_path, f"field `duration_s` is {duration_s}, not above 0", RUN_AGAIN)
+    return Run(
+        path=path,
+        id=run_id,
+        testbed=field(document, run_path, "testbed", str),
+        cell=field(document, run_path, "cell", str),
+        levels=levels,
+        repetition=field(document, run_path, "repetition", int),
+        block=field(document, run_path, "block", int),
+        order=field(document, run_path, "order", int),
+        seed=field(document, run_path, "seed", int),
+        warmup_s=float(field(document, run_path, "warmup_s", NUMBER)),
+        duration_s=duration_s,
+        classes=_classes(document, run_path),
+        settings=document.get("settings") or {},
+        verdict=_verdict(path / "verdict.json"),
+    )
+
+
+def _is_run_folder(entry: Path) -> bool:
+    if entry.name.startswith(".") or entry.name.endswith(".partial") or not entry.is_dir():
+        return False
+    return (entry / "run.json").exists()
+
+
+def _run_id(entry: Any, path: Path) -> str:
+    if not isinstance(entry, dict):
+        raise InputError(path, f"field `runs` holds {entry!r}, not an object", "plan the study again")
+    return field(entry, path, "id", str)
+
+
+def _factors(plan: dict[str, Any], path: Path) -> dict[str, list[Level]]:
+    factors = field(plan, path, "factors", dict)
+    for name, levels in factors.items():
+        if not isinstance(levels, list) or not levels:
+            raise InputError(path, f"field `factors.{name}` is {levels!r}, not a list of levels", "plan again")
+    return factors
+
+
+def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
+    classes = []
+    for entry in field(document, path, "classes", list):
+        if not isinstance(entry, dict):
+            raise InputError(path, f"field `classes` holds {entry!r}, not an object", "plan the study again")
+        classes.append(
+            AppClass(
+                name=field(entry, path, "name", str),
+                workload=field(entry, path, "workload", str),
+                clients=field(entry, path, "clients", int),
+                engine=entry.get("engine") or "replay",
+                priority=entry.get("priority"),
+                objective=entry.get("objective"),
+            )
+        )
+    return tuple(classes)
+
+
+def _verdict(path: Path) -> Verdict:
+    document = read_document(path, RUN_AGAIN)
+    rules = []
+    for entry in document.get("rules") or []:
+        rules.append(
+            Rule(
+                rule=field(entry, path, "rule", str),
+                status=_status(entry, path),
+                reason=entry.get("reason") or "",
+                value=entry.get("value"),
+                limit=entry.get("limit"),
+            )
+        )
+    return Verdict(status=_status(document, path), rules=tuple(rules))
+
+
+def _status(document: dict[str, Any], path: Path) -> str:
+    status = field(document, path, "status", str)
+    if status not in ("valid", "invalid", "skipped"):
+        raise InputError(path, f"field `status` is {status!r}, not valid, invalid or skipped", RUN_AGAIN)
+    return status

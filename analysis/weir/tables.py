@@ -1,0 +1,123 @@
+"""Lazy access to the request tables of runs, each row beside the levels of its run.
+
+Only the columns that a query names are read, and only when it is collected.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from weir.errors import InputError
+from weir.load import RUN_AGAIN, Run
+
+
+#: Columns of `requests.parquet` that are computed with, and whether they hold names, integers or truths.
+REQUEST_COLUMNS = {
+    "request": "integer",
+    "class": "name",
+    "client": "integer",
+    "op": "name",
+    "offset": "integer",
+    "size_bytes": "integer",
+    "intended_ns": "integer",
+    "submitted_ns": "integer",
+    "completed_ns": "integer",
+    "deadline_ns": "integer",
+    "served_ns": "integer",
+    "status": "integer",
+    "warmup": "truth",
+}
+#: The same for `block.parquet`.
+BLOCK_COLUMNS = {
+    "device": "name",
+    "sector": "integer",
+    "size_bytes": "integer",
+    "op": "name",
+    "queued_ns": "integer",
+    "inserted_ns": "integer",
+    "issued_ns": "integer",
+    "completed_ns": "integer",
+    "status": "integer",
+}
+
+
+def scan_requests(run: Run) -> pl.LazyFrame:
+    """`requests.parquet` of one run: every request, warm-up included, names as strings.
+
+    Raises:
+        InputError: the table is absent, cut short, or of another kind.
+    """
+    return _scan(run.path / "requests.parquet", REQUEST_COLUMNS)
+
+
+def scan_block(run: Run) -> pl.LazyFrame | None:
+    """`block.parquet` of one run, or None where there is none (a simulator, or no capture).
+
+    Raises:
+        InputError: the table is cut short or of another kind.
+    """
+    path = run.path / "block.parquet"
+    return _scan(path, BLOCK_COLUMNS) if path.exists() else None
+
+
+def scan_measured(runs: Iterable[Run]) -> pl.LazyFrame:
+    """The measured requests of many runs, with `run`, `repetition`, `block` and one column per factor.
+
+    Adds `response_ms`: completed minus intended, infinite where the request failed or never completed.
+
+    Raises:
+        InputError: as `scan_requests`; also if there is no run.
+    """
+    frames = []
+    for run in runs:
+        identity = {"run": run.id, "repetition": run.repetition, "block": run.block, **run.levels}
+        frames.append(
+            scan_requests(run)
+            .filter(~pl.col("warmup"))
+            .with_columns(response_ms(), *(pl.lit(value).alias(name) for name, value in identity.items()))
+        )
+    if not frames:
+        raise InputError("results", "no valid run to read", "run the study first: make study")
+    return pl.concat(frames, how="vertical_relaxed")
+
+
+def response_ms() -> pl.Expr:
+    """Response time in ms: completed minus intended (never from submission: that omits the wait to be sent).
+
+    Infinite where the request failed or was never seen to complete: it took longer than anyone waited.
+    """
+    served = pl.col("completed_ns").is_not_null() & (pl.col("status") == 0)
+    elapsed_ms = (pl.col("completed_ns") - pl.col("intended_ns")) / 1e6
+    return pl.when(served).then(elapsed_ms).otherwise(float("inf")).alias("response_ms")
+
+
+def _scan(path: Path, columns: dict[str, str]) -> pl.LazyFrame:
+    try:
+        frame = pl.scan_parquet(path)
+        schema = frame.collect_schema()
+    except FileNotFoundError:
+        raise InputError(path, "there is no such file", RUN_AGAIN) from None
+    except PermissionError as error:
+        raise InputError(path, "cannot be read (permission denied)", "check its permissions") from error
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(path, f"is cut short or is not Parquet ({reason})", RUN_AGAIN) from error
+    for name, kind in columns.items():
+        if name not in schema:
+            found = ", ".join(schema.names())
+            raise InputError(path, f"column `{name}` is missing (found: {found})", "is this another table?")
+        if not _is_kind(schema[name], kind):
+            raise InputError(
+                path, f"column `{name}` is {schema[name]}, not {kind}", "was it written by another version?"
+            )
+    names = [name for name, kind in columns.items() if kind == "name"]
+    return frame.select(list(columns)).with_columns(pl.col(names).cast(pl.String))
+
+
+def _is_kind(dtype: pl.DataType, kind: str) -> bool:
+    if kind == "name":
+        return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+    if kind == "truth":
+        return isinstance(dtype, pl.Boolean)
+    return dtype.is_integer()
