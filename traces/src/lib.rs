@@ -1,1 +1,3 @@
-//! .
+//! What was recorded elsewhere: reading and writing trace formats, one file per format.
+
+pub mod frame_sizes;
