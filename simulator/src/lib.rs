@@ -1,1 +1,39 @@
-//! .
+//! Models of storage devices: disks, striped arrays, flash devices.
+//!
+//! A model does no I/O and has no clock: it is told when a request arrives and what time it is, in integer nanoseconds,
+//! and it says when its next event is. The same model therefore runs in virtual time and behind a real block device.
+//!
+//! ```
+//! use weir_simulator::{Device, IoRequest, Op, profile};
+//!
+//! let mut disk = profile::load("hdd-7200")?.build(1 << 30)?;
+//! disk.arrive(0, IoRequest { tag: 7, op: Op::Read, offset_bytes: 512 << 20, size_bytes: 4096 })?;
+//! let done_ns = disk.next_event_ns().unwrap();
+//! let mut completions = Vec::new();
+//! disk.advance(done_ns, &mut completions);
+//! assert_eq!((completions[0].tag, completions[0].done_ns), (7, done_ns));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod array;
+mod device;
+mod disk;
+mod geometry;
+mod instant;
+mod mechanism;
+pub mod profile;
+mod profile_types;
+mod read_ahead;
+mod rotation;
+mod seek;
+mod ssd;
+
+pub use array::StripedArray;
+pub use device::{Completion, Device, IoRequest, Op, RequestError, SECTOR_BYTES};
+pub use disk::{Disk, QueueOrder};
+pub use geometry::{Geometry, Location, Zone};
+pub use instant::Instant;
+pub use mechanism::{Access, Arm, Mechanism};
+pub use rotation::Rotation;
+pub use seek::{SeekCurve, SeekCurveError};
+pub use ssd::{FlashTiming, Ssd};

@@ -1,0 +1,108 @@
+//! What every device model offers: requests in, completions out, times in nanoseconds.
+
+/// Bytes of a disk sector, and the unit of every address.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Data from the device.
+    Read,
+    /// Data to the device.
+    Write,
+}
+
+/// One request to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoRequest {
+    /// The caller's name for the request; comes back in its [`Completion`].
+    pub tag: u64,
+    /// Read or write.
+    pub op: Op,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Length in bytes, at least 1.
+    pub size_bytes: u32,
+}
+
+impl IoRequest {
+    /// The byte after the last one.
+    pub fn end_bytes(&self) -> u64 {
+        self.offset_bytes + u64::from(self.size_bytes)
+    }
+
+    /// The sectors that the request touches: first sector, number of sectors.
+    pub fn sectors(&self) -> (u64, u64) {
+        let first = self.offset_bytes / SECTOR_BYTES;
+        (first, self.end_bytes().div_ceil(SECTOR_BYTES) - first)
+    }
+}
+
+/// A request that the device has finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The tag of the request.
+    pub tag: u64,
+    /// When the device began to work on it.
+    pub start_ns: u64,
+    /// When it was done.
+    pub done_ns: u64,
+}
+
+/// Why a device refuses a request. The device is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The request has no bytes.
+    #[error("the request at byte {offset_bytes} is empty; a request has at least 1 byte")]
+    Empty {
+        /// First byte of the request.
+        offset_bytes: u64,
+    },
+    /// The request reaches behind the end of the device.
+    #[error("the request of {size_bytes} bytes at byte {offset_bytes} ends behind the device's {capacity_bytes} bytes")]
+    OutOfRange {
+        /// First byte of the request.
+        offset_bytes: u64,
+        /// Length of the request.
+        size_bytes: u32,
+        /// Size of the device.
+        capacity_bytes: u64,
+    },
+}
+
+/// A storage device that serves requests in time.
+///
+/// Times are nanoseconds on one clock of the caller's choice. The caller calls [`advance`](Device::advance) no earlier
+/// than each [`next_event_ns`](Device::next_event_ns). A late call changes no completion time: the device works from
+/// event to event, so a driver under a real clock accumulates no error.
+pub trait Device: Send {
+    /// Takes a request that arrives at `now_ns`.
+    ///
+    /// # Errors
+    /// [`RequestError`] if the request is empty or reaches behind the end.
+    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError>;
+
+    /// When something happens next, or `None` if nothing is under way.
+    fn next_event_ns(&self) -> Option<u64>;
+
+    /// Lets everything happen that is due at `now_ns` or before, and appends what completed, in order of completion.
+    fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>);
+
+    /// Requests that have arrived and are not completed.
+    fn outstanding(&self) -> usize;
+
+    /// Size of the device in bytes.
+    fn capacity_bytes(&self) -> u64;
+}
+
+/// Checks a request against the size of a device.
+pub(crate) fn check(request: &IoRequest, capacity_bytes: u64) -> Result<(), RequestError> {
+    let IoRequest { offset_bytes, size_bytes, .. } = *request;
+    if size_bytes == 0 {
+        return Err(RequestError::Empty { offset_bytes });
+    }
+    match offset_bytes.checked_add(u64::from(size_bytes)) {
+        Some(end) if end <= capacity_bytes => Ok(()),
+        _ => Err(RequestError::OutOfRange { offset_bytes, size_bytes, capacity_bytes }),
+    }
+}

@@ -1,0 +1,128 @@
+//! The registry of device profiles: to add one, put a YAML file into `profiles/` and a line into `PROFILES`.
+
+use std::path::{Path, PathBuf};
+
+use crate::array::StripedArray;
+use crate::device::Device;
+pub use crate::profile_types::{DiskProfile, NullProfile, Profile, SsdProfile, ZoneProfile};
+use crate::seek::SeekCurveError;
+
+/// Name and text of every profile that comes with weir.
+const PROFILES: &[(&str, &str)] = &[
+    ("hdd-7200", include_str!("../profiles/hdd-7200.yml")),
+    ("hdd-15k", include_str!("../profiles/hdd-15k.yml")),
+    ("ssd-sata", include_str!("../profiles/ssd-sata.yml")),
+    ("null", include_str!("../profiles/null.yml")),
+];
+
+/// What is wrong with a profile or with what is asked of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// No profile has that name.
+    #[error("unknown profile `{name}`; did you mean `{nearest}`? There are: {known}, or the path of a .yml file")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The name most like it.
+        nearest: &'static str,
+        /// All names.
+        known: String,
+    },
+    /// The profile file cannot be read.
+    #[error("cannot read the profile {path}: {error}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The profile file is not a profile.
+    #[error("{file}: {message}")]
+    Parse {
+        /// Path, or name of the profile.
+        file: String,
+        /// What and where.
+        message: String,
+    },
+    /// A field is out of range.
+    #[error("profile field `{field}` is {value}; it must be from {least} to {most}")]
+    Field {
+        /// Which.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// Least value allowed.
+        least: f64,
+        /// Greatest value allowed.
+        most: f64,
+    },
+    /// The seek times do not fit together.
+    #[error(transparent)]
+    Seek(#[from] SeekCurveError),
+    /// The profile cannot be scaled to that size.
+    #[error(
+        "a device of {capacity_bytes} bytes is not possible with this profile: choose a multiple of 512 from {least_bytes} \
+         to {most_bytes} bytes ({} to {} MiB) for each disk", least_bytes.div_ceil(1 << 20), most_bytes >> 20
+    )]
+    Capacity {
+        /// What was asked for.
+        capacity_bytes: u64,
+        /// The least that works.
+        least_bytes: u64,
+        /// The most that works.
+        most_bytes: u64,
+    },
+}
+
+/// The names of all profiles that come with weir.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|(name, _)| *name)
+}
+
+/// Loads a profile by its name, or from a file if the name has a `/` or ends in `.yml` or `.yaml`.
+///
+/// # Errors
+/// [`ProfileError`]: unknown name, unreadable file, or text that is not a profile.
+pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
+    if name_or_path.contains('/') || name_or_path.ends_with(".yml") || name_or_path.ends_with(".yaml") {
+        let path = Path::new(name_or_path);
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ProfileError::Read { path: path.to_path_buf(), error })?;
+        return parse(name_or_path, &text);
+    }
+    match PROFILES.iter().find(|(name, _)| *name == name_or_path) {
+        Some((name, text)) => parse(name, text),
+        None => Err(unknown(name_or_path)),
+    }
+}
+
+fn parse(file: &str, text: &str) -> Result<Profile, ProfileError> {
+    serde_saphyr::from_str(text)
+        .map_err(|error| ProfileError::Parse { file: file.to_owned(), message: error.to_string() })
+}
+
+fn unknown(name: &str) -> ProfileError {
+    let nearest = names()
+        .min_by_key(|known| strsim::damerau_levenshtein(known, name))
+        .unwrap_or_else(|| PROFILES[0].0);
+    let known = names().collect::<Vec<_>>().join(", ");
+    ProfileError::Unknown { name: name.to_owned(), nearest, known }
+}
+
+/// Makes a striped array of `devices` devices of one profile, `capacity_bytes` altogether; one device is just that device.
+///
+/// # Errors
+/// As [`Profile::build`].
+pub fn build_array(
+    profile: &Profile,
+    devices: u32,
+    stripe_unit_bytes: u64,
+    capacity_bytes: u64,
+) -> Result<Box<dyn Device>, ProfileError> {
+    if devices <= 1 {
+        return profile.build(capacity_bytes);
+    }
+    let each_bytes = StripedArray::device_bytes(capacity_bytes, u64::from(devices), stripe_unit_bytes);
+    let built = (0..devices).map(|_| profile.build(each_bytes)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Box::new(StripedArray::new(built, stripe_unit_bytes, capacity_bytes)))
+}

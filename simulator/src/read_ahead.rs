@@ -1,0 +1,110 @@
+//! What the disk's buffer holds: after a read the head goes on reading, until the buffer is full or something else is asked.
+
+use crate::device::Op;
+use crate::mechanism::{Arm, Mechanism};
+
+/// One buffer segment and the read that fills it.
+///
+/// The head's reading is a plan: from `plan_sector` at `plan_ns` onwards, up to `limit`. How far it has come is computed
+/// when someone asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    first: u64,
+    plan_sector: u64,
+    plan_ns: u64,
+    plan_arm: Arm,
+    limit: u64,
+    reading: bool,
+    capacity: u64,
+    disk_sectors: u64,
+}
+
+impl Segment {
+    /// The segment after a read of the sectors `first..end` that ended at `end_ns`; `capacity` sectors are read ahead.
+    pub fn after_read(first: u64, end: u64, end_ns: u64, arm: Arm, capacity: u64, disk_sectors: u64) -> Self {
+        let mut segment = Self {
+            first,
+            plan_sector: end,
+            plan_ns: end_ns,
+            plan_arm: arm,
+            limit: end,
+            reading: true,
+            capacity,
+            disk_sectors,
+        };
+        segment.make_room(end);
+        segment
+    }
+
+    /// The first sector that is not in the buffer at `now_ns`, and the place of the arm.
+    fn front(&self, mechanism: &Mechanism, now_ns: u64) -> (u64, Arm) {
+        if self.reading {
+            mechanism.progress(self.plan_ns, self.plan_arm, self.plan_sector, self.limit, now_ns)
+        } else {
+            (self.plan_sector, self.plan_arm)
+        }
+    }
+
+    /// Where the arm is, if it belongs to this segment's reading.
+    pub fn arm(&self, mechanism: &Mechanism, now_ns: u64) -> Option<Arm> {
+        self.reading.then(|| self.front(mechanism, now_ns).1)
+    }
+
+    /// Whether a read of `first..end` at `now_ns` is served without sending the arm anywhere.
+    pub fn holds(&self, mechanism: &Mechanism, now_ns: u64, first: u64, end: u64) -> bool {
+        let (front, _) = self.front(mechanism, now_ns);
+        let starts = first >= self.first && (first < front || (first == front && self.reading));
+        starts && (end <= front || self.reading)
+    }
+
+    /// When a read of `first..end` that starts at `now_ns` has its data in the buffer, if the buffer holds its start and
+    /// the head is there or on its way: `None` means that the arm must be sent.
+    pub fn read(&mut self, mechanism: &Mechanism, now_ns: u64, first: u64, end: u64) -> Option<u64> {
+        if !self.holds(mechanism, now_ns, first, end) {
+            return None;
+        }
+        let (front, arm) = self.front(mechanism, now_ns);
+        let mut available_ns = now_ns;
+        if end > front {
+            let access = if front < self.limit {
+                // The head is reading: the wanted sectors come by in their turn.
+                let sectors = end - self.plan_sector;
+                mechanism.access(self.plan_ns, self.plan_arm, self.plan_sector, sectors, Op::Read)
+            } else {
+                // The buffer was full and the head waited on its track: it must meet the next sector again.
+                mechanism.access(now_ns, arm, front, end - front, Op::Read)
+            };
+            available_ns = access.end_ns;
+            (self.plan_sector, self.plan_ns, self.plan_arm) = (end, access.end_ns, access.arm);
+        } else if front == self.limit {
+            // The read makes room, so the head starts again from where it stopped.
+            (self.plan_sector, self.plan_ns, self.plan_arm) = (front, now_ns, arm);
+        }
+        self.make_room(end);
+        Some(available_ns)
+    }
+
+    /// Stops reading at `now_ns`; what was read stays. Returns the place of the arm if the segment had it.
+    pub fn stop(&mut self, mechanism: &Mechanism, now_ns: u64) -> Option<Arm> {
+        if !self.reading {
+            return None;
+        }
+        let (front, arm) = self.front(mechanism, now_ns);
+        self.plan_sector = front;
+        self.plan_arm = arm;
+        self.limit = front;
+        self.reading = false;
+        Some(arm)
+    }
+
+    /// Whether any of the sectors `first..end` may be in the buffer.
+    pub fn overlaps(&self, first: u64, end: u64) -> bool {
+        first < self.limit && end > self.first
+    }
+
+    /// The reader has taken everything before `end`: read on to `capacity` sectors behind it, and keep as much before it.
+    fn make_room(&mut self, end: u64) {
+        self.limit = self.limit.max(end + self.capacity).min(self.disk_sectors);
+        self.first = self.first.max(end.saturating_sub(self.capacity));
+    }
+}

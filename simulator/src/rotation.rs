@@ -1,0 +1,72 @@
+//! Where the platter is: angles measured in nanoseconds of rotation.
+
+use crate::geometry::Location;
+
+/// The spindle and the skews. An angle is the time that the platter needs to turn by it, in `0..revolution_ns`.
+///
+/// At time 0 the angle 0 is under the heads; all platters turn together, so at time t the angle t mod `revolution_ns` is.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotation {
+    /// One revolution.
+    pub revolution_ns: u64,
+    /// How much later the first sector of the next head's track lies.
+    pub head_skew_ns: u64,
+    /// How much later the first sector of the next cylinder lies than that of this cylinder's last track.
+    pub cylinder_skew_ns: u64,
+    /// Tracks in a cylinder.
+    pub heads: u32,
+}
+
+impl Rotation {
+    /// The angle at which a track's sector 0 begins.
+    pub fn track_start_ns(&self, cylinder: u32, head: u32) -> u64 {
+        let per_cylinder = u64::from(self.heads - 1) * self.head_skew_ns + self.cylinder_skew_ns;
+        (u64::from(cylinder) * per_cylinder + u64::from(head) * self.head_skew_ns) % self.revolution_ns
+    }
+
+    /// The angle at which a sector begins.
+    pub fn sector_start_ns(&self, at: &Location) -> u64 {
+        let within = self.within_track_ns(at.sector, at.sectors_per_track);
+        (self.track_start_ns(at.cylinder, at.head) + within) % self.revolution_ns
+    }
+
+    /// How long the platter takes from the start of the track's sector 0 to the start of sector `sector` (which may be one
+    /// past the last: a whole revolution).
+    pub fn within_track_ns(&self, sector: u32, sectors_per_track: u32) -> u64 {
+        u64::from(sector) * self.revolution_ns / u64::from(sectors_per_track)
+    }
+
+    /// How long, from `now_ns`, until the angle `angle_ns` is under the heads: `0..revolution_ns`.
+    pub fn wait_ns(&self, now_ns: u64, angle_ns: u64) -> u64 {
+        let here = now_ns % self.revolution_ns;
+        (angle_ns + self.revolution_ns - here) % self.revolution_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROTATION: Rotation =
+        Rotation { revolution_ns: 8_000_000, head_skew_ns: 500_000, cylinder_skew_ns: 1_000_000, heads: 2 };
+
+    #[test]
+    fn angles_by_hand() {
+        assert_eq!(ROTATION.track_start_ns(0, 1), 500_000);
+        assert_eq!(ROTATION.track_start_ns(1, 0), 1_500_000);
+        // Six cylinders of 1.5 ms each: 9 ms, one revolution and 1 ms.
+        assert_eq!(ROTATION.track_start_ns(6, 0), 1_000_000);
+        // Sector 25 of 100 is a quarter of a revolution in, 2 ms, plus the start of the track at 1.5 ms.
+        let at = Location { cylinder: 1, head: 0, sector: 25, sectors_per_track: 100 };
+        assert_eq!(ROTATION.sector_start_ns(&at), 3_500_000);
+        assert_eq!(ROTATION.within_track_ns(100, 100), 8_000_000);
+    }
+
+    #[test]
+    fn waiting_is_less_than_a_revolution() {
+        assert_eq!(ROTATION.wait_ns(0, 0), 0);
+        assert_eq!(ROTATION.wait_ns(1, 0), 7_999_999);
+        assert_eq!(ROTATION.wait_ns(8_000_000 * 5 + 3_000_000, 3_500_000), 500_000);
+        assert_eq!(ROTATION.wait_ns(3_500_001, 3_500_000), 7_999_999);
+    }
+}
