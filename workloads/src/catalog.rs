@@ -1,0 +1,149 @@
+//! The workloads at hand: one file each in a folder. Adding a workload is adding a file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use weir_specs::{Document, Problem, Problems, one_of};
+
+use crate::spec::Workload;
+use crate::validate;
+
+/// The folder of workload specifications.
+pub struct Catalog {
+    folder: PathBuf,
+    files: BTreeMap<String, PathBuf>,
+}
+
+impl Catalog {
+    /// Lists the `*.yml` files of a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn open(folder: &Path) -> Result<Self, Problems> {
+        let problem = |error: std::io::Error| Problem {
+            file: folder.to_owned(),
+            line: None,
+            field: String::new(),
+            message: format!("cannot list the workloads: {error}"),
+        };
+        let mut files = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).map_err(problem)? {
+            let path = entry.map_err(problem)?.path();
+            if path.extension().is_some_and(|extension| extension == "yml")
+                && let Some(name) = path.file_stem().and_then(|name| name.to_str())
+            {
+                files.insert(name.to_owned(), path.clone());
+            }
+        }
+        Ok(Catalog { folder: folder.to_owned(), files })
+    }
+
+    /// The folder; paths within a workload are relative to it.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Names of all workloads, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Reads and checks a workload by name.
+    ///
+    /// # Errors
+    /// There is none of that name (the text names the nearest), or the file has problems.
+    pub fn load(&self, name: &str) -> Result<Workload, Problems> {
+        let document = self.document(name)?;
+        let workload = Workload::from_document(&document)?;
+        Ok(workload)
+    }
+
+    /// The document of a workload by name, unchecked.
+    ///
+    /// # Errors
+    /// There is none of that name, or the file is no YAML.
+    pub fn document(&self, name: &str) -> Result<Document, Problems> {
+        match self.files.get(name) {
+            Some(path) => Document::read(path),
+            None => Err(Problem {
+                file: self.folder.clone(),
+                line: None,
+                field: String::new(),
+                message: one_of("workload", name, self.names()),
+            }
+            .into()),
+        }
+    }
+}
+
+impl Workload {
+    /// A checked workload from its document.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn from_document(document: &Document) -> Result<Self, Problems> {
+        let workload: Workload = document.parse()?;
+        let mut problems = validate::check(&workload, document, "");
+        let stem = document.file().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if workload.name != stem {
+            let message =
+                format!("is `{}`, but the file is called `{stem}.yml`: make them the same", workload.name);
+            problems.0.push(document.problem("name", message));
+        }
+        problems.or(workload)
+    }
+
+    /// This workload with some fields replaced, checked again.
+    ///
+    /// Problems are placed in `document` below `field`, where the overrides stand.
+    ///
+    /// # Errors
+    /// An override names no field of the workload, or makes it invalid.
+    pub fn with_overrides(
+        &self,
+        overrides: &BTreeMap<String, Value>,
+        document: &Document,
+        field: &str,
+    ) -> Result<Self, Problems> {
+        let mut value = serde_json::to_value(self)
+            .map_err(|error| Problems::from(document.problem(field, error.to_string())))?;
+        apply_overrides(&mut value, overrides)
+            .map_err(|(name, message)| document.problem(format!("{field}.{name}"), message))?;
+        let workload: Workload = document.parse_value(&value).map_err(|problems| {
+            // Shape errors are placed at paths of the workload, which do not exist in this document.
+            Problems(
+                problems
+                    .0
+                    .into_iter()
+                    .map(|p| document.problem(format!("{field}.{}", p.field), p.message))
+                    .collect(),
+            )
+        })?;
+        validate::check(&workload, document, field).or(workload)
+    }
+}
+
+/// Replaces the values at dotted paths; a path must exist already.
+///
+/// # Errors
+/// The path that does not exist, and why.
+pub fn apply_overrides(
+    value: &mut Value,
+    overrides: &BTreeMap<String, Value>,
+) -> Result<(), (String, String)> {
+    for (path, replacement) in overrides {
+        let mut at = &mut *value;
+        for step in path.split('.') {
+            let Value::Object(fields) = at else {
+                return Err((path.clone(), format!("`{step}`: there is nothing below this field")));
+            };
+            if !fields.contains_key(step) {
+                return Err((path.clone(), one_of("field", step, fields.keys().map(String::as_str))));
+            }
+            at = &mut fields[step];
+        }
+        *at = replacement.clone();
+    }
+    Ok(())
+}

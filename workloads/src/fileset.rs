@@ -1,0 +1,122 @@
+//! The files of a class: how large each is and how often it is asked for.
+
+use rand::Rng;
+use rand::seq::SliceRandom;
+use rand_distr::{Distribution as _, Zipf};
+
+use crate::seed::{Purpose, generator};
+use crate::spec::{Files, Popularity};
+
+/// Offsets and sizes are multiples of this: direct I/O needs it on every file system in use.
+pub const ALIGNMENT_BYTES: u64 = 4096;
+
+/// The files of a class, laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSet {
+    sizes_bytes: Vec<u64>,
+}
+
+/// `bytes` rounded up to the alignment, and at least one unit of it.
+pub(crate) fn align_up(bytes: u64) -> u64 {
+    bytes.max(1).div_ceil(ALIGNMENT_BYTES).saturating_mul(ALIGNMENT_BYTES)
+}
+
+impl FileSet {
+    /// The files of `class` in a run with this seed. The same arguments give the same files.
+    pub fn new(files: &Files, class: &str, seed: u64) -> Self {
+        let mut rng = generator(seed, class, Purpose::FileSizes);
+        FileSet { sizes_bytes: (0..files.count).map(|_| align_up(files.size.draw(&mut rng))).collect() }
+    }
+
+    /// Bytes of each file, by file id; multiples of [`ALIGNMENT_BYTES`].
+    pub fn sizes_bytes(&self) -> &[u64] {
+        &self.sizes_bytes
+    }
+
+    /// Bytes of all files together.
+    pub fn total_bytes(&self) -> u64 {
+        self.sizes_bytes.iter().sum()
+    }
+
+    /// First byte of each file where they lie one behind the other on a raw device.
+    pub fn offsets_bytes(&self) -> Vec<u64> {
+        let mut next = 0;
+        let mut place = |size: &u64| {
+            let offset = next;
+            next += size;
+            offset
+        };
+        self.sizes_bytes.iter().map(&mut place).collect()
+    }
+}
+
+/// Draws files by popularity.
+pub(crate) struct Picker {
+    /// File id by rank.
+    ranks: Vec<u32>,
+    zipf: Option<Zipf<f64>>,
+}
+
+impl Picker {
+    pub(crate) fn new(files: &Files, class: &str, seed: u64) -> Self {
+        let mut ranks: Vec<u32> = (0..files.count).collect();
+        let zipf = match files.popularity {
+            Popularity::Zipf { alpha } => Zipf::new(f64::from(files.count), alpha).ok(),
+            Popularity::Uniform => None,
+        };
+        if zipf.is_some() {
+            // Popular files must not lie side by side, or popularity would pass for locality.
+            ranks.shuffle(&mut generator(seed, class, Purpose::Popularity));
+        }
+        Picker { ranks, zipf }
+    }
+
+    pub(crate) fn pick(&self, rng: &mut impl Rng) -> u32 {
+        let rank = match &self.zipf {
+            Some(zipf) => zipf.sample(rng) as usize - 1,
+            None => rand::RngExt::random_range(rng, 0..self.ranks.len()),
+        };
+        self.ranks[rank.min(self.ranks.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Distribution;
+
+    fn files(count: u32, popularity: Popularity) -> Files {
+        Files { count, size: Distribution::Fixed { bytes: 5000 }, popularity }
+    }
+
+    #[test]
+    fn files_are_aligned_and_lie_one_behind_the_other() {
+        let set = FileSet::new(&files(3, Popularity::Uniform), "text", 1);
+        assert_eq!(set.sizes_bytes(), [8192, 8192, 8192]);
+        assert_eq!(set.offsets_bytes(), [0, 8192, 16384]);
+    }
+
+    #[test]
+    fn zipf_shares_follow_the_law() {
+        let files = files(100, Popularity::Zipf { alpha: 0.8 });
+        let picker = Picker::new(&files, "web", 7);
+        let mut rng = generator(7, "web", Purpose::Client(0));
+        let mut counts = vec![0u32; 100];
+        let draws = 200_000;
+        for _ in 0..draws {
+            counts[picker.pick(&mut rng) as usize] += 1;
+        }
+        let norm: f64 = (1..=100).map(|rank| f64::from(rank).powf(-0.8)).sum();
+        let chi_squared: f64 = picker
+            .ranks
+            .iter()
+            .zip(1..)
+            .map(|(file, rank): (&u32, u32)| {
+                let expected = f64::from(draws) * f64::from(rank).powf(-0.8) / norm;
+                (f64::from(counts[*file as usize]) - expected).powi(2) / expected
+            })
+            .sum();
+        // 99 degrees of freedom: the 99.9th percentile is 148.2.
+        assert!(chi_squared < 148.2, "chi-squared {chi_squared}");
+    }
+}

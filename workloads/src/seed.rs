@@ -1,0 +1,41 @@
+//! One random stream for each purpose, so that adding a client or a class moves no other's draws.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+/// What a random stream is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    FileSizes,
+    Popularity,
+    Client(u32),
+}
+
+/// The generator for a purpose within a class of a run.
+pub(crate) fn generator(seed: u64, class: &str, purpose: Purpose) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ fnv1a(class));
+    rng.set_stream(match purpose {
+        Purpose::FileSizes => 0,
+        Purpose::Popularity => 1,
+        Purpose::Client(client) => 2 + u64::from(client),
+    });
+    rng
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): stable over releases, unlike the standard library's hasher.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fnv1a_of_published_vectors() {
+        assert_eq!(fnv1a(""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a("a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a("foobar"), 0x8594_4171_f739_67e8);
+    }
+}

@@ -1,0 +1,116 @@
+//! The timed requests of a class, merged over its clients.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use weir_records::Request;
+
+use crate::client::{ClassRecipe, Client};
+use crate::fileset::{FileSet, Picker};
+use crate::frames::FrameSupply;
+use crate::spec::{Sizes, Workload};
+
+/// Which requests of a workload are wanted.
+#[derive(Debug, Clone)]
+pub struct StreamOptions {
+    /// The class that asks; names the rows and seeds them.
+    pub class: String,
+    /// Number of clients, each following the recipe.
+    pub clients: u32,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Requests intended at or after this are left out.
+    pub duration_ns: i64,
+    /// Requests intended before this are marked as warm-up.
+    pub warmup_ns: i64,
+    /// Folder that a frame-size file's path is relative to.
+    pub folder: PathBuf,
+}
+
+/// An open-loop workload as requests in order of intended time.
+///
+/// The same workload and options give the same requests. Memory is bounded by the number of clients.
+pub struct Stream {
+    recipe: ClassRecipe,
+    options: StreamOptions,
+    class: Arc<str>,
+    clients: Vec<Client>,
+    due: BinaryHeap<Reverse<(i64, u32)>>,
+    ready: VecDeque<Request>,
+    next_request: u64,
+}
+
+impl Stream {
+    /// Begins a stream.
+    ///
+    /// # Errors
+    /// The workload is closed-loop, or its frame-size file cannot be read.
+    pub fn new(workload: &Workload, options: StreamOptions) -> Result<Self, String> {
+        if workload.is_closed_loop() {
+            return Err(format!("workload `{}` is closed-loop: it has no times of its own", workload.name));
+        }
+        let frames = match &workload.sizes {
+            Sizes::Frames(frames) => Some(FrameSupply::open(frames, &options.folder)?),
+            _ => None,
+        };
+        let recipe = ClassRecipe {
+            files: FileSet::new(&workload.files, &options.class, options.seed),
+            picker: Picker::new(&workload.files, &options.class, options.seed),
+            workload: workload.clone(),
+            frames,
+        };
+        let clients: Vec<Client> = (0..options.clients)
+            .map(|number| Client::new(&recipe, &options.class, options.seed, number))
+            .collect();
+        let due =
+            clients.iter().zip(0..).map(|(client, number)| Reverse((client.next_ns(), number))).collect();
+        let class = options.class.as_str().into();
+        Ok(Stream { recipe, options, class, clients, due, ready: VecDeque::new(), next_request: 0 })
+    }
+
+    /// The files that the requests refer to.
+    pub fn files(&self) -> &FileSet {
+        &self.recipe.files
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        while self.ready.is_empty() {
+            let Reverse((at_ns, number)) = self.due.pop()?;
+            if at_ns >= self.options.duration_ns {
+                // Every other client is due later still.
+                self.due.clear();
+                return None;
+            }
+            let client = &mut self.clients[number as usize];
+            let batch = client.batch(&self.recipe);
+            self.due.push(Reverse((client.next_ns(), number)));
+            for (offset, size_bytes) in batch.extents {
+                self.ready.push_back(Request {
+                    request: self.next_request,
+                    class: Arc::clone(&self.class),
+                    client: number,
+                    device: None,
+                    file: Some(batch.file),
+                    op: batch.op,
+                    offset,
+                    size_bytes,
+                    intended_ns: batch.at_ns,
+                    submitted_ns: None,
+                    completed_ns: None,
+                    deadline_ns: batch.deadline_ns,
+                    served_ns: None,
+                    status: 0,
+                    warmup: batch.at_ns < self.options.warmup_ns,
+                });
+                self.next_request += 1;
+            }
+        }
+        self.ready.pop_front()
+    }
+}

@@ -1,0 +1,199 @@
+//! What a workload specification may say, beyond its shape.
+
+use weir_specs::{Document, Problem, Problems};
+
+use crate::fileset::ALIGNMENT_BYTES;
+use crate::spec::{Access, Arrivals, Deadline, Distribution, FrameSource, Popularity, Sizes, Workload};
+
+/// Largest single request: what a loop device and io_uring take in one piece everywhere.
+const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
+/// Smallest gap between a client's requests that a replay can honour.
+const HIGHEST_RATE_PER_S: f64 = 1e6;
+
+/// Checks meaning; `prefix` is the path of the workload within the document.
+pub(crate) fn check(workload: &Workload, document: &Document, prefix: &str) -> Problems {
+    let mut check = Check { document, prefix, problems: Problems::default() };
+    check.workload(workload);
+    check.problems
+}
+
+struct Check<'a> {
+    document: &'a Document,
+    prefix: &'a str,
+    problems: Problems,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, field: &str, message: impl Into<String>) {
+        let field =
+            if self.prefix.is_empty() { field.to_owned() } else { format!("{}.{field}", self.prefix) };
+        let problem: Problem = self.document.problem(field, message);
+        self.problems.0.push(problem);
+    }
+
+    fn within(&mut self, field: &str, value: f64, low: f64, high: f64) {
+        if !(low..=high).contains(&value) {
+            self.problem(field, format!("is {value}; it must be from {low} to {high}"));
+        }
+    }
+
+    fn workload(&mut self, workload: &Workload) {
+        self.arrivals(&workload.arrivals);
+        if workload.files.count == 0 {
+            self.problem("files.count", "is 0; a workload needs at least one file");
+        }
+        self.distribution("files.size", &workload.files.size);
+        if let Popularity::Zipf { alpha } = workload.files.popularity {
+            self.within("files.popularity.zipf.alpha", alpha, 0.0, 10.0);
+        }
+        match &workload.sizes {
+            Sizes::WholeFile => {
+                if workload.access == Access::Random && workload.block_bytes.is_none() {
+                    self.largest_request("files.size", workload.files.size.largest());
+                }
+            }
+            Sizes::Drawn(sizes) => {
+                self.distribution("sizes.drawn", sizes);
+                if workload.block_bytes.is_none() {
+                    self.largest_request("sizes.drawn", sizes.largest());
+                }
+            }
+            Sizes::Frames(frames) => {
+                self.within("sizes.frames.rate_hz", frames.rate_hz, 0.001, 1e4);
+                if let FrameSource::Synthetic(model) = &frames.source {
+                    self.synthetic(model);
+                }
+                if workload.access != Access::Sequential {
+                    self.problem(
+                        "access",
+                        "is random; the frames of a video are read in sequence: use sequential",
+                    );
+                }
+                if workload.block_bytes.is_none() {
+                    self.problem(
+                        "block_bytes",
+                        "is missing; frames are fetched in blocks: give their size, such as 65536",
+                    );
+                }
+            }
+        }
+        self.within("read_share", workload.read_share, 0.0, 1.0);
+        match workload.deadline {
+            Some(Deadline::RoundEnd) if !matches!(workload.arrivals, Arrivals::Rounds { .. }) => {
+                self.problem("deadline", "is round_end, but arrivals are not rounds: use after: {ms: ...}");
+            }
+            Some(Deadline::After { ms }) => self.within("deadline.after.ms", ms, 0.001, 1e9),
+            _ => {}
+        }
+        if let Some(block) = workload.block_bytes
+            && (block == 0 || block % ALIGNMENT_BYTES != 0 || block > LARGEST_REQUEST_BYTES)
+        {
+            self.problem(
+                "block_bytes",
+                format!("is {block}; it must be a multiple of {ALIGNMENT_BYTES} and at most {LARGEST_REQUEST_BYTES}"),
+            );
+        }
+        if workload.is_closed_loop() {
+            self.closed_loop(workload);
+        }
+    }
+
+    fn arrivals(&mut self, arrivals: &Arrivals) {
+        match *arrivals {
+            Arrivals::Poisson { rate_per_s } => {
+                self.within("arrivals.poisson.rate_per_s", rate_per_s, 1e-6, HIGHEST_RATE_PER_S);
+            }
+            Arrivals::Periodic { interval_ms } => {
+                self.within("arrivals.periodic.interval_ms", interval_ms, 0.001, 1e9);
+            }
+            Arrivals::Rounds { round_ms } => self.within("arrivals.rounds.round_ms", round_ms, 1.0, 1e9),
+            Arrivals::Closed { depth, .. } => {
+                self.within("arrivals.closed.depth", f64::from(depth), 1.0, 4096.0)
+            }
+        }
+    }
+
+    fn distribution(&mut self, field: &str, sizes: &Distribution) {
+        let (min, max) = match *sizes {
+            Distribution::Fixed { bytes } => {
+                if bytes == 0 {
+                    self.problem(&format!("{field}.fixed.bytes"), "is 0; it must be at least 1");
+                }
+                return;
+            }
+            Distribution::Normal { mean_bytes, std_bytes, min_bytes, max_bytes } => {
+                self.within(
+                    &format!("{field}.normal.mean_bytes"),
+                    mean_bytes,
+                    min_bytes as f64,
+                    max_bytes as f64,
+                );
+                self.within(&format!("{field}.normal.std_bytes"), std_bytes, 0.0, 1e15);
+                (min_bytes, max_bytes)
+            }
+            Distribution::Lognormal { median_bytes, sigma, min_bytes, max_bytes } => {
+                self.within(
+                    &format!("{field}.lognormal.median_bytes"),
+                    median_bytes,
+                    min_bytes.max(1) as f64,
+                    max_bytes as f64,
+                );
+                self.within(&format!("{field}.lognormal.sigma"), sigma, 0.0, 10.0);
+                (min_bytes, max_bytes)
+            }
+        };
+        if min == 0 || min > max {
+            self.problem(field, format!("has limits {min} to {max}; they must be at least 1 and in order"));
+        }
+    }
+
+    fn largest_request(&mut self, field: &str, bytes: u64) {
+        if bytes > LARGEST_REQUEST_BYTES {
+            self.problem(
+                field,
+                format!(
+                    "allows requests of {bytes} bytes, more than {LARGEST_REQUEST_BYTES} in one piece: \
+                     lower the limit or give block_bytes"
+                ),
+            );
+        }
+    }
+
+    fn synthetic(&mut self, model: &crate::spec::SyntheticFrames) {
+        let field = "sizes.frames.source.synthetic";
+        self.within(&format!("{field}.mean_bytes"), model.mean_bytes, 1.0, 1e9);
+        self.within(&format!("{field}.frame_cov"), model.frame_cov, 0.0, 10.0);
+        self.within(&format!("{field}.scene_cov"), model.scene_cov, 0.0, 10.0);
+        self.within(&format!("{field}.scene_mean_s"), model.scene_mean_s, 0.001, 1e6);
+        if model.group.is_empty() || !model.group.chars().all(|kind| "IPB".contains(kind)) {
+            self.problem(
+                &format!("{field}.group"),
+                format!(
+                    "is {:?}; it must be a group of pictures of the letters I, P and B, such as IBBPBBPBBPBB",
+                    model.group
+                ),
+            );
+        }
+        if !model.ratio_i_p_b.iter().all(|ratio| *ratio > 0.0 && ratio.is_finite()) {
+            self.problem(&format!("{field}.ratio_i_p_b"), "must be three numbers above 0");
+        }
+    }
+
+    fn closed_loop(&mut self, workload: &Workload) {
+        if !matches!(workload.sizes, Sizes::Drawn(Distribution::Fixed { .. })) {
+            self.problem(
+                "sizes",
+                "a closed loop is carried out by fio with requests of one size: use drawn: {fixed: ...}",
+            );
+        }
+        if workload.files.count != 1 {
+            self.problem("files.count", "a closed loop works within one file: use 1");
+        }
+        if workload.block_bytes.is_some() {
+            self.problem("block_bytes", "does not apply to a closed loop: remove it");
+        }
+        if workload.deadline == Some(Deadline::RoundEnd) {
+            self.problem("deadline", "a closed loop has no rounds: use after: {ms: ...}");
+        }
+    }
+}
