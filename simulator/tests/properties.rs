@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn an_array_of_disks_serves_every_request_once(arrivals in arrivals(), devices in 2..5u32) {
         let profile = profile::load("hdd-15k").unwrap();
-        let mut array = profile::build_array(&profile, devices, 65_536, 128 * MIB).unwrap();
+        let mut array = profile::build_array(&profile, devices, 65_536, 512 * MIB).unwrap();
         let done = run(&mut *array, &arrivals);
         check_tags(&done, arrivals.len())?;
         for (c, arrived_ns, _) in done {
