@@ -1,1 +1,18 @@
-//! .
+//! The questions.
+//!
+//! A [`Study`] is one YAML file: classes, factors, objectives, repetitions. [`Plan`] expands it to its
+//! [`Run`]s in the order in which they are to be carried out. A run is resolved completely: whoever carries
+//! it out reads nothing else.
+
+mod filesystem;
+mod level;
+mod plan;
+mod run;
+mod spec;
+mod validate;
+
+pub use filesystem::FileSystem;
+pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
+pub use plan::{Context, Plan};
+pub use run::{Engine, Run, RunClass, RunDevice};
+pub use spec::{Capture, Class, Factors, Objective, Settings, Storage, Study, Testbed};

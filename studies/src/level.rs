@@ -1,0 +1,191 @@
+//! Levels of factors that have a syntax of their own.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use weir_specs::one_of;
+
+/// The I/O schedulers of the kernel's multi-queue block layer.
+pub const KERNEL_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+/// A kernel I/O scheduler with tunables that differ from its defaults.
+///
+/// Written `mq-deadline` or `mq-deadline read_expire=100 fifo_batch=1`; tunables are the files in
+/// `/sys/block/DEV/queue/iosched/`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Scheduler {
+    /// One of [`KERNEL_SCHEDULERS`].
+    pub name: String,
+    /// Tunables by name.
+    pub tunables: BTreeMap<String, String>,
+}
+
+impl TryFrom<String> for Scheduler {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let mut words = text.split_ascii_whitespace();
+        let name = words.next().unwrap_or_default();
+        if !KERNEL_SCHEDULERS.contains(&name) {
+            return Err(one_of("scheduler", name, KERNEL_SCHEDULERS));
+        }
+        let mut tunables = BTreeMap::new();
+        for word in words {
+            let Some((tunable, value)) = word.split_once('=') else {
+                return Err(format!("`{word}` is no tunable: write NAME=VALUE, such as read_expire=100"));
+            };
+            let is_file_name = tunable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if tunable.is_empty() || value.is_empty() || !is_file_name {
+                return Err(format!("`{word}` is no tunable: write NAME=VALUE, such as read_expire=100"));
+            }
+            if tunables.insert(tunable.to_owned(), value.to_owned()).is_some() {
+                return Err(format!("tunable `{tunable}` is given twice"));
+            }
+        }
+        Ok(Scheduler { name: name.to_owned(), tunables })
+    }
+}
+
+impl From<Scheduler> for String {
+    fn from(scheduler: Scheduler) -> String {
+        scheduler.to_string()
+    }
+}
+
+impl fmt::Display for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        self.tunables.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}
+
+impl JsonSchema for Scheduler {
+    fn schema_name() -> Cow<'static, str> {
+        "Scheduler".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": format!("^({})( [a-z0-9_]+=[^ ]+)*$", KERNEL_SCHEDULERS.join("|")),
+            "examples": KERNEL_SCHEDULERS,
+            "description": "Kernel I/O scheduler, with tunables as in `mq-deadline read_expire=100`"
+        })
+    }
+}
+
+/// I/O priority: `rt/0` to `rt/7`, `be/0` to `be/7` (0 is highest), or `idle` (ioprio_set(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Priority {
+    class: u16,
+    level: u16,
+}
+
+impl Priority {
+    const CLASSES: [(&'static str, u16); 2] = [("rt", 1), ("be", 2)];
+    const IDLE: u16 = 3;
+
+    /// The kernel's encoding: class in the top 3 bits of 16.
+    pub fn ioprio(self) -> u16 {
+        self.class << 13 | self.level
+    }
+
+    /// Number of the class: 1 real time, 2 best effort, 3 idle.
+    pub fn class(self) -> u16 {
+        self.class
+    }
+
+    /// Level within the class, from 0 (highest) to 7.
+    pub fn level(self) -> u16 {
+        self.level
+    }
+}
+
+impl TryFrom<String> for Priority {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text == "idle" {
+            return Ok(Priority { class: Self::IDLE, level: 0 });
+        }
+        text.split_once('/')
+            .and_then(|(name, level)| {
+                let (_, class) = Self::CLASSES.into_iter().find(|(known, _)| *known == name)?;
+                let level = level.parse().ok().filter(|level| *level < 8)?;
+                Some(Priority { class, level })
+            })
+            .ok_or_else(|| format!("`{text}` is no priority: use rt/0 to rt/7, be/0 to be/7, or idle"))
+    }
+}
+
+impl From<Priority> for String {
+    fn from(priority: Priority) -> String {
+        priority.to_string()
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Priority::CLASSES.iter().find(|(_, class)| *class == self.class) {
+            Some((name, _)) => write!(f, "{name}/{}", self.level),
+            None => f.write_str("idle"),
+        }
+    }
+}
+
+impl JsonSchema for Priority {
+    fn schema_name() -> Cow<'static, str> {
+        "Priority".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^((rt|be)/[0-7]|idle)$", "examples": ["rt/0", "be/4", "idle"]})
+    }
+}
+
+/// Who shares a device with whom (Shenoy, Goyal and Vin).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Architecture {
+    /// Each class has heads of its own.
+    Partitioned,
+    /// All classes share one array of all heads.
+    Integrated,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedulers_and_priorities_survive_their_text() {
+        for text in ["none", "mq-deadline fifo_batch=1 read_expire=100"] {
+            assert_eq!(Scheduler::try_from(text.to_owned()).unwrap().to_string(), text);
+        }
+        for text in ["rt/0", "be/7", "idle"] {
+            assert_eq!(Priority::try_from(text.to_owned()).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn ioprio_is_encoded_as_the_kernel_does() {
+        assert_eq!(Priority::try_from("be/4".to_owned()).unwrap().ioprio(), 0x4004);
+        assert_eq!(Priority::try_from("idle".to_owned()).unwrap().ioprio(), 0x6000);
+    }
+
+    #[test]
+    fn what_is_neither_is_refused_with_the_nearest() {
+        assert!(
+            Scheduler::try_from("mq_deadline".to_owned())
+                .unwrap_err()
+                .contains("did you mean `mq-deadline`?")
+        );
+        assert!(Scheduler::try_from("bfq ../../x=1".to_owned()).is_err());
+        assert!(Priority::try_from("be/8".to_owned()).is_err());
+    }
+}

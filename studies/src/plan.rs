@@ -1,0 +1,253 @@
+//! Expanding a study to its runs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use weir_specs::{Document, Problems};
+use weir_workloads::{Catalog, FrameSource, Sizes, Workload};
+
+use crate::level::Architecture;
+use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, hash};
+use crate::spec::{Settings, Study};
+use crate::validate;
+
+/// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
+const SETUP_S: f64 = 1.5;
+
+/// What a study may refer to.
+pub struct Context<'a> {
+    /// The workloads at hand.
+    pub workloads: &'a Catalog,
+    /// Names of the device profiles.
+    pub profiles: &'a [&'a str],
+}
+
+/// All runs of a study, in the order of execution: `plan.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Version of this layout.
+    pub format: u32,
+    /// Name of the study.
+    pub study: String,
+    /// Its question.
+    pub question: String,
+    /// What a reader should know besides.
+    pub description: String,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Repetitions of each cell.
+    pub repetitions: u32,
+    /// Levels of each factor, in the order of columns.
+    pub factors: Map<String, Value>,
+    /// Estimated time of all runs, in seconds.
+    pub estimate_s: f64,
+    /// Every device that any run needs.
+    pub devices: Vec<RunDevice>,
+    /// The runs.
+    pub runs: Vec<Run>,
+}
+
+impl Plan {
+    /// Reads, checks and expands a study.
+    ///
+    /// # Errors
+    /// All that is wrong with the study or with a workload it names.
+    pub fn from_file(file: &Path, context: &Context<'_>) -> Result<Self, Problems> {
+        let document = Document::read(file)?;
+        let study: Study = document.parse()?;
+        let workloads = validate::check(&study, &document, context)?;
+        Ok(expand(&study, &workloads, context.workloads.folder()))
+    }
+}
+
+/// The study's runs: blocks of all cells, each in an order of its own.
+fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) -> Plan {
+    let factors = levels_by_factor(study);
+    let cells: Vec<Map<String, Value>> =
+        cross(&factors).into_iter().filter(|cell| !is_excluded(study, cell)).collect();
+    let mut runs = Vec::new();
+    for block in 0..study.repetitions {
+        let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
+        rng.set_stream(u64::from(block));
+        let seed = rand::RngExt::random(&mut rng);
+        let mut order: Vec<&Map<String, Value>> = cells.iter().collect();
+        order.shuffle(&mut rng);
+        for cell in order {
+            runs.push(resolve(study, workloads, cell, block, seed, runs.len()));
+        }
+    }
+    let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run: &Run| run.devices.iter().cloned()).collect();
+    devices.sort();
+    devices.dedup();
+    for run in &mut runs {
+        run.name_by_content();
+        // Only now, so that a run has the same name wherever the repository lies.
+        for class in &mut run.classes {
+            absolute_frames(&mut class.recipe, folder);
+        }
+    }
+    let each_s = study.warmup_s + study.duration_s + SETUP_S;
+    Plan {
+        format: FORMAT,
+        study: study.name.clone(),
+        question: study.question.clone(),
+        description: study.description.clone(),
+        seed: study.seed,
+        repetitions: study.repetitions,
+        factors: factors.into_iter().map(|(name, levels)| (name, Value::Array(levels))).collect(),
+        estimate_s: each_s * runs.len() as f64,
+        devices,
+        runs,
+    }
+}
+
+/// Factors with their levels, in the order in which the specification declares them.
+pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
+    match serde_json::to_value(&study.factors) {
+        Ok(Value::Object(factors)) => factors
+            .into_iter()
+            .filter_map(|(name, levels)| match levels {
+                Value::Array(levels) => Some((name, levels)),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
+    factors.iter().fold(vec![Map::new()], |cells, (name, levels)| {
+        let with = |cell: &Map<String, Value>, level: &Value| {
+            let mut cell = cell.clone();
+            cell.insert(name.clone(), level.clone());
+            cell
+        };
+        cells.iter().flat_map(|cell| levels.iter().map(move |level| with(cell, level))).collect()
+    })
+}
+
+fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
+    study
+        .exclude
+        .iter()
+        .any(|entry| entry.iter().all(|(name, level)| cell.get(name).is_some_and(|at| same(at, level))))
+}
+
+/// Whether two levels are the same; 1 and 1.0 are.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+fn resolve(
+    study: &Study,
+    workloads: &BTreeMap<String, Workload>,
+    cell: &Map<String, Value>,
+    block: u32,
+    seed: u64,
+    order: usize,
+) -> Run {
+    let settings = apply(&study.hold, cell);
+    let devices = devices(study, settings.architecture);
+    let classes = study
+        .classes
+        .iter()
+        .filter_map(|(name, class)| Some((name, class, workloads.get(name)?)))
+        .map(|(name, class, workload)| {
+            let clients = settings.clients.get(name).copied().unwrap_or(class.clients);
+            RunClass {
+                name: name.clone(),
+                workload: class.workload.clone(),
+                recipe: workload.clone(),
+                clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
+                engine: if workload.is_closed_loop() { Engine::Fio } else { Engine::Replay },
+                priority: settings.priority.get(name).copied().or(class.priority),
+                objective: class.objective.clone(),
+                device: match settings.architecture {
+                    Architecture::Partitioned => name.clone(),
+                    Architecture::Integrated => SHARED_DEVICE.to_owned(),
+                },
+            }
+        })
+        .collect();
+    Run {
+        format: FORMAT,
+        id: String::new(),
+        study: study.name.clone(),
+        question: study.question.clone(),
+        testbed: study.testbed,
+        cell: hash(cell),
+        levels: cell.iter().map(|(name, level)| (name.clone(), label(level))).collect(),
+        settings,
+        repetition: block,
+        block,
+        order: u32::try_from(order).unwrap_or(u32::MAX),
+        seed,
+        warmup_s: study.warmup_s,
+        duration_s: study.duration_s,
+        capture: study.capture,
+        allowed_loss: study.allowed_loss,
+        classes,
+        devices,
+    }
+}
+
+/// Name of the one device of an integrated server.
+pub(crate) const SHARED_DEVICE: &str = "shared";
+
+/// Settings with the levels of a cell in place of what is held.
+pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
+    let mut value = serde_json::to_value(hold).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.extend(cell.clone());
+    }
+    // The levels came out of the same types, so this cannot fail on a checked study.
+    serde_json::from_value(value).unwrap_or_else(|_| hold.clone())
+}
+
+/// The devices of an architecture.
+pub(crate) fn devices(study: &Study, architecture: Architecture) -> Vec<RunDevice> {
+    let device = |name: &str, heads: u32| RunDevice {
+        name: name.to_owned(),
+        profile: study.storage.profile.clone(),
+        heads,
+        stripe_unit_kib: study.storage.stripe_unit_kib,
+        size_mib: study.storage.size_mib * u64::from(heads),
+    };
+    match architecture {
+        Architecture::Integrated => vec![device(SHARED_DEVICE, study.storage.heads)],
+        Architecture::Partitioned => {
+            let share = study.storage.heads / study.classes.len().max(1) as u32;
+            study.classes.iter().map(|(name, class)| device(name, class.heads.unwrap_or(share))).collect()
+        }
+    }
+}
+
+/// A level as it is shown: scalars as they are, maps as `text=10 video=4`.
+fn label(level: &Value) -> Value {
+    match level {
+        Value::Object(fields) => {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let parts: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
+            Value::String(parts.join(" "))
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+fn absolute_frames(workload: &mut Workload, folder: &Path) {
+    if let Sizes::Frames(frames) = &mut workload.sizes
+        && let FrameSource::File { path, .. } = &mut frames.source
+        && let Ok(absolute) = std::path::absolute(folder.join(&*path))
+    {
+        *path = absolute;
+    }
+}

@@ -1,0 +1,136 @@
+//! One run, resolved: `run.json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use weir_workloads::Workload;
+
+use crate::level::Priority;
+use crate::spec::{Capture, Objective, Settings, Testbed};
+
+/// Version of the layout of `run.json`.
+pub const FORMAT: u32 = 1;
+
+/// One repetition of a cell. Whoever carries it out needs nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Version of this layout.
+    pub format: u32,
+    /// Hash of everything that decides the outcome; names the run's folder.
+    pub id: String,
+    /// Name of the study.
+    pub study: String,
+    /// The study's question.
+    pub question: String,
+    /// Where it is carried out.
+    pub testbed: Testbed,
+    /// Hash of the levels; the same for all repetitions of a cell.
+    pub cell: String,
+    /// Level of each varied factor, as shown in tables.
+    pub levels: BTreeMap<String, Value>,
+    /// The state the machine is put in.
+    pub settings: Settings,
+    /// Repetition of the cell, from 0.
+    pub repetition: u32,
+    /// Block of runs in which every cell comes once; comparisons are paired within it.
+    pub block: u32,
+    /// Place in the order of execution, from 0.
+    pub order: u32,
+    /// Seed of its workloads; the same for all cells of a block, so that they are asked the same.
+    pub seed: u64,
+    /// Time before the measured interval, in seconds.
+    pub warmup_s: f64,
+    /// Length of the measured interval, in seconds.
+    pub duration_s: f64,
+    /// Whether block requests are captured.
+    pub capture: Capture,
+    /// Share of block requests that may be lost.
+    pub allowed_loss: f64,
+    /// Who asks.
+    pub classes: Vec<RunClass>,
+    /// What is asked.
+    pub devices: Vec<RunDevice>,
+}
+
+/// One class of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunClass {
+    /// Its name.
+    pub name: String,
+    /// Name of its workload.
+    pub workload: String,
+    /// The workload with the study's replacements.
+    pub recipe: Workload,
+    /// Number of clients.
+    pub clients: u32,
+    /// What carries it out.
+    pub engine: Engine,
+    /// I/O priority; absent: the kernel's default.
+    pub priority: Option<Priority>,
+    /// What it was promised.
+    pub objective: Option<Objective>,
+    /// Name of the device it asks.
+    pub device: String,
+}
+
+/// What carries a class out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// weir's own replayer: open loop.
+    Replay,
+    /// fio: closed loop.
+    Fio,
+}
+
+/// One device of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RunDevice {
+    /// Its name within the study.
+    pub name: String,
+    /// Model of each head.
+    pub profile: String,
+    /// Number of heads striped together.
+    pub heads: u32,
+    /// Stripe unit, in KiB.
+    pub stripe_unit_kib: u64,
+    /// Size of all heads together, in MiB.
+    pub size_mib: u64,
+}
+
+impl Run {
+    /// Length of the whole run, in ns.
+    pub fn length_ns(&self) -> i64 {
+        ((self.warmup_s + self.duration_s) * 1e9).round() as i64
+    }
+
+    /// Length of the warm-up, in ns.
+    pub fn warmup_ns(&self) -> i64 {
+        (self.warmup_s * 1e9).round() as i64
+    }
+
+    /// Gives the run the id that its content has. What only describes it is left out, so that rewording a
+    /// question or adding a cell discards no finished work.
+    pub(crate) fn name_by_content(&mut self) {
+        let mut content = self.clone();
+        content.id = String::new();
+        content.question = String::new();
+        content.order = 0;
+        content.levels = BTreeMap::new();
+        content.cell = String::new();
+        for class in &mut content.classes {
+            class.objective = None;
+            class.recipe.description = String::new();
+            class.recipe.source = String::new();
+        }
+        self.id = hash(&content);
+    }
+}
+
+/// The first 12 hex digits of the SHA-256 of a value's JSON.
+pub(crate) fn hash(value: &impl Serialize) -> String {
+    let text = serde_json::to_vec(value).unwrap_or_default();
+    Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,209 @@
+//! The study specification: `studies/NAME.yml`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::level::{Architecture, Priority, Scheduler};
+
+/// A question, and how it is to be answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Its name: the file's name without `.yml`.
+    pub name: String,
+    /// The question, in a sentence.
+    pub question: String,
+    /// What a reader should know besides.
+    #[serde(default)]
+    pub description: String,
+    /// Where it is answered.
+    pub testbed: Testbed,
+    /// Seed of everything that is drawn: workloads and the order of runs.
+    pub seed: u64,
+    /// Independent runs of each cell, fixed in advance.
+    pub repetitions: u32,
+    /// Time before the measured interval of each run, in seconds: its requests are marked, not dropped.
+    pub warmup_s: f64,
+    /// Length of the measured interval of each run, in seconds.
+    pub duration_s: f64,
+    /// Whether requests are captured at the block layer.
+    #[serde(default)]
+    pub capture: Capture,
+    /// Share of block requests that may be lost before a run is invalid.
+    #[serde(default = "default_allowed_loss")]
+    pub allowed_loss: f64,
+    /// The devices that are asked.
+    pub storage: Storage,
+    /// Who asks, by name.
+    pub classes: BTreeMap<String, Class>,
+    /// What is varied: every combination is a cell.
+    pub factors: Factors,
+    /// What is held at one level.
+    #[serde(default)]
+    pub hold: Settings,
+    /// Cells to leave out: those that have all the levels of an entry.
+    #[serde(default)]
+    pub exclude: Vec<BTreeMap<String, Value>>,
+}
+
+fn default_allowed_loss() -> f64 {
+    1e-4
+}
+
+/// Where a study is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Testbed {
+    /// Real kernel block devices in real time.
+    Device,
+}
+
+/// Whether requests are captured at the block layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Capture {
+    /// Yes; a run without it is not begun.
+    #[default]
+    Required,
+    /// Where the kernel allows it; a run without it says so.
+    Optional,
+    /// No.
+    Off,
+}
+
+/// The devices that are asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Storage {
+    /// Model of each head: a profile's name or file (`weir list profiles`).
+    pub profile: String,
+    /// Disks in all.
+    pub heads: u32,
+    /// Size of each, in MiB.
+    pub size_mib: u64,
+    /// Stripe unit of arrays, in KiB.
+    #[serde(default = "default_stripe_unit_kib")]
+    pub stripe_unit_kib: u64,
+}
+
+fn default_stripe_unit_kib() -> u64 {
+    64
+}
+
+/// One application class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Name of its workload.
+    pub workload: String,
+    /// Fields of the workload to replace, by dotted path.
+    #[serde(default)]
+    pub with: BTreeMap<String, Value>,
+    /// Clients at load 1.
+    pub clients: u32,
+    /// Heads of its own where the architecture is partitioned; an equal share if absent.
+    #[serde(default)]
+    pub heads: Option<u32>,
+    /// I/O priority of its requests.
+    #[serde(default)]
+    pub priority: Option<Priority>,
+    /// What it was promised.
+    #[serde(default)]
+    pub objective: Option<Objective>,
+}
+
+/// What a class was promised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Objective {
+    /// A quantile of response time.
+    ResponseMs {
+        /// The quantile, between 0 and 1.
+        quantile: f64,
+        /// Its bound, in ms.
+        at_most: f64,
+    },
+    /// At most this share of requests misses its deadline.
+    DeadlineMissShare(f64),
+    /// At least this many MB (10^6 bytes) a second.
+    RateMbS(f64),
+    /// At least this share of all bytes.
+    Share(f64),
+}
+
+/// Levels of each factor. Their order here is the order of columns in tables.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Factors {
+    /// Kernel I/O scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<Vec<Scheduler>>,
+    /// File system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<Vec<String>>,
+    /// Partitioned or integrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<Vec<Architecture>>,
+    /// Multiplier of every class's clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Vec<f64>>,
+    /// Clients by class; replaces the class's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<Vec<BTreeMap<String, u32>>>,
+    /// I/O priority by class; replaces the class's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Vec<BTreeMap<String, Priority>>>,
+    /// Requests that the device works on at once (its tags).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<Vec<u32>>,
+    /// Target latency of writeback throttling in microseconds; 0 is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wbt_lat_usec: Option<Vec<u64>>,
+    /// Read-ahead of buffered reads, in KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kib: Option<Vec<u64>>,
+}
+
+/// One level of each factor: the state a run finds the machine in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Kernel I/O scheduler.
+    pub scheduler: Scheduler,
+    /// File system.
+    pub filesystem: String,
+    /// Partitioned or integrated.
+    pub architecture: Architecture,
+    /// Multiplier of every class's clients.
+    pub load: f64,
+    /// Clients by class, where they differ from the class's own.
+    pub clients: BTreeMap<String, u32>,
+    /// I/O priority by class, where it differs from the class's own.
+    pub priority: BTreeMap<String, Priority>,
+    /// Requests that the device works on at once (its tags); 4 is the least a kernel grants.
+    pub queue_depth: u32,
+    /// Target latency of writeback throttling in microseconds; 0 is off.
+    pub wbt_lat_usec: u64,
+    /// Read-ahead of buffered reads, in KiB.
+    pub read_ahead_kib: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            scheduler: Scheduler { name: "mq-deadline".to_owned(), tunables: BTreeMap::new() },
+            filesystem: "raw".to_owned(),
+            architecture: Architecture::Integrated,
+            load: 1.0,
+            clients: BTreeMap::new(),
+            priority: BTreeMap::new(),
+            // Deep enough to keep a disk busy, shallow enough to leave the scheduler a choice.
+            queue_depth: 4,
+            wbt_lat_usec: 0,
+            read_ahead_kib: 128,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What a study may say, beyond its shape.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use weir_specs::{Document, Problems, one_of};
+use weir_workloads::{FileSet, Workload};
+
+use crate::filesystem::FileSystem;
+use crate::level::Architecture;
+use crate::plan::{Context, apply, devices, levels_by_factor, same};
+use crate::spec::{Class, Objective, Settings, Study};
+
+/// Share of a device that files may fill: a file system needs room for itself.
+const FILL_SHARE: f64 = 0.7;
+/// The least tags that the kernel's block layer grants (`BLKDEV_MIN_RQ`).
+const FEWEST_TAGS: u32 = 4;
+/// Tags of a loop device.
+const MOST_TAGS: u32 = 128;
+/// A plan of more runs than this was not meant.
+const MOST_RUNS: f64 = 100_000.0;
+
+/// Checks a study and resolves the workload of each class, by class name.
+pub(crate) fn check(
+    study: &Study,
+    document: &Document,
+    context: &Context<'_>,
+) -> Result<BTreeMap<String, Workload>, Problems> {
+    let mut check = Check { study, document, problems: Problems::default() };
+    check.scalars(context);
+    let workloads = check.classes(context);
+    check.factors();
+    check.settings("hold", &study.hold);
+    check.excludes();
+    check.space(&workloads);
+    check.problems.or(workloads)
+}
+
+struct Check<'a> {
+    study: &'a Study,
+    document: &'a Document,
+    problems: Problems,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, field: impl Into<String>, message: impl Into<String>) {
+        let problem = self.document.problem(field, message);
+        self.problems.0.push(problem);
+    }
+
+    fn within(&mut self, field: &str, value: f64, low: f64, high: f64) {
+        if !(low..=high).contains(&value) {
+            self.problem(field, format!("is {value}; it must be from {low} to {high}"));
+        }
+    }
+
+    fn scalars(&mut self, context: &Context<'_>) {
+        let study = self.study;
+        let stem = self.document.file().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if study.name != stem {
+            let message =
+                format!("is `{}`, but the file is called `{stem}.yml`: make them the same", study.name);
+            self.problem("name", message);
+        }
+        if !study.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+            self.problem("name", "names a folder: use letters, digits, - and _ only");
+        }
+        self.within("repetitions", f64::from(study.repetitions), 1.0, 1000.0);
+        self.within("warmup_s", study.warmup_s, 0.0, 86_400.0);
+        self.within("duration_s", study.duration_s, 0.1, 86_400.0);
+        self.within("allowed_loss", study.allowed_loss, 0.0, 1.0);
+        self.within("storage.heads", f64::from(study.storage.heads), 1.0, 64.0);
+        self.within("storage.size_mib", study.storage.size_mib as f64, 16.0, 16.0 * 1024.0 * 1024.0);
+        let unit = study.storage.stripe_unit_kib;
+        if unit == 0 || unit % 4 != 0 || unit > 16 * 1024 {
+            self.problem(
+                "storage.stripe_unit_kib",
+                format!("is {unit}; it must be a multiple of 4, at most 16384"),
+            );
+        }
+        let profile = study.storage.profile.as_str();
+        if !context.profiles.contains(&profile) && !std::path::Path::new(profile).is_file() {
+            self.problem("storage.profile", one_of("profile", profile, context.profiles.iter().copied()));
+        }
+        if study.classes.is_empty() {
+            self.problem("classes", "is empty; someone has to ask");
+        }
+    }
+
+    fn classes(&mut self, context: &Context<'_>) -> BTreeMap<String, Workload> {
+        let mut workloads = BTreeMap::new();
+        for (name, class) in &self.study.classes {
+            let field = format!("classes.{name}");
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+                self.problem(&field, "names a folder and a device: use letters, digits, - and _ only");
+            }
+            if name == crate::plan::SHARED_DEVICE {
+                self.problem(&field, "is the name of the integrated server's device: choose another");
+            }
+            if class.clients == 0 {
+                self.problem(format!("{field}.clients"), "is 0; leave the class out instead");
+            }
+            self.objective(&field, class);
+            if let Some(workload) = self.workload(context, &field, class) {
+                workloads.insert(name.clone(), workload);
+            }
+        }
+        workloads
+    }
+
+    fn workload(&mut self, context: &Context<'_>, field: &str, class: &Class) -> Option<Workload> {
+        if !context.workloads.names().any(|name| name == class.workload) {
+            let known: Vec<&str> = context.workloads.names().collect();
+            self.problem(format!("{field}.workload"), one_of("workload", &class.workload, known));
+            return None;
+        }
+        let loaded = context.workloads.load(&class.workload).and_then(|workload| {
+            workload.with_overrides(&class.with, self.document, &format!("{field}.with"))
+        });
+        match loaded {
+            Ok(workload) => Some(workload),
+            Err(problems) => {
+                self.problems.0.extend(problems.0);
+                None
+            }
+        }
+    }
+
+    fn objective(&mut self, field: &str, class: &Class) {
+        match class.objective {
+            Some(Objective::ResponseMs { quantile, at_most }) => {
+                self.within(&format!("{field}.objective.response_ms.quantile"), quantile, 0.0, 1.0);
+                self.within(&format!("{field}.objective.response_ms.at_most"), at_most, 1e-6, 1e9);
+            }
+            Some(Objective::DeadlineMissShare(share) | Objective::Share(share)) => {
+                self.within(&format!("{field}.objective"), share, 0.0, 1.0);
+            }
+            Some(Objective::RateMbS(rate)) => self.within(&format!("{field}.objective"), rate, 1e-9, 1e6),
+            None => {}
+        }
+    }
+
+    fn factors(&mut self) {
+        let mut cells = f64::from(self.study.repetitions);
+        for (name, levels) in levels_by_factor(self.study) {
+            let field = format!("factors.{name}");
+            if levels.is_empty() {
+                self.problem(&field, "has no levels: give some, or leave the factor out");
+            }
+            cells *= levels.len().max(1) as f64;
+            for (index, level) in levels.iter().enumerate() {
+                let at = format!("{field}.{index}");
+                if levels[..index].iter().any(|earlier| same(earlier, level)) {
+                    self.problem(&at, "is given twice");
+                }
+                let only = std::iter::once((name.clone(), level.clone())).collect();
+                self.settings(&at, &apply(&Settings::default(), &only));
+            }
+        }
+        if cells > MOST_RUNS {
+            self.problem("factors", format!("make {cells} runs; more than {MOST_RUNS} are refused"));
+        }
+    }
+
+    fn settings(&mut self, field: &str, settings: &Settings) {
+        let hold = |name: &str| if field == "hold" { format!("hold.{name}") } else { field.to_owned() };
+        if FileSystem::load(&settings.filesystem).is_none() {
+            self.problem(
+                hold("filesystem"),
+                one_of("file system", &settings.filesystem, FileSystem::names()),
+            );
+        }
+        self.within(&hold("load"), settings.load, 1e-3, 1e6);
+        let depth = settings.queue_depth;
+        if !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
+            self.problem(
+                hold("queue_depth"),
+                format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
+            );
+        }
+        let classes: Vec<&str> = self.study.classes.keys().map(String::as_str).collect();
+        for name in settings.clients.keys().chain(settings.priority.keys()) {
+            if !classes.contains(&name.as_str()) {
+                self.problem(hold("clients"), one_of("class", name, classes.iter().copied()));
+            }
+        }
+    }
+
+    fn excludes(&mut self) {
+        let factors = levels_by_factor(self.study);
+        for (index, entry) in self.study.exclude.iter().enumerate() {
+            if entry.is_empty() {
+                self.problem(format!("exclude.{index}"), "is empty and would leave out every cell");
+            }
+            for (name, level) in entry {
+                let field = format!("exclude.{index}.{name}");
+                match factors.iter().find(|(factor, _)| factor == name) {
+                    None => {
+                        let known: Vec<&str> = factors.iter().map(|(factor, _)| factor.as_str()).collect();
+                        self.problem(field, one_of("factor", name, known));
+                    }
+                    Some((_, levels)) if !levels.iter().any(|known| same(known, level)) => {
+                        let text =
+                            |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                        let known: Vec<String> = levels.iter().map(text).collect();
+                        self.problem(field, one_of("level", &text(level), known.iter().map(String::as_str)));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Files must fit on the devices, and the heads must go round.
+    fn space(&mut self, workloads: &BTreeMap<String, Workload>) {
+        let study = self.study;
+        let mut architectures = study.factors.architecture.clone().unwrap_or_default();
+        if architectures.is_empty() {
+            architectures.push(study.hold.architecture);
+        }
+        let mut filesystems = study.factors.filesystem.clone().unwrap_or_default();
+        if filesystems.is_empty() {
+            filesystems.push(study.hold.filesystem.clone());
+        }
+        for architecture in architectures {
+            let devices = devices(study, architecture);
+            let heads: u32 = devices.iter().map(|device| device.heads).sum();
+            if architecture == Architecture::Partitioned && devices.iter().any(|device| device.heads == 0) {
+                let message =
+                    format!("is {}; a partitioned server needs one for each class", study.storage.heads);
+                return self.problem("storage.heads", message);
+            }
+            if heads > study.storage.heads {
+                let message = format!("is {}, but the classes claim {heads} in all", study.storage.heads);
+                return self.problem("storage.heads", message);
+            }
+            for device in &devices {
+                let users = workloads
+                    .iter()
+                    .filter(|(class, _)| architecture == Architecture::Integrated || **class == device.name);
+                let needed: u64 =
+                    users.map(|(class, w)| FileSet::new(&w.files, class, study.seed).total_bytes()).sum();
+                let room = (device.size_mib << 20) as f64 * FILL_SHARE;
+                if needed as f64 > room {
+                    let message = format!(
+                        "gives device `{}` {} MiB, but its files need {} MiB and may fill {:.0} %: enlarge it or use fewer files",
+                        device.name,
+                        device.size_mib,
+                        needed.div_ceil(1 << 20),
+                        FILL_SHARE * 100.0,
+                    );
+                    return self.problem("storage.size_mib", message);
+                }
+                for filesystem in filesystems.iter().filter_map(|name| FileSystem::load(name)) {
+                    if device.size_mib < filesystem.smallest_mib {
+                        let message = format!(
+                            "gives device `{}` {} MiB; {} needs {} MiB",
+                            device.name, device.size_mib, filesystem.name, filesystem.smallest_mib
+                        );
+                        return self.problem("storage.size_mib", message);
+                    }
+                }
+            }
+        }
+    }
+}

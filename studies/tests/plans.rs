@@ -1,0 +1,168 @@
+//! Plans: complete, balanced, shuffled in blocks, stable; and every mistake is named.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use weir_studies::{Architecture, Context, Engine, Plan};
+use weir_workloads::Catalog;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn plan_file(file: &Path) -> Result<Plan, String> {
+    let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
+    Plan::from_file(file, &Context { workloads: &workloads, profiles: &["hdd-7200", "null"] })
+        .map_err(|problems| problems.to_string())
+}
+
+fn plan_text(text: &str) -> Result<Plan, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trial.yml");
+    std::fs::write(&file, text).unwrap();
+    plan_file(&file)
+}
+
+const TRIAL: &str = "\
+name: trial
+question: Does it work?
+testbed: device
+seed: 7
+repetitions: 4
+warmup_s: 1
+duration_s: 2
+storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+classes:
+  text: {workload: poisson-text, clients: 10, priority: be/4}
+  video: {workload: mpeg-vbr, clients: 3}
+factors:
+  scheduler: [none, mq-deadline, bfq]
+  architecture: [partitioned, integrated]
+  load: [0.5, 1]
+exclude:
+  - {scheduler: bfq, load: 1.0}
+";
+
+#[test]
+fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
+    for (name, runs) in [("quick", 24), ("kernel-schedulers", 120), ("file-systems", 25)] {
+        let plan = plan_file(&root().join(format!("studies/{name}.yml"))).unwrap();
+        assert_eq!(plan.runs.len(), runs, "{name}");
+    }
+}
+
+#[test]
+fn every_block_holds_every_cell_once_in_an_order_of_its_own() {
+    let plan = plan_text(TRIAL).unwrap();
+    let cells = 3 * 2 * 2 - 2;
+    assert_eq!(plan.runs.len(), cells * 4);
+    let blocks: Vec<Vec<&str>> =
+        plan.runs.chunks(cells).map(|block| block.iter().map(|run| run.cell.as_str()).collect()).collect();
+    let all: BTreeSet<&str> = blocks[0].iter().copied().collect();
+    assert_eq!(all.len(), cells);
+    for block in &blocks {
+        assert_eq!(block.iter().copied().collect::<BTreeSet<_>>(), all);
+    }
+    assert!(blocks.windows(2).any(|pair| pair[0] != pair[1]), "no block was shuffled");
+    let ids: HashSet<&str> = plan.runs.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(ids.len(), plan.runs.len(), "two runs share a name");
+}
+
+#[test]
+fn all_cells_of_a_block_are_asked_the_same_and_blocks_differ() {
+    let plan = plan_text(TRIAL).unwrap();
+    let mut seeds: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for run in &plan.runs {
+        seeds.entry(run.block).or_default().insert(run.seed);
+    }
+    assert!(seeds.values().all(|seeds| seeds.len() == 1));
+    assert_eq!(seeds.values().flatten().collect::<BTreeSet<_>>().len(), 4);
+}
+
+#[test]
+fn a_plan_is_the_same_each_time_and_moves_with_the_seed() {
+    assert_eq!(plan_text(TRIAL), plan_text(TRIAL));
+    let other = plan_text(&TRIAL.replace("seed: 7", "seed: 8")).unwrap();
+    assert_ne!(other.runs[0].seed, plan_text(TRIAL).unwrap().runs[0].seed);
+}
+
+#[test]
+fn words_do_not_change_a_runs_name_but_settings_do() {
+    let ids = |text: &str| -> BTreeSet<String> {
+        plan_text(text).unwrap().runs.into_iter().map(|run| run.id).collect()
+    };
+    assert_eq!(ids(TRIAL), ids(&TRIAL.replace("Does it work?", "Does it really work?")));
+    assert!(ids(TRIAL).is_disjoint(&ids(&TRIAL.replace("clients: 10", "clients: 30"))));
+    assert!(ids(TRIAL).is_subset(&ids(&TRIAL.replace("load: [0.5, 1]", "load: [0.5, 1, 2]"))));
+    assert!(ids(TRIAL).is_subset(&ids(&TRIAL.replace("repetitions: 4", "repetitions: 6"))));
+}
+
+#[test]
+fn architecture_decides_who_asks_which_device() {
+    for run in plan_text(TRIAL).unwrap().runs {
+        let device = |class: &str| run.classes.iter().find(|c| c.name == class).unwrap().device.clone();
+        let heads: Vec<u32> = run.devices.iter().map(|device| device.heads).collect();
+        match run.settings.architecture {
+            Architecture::Partitioned => {
+                assert_eq!((device("text"), device("video")), ("text".into(), "video".into()));
+                assert_eq!(heads, [1, 1]);
+            }
+            Architecture::Integrated => {
+                assert_eq!((device("text"), device("video")), ("shared".into(), "shared".into()));
+                assert_eq!(heads, [2]);
+            }
+        }
+        assert!(run.classes.iter().all(|class| class.engine == Engine::Replay));
+        let text = run.classes.iter().find(|class| class.name == "text").unwrap();
+        assert_eq!(f64::from(text.clients), 10.0 * run.settings.load);
+    }
+}
+
+#[test]
+fn a_plan_survives_json() {
+    let plan = plan_text(TRIAL).unwrap();
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+#[test]
+fn every_mistake_is_named_with_its_line() {
+    for (from, to, line, expected) in [
+        ("mq-deadline, bfq", "mq-dedline, bfq", 13, "did you mean `mq-deadline`?"),
+        ("poisson-text", "poisson-txt", 10, "did you mean `poisson-text`?"),
+        ("hdd-7200", "hdd-720", 8, "did you mean `hdd-7200`?"),
+        ("repetitions: 4", "repetitions: 0", 5, "is 0; it must be from 1"),
+        ("repetitions: 4", "repetitons: 4", 5, "did you mean `repetitions`?"),
+        ("clients: 3", "clients: 0", 11, "is 0"),
+        ("be/4", "be/9", 10, "use rt/0 to rt/7"),
+        ("scheduler: bfq", "scheduler: kyber", 17, "unknown level `kyber`"),
+        ("load: 1.0", "weight: 1.0", 17, "unknown factor `weight`"),
+        ("heads: 2", "heads: 1", 8, "needs one for each class"),
+        ("size_mib: 1024", "size_mib: 100", 8, "MiB"),
+        ("[0.5, 1]", "[0.5, 0.5]", 15, "given twice"),
+        ("[0.5, 1]", "[]", 15, "no levels"),
+        ("name: trial", "name: other", 1, "make them the same"),
+        ("testbed: device", "testbed: divice", 3, "did you mean `device`?"),
+    ] {
+        let error = plan_text(&TRIAL.replace(from, to)).unwrap_err();
+        assert!(error.contains(expected), "{to}: {error}");
+        assert!(error.contains(&format!("trial.yml:{line}:")), "{to}: line {line} expected: {error}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = TRIAL.replace("repetitions: 4", "repetitions: 0").replace("clients: 3", "clients: 0");
+    assert_eq!(plan_text(&text).unwrap_err().lines().count(), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn a_damaged_study_is_an_error_and_never_a_panic(at in 0..TRIAL.len(), byte in 0x20u8..0x7f) {
+        let mut text = TRIAL.as_bytes().to_vec();
+        text[at] = byte;
+        let _ = plan_text(std::str::from_utf8(&text).unwrap());
+    }
+}
