@@ -1,1 +1,40 @@
-//! .
+//! Sends a stream of requests to a block device or to files at their intended times, and says how
+//! late it was.
+//!
+//! The replay is *open loop*: each request has an absolute time on `CLOCK_MONOTONIC`, and is sent at
+//! that time whether or not earlier requests have completed. Neither a late request nor a slow
+//! device shifts the ones that follow, so a response time measured from the intended time holds the
+//! whole wait that the workload would have seen (no coordinated omission).
+//!
+//! * [`Targets`] opens what the requests are sent to, and maps each class to its target;
+//! * [`Check`] finds everything that is wrong with a stream before anything is sent;
+//! * [`replay`] sends it, and returns its own [`Fidelity`].
+
+mod buffer;
+mod check;
+pub mod clock;
+mod error;
+mod feed;
+mod fidelity;
+mod files;
+mod options;
+mod pacer;
+pub mod pattern;
+mod priority;
+mod reorder;
+mod replay;
+mod ring;
+mod target;
+mod targets;
+mod wait;
+
+pub use check::{Check, StreamSummary};
+pub use error::Error;
+pub use fidelity::{Fidelity, TargetReport};
+pub use files::{file_id, file_name};
+pub use options::{Options, Progress};
+pub use priority::IoPriority;
+pub use reorder::Reordered;
+pub use replay::replay;
+pub use target::Kind;
+pub use targets::{Layout, Route, Targets};

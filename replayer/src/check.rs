@@ -1,0 +1,76 @@
+//! Everything that is wrong with a stream, found before anything is sent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_records::{Op, Request};
+
+use crate::{Error, Targets};
+
+/// What a whole stream asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StreamSummary {
+    /// Requests.
+    pub requests: u64,
+    /// Those that write.
+    pub writes: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// The earliest intended time, ns; `None` where there are no requests.
+    pub first_intended_ns: Option<i64>,
+    /// The latest intended time, ns.
+    pub last_intended_ns: Option<i64>,
+    /// How much earlier than one of its predecessors a request is, at most, ns. Above 0 the stream
+    /// must be read through [`crate::Reordered`].
+    pub disorder_ns: i64,
+    /// Requests by class.
+    pub classes: BTreeMap<Arc<str>, u64>,
+}
+
+/// Checks a stream request by request against the targets that it is meant for.
+#[derive(Debug)]
+pub struct Check<'a> {
+    targets: &'a Targets,
+    summary: StreamSummary,
+}
+
+impl<'a> Check<'a> {
+    /// A check that has seen nothing yet.
+    pub fn new(targets: &'a Targets) -> Self {
+        Check { targets, summary: StreamSummary::default() }
+    }
+
+    /// Takes the next request of the stream.
+    ///
+    /// # Errors
+    /// The request has no target, asks for a file that is not there, ends past the end of its target,
+    /// transfers nothing or too much, or writes where that is not allowed.
+    pub fn add(&mut self, request: &Request) -> Result<(), Error> {
+        self.targets.resolve(request).map_err(|reason| Error::Request {
+            request: request.request,
+            class: request.class.to_string(),
+            reason,
+        })?;
+        let summary = &mut self.summary;
+        summary.requests += 1;
+        summary.writes += u64::from(request.op == Op::Write);
+        summary.bytes += request.size_bytes;
+        let latest = summary.last_intended_ns.unwrap_or(request.intended_ns);
+        summary.disorder_ns = summary.disorder_ns.max(latest.saturating_sub(request.intended_ns));
+        summary.last_intended_ns = Some(latest.max(request.intended_ns));
+        summary.first_intended_ns =
+            Some(summary.first_intended_ns.unwrap_or(request.intended_ns).min(request.intended_ns));
+        match summary.classes.get_mut(&request.class) {
+            Some(count) => *count += 1,
+            None => {
+                summary.classes.insert(Arc::clone(&request.class), 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the stream amounts to.
+    pub fn finish(self) -> StreamSummary {
+        self.summary
+    }
+}

@@ -1,0 +1,102 @@
+//! What can be wrong with a target or a stream.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a replay was refused, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A target cannot be opened or asked for its properties.
+    #[error("target {path}: {doing}: {source}")]
+    Target {
+        /// The target as it was named.
+        path: PathBuf,
+        /// What was attempted.
+        doing: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A target is neither a block device, a regular file nor a directory.
+    #[error("target {path} is a {found}; name a block device, a regular file or a directory of files")]
+    Kind {
+        /// The target as it was named.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A device that is to be written is mounted or otherwise held.
+    #[error(
+        "target {path} is in use (mounted, or held by another device) and the stream may write to it; \
+         unmount it, or name a device that is free"
+    )]
+    InUse {
+        /// The target as it was named.
+        path: PathBuf,
+    },
+    /// A directory holds no file of a file set.
+    #[error("target directory {path} has no file named like {example}; prepare the file set first")]
+    EmptyDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// A name that would be recognised.
+        example: String,
+    },
+    /// More files than the process may hold open.
+    #[error(
+        "target directory {path} holds {files} files but this process may open only {limit}; \
+         raise the limit (ulimit -n) or use fewer files"
+    )]
+    TooManyFiles {
+        /// The directory.
+        path: PathBuf,
+        /// Files found.
+        files: usize,
+        /// The hard limit on open files.
+        limit: u64,
+    },
+    /// A request that cannot be sent as it stands.
+    #[error("request {request} (class {class}): {reason}")]
+    Request {
+        /// Number of the request in its stream.
+        request: u64,
+        /// Its class.
+        class: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// A priority that is not in the kernel's vocabulary.
+    #[error("priority {found:?}: write rt/LEVEL or be/LEVEL with LEVEL 0 (highest) to 7, or idle")]
+    Priority {
+        /// What was written.
+        found: String,
+    },
+    /// An option outside its range.
+    #[error("{option} is {found}; {allowed}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        found: String,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// The ring could not be made or used.
+    #[error("io_uring: {doing}: {source}{hint}")]
+    Ring {
+        /// What was attempted.
+        doing: &'static str,
+        /// The system's reason.
+        source: io::Error,
+        /// What to do, where it is known.
+        hint: &'static str,
+    },
+    /// The record of lateness could not be made.
+    #[error("the histogram of lateness: {0}")]
+    Histogram(#[from] hdrhistogram::CreationError),
+    /// A thread of the replay ended abnormally.
+    #[error("the {thread} thread of the replay ended abnormally")]
+    Thread {
+        /// Which one.
+        thread: &'static str,
+    },
+}

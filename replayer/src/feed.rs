@@ -1,0 +1,133 @@
+//! Reads the stream ahead of time, so that no decoding happens between two sends.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+
+use weir_records::Request;
+
+use crate::Targets;
+use crate::pattern::Key;
+use crate::targets::Transfer;
+
+/// Requests handed from thread to thread at once.
+const CHUNK: usize = 1024;
+
+/// Chunks read ahead at most.
+pub(crate) const CHUNKS_AHEAD: usize = 64;
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// Times are those of this replay: scaled, and those of service not yet known.
+    pub request: Request,
+    /// `None` where it cannot be sent.
+    pub transfer: Option<Transfer>,
+    /// Of the data that it writes or expects.
+    pub key: Key,
+}
+
+/// Turns a stream into planned requests, until it ends or nobody wants any more.
+pub(crate) fn read_ahead(
+    stream: impl Iterator<Item = Request>,
+    targets: &Targets,
+    timescale: f64,
+    seed: u64,
+    to: &SyncSender<Vec<Planned>>,
+) {
+    let mut keys = KeyCache { seed, last: None };
+    let mut chunk = Vec::with_capacity(CHUNK);
+    // The first chunks are small: the replay can begin while the rest is being read.
+    let mut size = 16;
+    for mut request in stream {
+        scale(&mut request, timescale);
+        request.submitted_ns = None;
+        request.completed_ns = None;
+        request.served_ns = None;
+        request.status = 0;
+        let transfer = targets.resolve(&request).ok();
+        request.device = transfer.map(|transfer| Arc::clone(&targets.names[transfer.target]));
+        let key = keys.get(&request);
+        chunk.push(Planned { request, transfer, key });
+        if chunk.len() >= size {
+            size = CHUNK.min(size * 4);
+            if to.send(std::mem::replace(&mut chunk, Vec::with_capacity(size))).is_err() {
+                return;
+            }
+        }
+    }
+    // Nobody listening means that the replay ended on an error of its own.
+    let _ = to.send(chunk);
+}
+
+fn scale(request: &mut Request, timescale: f64) {
+    if timescale != 1.0 {
+        let scaled = (request.intended_ns as f64 * timescale).round() as i64;
+        request.deadline_ns = request.deadline_ns.map(|deadline| deadline - request.intended_ns + scaled);
+        request.intended_ns = scaled;
+    }
+}
+
+/// Streams name the same class many times in a row.
+struct KeyCache {
+    seed: u64,
+    last: Option<(Arc<str>, Option<u32>, Key)>,
+}
+
+impl KeyCache {
+    fn get(&mut self, request: &Request) -> Key {
+        match &self.last {
+            Some((class, file, key)) if *class == request.class && *file == request.file => *key,
+            _ => {
+                let key = Key::new(&request.class, request.file, self.seed);
+                self.last = Some((Arc::clone(&request.class), request.file, key));
+                key
+            }
+        }
+    }
+}
+
+/// The receiving end.
+pub(crate) struct Feed {
+    from: Receiver<Vec<Planned>>,
+    chunk: std::vec::IntoIter<Planned>,
+}
+
+/// Why a [`Feed`] has nothing to offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Empty {
+    /// Nothing has been read ahead.
+    Starved,
+    /// The stream is over.
+    Ended,
+}
+
+impl Feed {
+    pub fn new(from: Receiver<Vec<Planned>>) -> Self {
+        Feed { from, chunk: Vec::new().into_iter() }
+    }
+
+    /// Waits until the first requests have been read, or there are none.
+    pub fn wait_for_first(&mut self) {
+        if let Ok(chunk) = self.from.recv() {
+            self.chunk = chunk.into_iter();
+        }
+    }
+
+    pub fn next(&mut self) -> Result<Planned, Empty> {
+        loop {
+            if let Some(planned) = self.chunk.next() {
+                return Ok(planned);
+            }
+            match self.from.try_recv() {
+                Ok(chunk) => self.chunk = chunk.into_iter(),
+                Err(TryRecvError::Empty) => return Err(Empty::Starved),
+                Err(TryRecvError::Disconnected) => return Err(Empty::Ended),
+            }
+        }
+    }
+
+    /// All that has not been taken yet, waiting for it.
+    pub fn rest(self) -> impl Iterator<Item = Planned> {
+        self.chunk.chain(self.from.into_iter().flatten())
+    }
+}

@@ -1,0 +1,207 @@
+//! How faithfully a stream was sent.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::Error;
+use crate::clock::Scheduling;
+use crate::target::{Kind, Target};
+
+/// How one target was used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TargetReport {
+    /// The target as it was named.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Files opened: 1 unless it is a directory.
+    pub files: usize,
+    /// Whether every transfer bypassed the page cache.
+    pub direct: bool,
+    /// What is to be known about the way it was used; empty if nothing is.
+    pub note: String,
+    /// Requests that were enlarged to the alignment of direct transfers.
+    pub rounded: u64,
+    /// Requests handed to the kernel's worker threads because handing them over directly had blocked.
+    pub handed_to_workers: u64,
+}
+
+/// How faithfully a stream was sent. Times in ns, each lateness against the absolute intended time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fidelity {
+    /// The instant of `CLOCK_MONOTONIC` that all times are relative to.
+    pub epoch_monotonic_ns: i64,
+    /// Requests in the stream.
+    pub planned: u64,
+    /// Those handed to the kernel.
+    pub sent: u64,
+    /// Those whose completion was seen, failures among them.
+    pub completed: u64,
+    /// Those that completed with an error, a short transfer or wrong data.
+    pub failed: u64,
+    /// Those still outstanding when the grace time was over.
+    pub unfinished: u64,
+    /// Those that could not be sent: no target, or past its end.
+    pub refused: u64,
+    /// Those not sent because the replay was stopped.
+    pub stopped: u64,
+    /// Median of (handed over - intended).
+    pub lateness_median_ns: u64,
+    /// 99th percentile of the same.
+    pub lateness_p99_ns: u64,
+    /// 99.9th percentile of the same.
+    pub lateness_p999_ns: u64,
+    /// Maximum of the same.
+    pub lateness_max_ns: u64,
+    /// Median time that the call which hands requests over took.
+    pub handover_median_ns: u64,
+    /// 99th percentile of the same.
+    pub handover_p99_ns: u64,
+    /// Maximum of the same.
+    pub handover_max_ns: u64,
+    /// (last handed over - first) / (last intended - first) - 1; `None` below two distinct times.
+    pub span_error: Option<f64>,
+    /// CPU time of the pacing thread, s (the device's own work is not in it).
+    pub cpu_seconds: f64,
+    /// Most requests outstanding at once.
+    pub max_in_flight: u64,
+    /// Requests that were late because the memory for data in flight was used up.
+    pub held_back: u64,
+    /// Times that the stream was not read ahead fast enough.
+    pub starved: u64,
+    /// Times that the completion queue was found full (nothing is lost, stamps are late).
+    pub queue_overflows: u64,
+    /// The class that the pacing thread ran in.
+    pub scheduling: Scheduling,
+    /// Each target, in the order of first mention.
+    pub targets: Vec<TargetReport>,
+}
+
+/// Collects a [`Fidelity`] while requests are sent.
+pub(crate) struct Recorder {
+    lateness: Histogram<u64>,
+    handover: Histogram<u64>,
+    first: Option<(i64, i64)>,
+    last: (i64, i64),
+    pub fidelity: Fidelity,
+}
+
+/// An hour: longer waits are recorded as this.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+fn histogram() -> Result<Histogram<u64>, Error> {
+    Ok(Histogram::new_with_bounds(1, LONGEST_NS, 3)?)
+}
+
+impl Recorder {
+    pub fn new(targets: &[Target], epoch_monotonic_ns: i64, scheduling: Scheduling) -> Result<Self, Error> {
+        let report = |target: &Target| TargetReport {
+            path: target.path.display().to_string(),
+            kind: target.kind,
+            files: target.files.len(),
+            direct: target.direct(),
+            note: String::new(),
+            rounded: 0,
+            handed_to_workers: 0,
+        };
+        Ok(Recorder {
+            lateness: histogram()?,
+            handover: histogram()?,
+            first: None,
+            last: (0, 0),
+            fidelity: Fidelity {
+                epoch_monotonic_ns,
+                planned: 0,
+                sent: 0,
+                completed: 0,
+                failed: 0,
+                unfinished: 0,
+                refused: 0,
+                stopped: 0,
+                lateness_median_ns: 0,
+                lateness_p99_ns: 0,
+                lateness_p999_ns: 0,
+                lateness_max_ns: 0,
+                handover_median_ns: 0,
+                handover_p99_ns: 0,
+                handover_max_ns: 0,
+                span_error: None,
+                cpu_seconds: 0.0,
+                max_in_flight: 0,
+                held_back: 0,
+                starved: 0,
+                queue_overflows: 0,
+                scheduling,
+                targets: targets.iter().map(report).collect(),
+            },
+        })
+    }
+
+    /// A request was handed over: both times relative to the epoch.
+    pub fn sent(&mut self, intended_ns: i64, submitted_ns: i64) {
+        let late = u64::try_from(submitted_ns - intended_ns).unwrap_or(0);
+        self.lateness.saturating_record(late);
+        self.fidelity.lateness_max_ns = self.fidelity.lateness_max_ns.max(late);
+        self.first.get_or_insert((intended_ns, submitted_ns));
+        self.last = (intended_ns, submitted_ns);
+        self.fidelity.sent += 1;
+    }
+
+    /// The call that hands requests over returned.
+    pub fn handed_over(&mut self, took_ns: i64) {
+        let took = u64::try_from(took_ns).unwrap_or(0);
+        self.handover.saturating_record(took);
+        self.fidelity.handover_max_ns = self.fidelity.handover_max_ns.max(took);
+    }
+
+    /// The report, with its quantiles.
+    pub fn finish(self) -> Fidelity {
+        let mut fidelity = self.fidelity;
+        fidelity.lateness_median_ns = self.lateness.value_at_quantile(0.5);
+        fidelity.lateness_p99_ns = self.lateness.value_at_quantile(0.99);
+        fidelity.lateness_p999_ns = self.lateness.value_at_quantile(0.999);
+        fidelity.handover_median_ns = self.handover.value_at_quantile(0.5);
+        fidelity.handover_p99_ns = self.handover.value_at_quantile(0.99);
+        if let Some(first) = self.first
+            && self.last.0 > first.0
+        {
+            let span = (self.last.1 - first.1) as f64 / (self.last.0 - first.0) as f64;
+            fidelity.span_error = Some(span - 1.0);
+        }
+        for target in &mut fidelity.targets {
+            let mut notes = Vec::new();
+            if !target.direct {
+                notes.push("through the page cache: reads may not reach the device".to_owned());
+            }
+            if target.rounded > 0 {
+                notes.push(format!("{} requests enlarged to the device's alignment", target.rounded));
+            }
+            if target.handed_to_workers > 0 {
+                notes.push(format!(
+                    "handing over blocked, so {} requests went by way of worker threads",
+                    target.handed_to_workers
+                ));
+            }
+            target.note = notes.join("; ");
+        }
+        fidelity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_and_span_are_those_of_the_definition() {
+        let mut recorder = Recorder::new(&[], 5, Scheduling::Other).unwrap();
+        for i in 0..100_i64 {
+            recorder.sent(i * 1000, i * 1010 + 7);
+        }
+        let fidelity = recorder.finish();
+        assert_eq!((fidelity.sent, fidelity.lateness_max_ns), (100, 99 * 10 + 7));
+        assert!((fidelity.span_error.unwrap() - 0.01).abs() < 1e-12);
+        assert!((497..=507).contains(&fidelity.lateness_median_ns), "{}", fidelity.lateness_median_ns);
+        assert_eq!(Recorder::new(&[], 0, Scheduling::Fifo).unwrap().finish().span_error, None);
+    }
+}

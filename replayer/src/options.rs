@@ -1,0 +1,78 @@
+//! How a stream is sent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use crate::Error;
+
+/// How far a replay is; readable from any thread while it runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Requests handed to the kernel.
+    pub sent: AtomicU64,
+    /// Requests whose completion was seen, failures among them.
+    pub completed: AtomicU64,
+}
+
+/// How a stream is sent. The default sends it at its own pace, starting at once.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The instant of `CLOCK_MONOTONIC`, in ns, that intended times are relative to; `None` begins
+    /// as soon as the first requests are read.
+    pub epoch_monotonic_ns: Option<i64>,
+    /// Factor on intended times: 2 sends at half the rate. The time between a request's intended
+    /// time and its deadline is kept.
+    pub timescale: f64,
+    /// Set to `true` by anyone to send no more; what is in flight is still awaited.
+    pub stop: Arc<AtomicBool>,
+    /// `SCHED_FIFO` priority of the pacing thread, where permitted; `None` keeps the default class.
+    pub fifo_priority: Option<i32>,
+    /// Never sleep: a core is spent on waking neither late nor out of an idle state. Only where
+    /// there are cores to spare.
+    pub busy_wait: bool,
+    /// How long to wait for outstanding completions after the last request.
+    pub grace: Duration,
+    /// Check what is read against [`crate::pattern`]; a difference is status `EBADMSG`.
+    pub verify: bool,
+    /// Seed of the pattern.
+    pub seed: u64,
+    /// Most memory for the data in flight; requests beyond it wait, are late, and are counted.
+    pub max_buffer_bytes: usize,
+    /// Updated as the replay goes on.
+    pub progress: Arc<Progress>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            epoch_monotonic_ns: None,
+            timescale: 1.0,
+            stop: Arc::default(),
+            fifo_priority: Some(1),
+            busy_wait: false,
+            grace: Duration::from_secs(10),
+            verify: false,
+            seed: 0,
+            max_buffer_bytes: 2 << 30,
+            progress: Arc::default(),
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let wrong = |option, found: &dyn ToString, allowed| {
+            Err(Error::Option { option, found: found.to_string(), allowed })
+        };
+        if !(self.timescale.is_finite() && self.timescale > 0.0) {
+            return wrong("timescale", &self.timescale, "it must be a number above 0");
+        }
+        match self.fifo_priority {
+            Some(priority) if !(1..=99).contains(&priority) => {
+                wrong("fifo_priority", &priority, "it must be from 1 to 99")
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The pacing thread: sends each request at its time and takes completions in between.
+
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use weir_records::{Op, Request};
+
+use crate::buffer::{Buffer, Pool};
+use crate::clock::{self, monotonic_ns};
+use crate::feed::{Empty, Feed, Planned};
+use crate::fidelity::{Fidelity, Recorder};
+use crate::ring::{Completion, Ring};
+use crate::wait::WakeDelay;
+use crate::{Error, Options, Targets};
+
+/// Requests that share one call when several are due: the last of them is handed over a few
+/// microseconds after its stamp.
+const BATCH: usize = 8;
+/// Longest sleep, so that a request to stop is noticed.
+const SLEEP_NS: i64 = 100_000_000;
+/// Shortest sleep that is worth entering the kernel for.
+const NAP_NS: i64 = 5_000;
+/// How long to sleep where the stream has not been read ahead.
+const STARVED_NS: i64 = 200_000;
+/// Completed requests are passed on when so many have gathered, or after so long.
+const PASS_ON: usize = 1024;
+const PASS_ON_NS: i64 = 50_000_000;
+/// A call that hands requests over and takes longer than this has blocked, or lost its CPU.
+const BLOCKED_NS: i64 = 500_000;
+/// So many such calls for one target and its requests go to worker threads.
+const BLOCKED_CALLS: u32 = 3;
+
+/// A request between being handed over and its completion.
+struct InFlight {
+    planned: Planned,
+    buffer: Buffer,
+}
+
+/// The next request, with its data in place.
+enum Upcoming {
+    Ready(Planned, Buffer),
+    /// The memory for data in flight is used up.
+    NoBuffer(Planned),
+    Unknown(Empty),
+}
+
+pub(crate) struct Pacer<'a> {
+    /// Owns the descriptors of everything in flight.
+    _targets: PhantomData<&'a Targets>,
+    options: &'a Options,
+    epoch_ns: i64,
+    ring: Ring,
+    feed: Feed,
+    upcoming: Upcoming,
+    slots: Vec<Option<InFlight>>,
+    vacant: Vec<usize>,
+    pool: Pool,
+    wake: WakeDelay,
+    blocked_calls: Vec<u32>,
+    by_worker: Vec<bool>,
+    recorder: Recorder,
+    completions: Vec<Completion>,
+    done: Vec<Request>,
+    passed_on_ns: i64,
+    sink: Sender<Vec<Request>>,
+}
+
+impl<'a> Pacer<'a> {
+    /// Prepares the calling thread, which must be the one that calls [`Pacer::run`].
+    pub fn new(
+        targets: &'a Targets,
+        options: &'a Options,
+        mut feed: Feed,
+        sink: Sender<Vec<Request>>,
+    ) -> Result<Self, Error> {
+        let scheduling = clock::prepare_thread(options.fifo_priority);
+        let ring = Ring::new()?;
+        feed.wait_for_first();
+        let epoch_ns = options.epoch_monotonic_ns.unwrap_or_else(|| monotonic_ns() + 1_000_000);
+        Ok(Pacer {
+            _targets: PhantomData,
+            options,
+            epoch_ns,
+            ring,
+            feed,
+            upcoming: Upcoming::Unknown(Empty::Starved),
+            slots: Vec::new(),
+            vacant: Vec::new(),
+            pool: Pool::new(options.max_buffer_bytes),
+            wake: WakeDelay::new(),
+            blocked_calls: vec![0; targets.targets.len()],
+            by_worker: vec![false; targets.targets.len()],
+            recorder: Recorder::new(&targets.targets, epoch_ns, scheduling)?,
+            completions: Vec::new(),
+            done: Vec::new(),
+            passed_on_ns: 0,
+            sink,
+        })
+    }
+
+    /// Sends the whole stream, awaits what is in flight, and reports.
+    pub fn run(mut self) -> Result<Fidelity, Error> {
+        self.look_ahead();
+        while !self.options.stop.load(Ordering::Relaxed) {
+            self.take_completions();
+            match &self.upcoming {
+                Upcoming::Ready(planned, _) => {
+                    let due = self.epoch_ns + planned.request.intended_ns;
+                    if monotonic_ns() >= due { self.send_due()? } else { self.wait_until(due)? }
+                }
+                Upcoming::NoBuffer(planned) => {
+                    let due = self.epoch_ns + planned.request.intended_ns;
+                    self.sleep(SLEEP_NS)?;
+                    self.take_completions();
+                    self.retry_buffer(due);
+                }
+                Upcoming::Unknown(Empty::Starved) => {
+                    self.look_ahead();
+                    if matches!(self.upcoming, Upcoming::Unknown(Empty::Starved)) {
+                        self.recorder.fidelity.starved += 1;
+                        self.sleep(STARVED_NS)?;
+                    }
+                }
+                Upcoming::Unknown(Empty::Ended) => break,
+            }
+        }
+        self.await_completions()?;
+        self.finish()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.vacant.len()
+    }
+
+    /// Takes the next request that can be sent from the stream and prepares its data.
+    fn look_ahead(&mut self) {
+        loop {
+            let planned = match self.feed.next() {
+                Ok(planned) => planned,
+                Err(empty) => {
+                    self.upcoming = Upcoming::Unknown(empty);
+                    return;
+                }
+            };
+            self.recorder.fidelity.planned += 1;
+            if planned.transfer.is_none() {
+                self.recorder.fidelity.refused += 1;
+                let mut request = planned.request;
+                request.status = libc::EINVAL;
+                self.done.push(request);
+                continue;
+            }
+            self.upcoming = self.with_buffer(planned);
+            return;
+        }
+    }
+
+    fn with_buffer(&mut self, planned: Planned) -> Upcoming {
+        let Some(transfer) = planned.transfer else { return Upcoming::NoBuffer(planned) };
+        match self.pool.take(transfer.length as usize) {
+            Some(mut buffer) => {
+                if transfer.op == Op::Write {
+                    let data = &mut buffer.as_mut_slice()[..transfer.length as usize];
+                    planned.key.fill(transfer.offset, data);
+                }
+                Upcoming::Ready(planned, buffer)
+            }
+            None => Upcoming::NoBuffer(planned),
+        }
+    }
+
+    fn retry_buffer(&mut self, due: i64) {
+        let held = std::mem::replace(&mut self.upcoming, Upcoming::Unknown(Empty::Starved));
+        if let Upcoming::NoBuffer(planned) = held {
+            self.upcoming = self.with_buffer(planned);
+            let got_one = matches!(self.upcoming, Upcoming::Ready(..));
+            self.recorder.fidelity.held_back += u64::from(got_one && monotonic_ns() > due);
+        }
+    }
+
+    /// Hands over the request that is due, and up to a batch of those that are due with it.
+    fn send_due(&mut self) -> Result<(), Error> {
+        let mut sent = [0; BATCH];
+        let mut count = 0;
+        while count < BATCH {
+            let Upcoming::Ready(planned, _) = &self.upcoming else { break };
+            if self.epoch_ns + planned.request.intended_ns > monotonic_ns() {
+                break;
+            }
+            let ready = std::mem::replace(&mut self.upcoming, Upcoming::Unknown(Empty::Starved));
+            let Upcoming::Ready(planned, buffer) = ready else { break };
+            sent[count] = self.queue(planned, buffer)?;
+            count += 1;
+            if count < BATCH {
+                self.look_ahead();
+            }
+        }
+        let sent = &sent[..count];
+        let before = monotonic_ns();
+        for &slot in sent {
+            if let Some(flight) = &mut self.slots[slot] {
+                let request = &mut flight.planned.request;
+                let submitted_ns = before - self.epoch_ns;
+                request.submitted_ns = Some(submitted_ns);
+                self.recorder.sent(request.intended_ns, submitted_ns);
+            }
+        }
+        self.submit()?;
+        self.note_handover(sent, monotonic_ns() - before);
+        let fidelity = &mut self.recorder.fidelity;
+        fidelity.max_in_flight = fidelity.max_in_flight.max((self.slots.len() - self.vacant.len()) as u64);
+        self.options.progress.sent.fetch_add(count as u64, Ordering::Relaxed);
+        if matches!(self.upcoming, Upcoming::Unknown(Empty::Starved)) {
+            self.look_ahead();
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, planned: Planned, mut buffer: Buffer) -> Result<usize, Error> {
+        let slot = match self.vacant.pop() {
+            Some(slot) => slot,
+            None => {
+                self.slots.push(None);
+                self.slots.len() - 1
+            }
+        };
+        if let Some(transfer) = &planned.transfer {
+            let by_worker = self.by_worker[transfer.target];
+            let report = &mut self.recorder.fidelity.targets[transfer.target];
+            report.rounded += u64::from(transfer.rounded);
+            report.handed_to_workers += u64::from(by_worker);
+            // SAFETY: the buffer is at least as long as the transfer and stays in its slot, at the
+            // same address, until the completion is taken or, failing that, forever (`finish`); the
+            // targets, which own the descriptor, outlive the pacer.
+            unsafe { self.ring.push(transfer, buffer.as_mut_ptr(), slot as u64, by_worker)? };
+        }
+        self.slots[slot] = Some(InFlight { planned, buffer });
+        Ok(slot)
+    }
+
+    fn submit(&mut self) -> Result<(), Error> {
+        while !self.ring.submit()? {
+            // The kernel wants completions to be taken, or some memory back.
+            self.take_completions();
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Notices a target on which handing over blocks, and sends its requests by worker threads from
+    /// then on: one stall of the pacing thread would make every later request late.
+    fn note_handover(&mut self, sent: &[usize], took_ns: i64) {
+        self.recorder.handed_over(took_ns);
+        if took_ns < BLOCKED_NS {
+            return;
+        }
+        for &slot in sent {
+            let transfer = self.slots[slot].as_ref().and_then(|flight| flight.planned.transfer);
+            if let Some(transfer) = transfer {
+                let calls = &mut self.blocked_calls[transfer.target];
+                *calls += 1;
+                self.by_worker[transfer.target] |= *calls >= BLOCKED_CALLS;
+            }
+        }
+    }
+
+    /// Sleeps until shortly before `due`, spins for the rest; returns early at a completion.
+    fn wait_until(&mut self, due: i64) -> Result<(), Error> {
+        let now = monotonic_ns();
+        let wake = due - self.wake.margin_ns();
+        if !self.options.busy_wait && wake - now > NAP_NS {
+            if wake - now > SLEEP_NS {
+                return self.sleep(SLEEP_NS);
+            }
+            if wake - now > 1_000_000 {
+                self.pass_on(now);
+            }
+            if self.ring.wait(wake - monotonic_ns())? {
+                self.wake.observe(monotonic_ns() - wake);
+            }
+            return Ok(());
+        }
+        while monotonic_ns() < due && !self.ring.has_completions() {
+            std::hint::spin_loop();
+        }
+        Ok(())
+    }
+
+    fn sleep(&mut self, timeout_ns: i64) -> Result<(), Error> {
+        self.pass_on(monotonic_ns());
+        self.ring.wait(timeout_ns).map(|_| ())
+    }
+
+    fn take_completions(&mut self) {
+        if !self.ring.has_completions() {
+            return;
+        }
+        let mut completions = std::mem::take(&mut self.completions);
+        let stamp = self.ring.take(monotonic_ns, &mut completions);
+        for completion in completions.drain(..) {
+            self.complete(&completion, stamp);
+        }
+        self.completions = completions;
+        if self.done.len() >= PASS_ON {
+            self.pass_on(i64::MAX);
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion, stamp: i64) {
+        let slot = completion.slot as usize;
+        let Some(mut flight) = self.slots.get_mut(slot).and_then(Option::take) else { return };
+        self.vacant.push(slot);
+        let request = &mut flight.planned.request;
+        if completion.result == -libc::ECANCELED {
+            request.status = libc::ETIMEDOUT;
+            self.recorder.fidelity.unfinished += 1;
+        } else {
+            request.completed_ns = Some(stamp - self.epoch_ns);
+            request.status = 0;
+            if completion.result < 0 {
+                request.status = -completion.result;
+            } else if let Some(transfer) = flight.planned.transfer {
+                if completion.result as u32 != transfer.expected {
+                    request.status = libc::EIO;
+                } else if self.options.verify && transfer.op == Op::Read {
+                    let from = transfer.skip as usize;
+                    let data = &flight.buffer.as_mut_slice()[from..from + request.size_bytes as usize];
+                    if !flight.planned.key.matches(transfer.offset + u64::from(transfer.skip), data) {
+                        request.status = libc::EBADMSG;
+                    }
+                }
+            }
+            self.recorder.fidelity.completed += 1;
+            self.recorder.fidelity.failed += u64::from(request.status != 0);
+            self.options.progress.completed.fetch_add(1, Ordering::Relaxed);
+        }
+        self.pool.give(flight.buffer);
+        self.done.push(flight.planned.request);
+    }
+
+    /// Passes completed requests on, unless that happened a moment ago.
+    fn pass_on(&mut self, now: i64) {
+        if !self.done.is_empty() && now.saturating_sub(self.passed_on_ns) > PASS_ON_NS {
+            self.passed_on_ns = monotonic_ns();
+            // Nobody listening means that the sink has panicked; its thread reports that.
+            let _ = self.sink.send(std::mem::take(&mut self.done));
+        }
+    }
+
+    fn await_completions(&mut self) -> Result<(), Error> {
+        let grace_ns = i64::try_from(self.options.grace.as_nanos()).unwrap_or(i64::MAX);
+        let give_up = monotonic_ns().saturating_add(grace_ns);
+        self.await_until(give_up)?;
+        if self.in_flight() > 0 {
+            self.ring.cancel_all();
+            self.await_until(monotonic_ns() + 1_000_000_000)?;
+        }
+        Ok(())
+    }
+
+    fn await_until(&mut self, give_up: i64) -> Result<(), Error> {
+        loop {
+            self.take_completions();
+            let left = give_up - monotonic_ns();
+            if self.in_flight() == 0 || left <= 0 {
+                return Ok(());
+            }
+            self.sleep(left.min(SLEEP_NS))?;
+        }
+    }
+
+    fn finish(mut self) -> Result<Fidelity, Error> {
+        for flight in self.slots.iter_mut().filter_map(Option::take) {
+            let mut request = flight.planned.request;
+            request.status = libc::ETIMEDOUT;
+            self.recorder.fidelity.unfinished += 1;
+            self.done.push(request);
+            // The kernel may still write to it: it must never be used for anything else.
+            std::mem::forget(flight.buffer);
+        }
+        let upcoming = std::mem::replace(&mut self.upcoming, Upcoming::Unknown(Empty::Ended));
+        if let Upcoming::Ready(planned, _) | Upcoming::NoBuffer(planned) = upcoming {
+            self.recorder.fidelity.stopped += 1;
+            self.done.push(planned.request);
+        }
+        for planned in self.feed.rest() {
+            self.recorder.fidelity.planned += 1;
+            self.recorder.fidelity.stopped += 1;
+            self.done.push(planned.request);
+            if self.done.len() >= PASS_ON {
+                let _ = self.sink.send(std::mem::take(&mut self.done));
+            }
+        }
+        let _ = self.sink.send(self.done);
+        self.recorder.fidelity.queue_overflows = self.ring.overflows;
+        self.recorder.fidelity.cpu_seconds = clock::thread_cpu_seconds();
+        Ok(self.recorder.finish())
+    }
+}

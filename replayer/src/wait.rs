@@ -1,0 +1,54 @@
+//! How early to wake: sleeping ends late by an amount that only experience tells.
+
+/// Never wake earlier than this: the spinning that follows would cost more than it gains.
+const MOST_NS: f64 = 300_000.0;
+/// Always wake this much earlier: reading the clock and leaving the kernel take time.
+const LEAST_NS: f64 = 10_000.0;
+
+/// Estimates the delay between the end of a sleep and the thread running again, as TCP estimates its
+/// retransmission timeout: mean plus four mean deviations (Jacobson, SIGCOMM 1988), gains 1/16.
+#[derive(Debug)]
+pub(crate) struct WakeDelay {
+    mean_ns: f64,
+    deviation_ns: f64,
+}
+
+impl WakeDelay {
+    pub fn new() -> Self {
+        WakeDelay { mean_ns: 60_000.0, deviation_ns: 10_000.0 }
+    }
+
+    /// A sleep ended `late_ns` after its time.
+    pub fn observe(&mut self, late_ns: i64) {
+        // One preemption of milliseconds must not cost a core for the requests that follow.
+        let late_ns = (late_ns as f64).clamp(0.0, 2.0 * MOST_NS);
+        let error = late_ns - self.mean_ns;
+        self.mean_ns += error / 16.0;
+        self.deviation_ns += (error.abs() - self.deviation_ns) / 16.0;
+    }
+
+    /// How long before the due time to wake.
+    pub fn margin_ns(&self) -> i64 {
+        (self.mean_ns + 4.0 * self.deviation_ns).clamp(LEAST_NS, MOST_NS) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_follows_the_machine() {
+        let mut delay = WakeDelay::new();
+        for _ in 0..300 {
+            delay.observe(3_000);
+        }
+        assert_eq!(delay.margin_ns(), LEAST_NS as i64);
+        for i in 0..300 {
+            delay.observe(if i % 2 == 0 { 40_000 } else { 60_000 });
+        }
+        assert!((85_000..95_000).contains(&delay.margin_ns()), "{}", delay.margin_ns());
+        delay.observe(50_000_000);
+        assert!(delay.margin_ns() <= MOST_NS as i64);
+    }
+}
