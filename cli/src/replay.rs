@@ -1,11 +1,286 @@
-//! `weir replay`.
+//! `weir replay`: sends a recorded or generated stream to a device or files.
 
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// (being built)
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use weir_records::{Request, TableReader, TableWriter};
+use weir_replayer::{
+    Check, Fidelity, IoPriority, Layout, Options, Reordered, Route, StreamSummary, Targets, clock, replay,
+};
+
+use crate::exit::bad_input;
+
+/// Time between the checks and the first request, in which the threads get ready.
+const LEAD_NS: i64 = 50_000_000;
+
+/// Send a request stream to a device or files at its intended times, and say how late it was.
+///
+/// STREAM is a requests.parquet: one that was generated, or the record of an earlier run. Each request
+/// is sent at its own time whether or not earlier ones have completed. Everything is checked before
+/// anything is sent.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The stream to send
+    stream: PathBuf,
+    /// Block device, file, or directory with files 000000.dat, 000001.dat, ... by file number
+    #[arg(long, value_name = "PATH", required_unless_present = "class_target")]
+    target: Option<PathBuf>,
+    /// Target of one class, instead of --target (repeatable)
+    #[arg(long, value_name = "CLASS=PATH")]
+    class_target: Vec<String>,
+    /// Where to write the requests with the times of their service
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Factor on intended times: 2 sends at half the rate
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    timescale: f64,
+    /// I/O priority of one class: rt/0 to rt/7, be/0 to be/7, or idle (repeatable)
+    #[arg(long, value_name = "CLASS=PRIORITY")]
+    priority: Vec<String>,
+    /// Let the stream write: the target's data are lost
+    #[arg(long)]
+    allow_writes: bool,
+    /// Use the page cache even where direct I/O works
+    #[arg(long)]
+    buffered: bool,
+    /// Spin instead of sleeping: more exact stamps, at the price of a core
+    #[arg(long)]
+    busy_wait: bool,
+    /// Seconds to wait for outstanding requests at the end
+    #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+    grace: f64,
+    /// Check what is read against what an earlier replay with the same --seed has written
+    #[arg(long)]
+    verify: bool,
+    /// Seed of the data that are written
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Print the fidelity as JSON
+    #[arg(long)]
+    json: bool,
+}
 
-pub fn run(_: Args) -> anyhow::Result<ExitCode> {
+/// Set by the first Ctrl-C; the second one ends the process.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let options = options(&args)?;
+    let targets = Targets::open(&layout(&args)?).map_err(bad_input)?;
+    let summary = check(&args.stream, &targets)?;
+    if summary.requests == 0 {
+        return Err(bad_input(format!("{}: no requests to send", args.stream.display())));
+    }
+    let epoch_ns = clock::monotonic_ns() + LEAD_NS;
+    let writer = TableWriter::create(&args.out, epoch_ns).map_err(bad_input)?;
+    let fidelity = send(&args, &options, &targets, &summary, epoch_ns, writer)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&fidelity)?);
+    } else {
+        print(&fidelity);
+    }
+    if fidelity.stopped > 0 {
+        anyhow::bail!("stopped before {} of {} requests were sent", fidelity.stopped, fidelity.planned);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn options(args: &Args) -> anyhow::Result<Options> {
+    if !(args.timescale.is_finite() && args.timescale > 0.0) {
+        return Err(bad_input(format!("--timescale {}: it must be a number above 0", args.timescale)));
+    }
+    let grace = Duration::try_from_secs_f64(args.grace)
+        .map_err(|_| bad_input(format!("--grace {}: it must be a number of seconds, 0 or more", args.grace)))?;
+    Ok(Options {
+        timescale: args.timescale,
+        busy_wait: args.busy_wait,
+        grace,
+        verify: args.verify,
+        seed: args.seed,
+        ..Options::default()
+    })
+}
+
+fn layout(args: &Args) -> anyhow::Result<Layout> {
+    let mut layout = Layout {
+        default: args.target.as_ref().map(Route::to),
+        classes: BTreeMap::new(),
+        allow_writes: args.allow_writes,
+        buffered: args.buffered,
+    };
+    for text in &args.class_target {
+        let (class, path) = pair("--class-target", text, "CLASS=PATH")?;
+        if layout.classes.insert(class.to_owned(), Route::to(path)).is_some() {
+            return Err(bad_input(format!("--class-target {text}: class {class} has two targets; give it one")));
+        }
+    }
+    for text in &args.priority {
+        let (class, level) = pair("--priority", text, "CLASS=PRIORITY")?;
+        let level: IoPriority = level.parse().map_err(bad_input)?;
+        let shared = layout.default.clone();
+        let route = match (layout.classes.get_mut(class), shared) {
+            (Some(route), _) => route,
+            (None, Some(shared)) => layout.classes.entry(class.to_owned()).or_insert(shared),
+            (None, None) => {
+                return Err(bad_input(format!(
+                    "--priority {text}: class {class} has no target; add --class-target {class}=PATH or --target PATH"
+                )));
+            }
+        };
+        route.priority = level;
+    }
+    Ok(layout)
+}
+
+fn pair<'a>(option: &str, text: &'a str, form: &str) -> anyhow::Result<(&'a str, &'a str)> {
+    match text.split_once('=') {
+        Some((class, value)) if !class.is_empty() && !value.is_empty() => Ok((class, value)),
+        _ => Err(bad_input(format!("{option} {text}: write {form}"))),
+    }
+}
+
+fn check(stream: &Path, targets: &Targets) -> anyhow::Result<StreamSummary> {
+    let mut check = Check::new(targets);
+    for request in TableReader::<Request>::open(stream).map_err(bad_input)? {
+        check
+            .add(&request.map_err(bad_input)?)
+            .map_err(|error| bad_input(format!("{}: {error}", stream.display())))?;
+    }
+    Ok(check.finish())
+}
+
+fn send(
+    args: &Args,
+    options: &Options,
+    targets: &Targets,
+    summary: &StreamSummary,
+    epoch_ns: i64,
+    mut writer: TableWriter<Request>,
+) -> anyhow::Result<Fidelity> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let options = Options { epoch_monotonic_ns: Some(epoch_ns), stop: Arc::clone(&stop), ..options.clone() };
+    let bar = progress_bar(summary.requests);
+    let mut unreadable = None;
+    // Read a second time: the check has been through the whole of it.
+    let source = TableReader::<Request>::open(&args.stream)?.map_while(|request| match request {
+        Ok(request) => Some(request),
+        Err(error) => {
+            unreadable = Some(error);
+            None
+        }
+    });
+    let stream = Reordered::new(source, summary.disorder_ns);
+    let mut unwritable = None;
+    let watcher = Watcher::start(Arc::clone(&stop))?;
+    let fidelity = replay(stream, targets, &options, |request| {
+        bar.inc(1);
+        if unwritable.is_none()
+            && let Err(error) = writer.write(&request)
+        {
+            unwritable = Some(error);
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    watcher.end();
+    bar.finish_and_clear();
+    if let Some(error) = unreadable.or(unwritable) {
+        return Err(error.into());
+    }
+    let fidelity = fidelity?;
+    writer.close()?;
+    Ok(fidelity)
+}
+
+fn progress_bar(requests: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} requests, {eta} left");
+    ProgressBar::new(requests).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Turns Ctrl-C into a request to stop, while it exists.
+struct Watcher {
+    ended: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Watcher {
+    fn start(stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
+        extern "C" fn interrupt(signal: libc::c_int) {
+            INTERRUPTED.store(true, Ordering::Relaxed);
+            // SAFETY: signal(2) may be called in a handler; the default action for the next one.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        let handler = interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: the handler only stores to an atomic and calls signal(2).
+            unsafe { libc::signal(signal, handler) };
+        }
+        let ended = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&ended);
+        let thread = std::thread::Builder::new()
+            .name("interrupts".to_owned())
+            .spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    if INTERRUPTED.load(Ordering::Relaxed) {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    std::thread::park_timeout(Duration::from_millis(100));
+                }
+            })
+            .context("cannot watch for interrupts")?;
+        Ok(Watcher { ended, thread })
+    }
+
+    fn end(self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        // It only loops; there is nothing to learn from how it ended.
+        let _ = self.thread.join();
+    }
+}
+
+fn print(fidelity: &Fidelity) {
+    let us = |ns: u64| ns as f64 / 1e3;
+    println!(
+        "{} of {} requests sent, {} completed, {} failed, {} unfinished",
+        fidelity.sent, fidelity.planned, fidelity.completed, fidelity.failed, fidelity.unfinished
+    );
+    println!(
+        "lateness: median {:.1} us, p99 {:.1} us, p99.9 {:.1} us, max {:.1} us{}",
+        us(fidelity.lateness_median_ns),
+        us(fidelity.lateness_p99_ns),
+        us(fidelity.lateness_p999_ns),
+        us(fidelity.lateness_max_ns),
+        fidelity.span_error.map(|error| format!("; span error {:+.4} %", error * 100.0)).unwrap_or_default()
+    );
+    println!(
+        "handing over: median {:.1} us, max {:.1} us; at most {} in flight; {:.2} s of CPU",
+        us(fidelity.handover_median_ns),
+        us(fidelity.handover_max_ns),
+        fidelity.max_in_flight,
+        fidelity.cpu_seconds
+    );
+    for target in &fidelity.targets {
+        let way = if target.direct { "direct" } else { "buffered" };
+        let note = if target.note.is_empty() { String::new() } else { format!(" ({})", target.note) };
+        println!("target {}: {way}{note}", target.path);
+    }
+    for (count, what) in [
+        (fidelity.refused, "requests could not be sent"),
+        (fidelity.held_back, "requests waited for memory"),
+        (fidelity.starved, "times the stream was not read fast enough"),
+        (fidelity.queue_overflows, "times the completion queue was full"),
+    ] {
+        if count > 0 {
+            println!("warning: {count} {what}");
+        }
+    }
 }
