@@ -138,7 +138,9 @@ def load_study(path: Path | str) -> Study:
     """
     path = Path(path)
     if not path.is_dir():
-        raise InputError(path, "there is no such folder", f"run the study first: make study STUDY={path.name}")
+        raise InputError(
+            path, "there is no such folder", f"run the study first: make study STUDY={path.name}"
+        )
     plan_path = path / "plan.json"
     plan = read_document(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
     check_format(plan, plan_path)
@@ -214,7 +216,9 @@ def _factors(plan: dict[str, Any], path: Path) -> dict[str, list[Level]]:
     factors = field(plan, path, "factors", dict)
     for name, levels in factors.items():
         if not isinstance(levels, list) or not levels:
-            raise InputError(path, f"field `factors.{name}` is {levels!r}, not a list of levels", "plan again")
+            raise InputError(
+                path, f"field `factors.{name}` is {levels!r}, not a list of levels", "plan again"
+            )
     return factors
 
 

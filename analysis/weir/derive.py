@@ -1,0 +1,250 @@
+"""`metrics.json`: the metrics of one run, computed from its tables and the classes it was to serve.
+
+Derived data: it can be deleted and computed again at any time. Only measured requests count (`warmup` is
+false); throughput counts what completed inside the measured interval, whenever it was asked for, so that
+overload does not flatter it.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from weir import __version__, metrics
+from weir.documents import FORMAT, field, read_document, write_document
+from weir.errors import InputError
+from weir.load import AppClass, Run
+from weir.tables import response_ms, scan_block, scan_requests
+
+#: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
+DEFINITIONS = 1
+#: The response quantiles that are kept of every run.
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+#: The interval in which arrivals are counted for burstiness.
+BURST_INTERVAL_MS = 100
+UNBOUNDED = "unbounded"
+
+
+def run_metrics(run: Run) -> dict[str, Any]:
+    """Computes the metrics of a valid run.
+
+    Returns:
+        `classes` (name -> metric -> value), `devices` (name -> metric -> value; empty without a block table)
+        and `run` (metrics of the run as a whole). None: no value. Infinite: not bounded by what was observed.
+
+    Raises:
+        InputError: a table is absent or damaged, or names a class that the run does not have.
+    """
+    requests = (
+        scan_requests(run)
+        .select(
+            "class", "client", "size_bytes", "intended_ns", "completed_ns", "deadline_ns", "served_ns",
+            "status", "warmup",
+        )
+        .with_columns(response_ms())
+    )  # fmt: skip
+    requests = _collect(requests, run, "requests.parquet")
+    known = {c.name for c in run.classes}
+    for name in requests["class"].unique():
+        if name not in known:
+            raise InputError(
+                run.path / "requests.parquet",
+                f"column `class` holds {name!r}, run.json has {', '.join(sorted(known))}",
+                "remove this run's folder and run the study again",
+            )
+    classes = {
+        c.name: _class_metrics(run, c, requests.filter(pl.col("class") == c.name)) for c in run.classes
+    }
+    whole = _whole_run(run, classes)
+    for app_class in run.classes:
+        _judge(app_class, classes[app_class.name], requests)
+    return {"classes": classes, "devices": _devices(run), "run": whole}
+
+
+def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str, Any]:
+    """The metrics of a run: from its `metrics.json` if that is current, else computed and kept there.
+
+    Args:
+        run: a valid run.
+        fresh: compute them even if the file is current.
+        keep: write the file; where the folder cannot be written (results of another user) it is left.
+
+    Raises:
+        InputError: as `run_metrics`.
+    """
+    path = run.path / "metrics.json"
+    if not fresh and _is_current(run):
+        document = read_document(path, "remove the file: it is computed again")
+        if document.get("definitions") == DEFINITIONS:
+            return {
+                part: _decode(field(document, path, part, dict)) for part in ("classes", "devices", "run")
+            }
+    computed = run_metrics(run)
+    if keep:
+        header = {"format": FORMAT, "definitions": DEFINITIONS, "weir": __version__, "id": run.id}
+        try:
+            write_document(path, header | _encode(computed))
+        except PermissionError:
+            pass
+        except OSError as error:
+            raise InputError(
+                path, f"cannot be written ({error.strerror})", "make room on the disk"
+            ) from error
+    return computed
+
+
+def _is_current(run: Run) -> bool:
+    try:
+        written = (run.path / "metrics.json").stat().st_mtime_ns
+        sources = [run.path / name for name in ("run.json", "requests.parquet", "block.parquet")]
+        return all(written >= source.stat().st_mtime_ns for source in sources if source.exists())
+    except FileNotFoundError:
+        return False
+
+
+def _collect(frame: pl.LazyFrame, run: Run, name: str) -> pl.DataFrame:
+    try:
+        return frame.collect()
+    except pl.exceptions.PolarsError as error:
+        # The footer was whole, the pages are not.
+        raise InputError(
+            run.path / name,
+            f"is damaged ({str(error).splitlines()[0]})",
+            "remove this run's folder and run the study again",
+        ) from error
+
+
+def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dict[str, Any]:
+    low, high = run.window_ns
+    measured = requests.filter(~pl.col("warmup"))
+    response = measured["response_ms"].to_numpy()
+    ok = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
+    in_window = requests.filter(ok & (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
+    per_client = np.bincount(
+        in_window["client"].to_numpy(),
+        weights=in_window["size_bytes"].to_numpy(),
+        # A client that was starved counts, as a zero.
+        minlength=app_class.clients,
+    )
+    interval_ns = BURST_INTERVAL_MS * 1_000_000
+    arrivals = metrics.counts(measured["intended_ns"].to_numpy(), interval_ns, run.window_ns)
+    served = measured.filter(ok & pl.col("served_ns").is_not_null())
+    queueing = (served["served_ns"] - served["intended_ns"]).to_numpy() / 1e6
+    service = (served["completed_ns"] - served["served_ns"]).to_numpy() / 1e6
+    return {
+        "requests": measured.height,
+        "failed": measured.filter(pl.col("status") != 0).height,
+        "unfinished": measured.filter(pl.col("completed_ns").is_null()).height,
+        "response_mean_ms": metrics.mean(response),
+        **{f"response_{name}_ms": metrics.quantile(response, q) for name, q in QUANTILES.items()},
+        "response_max_ms": metrics.quantile(response, 1.0),
+        "queueing_mean_ms": metrics.mean(queueing),
+        "service_mean_ms": metrics.mean(service),
+        "deadlines": measured["deadline_ns"].count(),
+        "deadline_miss_share": metrics.deadline_miss_share(
+            _floats(measured["completed_ns"]), _floats(measured["deadline_ns"]), measured["status"].to_numpy()
+        ),
+        "offered_mb_s": metrics.throughput_mb_s(measured["size_bytes"].to_numpy(), run.duration_s),
+        "throughput_mb_s": metrics.throughput_mb_s(in_window["size_bytes"].to_numpy(), run.duration_s),
+        "requests_per_s": in_window.height / run.duration_s,
+        "jain_clients": metrics.jain_index(per_client),
+        "arrival_peak_to_mean": metrics.peak_to_mean(arrivals),
+        "arrival_dispersion": metrics.index_of_dispersion(arrivals),
+    }
+
+
+def _whole_run(run: Run, classes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Metrics of the run as a whole; adds each class's share of the throughput to its metrics."""
+    received = [classes[c.name]["throughput_mb_s"] for c in run.classes]
+    parts = metrics.shares(received)
+    for position, app_class in enumerate(run.classes):
+        classes[app_class.name]["throughput_share"] = parts[position] if parts else None
+    promised = [(c.objective or {}).get("share") for c in run.classes]
+    return {
+        "throughput_mb_s": sum(received),
+        "requests_per_s": sum(classes[c.name]["requests_per_s"] for c in run.classes),
+        "jain_classes": metrics.jain_index(received) if len(received) > 1 else None,
+        "jain_classes_weighted": (
+            metrics.jain_index(received, promised) if len(promised) > 1 and all(promised) else None
+        ),
+    }
+
+
+def _judge(app_class: AppClass, values: dict[str, Any], requests: pl.DataFrame) -> None:
+    """Adds `objective_value`, `objective_limit`, `objective_attained` and what goes with the objective."""
+    objective = app_class.objective or {}
+    value = limit = error = within = None
+    upper = True
+    if "response_ms" in objective:
+        q, limit = float(objective["response_ms"]["quantile"]), float(objective["response_ms"]["at_most"])
+        measured = requests.filter(~pl.col("warmup") & (pl.col("class") == app_class.name))
+        response = measured["response_ms"].to_numpy()
+        value, within = metrics.quantile(response, q), metrics.share_within(response, limit)
+    elif "deadline_miss_share" in objective:
+        value, limit = values["deadline_miss_share"], float(objective["deadline_miss_share"])
+        within = None if value is None else 1 - value
+    elif "rate_mb_s" in objective or "share" in objective:
+        name, metric = (
+            ("share", "throughput_share") if "share" in objective else ("rate_mb_s", "throughput_mb_s")
+        )
+        value, limit, upper = values[metric], float(objective[name]), False
+        error = None if value is None else metrics.share_error(value, limit)
+    values["objective_value"], values["objective_limit"] = value, limit
+    values["objective_attained"] = None if limit is None else metrics.attained(value, limit, upper)
+    values["within_objective_share"], values["share_error"] = within, error
+
+
+def _devices(run: Run) -> dict[str, dict[str, Any]]:
+    frame = scan_block(run)
+    if frame is None:
+        return {}
+    low, high = run.window_ns
+    rows = _collect(frame.filter(pl.col("op").is_in(["read", "write"])), run, "block.parquet")
+    # Where a source did not see the queueing, the request is there from the first time that it did see.
+    rows = rows.with_columns(there_ns=pl.coalesce("queued_ns", "inserted_ns", "issued_ns"))
+    devices = {}
+    for device in sorted(rows["device"].unique()):
+        of_device = rows.filter(pl.col("device") == device)
+        seen = of_device.drop_nulls(["there_ns", "issued_ns", "completed_ns"])
+        there, issued, completed = (seen[n].to_numpy() for n in ("there_ns", "issued_ns", "completed_ns"))
+        split = seen.filter(
+            pl.col("queued_ns").is_not_null() & (pl.col("queued_ns") >= low) & (pl.col("queued_ns") < high)
+        )
+        queueing = (split["issued_ns"] - split["queued_ns"]).to_numpy() / 1e6
+        service = (split["completed_ns"] - split["issued_ns"]).to_numpy() / 1e6
+        done = seen.filter((pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
+        devices[device] = {
+            "requests": of_device.height,
+            "lost": of_device["completed_ns"].null_count(),
+            "failed": of_device.filter(pl.col("status") != 0).height,
+            "queueing_mean_ms": metrics.mean(queueing),
+            "queueing_p95_ms": metrics.quantile(queueing, 0.95),
+            "service_mean_ms": metrics.mean(service),
+            "service_p95_ms": metrics.quantile(service, 0.95),
+            "utilisation": metrics.utilisation(issued, completed, run.window_ns),
+            "work_conservation": metrics.work_conservation(there, issued, completed, run.window_ns),
+            "mean_depth": metrics.mean_number(issued, completed, run.window_ns),
+            "mean_waiting": metrics.mean_number(there, issued, run.window_ns),
+            "throughput_mb_s": metrics.throughput_mb_s(done["size_bytes"].to_numpy(), run.duration_s),
+            "requests_per_s": done.height / run.duration_s,
+        }
+    return devices
+
+
+def _floats(column: pl.Series) -> np.ndarray:
+    """Times as floats with NaN for null: exact to 2^53 ns, which is 104 days."""
+    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _encode(value: Any) -> Any:
+    """JSON has no infinity: it is written as a word, never as a missing value."""
+    if isinstance(value, dict):
+        return {name: _encode(part) for name, part in value.items()}
+    return UNBOUNDED if isinstance(value, float) and math.isinf(value) else value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _decode(part) for name, part in value.items()}
+    return math.inf if value == UNBOUNDED else value

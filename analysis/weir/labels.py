@@ -1,0 +1,72 @@
+"""How metrics are named to readers: label with unit, range, and how a number is written."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Label:
+    """A metric's name on an axis.
+
+    Attributes:
+        text: what it is.
+        unit: its unit; empty for a plain number.
+        bounds: its range, to which intervals are cut.
+    """
+
+    text: str
+    unit: str = ""
+    bounds: tuple[float, float] = (0.0, math.inf)
+
+    @property
+    def axis(self) -> str:
+        """The axis title."""
+        return f"{self.text} ({self.unit})" if self.unit else self.text
+
+
+_SHARE = (0.0, 1.0)
+_LABELS = {
+    "response_mean_ms": Label("Mean response time", "ms"),
+    "response_p50_ms": Label("Median response time", "ms"),
+    "response_p90_ms": Label("90th percentile of response time", "ms"),
+    "response_p95_ms": Label("95th percentile of response time", "ms"),
+    "response_p99_ms": Label("99th percentile of response time", "ms"),
+    "response_p999_ms": Label("99.9th percentile of response time", "ms"),
+    "response_max_ms": Label("Longest response time", "ms"),
+    "queueing_mean_ms": Label("Mean queueing delay", "ms"),
+    "service_mean_ms": Label("Mean service time", "ms"),
+    "deadline_miss_share": Label("Deadlines missed", "share", _SHARE),
+    "offered_mb_s": Label("Offered load", "MB/s"),
+    "throughput_mb_s": Label("Throughput", "MB/s"),
+    "throughput_share": Label("Share of the throughput", "", _SHARE),
+    "requests_per_s": Label("Requests completed", "1/s"),
+    "jain_clients": Label("Jain's index over clients", "", _SHARE),
+    "jain_classes": Label("Jain's index over classes", "", _SHARE),
+    "within_objective_share": Label("Requests within the objective", "share", _SHARE),
+    "share_error": Label("Error against the reservation", "share", (-1.0, math.inf)),
+    "utilisation": Label("Utilisation", "share", _SHARE),
+    "work_conservation": Label("Work conservation", "share", _SHARE),
+}
+
+
+def label(metric: str) -> Label:
+    """The label of a metric; one without an entry is called by its column's name."""
+    return _LABELS.get(metric) or Label(metric.replace("_", " "), bounds=(-math.inf, math.inf))
+
+
+def number(value: float | None) -> str:
+    """A number with three significant digits, `–` for no value, `unbounded` for infinity."""
+    if value is None:
+        return "–"
+    if math.isinf(value):
+        return "unbounded"
+    if value == 0:
+        return "0"
+    digits = max(2 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:.{min(digits, 6)}f}"
+
+
+def with_interval(estimate: float | None, low: float | None, high: float | None) -> str:
+    """An estimate with its interval, such as `12.3 [11.0, 13.6]`; without one, the estimate alone."""
+    text = number(estimate)
+    return text if low is None or high is None else f"{text} [{number(low)}, {number(high)}]"

@@ -1,0 +1,65 @@
+"""How figures look: sizes for a printed page, a palette that colour-blind readers can tell apart, file formats."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib as mpl
+import seaborn as sns
+from matplotlib.figure import Figure
+
+#: The width of a printed text block.
+WIDTH_INCH = 7.2
+#: Wong, "Points of view: Color blindness" (Nature Methods 8, 2011), as seaborn ships it; shapes tell them apart too.
+PALETTE = sns.color_palette("colorblind")
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+LINES = ["-", "--", "-.", ":"]
+FORMATS = ("pdf", "png", "svg")
+
+_RC = {
+    "figure.dpi": 110,
+    "savefig.dpi": 200,
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.edgecolor": "#555555",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    # Text stays text in PDF, and an SVG is the same bytes every time.
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "weir",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draws with weir's style, leaving the caller's settings as they were."""
+    with sns.axes_style("ticks"), mpl.rc_context(_RC):
+        yield
+
+
+def save(figure: Figure, folder: Path | str, stem: str) -> list[Path]:
+    """Writes a figure as PDF, PNG and SVG into a folder, which is made if absent; returns the paths."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{stem}.{kind}" for kind in FORMATS]
+    for path in paths:
+        path.write_bytes(encode(figure, path.suffix[1:]))
+    return paths
+
+
+def encode(figure: Figure, kind: str) -> bytes:
+    """A figure as the bytes of a file of this kind, without a date, so that equal figures are equal files."""
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    buffer = io.BytesIO()
+    with mpl.rc_context(_RC):
+        figure.savefig(buffer, format=kind, metadata=metadata, bbox_inches="tight")
+    return buffer.getvalue()
