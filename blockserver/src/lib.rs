@@ -1,1 +1,37 @@
-//! .
+//! A kernel block device whose service times are known.
+//!
+//! A file of a FUSE file system holds the data. Each request to it is stamped on arrival, given to a device model of
+//! `weir-simulator`, and answered at the time at which the model completes it. A loop device with direct I/O on top of that file
+//! makes it a block device that the kernel schedules like any other: I/O schedulers, priorities, cgroups and file systems
+//! work on it, and the time that each request takes is the model's.
+//!
+//! [`serve`] runs such a device in the foreground, [`serve_in_background`] in a process of its own; [`down()`] takes it
+//! away again, whatever state it is in; [`Control`] talks to it meanwhile.
+
+mod backing;
+mod background;
+mod clock;
+mod control;
+mod control_server;
+mod down;
+mod engine;
+mod error;
+mod filesystem;
+mod loop_device;
+mod mounts;
+mod pacing;
+mod process;
+mod server;
+mod spec;
+mod state;
+mod stats;
+
+pub use background::{serve_in_background, wait_until_ready};
+pub use control::Control;
+pub use down::{DownReport, down, down_all};
+pub use error::Error;
+pub use loop_device::missing_capability;
+pub use server::serve;
+pub use spec::ServeSpec;
+pub use state::{BlockDevice, State, Status, state_path, states, status};
+pub use stats::{LatencySummary, OpCount, Stats};

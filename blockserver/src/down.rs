@@ -1,0 +1,172 @@
+//! Taking a served device away, whatever state it is in.
+//!
+//! Everything is found by what the state file recorded and checked before it is touched: a process by pid and start time, the loop
+//! device by number and token, the FUSE mount by mountpoint and token. Nothing is ever found by name.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::error::Error;
+use crate::loop_device::{detach, is_ours};
+use crate::mounts::{Mount, mount_at, mounts_of, unmount};
+use crate::server::wait_until;
+use crate::state::{BlockDevice, State, states};
+
+/// How long a file system may take to write back and unmount; the server answers without delay by then.
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the server may take to end when asked.
+const TERM_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What [`down()`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DownReport {
+    /// One line for each thing done, in order; empty if there was nothing to do.
+    pub done: Vec<String>,
+    /// One line for each thing that could not be taken away, with the reason. The state file then stays.
+    pub left: Vec<String>,
+}
+
+/// Takes away the device of a state file: unmounts what is mounted from it, detaches the loop device, ends the server,
+/// unmounts FUSE, removes socket and state file. A state file that does not exist is nothing to do.
+///
+/// # Errors
+/// [`Error::System`] or [`Error::State`] if the state file, or the list of mounts, cannot be read.
+pub fn down(state_file: &Path) -> Result<DownReport, Error> {
+    let mut report = DownReport::default();
+    let state = match State::load(state_file) {
+        Err(Error::System { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(report),
+        state => state?,
+    };
+    let process = state.process();
+    if process.is_some()
+        && let Ok(mut control) = Control::connect_within(&state, Duration::from_secs(1))
+    {
+        // What is still to be written back need not take the model's time. If nobody answers it just takes longer.
+        let _ = control.timing(false);
+    }
+
+    let device = state.device.as_ref().filter(|device| is_ours(device, &state.token));
+    if let Some(device) = device {
+        unmount_all(device, &state, &mut report)?;
+        let done = guarded(&state, &mut report, "detaching", {
+            let (device, token) = (device.clone(), state.token.clone());
+            move || detach(&device, &token)
+        });
+        if done == Some(true) {
+            report.done.push(format!("detached {}", device.path.display()));
+        }
+    }
+
+    if let Some(process) = process {
+        let ended = process.signal(libc::SIGTERM).is_ok() && process.wait(TERM_TIMEOUT);
+        if ended {
+            report.done.push(format!("ended process {}", state.pid));
+        } else {
+            let _ = process.signal(libc::SIGKILL);
+            abort(&state);
+            match process.wait(TERM_TIMEOUT) {
+                true => report.done.push(format!("killed process {}", state.pid)),
+                false => report.left.push(format!("process {} does not end", state.pid)),
+            }
+        }
+    }
+
+    while let Some(mount) = fuse_mount(&state)? {
+        abort(&state);
+        if let Err(error) = unmount(&mount.mountpoint, libc::MNT_DETACH) {
+            report.left.push(format!("{} is still mounted: {error}", mount.mountpoint.display()));
+            break;
+        }
+        report.done.push(format!("unmounted {}", mount.mountpoint.display()));
+    }
+    if let Some(device) = device
+        && !wait_until(Duration::from_secs(2), || !is_ours(device, &state.token))
+    {
+        report.left.push(format!(
+            "{} is still open in some process; the kernel detaches it when that closes it",
+            device.path.display()
+        ));
+    }
+    if report.left.is_empty() {
+        let _ = fs::remove_dir(&state.mountpoint);
+        remove_if_there(&state.socket)?;
+        remove_if_there(state_file)?;
+    }
+    Ok(report)
+}
+
+/// [`down()`] for every state file in a folder; one that fails does not keep the others from being taken down.
+///
+/// # Errors
+/// [`Error::System`] if the folder cannot be read.
+pub fn down_all(state_dir: &Path) -> Result<Vec<(PathBuf, Result<DownReport, Error>)>, Error> {
+    Ok(states(state_dir)?.into_iter().map(|file| (file.clone(), down(&file))).collect())
+}
+
+/// Unmounts every file system on the device.
+fn unmount_all(device: &BlockDevice, state: &State, report: &mut DownReport) -> Result<(), Error> {
+    let list = || mounts_of(device).map_err(Error::system("read /proc/self/mountinfo"));
+    for Mount { mountpoint, fs_type, .. } in list()? {
+        let place = mountpoint.clone();
+        let result = guarded(state, report, "unmounting", move || unmount(&place, 0));
+        let text = format!("{fs_type} at {}", mountpoint.display());
+        match result {
+            Some(Ok(())) => report.done.push(format!("unmounted {text}")),
+            // Gone already.
+            Some(Err(error)) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            Some(Err(error)) => match unmount(&mountpoint, libc::MNT_DETACH) {
+                Ok(()) => report.done.push(format!("unmounted {text} lazily ({error})")),
+                Err(error) => report.left.push(format!("{text} is still mounted: {error}")),
+            },
+            None => report.left.push(format!("{text}: unmounting does not end")),
+        }
+    }
+    Ok(())
+}
+
+/// Does what may wait for I/O to the device in a thread, and if that takes too long makes all such I/O fail, so that it ends.
+/// `None` if it does not end even then.
+fn guarded<T: Send + 'static>(
+    state: &State,
+    report: &mut DownReport,
+    what: &str,
+    action: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(action()));
+    if let Ok(value) = receiver.recv_timeout(UNMOUNT_TIMEOUT) {
+        return Some(value);
+    }
+    report.done.push(format!("{what} took more than {} s: aborted all I/O", UNMOUNT_TIMEOUT.as_secs()));
+    abort(state);
+    receiver.recv_timeout(UNMOUNT_TIMEOUT).ok()
+}
+
+/// Makes every request to the FUSE file fail, now and later (with an error that the loop device turns into EIO).
+fn abort(state: &State) {
+    let Ok(Some(mount)) = fuse_mount(state) else { return };
+    // A connection has the number of its mount's device. Where fusectl is not mounted, a forced unmount aborts as well.
+    let file = format!("/sys/fs/fuse/connections/{}/abort", mount.minor);
+    if fs::write(file, "1").is_err() {
+        let _ = unmount(&mount.mountpoint, libc::MNT_FORCE | libc::MNT_DETACH);
+    }
+}
+
+fn fuse_mount(state: &State) -> Result<Option<Mount>, Error> {
+    mount_at(&state.mountpoint, &state.token).map_err(Error::system("read /proc/self/mountinfo"))
+}
+
+/// Removes a file; one that is not there is nothing to do.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::path("remove", path)(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,416 @@
+//! Requests in, answers out at the model's times.
+//!
+//! A reader thread hands each request over on arrival ([`Engine::read`], [`Engine::write`]). One timing thread
+//! ([`Engine::keep_time`]) sleeps until the model's next completion, spins the last stretch, and answers. The model computes
+//! from event to event, so an answer that is late delays nothing but itself.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fuser::{Errno, ReplyData, ReplyWrite};
+use hdrhistogram::Histogram;
+use weir_simulator::{Completion, Device, IoRequest, Op};
+
+use crate::backing::Backing;
+use crate::clock::{Bell, now_ns, run_first, sleep_exactly};
+use crate::pacing::Margin;
+use crate::stats::{OpCount, Stats, histogram, summary};
+
+/// Priority of the timing thread among real-time ones; the reader has one less.
+const TIMING_PRIORITY: i32 = 2;
+/// As long as nothing is under way.
+const NEVER: u64 = u64::MAX;
+
+/// An answer that waits for its time.
+enum Answer {
+    Read { reply: ReplyData, offset: u64, size: u32 },
+    ReadBuffer { reply: ReplyData, data: Vec<u8> },
+    Write { reply: ReplyWrite, size: u32 },
+}
+
+struct Pending {
+    answer: Answer,
+    arrived_ns: u64,
+}
+
+/// Makes a model in its first state.
+type Model = Box<dyn Fn() -> Option<Box<dyn Device>> + Send + Sync>;
+
+struct Inner {
+    device: Option<Box<dyn Device>>,
+    pending: Vec<Option<Pending>>,
+    unused: Vec<usize>,
+    busy_since_ns: Option<u64>,
+    busy_ns: u64,
+    max_queue_length: u64,
+    service_error: Option<Histogram<u64>>,
+    service: Option<Histogram<u64>>,
+    response: Option<Histogram<u64>>,
+}
+
+/// Counts that are kept without the lock.
+#[derive(Default)]
+struct Counter {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counter {
+    fn add(&self, bytes: u64) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> OpCount {
+        OpCount {
+            requests: self.requests.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn reset(&self) {
+        self.requests.store(0, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The data, the model and the requests under way.
+pub(crate) struct Engine {
+    backing: Backing,
+    size_bytes: u64,
+    model: Model,
+    inner: Mutex<Inner>,
+    /// When the timing thread must act next.
+    deadline_ns: AtomicU64,
+    bell: Bell,
+    /// Whether requests go to the model at all.
+    timed: AtomicBool,
+    stopping: AtomicBool,
+    realtime: AtomicBool,
+    reads: Counter,
+    writes: Counter,
+    discards: Counter,
+    flushes: AtomicU64,
+    errors: AtomicU64,
+}
+
+impl Engine {
+    /// An engine over `backing`. `model` makes the device; `None` stands for one without service time, whose requests the
+    /// reader answers itself.
+    pub fn new(backing: Backing, size_bytes: u64, model: Model) -> Self {
+        let device = model();
+        let timed = AtomicBool::new(device.is_some());
+        let inner = Inner {
+            device,
+            pending: Vec::new(),
+            unused: Vec::new(),
+            busy_since_ns: None,
+            busy_ns: 0,
+            max_queue_length: 0,
+            service_error: histogram(),
+            service: histogram(),
+            response: histogram(),
+        };
+        Self {
+            backing,
+            size_bytes,
+            model,
+            inner: Mutex::new(inner),
+            deadline_ns: AtomicU64::new(NEVER),
+            bell: Bell::default(),
+            timed,
+            stopping: AtomicBool::new(false),
+            realtime: AtomicBool::new(false),
+            reads: Counter::default(),
+            writes: Counter::default(),
+            discards: Counter::default(),
+            flushes: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+        }
+    }
+
+    /// Size of the device in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Whether requests take the model's time now.
+    pub fn is_timed(&self) -> bool {
+        self.timed.load(Ordering::Acquire)
+    }
+
+    /// A read has arrived.
+    pub fn read(&self, offset: u64, size: u32, reply: ReplyData) {
+        let arrived_ns = now_ns();
+        let size = size.min(self.size_bytes.saturating_sub(offset).min(u64::from(u32::MAX)) as u32);
+        if size == 0 {
+            return reply.data(&[]);
+        }
+        let answer = match &self.backing {
+            Backing::Memory(_) => Answer::Read { reply, offset, size },
+            Backing::File(file) => {
+                let mut data = vec![0; size as usize];
+                match std::os::unix::fs::FileExt::read_exact_at(file, &mut data, offset) {
+                    Ok(()) => Answer::ReadBuffer { reply, data },
+                    Err(error) => {
+                        self.errors.fetch_add(1, Ordering::Relaxed);
+                        return reply.error(errno(&error));
+                    }
+                }
+            }
+        };
+        self.submit(arrived_ns, Op::Read, offset, size, answer);
+    }
+
+    /// A write has arrived. Its data are stored now; it is answered when the model has done it.
+    pub fn write(&self, offset: u64, data: &[u8], reply: ReplyWrite) {
+        let arrived_ns = now_ns();
+        let size = data.len() as u32;
+        if offset.saturating_add(data.len() as u64) > self.size_bytes {
+            self.errors.fetch_add(1, Ordering::Relaxed);
+            return reply.error(Errno::ENOSPC);
+        }
+        if let Err(error) = self.backing.write(offset, data) {
+            self.errors.fetch_add(1, Ordering::Relaxed);
+            return reply.error(errno(&error));
+        }
+        self.submit(arrived_ns, Op::Write, offset, size, Answer::Write { reply, size });
+    }
+
+    /// Everything before has been answered, and so is on the platter: a flush costs nothing.
+    pub fn flush(&self) {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Makes bytes zero and gives their memory back, at once.
+    pub fn discard(&self, offset: u64, length: u64) -> std::io::Result<()> {
+        let offset = offset.min(self.size_bytes);
+        let length = length.min(self.size_bytes - offset);
+        self.backing.discard(offset, length)?;
+        self.discards.add(length);
+        Ok(())
+    }
+
+    fn submit(&self, arrived_ns: u64, op: Op, offset_bytes: u64, size_bytes: u32, answer: Answer) {
+        if !self.is_timed() || size_bytes == 0 {
+            return self.send(answer);
+        }
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        let Some(device) = &mut inner.device else {
+            drop(guard);
+            return self.send(answer);
+        };
+        let slot = inner.unused.pop().unwrap_or(inner.pending.len());
+        let request = IoRequest { tag: slot as u64, op, offset_bytes, size_bytes };
+        if device.arrive(arrived_ns, request).is_err() {
+            // Both sizes were checked against the device's, so this is a request that the model cannot have.
+            inner.unused.push(slot);
+            drop(guard);
+            self.errors.fetch_add(1, Ordering::Relaxed);
+            return refuse(answer);
+        }
+        let deadline_ns = device.next_event_ns().unwrap_or(NEVER);
+        inner.max_queue_length = inner.max_queue_length.max(device.outstanding() as u64);
+        inner.busy_since_ns.get_or_insert(arrived_ns);
+        let pending = Some(Pending { answer, arrived_ns });
+        if slot == inner.pending.len() {
+            inner.pending.push(pending);
+        } else {
+            inner.pending[slot] = pending;
+        }
+        let earlier = deadline_ns < self.deadline_ns.swap(deadline_ns, Ordering::AcqRel);
+        drop(guard);
+        if earlier {
+            self.bell.ring();
+        }
+    }
+
+    /// The timing thread: answers what is due until [`stop`](Self::stop).
+    pub fn keep_time(&self) {
+        sleep_exactly();
+        self.realtime.store(run_first(TIMING_PRIORITY), Ordering::Relaxed);
+        let mut margin = Margin::new();
+        let mut due = Due::default();
+        loop {
+            let rings = self.bell.rings();
+            if self.stopping.load(Ordering::Acquire) {
+                return;
+            }
+            let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
+            if deadline_ns == NEVER {
+                self.bell.sleep(rings, None);
+                continue;
+            }
+            let wake_ns = deadline_ns.saturating_sub(margin.ns());
+            if now_ns() < wake_ns {
+                if !self.bell.sleep(rings, Some(wake_ns)) {
+                    continue;
+                }
+                margin.observe(now_ns().saturating_sub(wake_ns));
+            }
+            // The deadline may come nearer while spinning, or vanish when timing is switched off.
+            while now_ns() < self.deadline_ns.load(Ordering::Acquire) {
+                if self.deadline_ns.load(Ordering::Acquire) == NEVER {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            self.answer_due(&mut due);
+        }
+    }
+
+    /// Answers everything that the model has completed by now.
+    fn answer_due(&self, due: &mut Due) {
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        let Some(device) = &mut inner.device else { return };
+        device.advance(now_ns(), &mut due.completions);
+        self.deadline_ns.store(device.next_event_ns().unwrap_or(NEVER), Ordering::Release);
+        if device.outstanding() == 0
+            && let Some(last) = due.completions.last()
+            && let Some(since_ns) = inner.busy_since_ns.take()
+        {
+            inner.busy_ns += last.done_ns.saturating_sub(since_ns);
+        }
+        for completion in due.completions.drain(..) {
+            let slot = completion.tag as usize;
+            if let Some(pending) = inner.pending.get_mut(slot).and_then(Option::take) {
+                inner.unused.push(slot);
+                due.answers.push((completion, pending));
+            }
+        }
+        drop(guard);
+        for (completion, Pending { answer, arrived_ns }) in due.answers.drain(..) {
+            self.send(answer);
+            let late_ns = now_ns().saturating_sub(completion.done_ns);
+            due.times.push((late_ns, completion, arrived_ns));
+        }
+        let mut guard = self.lock();
+        for (late_ns, Completion { start_ns, done_ns, .. }, arrived_ns) in due.times.drain(..) {
+            record(&mut guard.service_error, late_ns);
+            record(&mut guard.service, done_ns - start_ns);
+            record(&mut guard.response, done_ns.saturating_sub(arrived_ns));
+        }
+    }
+
+    fn send(&self, answer: Answer) {
+        match answer {
+            Answer::Read { reply, offset, size } => {
+                if let Backing::Memory(memory) = &self.backing {
+                    reply.data(memory.bytes(offset as usize, size as usize));
+                }
+                self.reads.add(u64::from(size));
+            }
+            Answer::ReadBuffer { reply, data } => {
+                reply.data(&data);
+                self.reads.add(data.len() as u64);
+            }
+            Answer::Write { reply, size } => {
+                reply.written(size);
+                self.writes.add(u64::from(size));
+            }
+        }
+    }
+
+    /// Switches the model on or off. Off: what is under way is answered now, and later requests at once. On: the model
+    /// starts in its first state, so that measurements begin alike.
+    pub fn set_timing(&self, on: bool) {
+        let fresh = (self.model)();
+        let timed = on && fresh.is_some();
+        if timed == self.is_timed() {
+            return;
+        }
+        self.timed.store(timed, Ordering::Release);
+        let mut guard = self.lock();
+        guard.device = fresh;
+        let waiting: Vec<Pending> = guard.pending.drain(..).flatten().collect();
+        guard.unused.clear();
+        if let Some(since_ns) = guard.busy_since_ns.take() {
+            guard.busy_ns += now_ns().saturating_sub(since_ns);
+        }
+        self.deadline_ns.store(NEVER, Ordering::Release);
+        drop(guard);
+        for pending in waiting {
+            self.send(pending.answer);
+        }
+    }
+
+    /// What has been done; starts counting anew if `reset`.
+    pub fn stats(&self, reset: bool) -> Stats {
+        let mut inner = self.lock();
+        let now_ns = now_ns();
+        let running_ns = inner.busy_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
+        let stats = Stats {
+            read: self.reads.get(),
+            write: self.writes.get(),
+            discard: self.discards.get(),
+            flush: self.flushes.load(Ordering::Relaxed),
+            errors: self.errors.load(Ordering::Relaxed),
+            service_error: summary(inner.service_error.as_ref()),
+            service: summary(inner.service.as_ref()),
+            response: summary(inner.response.as_ref()),
+            max_queue_length: inner.max_queue_length,
+            busy_ns: inner.busy_ns + running_ns,
+            timing: self.is_timed(),
+            realtime: self.realtime.load(Ordering::Relaxed),
+        };
+        if reset {
+            for counter in [&self.reads, &self.writes, &self.discards] {
+                counter.reset();
+            }
+            self.flushes.store(0, Ordering::Relaxed);
+            self.errors.store(0, Ordering::Relaxed);
+            let Inner { service_error, service, response, .. } = &mut *inner;
+            [service_error, service, response].into_iter().flatten().for_each(Histogram::reset);
+            inner.max_queue_length = inner.device.as_ref().map_or(0, |device| device.outstanding() as u64);
+            inner.busy_ns = 0;
+            inner.busy_since_ns = inner.busy_since_ns.map(|_| now_ns);
+        }
+        stats
+    }
+
+    /// Puts the calling reader thread ahead of ordinary ones, so that arrivals are stamped on time.
+    pub fn enter_reader(&self) {
+        if self.lock().device.is_some() {
+            run_first(TIMING_PRIORITY - 1);
+        }
+    }
+
+    /// Ends the timing thread, answering everything first.
+    pub fn stop(&self) {
+        self.set_timing(false);
+        self.stopping.store(true, Ordering::Release);
+        self.bell.ring();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panicked thread leaves at worst a request without its statistics.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Buffers of the timing thread, kept from one time to the next.
+#[derive(Default)]
+struct Due {
+    completions: Vec<Completion>,
+    answers: Vec<(Completion, Pending)>,
+    times: Vec<(u64, Completion, u64)>,
+}
+
+fn record(histogram: &mut Option<Histogram<u64>>, value_ns: u64) {
+    if let Some(histogram) = histogram {
+        histogram.saturating_record(value_ns);
+    }
+}
+
+fn refuse(answer: Answer) {
+    match answer {
+        Answer::Read { reply, .. } | Answer::ReadBuffer { reply, .. } => reply.error(Errno::EIO),
+        Answer::Write { reply, .. } => reply.error(Errno::EIO),
+    }
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_i32(error.raw_os_error().unwrap_or(libc::EIO))
+}

@@ -1,0 +1,83 @@
+//! What can go wrong.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use weir_simulator::profile::ProfileError;
+
+/// An error of the block server. Each text names what is wrong and, where there is one, the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The spec is not valid: nothing was touched.
+    #[error("{file}: {message}")]
+    Spec {
+        /// The spec file, or its name.
+        file: String,
+        /// What is wrong and how to mend it.
+        message: String,
+    },
+    /// The profile that the spec names is not valid: nothing was touched.
+    #[error("{file}: field `profile`: {error}")]
+    Profile {
+        /// The spec file, or its name.
+        file: String,
+        /// What is wrong.
+        error: ProfileError,
+    },
+    /// This host or user cannot have such a device.
+    #[error("{0}")]
+    Unable(String),
+    /// A server of that name is running.
+    #[error("`{name}` is being served by process {pid}; end it with: weir serve --down {state}")]
+    Running {
+        /// Name in the spec.
+        name: String,
+        /// The server's process.
+        pid: u32,
+        /// Its state file.
+        state: String,
+    },
+    /// The server ended before its device was ready.
+    #[error("the server of `{name}` did not start: {message}")]
+    NotStarted {
+        /// Name in the spec.
+        name: String,
+        /// The end of its log.
+        message: String,
+    },
+    /// The server refused a command.
+    #[error("the server refused: {0}")]
+    Refused(String),
+    /// A system call failed.
+    #[error("cannot {what}: {error}")]
+    System {
+        /// What was being done, with the object's name.
+        what: String,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// A state file is not one.
+    #[error("{path} is not a state file of a block server: {message}")]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Error {
+    /// Whether the input was wrong and nothing was touched.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, Self::Spec { .. } | Self::Profile { .. } | Self::State { .. })
+    }
+
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::System { what, error }
+    }
+
+    pub(crate) fn path(verb: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        Self::system(format!("{verb} {}", path.display()))
+    }
+}

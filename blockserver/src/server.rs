@@ -1,0 +1,248 @@
+//! A server in the foreground.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+
+use crate::backing::Backing;
+use crate::control_server;
+use crate::down::{down, remove_if_there};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::filesystem::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
+use crate::loop_device::{self, missing_capability};
+use crate::mounts::{self, mounts_of};
+use crate::process::{random_token, start_ticks};
+use crate::spec::ServeSpec;
+use crate::state::{State, state_path};
+
+/// From <linux/prctl.h>.
+const PR_SET_IO_FLUSHER: libc::c_int = 57;
+
+/// Serves a device until SIGTERM, SIGINT or SIGHUP, and then takes it away.
+///
+/// `ready` is called once, with the state, when the block device can be used. The state file is `NAME.json` in `state_dir`,
+/// which is made if need be; `log` is recorded in it. What a dead server of the same name left is cleaned up first.
+///
+/// # Errors
+/// [`Error::Spec`], [`Error::Profile`], [`Error::Unable`], [`Error::Running`]: nothing was touched. [`Error::System`]: what
+/// had been made was taken away again.
+pub fn serve(
+    spec: &ServeSpec,
+    state_dir: &Path,
+    log: Option<PathBuf>,
+    ready: impl FnOnce(&State),
+) -> Result<(), Error> {
+    spec.check(&spec.name)?;
+    if let Some(reason) = missing_capability() {
+        return Err(Error::Unable(reason));
+    }
+    // Before any thread is made, so that all of them inherit it and only `wait_for_signal` takes the signals.
+    let signals = block_signals();
+    (DirBuilder::new().recursive(true).mode(0o700).create(state_dir))
+        .map_err(Error::path("make the folder", state_dir))?;
+    let state_dir = state_dir.canonicalize().map_err(Error::path("find", state_dir))?;
+    let state_file = state_path(&state_dir, &spec.name);
+    let mut state = claim(spec, &state_dir, &state_file, log)?;
+    let served = run(&mut state, &state_file, &signals, ready);
+    let finished = finish(&state, &state_file);
+    served.and(finished)
+}
+
+/// Records who serves, cleaning up after a dead server of that name.
+fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) -> Result<State, Error> {
+    let pid = std::process::id();
+    let name = &spec.name;
+    let mountpoint = dir.join(format!("{name}.mnt"));
+    let state = State {
+        spec: spec.clone(),
+        pid,
+        pid_started_ticks: start_ticks(pid).unwrap_or(0),
+        token: format!("weir-{}", random_token().map_err(Error::system("read /dev/urandom"))?),
+        file: mountpoint.join(FILE_NAME),
+        mountpoint,
+        socket: dir.join(format!("{name}.sock")),
+        log,
+        device: None,
+    };
+    loop {
+        match state.claim(state_file) {
+            Ok(()) => return Ok(state),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::path("write the state file", state_file)(error)),
+        }
+        let other = State::load(state_file)?;
+        if other.process().is_some() {
+            let state = state_file.display().to_string();
+            return Err(Error::Running { name: name.clone(), pid: other.pid, state });
+        }
+        for action in down(state_file)?.done {
+            eprintln!("left by process {}: {action}", other.pid);
+        }
+    }
+}
+
+/// Makes everything, says so, and serves until a signal comes or the file system is unmounted by someone.
+fn run(
+    state: &mut State,
+    state_file: &Path,
+    signals: &libc::sigset_t,
+    ready: impl FnOnce(&State),
+) -> Result<(), Error> {
+    let engine = Arc::new(make_engine(&state.spec)?);
+    // Memory that this process needs while it serves must not be had by writing to the device that it serves.
+    // SAFETY: an attribute of this process; refused without CAP_SYS_RESOURCE.
+    if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
+        eprintln!("note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher; keep memory free");
+    }
+    let timing = Arc::clone(&engine);
+    let timing = (thread::Builder::new().name("timing".to_owned()).spawn(move || timing.keep_time()))
+        .map_err(Error::system("start a thread"))?;
+    control_server::listen(&state.socket, Arc::clone(&engine))
+        .map_err(Error::path("listen on", &state.socket))?;
+    let session = mount(state, &engine)?;
+
+    let attached = (OpenOptions::new().read(true).write(true).open(&state.file))
+        .map_err(Error::path("open", &state.file))
+        // The file is closed at once: a server that held its own file open could not be killed while a request is under way.
+        .and_then(|file| loop_device::attach(&file, &state.token));
+    let outcome = attached.and_then(|device| {
+        state.device = Some(device);
+        state.save(state_file).map_err(Error::path("write the state file", state_file))?;
+        ready(state);
+        wait_for_signal(signals, &session);
+        Ok(())
+    });
+
+    // The rest of the data goes out at once.
+    engine.set_timing(false);
+    release_device(state);
+    let _ = mounts::unmount(&state.mountpoint, libc::MNT_DETACH);
+    if state.device.as_ref().is_none_or(|device| !loop_device::is_ours(device, &state.token)) {
+        // Nobody uses the file any more, so the kernel ends the session.
+        wait_until(Duration::from_secs(5), || session.guard.is_finished());
+    }
+    engine.stop();
+    let _ = timing.join();
+    outcome
+}
+
+fn make_engine(spec: &ServeSpec) -> Result<Engine, Error> {
+    let size = spec.size_bytes();
+    let backing = match spec.backing_file() {
+        None => Backing::memory(size).map_err(Error::system(format!("reserve {} MiB of memory", spec.size_mib)))?,
+        Some(path) => Backing::file(&path, size).map_err(Error::path("make the backing file", &path))?,
+    };
+    let instant = spec.load_profile(&spec.name)?.is_instant();
+    let spec = spec.clone();
+    // The spec was checked, so the model can be built; one that cannot would serve without delay.
+    let model = move || if instant { None } else { spec.build(&spec.name).ok() };
+    Ok(Engine::new(backing, size, Box::new(model)))
+}
+
+fn mount(state: &State, engine: &Arc<Engine>) -> Result<BackgroundSession, Error> {
+    (DirBuilder::new().recursive(true).mode(0o700).create(&state.mountpoint))
+        .map_err(Error::path("make the folder", &state.mountpoint))?;
+    let mut config = Config::default();
+    // Everyone may use the block device who may open it; the file itself belongs to root (mode 0600).
+    config.acl = SessionACL::All;
+    config.mount_options = vec![
+        MountOption::FSName(state.token.clone()),
+        MountOption::Subtype("weir".to_owned()),
+        MountOption::DefaultPermissions,
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::NoExec,
+        MountOption::CUSTOM(format!("max_read={MAX_REQUEST_BYTES}")),
+    ];
+    fuser::spawn_mount(DiskFile::new(Arc::clone(engine)), &state.mountpoint, &config)
+        .map_err(Error::path("mount FUSE at", &state.mountpoint))
+}
+
+/// Unmounts what is mounted from the device and detaches it: in other processes, since one that waits for I/O to its own device
+/// could not be killed.
+fn release_device(state: &State) {
+    let Some(device) = state.device.as_ref().filter(|device| loop_device::is_ours(device, &state.token)) else {
+        return;
+    };
+    for mount in mounts_of(device).unwrap_or_default() {
+        eprintln!("unmounting {}", mount.mountpoint.display());
+        run_briefly(Command::new("umount").arg(&mount.mountpoint));
+    }
+    run_briefly(Command::new("losetup").arg("--detach").arg(&device.path));
+    wait_until(Duration::from_secs(2), || !loop_device::is_ours(device, &state.token));
+}
+
+/// Removes the server's own files, unless something still uses the device: then the state file stays for `down`.
+fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
+    let busy = |device: &&_| loop_device::is_ours(device, &state.token);
+    if let Some(device) = state.device.as_ref().filter(busy) {
+        eprintln!(
+            "{} is still in use and gives I/O errors from now on; finish with: weir serve --down {}",
+            device.path.display(),
+            state_file.display()
+        );
+        return Ok(());
+    }
+    let _ = fs::remove_dir(&state.mountpoint);
+    remove_if_there(&state.socket)?;
+    remove_if_there(state_file)
+}
+
+fn run_briefly(command: &mut Command) {
+    let Ok(mut child) = command.spawn() else { return };
+    let ended = wait_until(Duration::from_secs(10), || !matches!(child.try_wait(), Ok(None)));
+    if !ended {
+        let _ = child.kill();
+    }
+}
+
+/// Polls until `condition` holds; false if it does not in time.
+pub(crate) fn wait_until(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + timeout;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: an empty set is made and filled by the calls below; the mask of the calling thread is replaced.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(&mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        set
+    }
+}
+
+/// Waits for a signal, or for the end of the FUSE session (someone unmounted or aborted it).
+fn wait_for_signal(signals: &libc::sigset_t, session: &BackgroundSession) {
+    let half_second = libc::timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+    loop {
+        // SAFETY: both pointers are valid; no signal information is wanted.
+        let signal = unsafe { libc::sigtimedwait(signals, std::ptr::null_mut(), &half_second) };
+        if signal > 0 {
+            return;
+        }
+        if session.guard.is_finished() {
+            eprintln!("the FUSE file system was taken away");
+            return;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What to serve: the spec file.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_simulator::Device;
+use weir_simulator::profile::{self, Profile};
+
+use crate::error::Error;
+
+/// One modelled block device.
+///
+/// ```yaml
+/// name: shared
+/// profile: hdd-7200
+/// heads: 4
+/// stripe_unit_kib: 64
+/// size_mib: 4096
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServeSpec {
+    /// Name of the device: letters, digits, `-` and `_`, at most 40.
+    pub name: String,
+    /// A device profile's name, or the path of a profile file (relative to the spec file).
+    pub profile: String,
+    /// Devices of that profile behind the one block device, striped.
+    #[serde(default = "one")]
+    pub heads: u32,
+    /// Stripe unit in KiB, if there is more than one head.
+    #[serde(default = "default_stripe_unit_kib")]
+    pub stripe_unit_kib: u32,
+    /// Size of the block device in MiB.
+    pub size_mib: u64,
+    /// Where the data are: `memory`, or the path of a file (relative to the spec file), which is made if it does not exist.
+    #[serde(default = "memory")]
+    pub backing: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn default_stripe_unit_kib() -> u32 {
+    64
+}
+
+fn memory() -> String {
+    "memory".to_owned()
+}
+
+impl ServeSpec {
+    /// Reads and checks a spec file.
+    ///
+    /// # Errors
+    /// [`Error::Spec`] or [`Error::Profile`]: the file cannot be read, is not a spec, or asks for what is not possible.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::Spec { file: file.clone(), message: format!("cannot be read: {error}") })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        Self::parse(&text, &file, folder)
+    }
+
+    /// Parses and checks a spec; `file` is its name in errors, `folder` what its relative paths are relative to.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, Error> {
+        let mut spec: Self = serde_saphyr::from_str(text)
+            .map_err(|error| Error::Spec { file: file.to_owned(), message: error.to_string() })?;
+        if spec.profile.contains('/') || spec.profile.ends_with(".yml") || spec.profile.ends_with(".yaml") {
+            spec.profile = folder.join(&spec.profile).display().to_string();
+        }
+        if spec.backing.contains('/') {
+            spec.backing = folder.join(&spec.backing).display().to_string();
+        }
+        spec.check(file)?;
+        Ok(spec)
+    }
+
+    /// Checks the spec; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// [`Error::Spec`] or [`Error::Profile`].
+    pub fn check(&self, file: &str) -> Result<(), Error> {
+        let bad = |message: String| Err(Error::Spec { file: file.to_owned(), message });
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if self.name.is_empty() || self.name.len() > 40 || !self.name.chars().all(plain) {
+            return bad(format!(
+                "field `name` is `{}`; use 1 to 40 letters, digits, `-` and `_`",
+                self.name
+            ));
+        }
+        if !(1..=64).contains(&self.heads) {
+            return bad(format!("field `heads` is {}; it must be from 1 to 64", self.heads));
+        }
+        if !(4..=65_536).contains(&self.stripe_unit_kib) {
+            return bad(format!(
+                "field `stripe_unit_kib` is {}; it must be from 4 to 65536",
+                self.stripe_unit_kib
+            ));
+        }
+        if !(1..=1 << 24).contains(&self.size_mib) {
+            return bad(format!("field `size_mib` is {}; it must be from 1 to 16777216", self.size_mib));
+        }
+        if self.backing != "memory" && !self.backing.contains('/') {
+            let hint = if strsim::levenshtein(&self.backing, "memory") <= 3 { "; did you mean `memory`?" } else { "" };
+            return bad(format!(
+                "field `backing` is `{}`; write `memory`, or a path with a `/` such as ./disk.img{hint}",
+                self.backing
+            ));
+        }
+        self.build(file).map(|_| ())
+    }
+
+    /// The profile that the spec names.
+    pub(crate) fn load_profile(&self, file: &str) -> Result<Profile, Error> {
+        profile::load(&self.profile).map_err(|error| Error::Profile { file: file.to_owned(), error })
+    }
+
+    /// A new device model in its first state.
+    pub(crate) fn build(&self, file: &str) -> Result<Box<dyn Device>, Error> {
+        let profile = self.load_profile(file)?;
+        let unit_bytes = u64::from(self.stripe_unit_kib) * 1024;
+        profile::build_array(&profile, self.heads, unit_bytes, self.size_bytes())
+            .map_err(|error| Error::Profile { file: file.to_owned(), error })
+    }
+
+    /// Size of the device in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_mib << 20
+    }
+
+    /// The file that holds the data, or `None` for memory.
+    pub fn backing_file(&self) -> Option<PathBuf> {
+        (self.backing != "memory").then(|| PathBuf::from(&self.backing))
+    }
+}

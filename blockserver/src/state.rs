@@ -1,0 +1,143 @@
+//! State files: what a server has made, so that another process can take it away.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::error::Error;
+use crate::process::Process;
+use crate::spec::ServeSpec;
+use crate::stats::Stats;
+
+/// A block device by path and number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockDevice {
+    /// `/dev/loopN`.
+    pub path: PathBuf,
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+}
+
+/// What a server has made. Written before each thing is made or as soon as it is, so that nothing is ever left without a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// What is served.
+    pub spec: ServeSpec,
+    /// The server's process.
+    pub pid: u32,
+    /// Start time of that process in clock ticks since boot: tells it apart from a later one with the same pid.
+    pub pid_started_ticks: u64,
+    /// Random name of this server, which is also the FUSE mount's source and the loop device's file name.
+    pub token: String,
+    /// Where the FUSE file system is mounted.
+    pub mountpoint: PathBuf,
+    /// The file in it that holds the data.
+    pub file: PathBuf,
+    /// Control socket.
+    pub socket: PathBuf,
+    /// Log, if the server runs in the background.
+    pub log: Option<PathBuf>,
+    /// The block device; `None` until it is ready for use.
+    pub device: Option<BlockDevice>,
+}
+
+/// How a served device is doing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The state file.
+    pub state_file: PathBuf,
+    /// Its content.
+    pub state: State,
+    /// Whether the server's process is running.
+    pub running: bool,
+    /// What it has done, if it answers.
+    pub stats: Option<Stats>,
+}
+
+/// The state file of the device called `name` in `state_dir`.
+pub fn state_path(state_dir: &Path, name: &str) -> PathBuf {
+    state_dir.join(format!("{name}.json"))
+}
+
+/// The state files in `state_dir`, in order of name. An absent folder has none.
+///
+/// # Errors
+/// [`Error::System`] if the folder cannot be read.
+pub fn states(state_dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = match fs::read_dir(state_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::path("read the folder", state_dir))?,
+    };
+    let mut files: Vec<PathBuf> = (entries.flatten().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// The status of every device that has a state file in `state_dir`.
+///
+/// # Errors
+/// [`Error::System`] or [`Error::State`] if the folder or a state file cannot be read.
+pub fn status(state_dir: &Path) -> Result<Vec<Status>, Error> {
+    let mut list = Vec::new();
+    for state_file in states(state_dir)? {
+        let state = match State::load(&state_file) {
+            // Taken down meanwhile.
+            Err(Error::System { error, .. }) if error.kind() == io::ErrorKind::NotFound => continue,
+            state => state?,
+        };
+        let running = state.process().is_some();
+        let stats =
+            if running { Control::connect(&state).and_then(|mut c| c.stats(false)).ok() } else { None };
+        list.push(Status { state_file, state, running, stats });
+    }
+    Ok(list)
+}
+
+impl State {
+    /// Reads a state file.
+    ///
+    /// # Errors
+    /// [`Error::System`] if it cannot be read, [`Error::State`] if it is not one.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let text = fs::read_to_string(path).map_err(Error::path("read the state file", path))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Error::State { path: path.to_path_buf(), message: error.to_string() })
+    }
+
+    /// Claims the state file for a new server. Fails with [`io::ErrorKind::AlreadyExists`] if there is one.
+    pub(crate) fn claim(&self, path: &Path) -> io::Result<()> {
+        // Written aside and linked: the name appears with its whole content, and only if it is free.
+        let aside = self.write_aside(path)?;
+        let linked = fs::hard_link(&aside, path);
+        fs::remove_file(&aside)?;
+        linked
+    }
+
+    /// Replaces the state file.
+    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
+        fs::rename(self.write_aside(path)?, path)
+    }
+
+    fn write_aside(&self, path: &Path) -> io::Result<PathBuf> {
+        let aside = path.with_extension(format!("{}.new", self.token));
+        let mut file: File =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        Ok(aside)
+    }
+
+    /// The server's process, if it is still running.
+    pub(crate) fn process(&self) -> Option<Process> {
+        Process::find(self.pid, self.pid_started_ticks)
+    }
+}
