@@ -1,7 +1,7 @@
 """A small study with known properties, written as the data plane writes one.
 
-Each class is served by one server per device in order of arrival, so queueing, deadlines and block times follow
-from the arrivals; a scheduler's speed is a factor on the service time. It stands for nothing real.
+Each class is served by one server per device in order of arrival, so queueing, deadlines and block times
+follow from the arrivals; a scheduler's speed is a factor on the service time. It stands for nothing real.
 """
 
 import json
@@ -81,10 +81,8 @@ def write_run(folder: Path, run: dict, *, block_table: bool) -> None:
     intended, is_video, client, size = intended[order], is_video[order], client[order], size[order]
     mean_service_ms = 5.0 * SPEED[levels["scheduler"]]
     service = rng.gamma(4, mean_service_ms / 4, intended.size) * 1e6
-    if levels["architecture"] == "partitioned":
-        device = is_video.astype(int)
-    else:
-        device = np.arange(intended.size) % 2
+    alone = levels["architecture"] == "partitioned"
+    device = is_video.astype(int) if alone else np.arange(intended.size) % 2
     started, completed = np.empty_like(service), np.empty_like(service)
     free = [0.0, 0.0]
     for i, (arrival, need, d) in enumerate(zip(intended, service, device, strict=True)):
@@ -142,7 +140,8 @@ def write_run(folder: Path, run: dict, *, block_table: bool) -> None:
     rules = [{"rule": "R-LOST", "status": "valid", "reason": "", "value": 0, "limit": 0.0001}]
     (folder / "verdict.json").write_text(json.dumps({"status": "valid", "rules": rules}))
     fidelity = {
-        "lateness_median_ns": 21_000, "lateness_p99_ns": 90_000, "lateness_max_ns": 400_000, "span_error": 1e-5,
+        "lateness_median_ns": 21_000, "lateness_p99_ns": 90_000,
+        "lateness_max_ns": 400_000, "span_error": 1e-5,
     }  # fmt: skip
     timing = {"setup_s": 0.4, "measured_s": end_s, "teardown_s": 0.1}
     (folder / "observed.json").write_text(json.dumps({"replay": {"fidelity": fidelity}, "timing": timing}))

@@ -55,9 +55,9 @@ def label(metric: str) -> Label:
 
 
 def number(value: float | None) -> str:
-    """A number with three significant digits, `–` for no value, `unbounded` for infinity."""
+    """A number with three significant digits, n/a for no value, `unbounded` for infinity."""
     if value is None:
-        return "–"
+        return "n/a"
     if math.isinf(value):
         return "unbounded"
     if value == 0:

@@ -29,9 +29,9 @@ REST = "other factors"
 def place(study: Study, table: pl.DataFrame, x: str | None = None) -> tuple[pl.DataFrame, Layout]:
     """Places a study's varied factors.
 
-    Named levels (schedulers, file systems) go along the axis and into colours, since they have no scale; numbers
-    (loads, depths) go to panels, or along the axis when they are the only factor. More than four varied factors:
-    the last ones are joined in one column, so that cells are never mixed.
+    Named levels (schedulers, file systems) go along the axis and into colours, since they have no scale;
+    numbers (loads, depths) go to panels, or along the axis when they are the only factor. More than four
+    varied factors: the last ones are joined in one column, so that cells are never mixed.
 
     Args:
         study: the study.

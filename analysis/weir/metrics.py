@@ -60,7 +60,8 @@ def deadline_miss_share(completed_ns: ArrayLike, deadline_ns: ArrayLike, status:
     """Missed deadlines / requests with a deadline.
 
     A deadline is missed when the request completed after it, failed, or never completed (NaN): Abbott and
-    Garcia-Molina, "Scheduling real-time transactions with disk resident data" (VLDB 1989), with failures added.
+    Garcia-Molina, "Scheduling real-time transactions with disk resident data" (VLDB 1989), with failures
+    added.
 
     Args:
         completed_ns: NaN where the request never completed.
@@ -82,10 +83,10 @@ def throughput_mb_s(size_bytes: ArrayLike, duration_s: float) -> float:
 
 
 def jain_index(allocations: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """Jain's fairness index (sum x)^2 / (n sum x^2) of x = allocation / weight: 1 is fair, 1/n is one for all.
+    """Jain's fairness index (sum x)^2 / (n sum x^2) of x = allocation / weight: 1 is fair, 1/n is not.
 
-    Jain, Chiu and Hawe, "A quantitative measure of fairness and discrimination for resource allocation in shared
-    computer systems" (DEC TR-301, 1984).
+    Jain, Chiu and Hawe, "A quantitative measure of fairness and discrimination for resource allocation in
+    shared computer systems" (DEC TR-301, 1984).
 
     Returns:
         The index in [1/n, 1]; None of no allocation, or where all are zero.
@@ -123,8 +124,8 @@ def share_error(received: float, promised: float) -> float:
 def slowdown(shared_ms: float, alone_ms: float) -> float:
     """Response when the device is shared / response alone on the same device: 1 is perfect isolation.
 
-    Mutlu and Moscibroda, "Stall-time fair memory access scheduling" (MICRO 2007) for memory; used for storage by
-    Shen and Park, "FlashFQ" (USENIX ATC 2013).
+    Mutlu and Moscibroda, "Stall-time fair memory access scheduling" (MICRO 2007) for memory; used for
+    storage by Shen and Park, "FlashFQ" (USENIX ATC 2013).
 
     Raises:
         ValueError: the response alone is not above 0.
@@ -168,8 +169,8 @@ def work_conservation(
 ) -> float | None:
     """Time in which the device worked / time in which a request waited or was served.
 
-    1 for a work-conserving scheduler; below it, the scheduler idled the device while requests waited (Iyer and
-    Druschel, "Anticipatory scheduling", SOSP 2001, do so on purpose).
+    1 for a work-conserving scheduler; below it, the scheduler idled the device while requests waited (Iyer
+    and Druschel, "Anticipatory scheduling", SOSP 2001, do so on purpose).
 
     Returns:
         The share in [0, 1]; None where no request was there.

@@ -102,8 +102,9 @@ def ratio_interval(
 ) -> Interval:
     """The ratio of two paired quantities: geometric mean of the ratios by block, t interval on their logarithms.
 
-    Pairs share a block (the same repetition of the plan, the same seed), which takes the variation from block to
-    block out of the comparison: Jain, "The Art of Computer Systems Performance Analysis" (1991), section 13.4.
+    Pairs share a block (the same repetition of the plan, the same seed), which takes the variation from
+    block to block out of the comparison: Jain, "The Art of Computer Systems Performance Analysis" (1991),
+    section 13.4.
 
     Args:
         numerator: one value per block.
@@ -163,7 +164,8 @@ def summarise(
         One row per group: the `by` columns, `estimate`, `low`, `high`, `n`, `method`, `note`.
 
     Raises:
-        ValueError: a group holds two rows of one repetition: `by` lacks a factor, and different cells would be
+        ValueError: a group holds two rows of one repetition: `by` lacks a factor, and different cells
+        would be
             counted as repetitions of one.
     """
     by = list(by)
@@ -190,8 +192,8 @@ def compare(
 ) -> pl.DataFrame:
     """Compares each level of a factor with its baseline level, paired by block within equal other levels.
 
-    Blocks that lack one of the two (an invalid or missing run), or where the metric is null, are left out: `n`
-    counts the pairs. Levels without a usable pair are left out as well.
+    Blocks that lack one of the two (an invalid or missing run), or where the metric is null, are left out:
+    `n` counts the pairs. Levels without a usable pair are left out as well.
 
     Args:
         table: one row per run and class.
@@ -203,7 +205,8 @@ def compare(
             group is left out.
 
     Returns:
-        One row per group and level: the `by` columns, `factor`, `estimate`, `low`, `high`, `n`, `method`, `note`.
+        One row per group and level: the `by` columns, `factor`, `estimate`, `low`, `high`, `n`, `method`,
+        `note`.
     """
     by = [name for name in by if name != factor]
     kept = table.drop_nulls(metric)

@@ -59,7 +59,7 @@ def run_table(study: Study) -> pl.DataFrame:
 
 
 def in_plan_order(table: pl.DataFrame, study: Study) -> pl.DataFrame:
-    """Sorts rows by class, then by the levels in the order in which the plan lists them, then by repetition."""
+    """Sorts rows by class, then by the levels in the plan's order, then by repetition."""
     keys = []
     if "class" in table.columns:
         keys.append(_rank(pl.col("class"), [c.name for c in study.classes]))
@@ -72,7 +72,7 @@ def in_plan_order(table: pl.DataFrame, study: Study) -> pl.DataFrame:
 
 
 def cell_label(levels: dict[str, Level], factors: Iterable[str]) -> str:
-    """A cell named by its levels, such as `mq-deadline, ext4, load 0.5`: numbers carry their factor's name."""
+    """A cell named by its levels, such as `bfq, ext4, load 0.5`: numbers carry their factor's name."""
     parts = []
     for name in factors:
         level = levels.get(name)

@@ -1,4 +1,4 @@
-"""How figures look: sizes for a printed page, a palette that colour-blind readers can tell apart, file formats."""
+"""How figures look: the size of a printed page, a palette for colour-blind readers too, file formats."""
 
 import io
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 #: The width of a printed text block.
 WIDTH_INCH = 7.2
-#: Wong, "Points of view: Color blindness" (Nature Methods 8, 2011), as seaborn ships it; shapes tell them apart too.
+#: Wong, "Points of view: Color blindness" (Nature Methods 8, 2011), as seaborn ships it; shapes tell them
+#: apart too.
 PALETTE = sns.color_palette("colorblind")
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 LINES = ["-", "--", "-.", ":"]

@@ -11,7 +11,6 @@ import polars as pl
 from weir.errors import InputError
 from weir.load import RUN_AGAIN, Run
 
-
 #: Columns of `requests.parquet` that are computed with, and whether they hold names, integers or truths.
 REQUEST_COLUMNS = {
     "request": "integer",

@@ -1,0 +1,235 @@
+"""The strokes that figures are made of: panels, groups with intervals, axes, legends, captions."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from weir.layout import Layout, is_numeric, levels_of
+from weir.load import Level, Study
+from weir.statistics import CONFIDENCE
+from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
+
+#: A positive axis whose largest value is this many times its smallest is drawn in decades.
+LOG_RATIO = 30
+#: The part of the distance between two levels that a group of colours takes.
+GROUP_WIDTH = 0.6
+_OBJECTIVE = {"color": "#333333", "linewidth": 0.9, "linestyle": (0, (4, 2))}
+
+
+@dataclass(frozen=True)
+class Places:
+    """The levels at each place of a layout, and where on the axis a group stands."""
+
+    layout: Layout
+    xs: list[Level | None]
+    hues: list[Level | None]
+    cols: list[Level | None]
+    rows: list[Level | None]
+
+    @classmethod
+    def of(cls, study: Study, table: pl.DataFrame, layout: Layout) -> "Places":
+        """The levels that occur in a table, in the plan's order."""
+        at = (layout.x, layout.hue, layout.col, layout.row)
+        return cls(layout, *(levels_of(study, table, name) for name in at))
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the axis is a scale of numbers."""
+        return self.layout.x is not None and is_numeric(self.xs)
+
+    def centre(self, x: Level | None, hue: Level | None) -> float:
+        """Where the group of this level and colour stands."""
+        if self.scaled:
+            return float(x)
+        offset = self.hues.index(hue) - (len(self.hues) - 1) / 2
+        return self.xs.index(x) + offset * GROUP_WIDTH / len(self.hues)
+
+    @property
+    def aside(self) -> float:
+        """How far the points of runs stand beside their estimate, so that its bar does not hide them."""
+        return 0.0 if self.scaled else 0.24 * GROUP_WIDTH / len(self.hues)
+
+
+def panels(rows: int, cols: int, height: float | None = None) -> tuple[Figure, np.ndarray]:
+    """A figure of the text block's width with a grid of panels on common axes."""
+    # Not through pyplot: a figure that is only returned is not kept alive in a global list.
+    figure = Figure(figsize=(WIDTH_INCH, height or 1.0 + 2.1 * rows), layout="constrained")
+    return figure, figure.subplots(rows, cols, sharey=True, sharex=True, squeeze=False)
+
+
+def only(table: pl.DataFrame, group: dict[str | None, Level | None]) -> pl.DataFrame:
+    """The rows whose columns have these levels; a place without a factor is no condition."""
+    conditions = [pl.col(name) == level for name, level in group.items() if name is not None]
+    return table.filter(*conditions) if conditions else table
+
+
+def draw_runs(axis: Axes, runs: pl.DataFrame, metric: str, places: Places, hue: Level | None) -> None:
+    """One small point per run; runs whose value is infinite have no point."""
+    x = places.layout.x
+    finite = runs.filter(pl.col(metric).is_finite())
+    at = [places.centre(level, hue) + places.aside for level in _column(finite, x)]
+    colour = _colour(places.hues.index(hue))
+    axis.scatter(at, finite[metric].to_list(), s=7, color=colour, alpha=0.5, linewidths=0, clip_on=False)
+
+
+def draw_estimates(axis: Axes, summary: pl.DataFrame, places: Places, hue: Level | None) -> None:
+    """Estimates with their intervals; an infinite one is a triangle at the upper edge."""
+    x, h = places.layout.x, places.hues.index(hue)
+    shown = summary.filter(pl.col("estimate").is_finite())
+    at = [places.centre(level, hue) for level in _column(shown, x)]
+    axis.plot(
+        at,
+        shown["estimate"].to_list(),
+        linestyle="-" if places.scaled else "none",
+        linewidth=1.1,
+        color=_colour(h),
+        marker=MARKERS[h % len(MARKERS)],
+        markersize=5,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        zorder=4,
+        clip_on=False,
+    )
+    for centre, found in zip(at, shown.iter_rows(named=True), strict=True):
+        if found["low"] is not None:
+            middle = found["estimate"]
+            reach = [[middle - found["low"]], [found["high"] - middle]]
+            axis.errorbar(centre, middle, yerr=reach, color=_colour(h), capsize=2.5, linewidth=1.2, zorder=3)
+    edge = axis.get_xaxis_transform()
+    for found in summary.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
+        centre = places.centre(found[x] if x else None, hue)
+        axis.plot(centre, 0.97, marker="^", markersize=6, color=_colour(h), transform=edge, clip_on=False)
+        axis.text(centre, 0.92, "unbounded", transform=edge, fontsize=6, ha="center", va="top", rotation=90)
+
+
+def draw_row(axis: Axes, found: dict[str, float | None], y: float) -> None:
+    """One estimate with its interval along a horizontal line."""
+    axis.plot(found["estimate"], y, marker="o", markersize=4.5, color=PALETTE[0], zorder=4)
+    if found["low"] is not None:
+        axis.plot([found["low"], found["high"]], [y, y], color=PALETTE[0], linewidth=1.4, zorder=3)
+
+
+def draw_limit(axis: Axes, limit: float) -> None:
+    """The objective's limit."""
+    axis.axhline(limit, zorder=1, **_OBJECTIVE)
+
+
+def name_levels(axis: Axes, places: Places) -> None:
+    """Ticks at the levels of the factor along the axis, turned where they would run into each other."""
+    xs, x = places.xs, places.layout.x
+    if x is None:
+        axis.set_xticks([0], ["all runs"])
+        axis.set_xlim(-1, 1)
+    elif places.scaled:
+        axis.set_xticks([float(level) for level in xs], [level_text(level) for level in xs])
+    else:
+        axis.set_xticks(range(len(xs)), [level_text(level) for level in xs])
+        axis.set_xlim(-0.6, len(xs) - 0.4)
+        width_chars = 80 / len(places.cols)
+        if sum(len(level_text(level)) + 2 for level in xs) > width_chars:
+            axis.tick_params(axis="x", labelrotation=25)
+            for tick in axis.get_xticklabels():
+                tick.set(ha="right", rotation_mode="anchor")
+    axis.set_xlabel(x or "")
+    axis.label_outer()
+
+
+def scale_values(axes: np.ndarray, values: list[float | None], limit: float | None) -> None:
+    """From zero for quantities that cannot be negative; in decades where they span too many."""
+    finite = [v for v in [*values, limit] if v is not None and math.isfinite(v)]
+    if not finite or min(finite) < 0:
+        return
+    if min(finite) > 0 and max(finite) / min(finite) > LOG_RATIO:
+        axes[0, 0].set_yscale("log")
+        for axis in axes.flat:
+            axis.yaxis.set_major_formatter(FuncFormatter(plain))
+    else:
+        axes[0, 0].set_ylim(bottom=0, top=None if max(finite) > 0 else 1)
+
+
+def plain_log_axis(axis: Axes) -> None:
+    """A logarithmic x axis with few round ticks: a ratio seldom spans a decade."""
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(FuncFormatter(plain))
+
+
+def group_legend(figure: Figure, places: Places, limit: float | None) -> None:
+    """What the colours and shapes are, and the objective's line."""
+    handles = []
+    if places.layout.hue is not None:
+        for h, level in enumerate(places.hues):
+            marker = MARKERS[h % len(MARKERS)]
+            handles.append(_key(level_text(level), color=_colour(h), marker=marker, markersize=5))
+    if limit is not None:
+        handles.append(_key("objective", **_OBJECTIVE))
+    _legend(figure, handles, places.layout.hue)
+
+
+def line_legend(figure: Figure, places: Places) -> None:
+    """What the colours (levels along the axis elsewhere) and the dashes (colours elsewhere) are."""
+    handles = []
+    if places.layout.x is not None:
+        handles += [_key(level_text(v), color=_colour(i)) for i, v in enumerate(places.xs)]
+    if places.layout.hue is not None:
+        dashes = enumerate(places.hues)
+        handles += [_key(level_text(v), color="#555555", linestyle=LINES[j % len(LINES)]) for j, v in dashes]
+    _legend(figure, handles, None)
+
+
+def panel_title(layout: Layout, row: Level | None, col: Level | None) -> str:
+    """The levels that a panel stands for."""
+    places = ((layout.col, col), (layout.row, row))
+    return ", ".join(f"{name} {level_text(level)}" for name, level in places if name is not None)
+
+
+def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition") -> str:
+    """What the bars are and of how many repetitions, such as `bars: 95% intervals (t), n = 3 repetitions`."""
+    ns = sorted(summary["n"].unique().to_list())
+    n = f"n = {ns[0]}" if len(ns) == 1 else f"n = {ns[0]} to {ns[-1]}"
+    units = unit if ns[-1] == 1 else f"{unit}s"
+    methods = [m for m in summary["method"].unique(maintain_order=True).to_list() if m != "none"]
+    if not methods:
+        return f"{n} {units}: no interval."
+    but = "; no bar where n = 1" if ns[0] == 1 else ""
+    return f"{bars}: {CONFIDENCE:.0%} intervals ({', '.join(methods)}), {n} {units}{but}."
+
+
+def note(figure: Figure, text: str) -> None:
+    """A line below the figure; saving with a tight box includes it."""
+    figure.text(0.01, -0.02, text, fontsize=7.5, color="#444444", va="top")
+
+
+def level_text(level: object) -> str:
+    """A level as it is written in a figure."""
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def plain(value: float, _position: int) -> str:
+    """A tick without powers of ten."""
+    return f"{value:g}"
+
+
+def _column(table: pl.DataFrame, name: str | None) -> list[Level | None]:
+    return [None] * table.height if name is None else table[name].to_list()
+
+
+def _colour(index: int) -> tuple[float, float, float]:
+    return PALETTE[index % len(PALETTE)]
+
+
+def _key(text: str, **line: object) -> Line2D:
+    return Line2D([], [], label=text, **line)
+
+
+def _legend(figure: Figure, handles: list[Line2D], title: str | None) -> None:
+    if handles:
+        where = "outside right upper"
+        figure.legend(handles=handles, title=title, loc=where, frameon=False, alignment="left")
