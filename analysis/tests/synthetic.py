@@ -57,7 +57,7 @@ def write_study(
         "description": "Text and video on two disks, or on both as one array.",
         "seed": seed, "repetitions": repetitions,
         "factors": {"scheduler": list(schedulers), "architecture": list(architectures), "load": list(loads)},
-        "classes": CLASSES, "runs": runs, "estimate_s": len(runs) * (duration_s + 1),
+        "devices": [], "runs": runs, "estimate_s": len(runs) * (duration_s + 1),
     }  # fmt: skip
     path.mkdir(parents=True)
     (path / "plan.json").write_text(json.dumps(plan))
@@ -144,7 +144,7 @@ def write_run(folder: Path, run: dict, *, block_table: bool) -> None:
         "lateness_max_ns": 400_000, "span_error": 1e-5,
     }  # fmt: skip
     timing = {"setup_s": 0.4, "measured_s": end_s, "teardown_s": 0.1}
-    (folder / "observed.json").write_text(json.dumps({"replay": {"fidelity": fidelity}, "timing": timing}))
+    (folder / "observed.json").write_text(json.dumps({"replay": fidelity, "timing": timing}))
     host = {"kernel": {"release": "6.18.0"}, "cpu": {"model": "a processor", "count": 2}, "weir": "0.1.0"}
     (folder / "host.json").write_text(json.dumps(host))
 

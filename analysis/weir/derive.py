@@ -76,13 +76,14 @@ def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str,
     path = run.path / "metrics.json"
     if not fresh and _is_current(run):
         document = read_document(path, "remove the file: it is computed again")
-        if document.get("definitions") == DEFINITIONS:
+        if document.get("definitions") == DEFINITIONS and document.get("objectives") == _objectives(run):
             return {
                 part: _decode(field(document, path, part, dict)) for part in ("classes", "devices", "run")
             }
     computed = run_metrics(run)
     if keep:
         header = {"format": FORMAT, "definitions": DEFINITIONS, "weir": __version__, "id": run.id}
+        header["objectives"] = _objectives(run)
         try:
             write_document(path, header | _encode(computed))
         except PermissionError:
@@ -92,6 +93,11 @@ def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str,
                 path, f"cannot be written ({error.strerror})", "make room on the disk"
             ) from error
     return computed
+
+
+def _objectives(run: Run) -> dict[str, Any]:
+    """What the run was judged by: a plan may promise something else later."""
+    return {c.name: c.objective for c in run.classes}
 
 
 def _is_current(run: Run) -> bool:

@@ -4,6 +4,7 @@
 whole; folders whose name begins with `.` or ends with `.partial` are work in progress and are ignored.
 """
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from weir.errors import InputError
 NUMBER = (int, float)
 #: Levels that a factor may take.
 Level = str | int | float | bool
+PLAN_AGAIN = "plan the study again: make study"
 RUN_AGAIN = "remove this run's folder and run the study again: only what is missing is run"
 
 
@@ -70,7 +72,6 @@ class Run:
     warmup_s: float
     duration_s: float
     classes: tuple[AppClass, ...]
-    settings: dict[str, Any]
     verdict: Verdict
 
     @property
@@ -144,9 +145,9 @@ def load_study(path: Path | str) -> Study:
     plan_path = path / "plan.json"
     plan = read_document(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
     check_format(plan, plan_path)
-    planned = [_run_id(entry, plan_path) for entry in field(plan, plan_path, "runs", list)]
+    planned = {_run_id(entry, plan_path): entry for entry in field(plan, plan_path, "runs", list)}
     found = {entry.name for entry in path.iterdir() if _is_run_folder(entry)}
-    runs = sorted((load_run(path / name) for name in planned if name in found), key=lambda run: run.order)
+    runs = [load_run(path / name, entry) for name, entry in planned.items() if name in found]
     return Study(
         path=path,
         name=field(plan, plan_path, "study", str),
@@ -155,26 +156,34 @@ def load_study(path: Path | str) -> Study:
         seed=field(plan, plan_path, "seed", int),
         repetitions=field(plan, plan_path, "repetitions", int),
         factors=_factors(plan, plan_path),
-        classes=_classes(plan, plan_path),
-        runs=tuple(runs),
+        classes=_all_classes(list(planned.values()), plan_path),
+        runs=tuple(sorted(runs, key=lambda run: run.order)),
         missing=tuple(name for name in planned if name not in found),
         # Runs of an earlier plan of the same name: kept, but not part of this design.
-        stray=tuple(sorted(found - set(planned))),
+        stray=tuple(sorted(found - planned.keys())),
     )
 
 
-def load_run(path: Path) -> Run:
-    """Loads one run's `run.json` and `verdict.json`.
+def load_run(path: Path, planned: dict[str, Any] | None = None) -> Run:
+    """Loads one run.
+
+    A run is named by what decides its outcome. What only describes it (levels as shown, order, objectives)
+    may have changed in the plan since it ran, so the plan's word on them is taken.
+
+    Args:
+        path: the run's folder.
+        planned: the run's entry in the plan; what `run.json` says if None.
 
     Raises:
         InputError: a file is absent or damaged, or the folder is named after another run.
     """
     run_path = path / "run.json"
-    document = read_document(run_path, RUN_AGAIN)
-    check_format(document, run_path)
-    run_id = field(document, run_path, "id", str)
+    recorded = read_document(run_path, RUN_AGAIN)
+    check_format(recorded, run_path)
+    run_id = field(recorded, run_path, "id", str)
     if run_id != path.name:
         raise InputError(run_path, f"field `id` is {run_id!r}, its folder is {path.name!r}", RUN_AGAIN)
+    document = recorded if planned is None else recorded | planned
     levels = field(document, run_path, "levels", dict)
     for name, level in levels.items():
         if not isinstance(level, str | int | float | bool):
@@ -195,7 +204,6 @@ def load_run(path: Path) -> Run:
         warmup_s=float(field(document, run_path, "warmup_s", NUMBER)),
         duration_s=duration_s,
         classes=_classes(document, run_path),
-        settings=document.get("settings") or {},
         verdict=_verdict(path / "verdict.json"),
     )
 
@@ -208,7 +216,7 @@ def _is_run_folder(entry: Path) -> bool:
 
 def _run_id(entry: Any, path: Path) -> str:
     if not isinstance(entry, dict):
-        raise InputError(path, f"field `runs` holds {entry!r}, not an object", "plan the study again")
+        raise InputError(path, f"field `runs` holds {entry!r}, not an object", PLAN_AGAIN)
     return field(entry, path, "id", str)
 
 
@@ -216,17 +224,32 @@ def _factors(plan: dict[str, Any], path: Path) -> dict[str, list[Level]]:
     factors = field(plan, path, "factors", dict)
     for name, levels in factors.items():
         if not isinstance(levels, list) or not levels:
-            raise InputError(
-                path, f"field `factors.{name}` is {levels!r}, not a list of levels", "plan again"
-            )
-    return factors
+            raise InputError(path, f"field `factors.{name}` is {levels!r}, not a list", PLAN_AGAIN)
+    return {name: [_shown(level) for level in levels] for name, levels in factors.items()}
+
+
+def _shown(level: Any) -> Level:
+    """A level as runs name it: scalars as they are, one value per class as `text=10 video=4`."""
+    if isinstance(level, dict):
+        parts = ((name, v if isinstance(v, str) else json.dumps(v)) for name, v in level.items())
+        return " ".join(f"{name}={value}" for name, value in parts)
+    return level
+
+
+def _all_classes(planned: list[dict[str, Any]], path: Path) -> tuple[AppClass, ...]:
+    """Every class of any planned run, as the first run that has it describes it."""
+    classes: dict[str, AppClass] = {}
+    for entry in planned:
+        for app_class in _classes(entry, path):
+            classes.setdefault(app_class.name, app_class)
+    return tuple(classes.values())
 
 
 def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
     classes = []
     for entry in field(document, path, "classes", list):
         if not isinstance(entry, dict):
-            raise InputError(path, f"field `classes` holds {entry!r}, not an object", "plan the study again")
+            raise InputError(path, f"field `classes` holds {entry!r}, not an object", PLAN_AGAIN)
         classes.append(
             AppClass(
                 name=field(entry, path, "name", str),

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 def quantile(values: ArrayLike, q: float) -> float | None:
     """The q-quantile by the inverse of the empirical distribution: a value that was really observed.
 
-    Definition 1 of Hyndman and Fan, "Sample quantiles in statistical packages" (The American Statistician 50(4),
+    Definition 1 of Hyndman and Fan, "Sample quantiles in statistical packages" (American Statistician 50(4),
     1996): the smallest x with F(x) >= q. It does not interpolate, so it is right for censored responses: a
     request that never completed has the response infinity, and a quantile among those is infinity.
 

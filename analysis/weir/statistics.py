@@ -100,7 +100,7 @@ def mean_interval(
 def ratio_interval(
     numerator: ArrayLike, denominator: ArrayLike, *, confidence: float = CONFIDENCE
 ) -> Interval:
-    """The ratio of two paired quantities: geometric mean of the ratios by block, t interval on their logarithms.
+    """The ratio of two paired quantities: geometric mean of the ratios by block, t interval on its log.
 
     Pairs share a block (the same repetition of the plan, the same seed), which takes the variation from
     block to block out of the comparison: Jain, "The Art of Computer Systems Performance Analysis" (1991),
