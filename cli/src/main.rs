@@ -1,8 +1,16 @@
 //! The `weir` binary: argument parsing and wiring, nothing else.
 
+mod check;
+mod clean;
 mod collect;
 mod exit;
+mod generate;
+mod list;
+mod plan;
+mod project;
 mod replay;
+mod run;
+mod schema;
 mod serve;
 
 use std::process::ExitCode;
@@ -21,6 +29,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Check(check::Args),
+    Plan(plan::Args),
+    Schema(schema::Args),
+    List(list::Args),
+    Generate(generate::Args),
+    Run(run::Args),
+    Clean(clean::Args),
     Serve(serve::Args),
     Replay(replay::Args),
     Collect(collect::Args),
@@ -28,6 +43,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Check(args) => check::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Schema(args) => schema::run(args),
+        Command::List(args) => list::run(args),
+        Command::Generate(args) => generate::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Clean(args) => clean::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),

@@ -1,1 +1,27 @@
-//! .
+//! One run of a study on this host.
+//!
+//! [`carry_out`] puts the devices in the state that the run asks for, writes its files, sends its requests,
+//! captures what the block layer did, judges whether the data may be believed, and leaves a folder that is
+//! whole or not there. Whatever it changes on the host it writes down first, so that a run that is killed can
+//! be undone by the next ([`recover`]).
+
+mod block_device;
+mod capture;
+mod carry_out;
+mod error;
+mod fill;
+mod fio;
+mod fio_log;
+mod journal;
+mod mount;
+mod open_loop;
+mod place;
+mod queue;
+mod testbed;
+mod verdict;
+
+pub use carry_out::{Options, Outcome, carry_out};
+pub use error::Error;
+pub use journal::recover;
+pub use testbed::{Device, Testbed};
+pub use verdict::{Ruling, Status, Verdict};

@@ -71,7 +71,7 @@ pub enum Capture {
     /// Where the kernel allows it; a run without it says so.
     Optional,
     /// No.
-    Off,
+    None,
 }
 
 /// The devices that are asked.

@@ -1,0 +1,77 @@
+//! `weir check`: says what is wrong with studies and workloads, and touches nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use weir_specs::{Document, Problems};
+use weir_workloads::Workload;
+
+use crate::project::Project;
+
+/// Check study and workload files.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Study or workload files; without any, all of the project.
+    files: Vec<PathBuf>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    file: PathBuf,
+    kind: &'static str,
+    problems: Vec<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let project = Project::find()?;
+    let files = if args.files.is_empty() { all_files(&project)? } else { args.files };
+    let reports: Vec<Report> = files.into_iter().map(|file| check(&project, file)).collect();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    } else {
+        for report in &reports {
+            if report.problems.is_empty() {
+                println!("{}: ok ({})", report.file.display(), report.kind);
+            }
+            report.problems.iter().for_each(|problem| eprintln!("{problem}"));
+        }
+    }
+    let bad = reports.iter().any(|report| !report.problems.is_empty());
+    Ok(if bad { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+fn all_files(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
+    let workloads = project.workloads()?;
+    let mut files: Vec<PathBuf> =
+        workloads.names().map(|name| workloads.folder().join(format!("{name}.yml"))).collect();
+    for study in project.studies()? {
+        files.push(project.study_file(&study)?);
+    }
+    Ok(files)
+}
+
+fn check(project: &Project, file: PathBuf) -> Report {
+    let (kind, checked) = match kind_of(&file) {
+        Ok("workload") => {
+            ("workload", Document::read(&file).and_then(|d| Workload::from_document(&d)).map(drop))
+        }
+        Ok(kind) => (kind, project.check_study(&file).map(drop)),
+        Err(problems) => ("unreadable", Err(problems)),
+    };
+    let problems = match checked {
+        Ok(()) => Vec::new(),
+        Err(problems) => problems.0.iter().map(ToString::to_string).collect(),
+    };
+    Report { file, kind, problems }
+}
+
+/// A workload says when its clients ask; a study does not.
+fn kind_of(file: &Path) -> Result<&'static str, Problems> {
+    let document = Document::read(file)?;
+    let has = |field: &str| document.value().get(field).is_some();
+    Ok(if has("arrivals") && !has("classes") { "workload" } else { "study" })
+}

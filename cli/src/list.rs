@@ -1,0 +1,95 @@
+//! `weir list`: what there is to name in a study.
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use serde_json::json;
+use weir_studies::{FileSystem, KERNEL_SCHEDULERS};
+
+use crate::exit::bad_input;
+use crate::project::Project;
+
+/// List what a study may name.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to list.
+    what: What,
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    Studies,
+    Workloads,
+    Schedulers,
+    Filesystems,
+    Profiles,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let rows: Vec<(String, String, serde_json::Value)> = match args.what {
+        What::Studies => studies()?,
+        What::Workloads => workloads()?,
+        What::Schedulers => schedulers(),
+        What::Filesystems => FileSystem::names()
+            .filter_map(FileSystem::load)
+            .map(|fs| (fs.name.clone(), fs.description.clone(), json!(fs)))
+            .collect(),
+        What::Profiles => weir_simulator::profile::names()
+            .map(|name| {
+                let profile = weir_simulator::profile::load(name).map_err(bad_input)?;
+                Ok((
+                    name.to_owned(),
+                    profile.description().to_owned(),
+                    json!({"name": name, "description": profile.description()}),
+                ))
+            })
+            .collect::<anyhow::Result<_>>()?,
+    };
+    if args.json {
+        let rows: Vec<_> = rows.into_iter().map(|(_, _, value)| value).collect();
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        let width = rows.iter().map(|(name, _, _)| name.len()).max().unwrap_or(0);
+        for (name, description, _) in &rows {
+            println!("{name:width$}  {description}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn studies() -> anyhow::Result<Vec<(String, String, serde_json::Value)>> {
+    let project = Project::find()?;
+    let describe = |name: String| {
+        let plan = project.plan(&name)?;
+        let value = json!({"name": name, "question": plan.question, "runs": plan.runs.len()});
+        Ok((name, format!("{} ({} runs)", plan.question, plan.runs.len()), value))
+    };
+    project.studies()?.into_iter().map(describe).collect()
+}
+
+fn workloads() -> anyhow::Result<Vec<(String, String, serde_json::Value)>> {
+    let catalog = Project::find()?.workloads()?;
+    let describe = |name: &str| {
+        let workload = catalog.load(name).map_err(bad_input)?;
+        Ok((name.to_owned(), workload.description.clone(), json!(workload)))
+    };
+    catalog.names().map(describe).collect()
+}
+
+/// The kernel's, with whether this kernel has them on any of its disks.
+fn schedulers() -> Vec<(String, String, serde_json::Value)> {
+    let disks = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let here: String =
+        disks.filter_map(|disk| std::fs::read_to_string(disk.path().join("queue/scheduler")).ok()).collect();
+    let here: Vec<&str> = here.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
+    let describe = |name: &str| {
+        let available = here.contains(&name);
+        let text =
+            if available { "in this kernel" } else { "not in this kernel, or its module is not loaded" };
+        (name.to_owned(), text.to_owned(), json!({"name": name, "kind": "kernel", "available": available}))
+    };
+    KERNEL_SCHEDULERS.into_iter().map(describe).collect()
+}

@@ -1,0 +1,67 @@
+//! `weir plan`: the runs that a study stands for, in order.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weir_studies::{Plan, Run};
+
+use crate::project::Project;
+
+/// Expand a study to its runs: order, levels, estimated time. Nothing is carried out.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name or file of the study.
+    study: String,
+    /// Print the whole plan as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Leave out runs that this folder of results already holds.
+    #[arg(long, value_name = "DIR")]
+    missing: Option<PathBuf>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut plan = Project::find()?.plan(&args.study)?;
+    let all = plan.runs.len();
+    if let Some(results) = &args.missing {
+        let folder = results.join(&plan.study);
+        plan.runs.retain(|run| !folder.join(&run.id).is_dir());
+        plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&plan)?);
+    } else {
+        print(&plan, all);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(plan: &Plan, all: usize) {
+    println!("{}: {}", plan.study, plan.question);
+    for (factor, levels) in &plan.factors {
+        println!("  {factor}: {levels}");
+    }
+    let done = all - plan.runs.len();
+    let done = if done > 0 { format!(", {done} more are done") } else { String::new() };
+    println!("  {} runs{done}, about {}", plan.runs.len(), duration(plan.estimate_s));
+    for run in &plan.runs {
+        println!("{:>5}  {}  {}", run.order, run.id, describe(run));
+    }
+}
+
+/// One line that tells a run from the others of its study.
+pub fn describe(run: &Run) -> String {
+    let level = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let levels: Vec<String> =
+        run.levels.iter().map(|(name, value)| format!("{name}={}", level(value))).collect();
+    format!("repetition {} {}", run.repetition + 1, levels.join(" "))
+}
+
+fn duration(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).floor();
+    if minutes >= 1.0 {
+        format!("{minutes} min {:.0} s", seconds - minutes * 60.0)
+    } else {
+        format!("{seconds:.0} s")
+    }
+}

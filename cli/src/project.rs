@@ -1,0 +1,107 @@
+//! Where studies and workloads lie: the folder that holds `studies/` and `workloads/specs/`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use weir_specs::{Problems, nearest};
+use weir_studies::{Context, Plan};
+use weir_workloads::Catalog;
+
+use crate::exit::bad_input;
+
+/// The project that a command works in.
+pub struct Project {
+    root: PathBuf,
+}
+
+impl Project {
+    /// The project above the current folder, or the one named by `WEIR_ROOT`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find() -> anyhow::Result<Self> {
+        if let Some(root) = std::env::var_os("WEIR_ROOT") {
+            return Self::at(Path::new(&root))
+                .ok_or_else(|| bad_input(format!("WEIR_ROOT={}: has no workloads/specs", root.display())));
+        }
+        let here = std::env::current_dir().context("the current folder is gone")?;
+        here.ancestors().find_map(Self::at).ok_or_else(|| {
+            bad_input(format!(
+                "{}: neither this folder nor one above it holds workloads/specs; set WEIR_ROOT",
+                here.display()
+            ))
+        })
+    }
+
+    fn at(root: &Path) -> Option<Self> {
+        root.join("workloads/specs").is_dir().then(|| Project { root: root.to_owned() })
+    }
+
+    /// The workloads.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn workloads(&self) -> anyhow::Result<Catalog> {
+        Catalog::open(&self.root.join("workloads/specs")).map_err(bad_input)
+    }
+
+    /// Names of the studies, sorted.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn studies(&self) -> anyhow::Result<Vec<String>> {
+        let folder = self.root.join("studies");
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "yml")
+                && let Some(name) = path.file_stem().and_then(|stem| stem.to_str())
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The file of a study given by name or by path.
+    ///
+    /// # Errors
+    /// There is no such study.
+    pub fn study_file(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = Path::new(name);
+        if path.extension().is_some() || path.components().count() > 1 {
+            return Ok(path.to_owned());
+        }
+        let file = self.root.join("studies").join(format!("{name}.yml"));
+        if file.is_file() {
+            return Ok(file);
+        }
+        let known = self.studies()?;
+        let meant = nearest(name, known.iter().map(String::as_str));
+        let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+        Err(bad_input(format!("unknown study `{name}`{meant} (known: {})", known.join(", "))))
+    }
+
+    /// The plan of a study given by name or by path.
+    ///
+    /// # Errors
+    /// There is no such study, or it has problems.
+    pub fn plan(&self, name: &str) -> anyhow::Result<Plan> {
+        self.plan_file(&self.study_file(name)?).map_err(bad_input)
+    }
+
+    fn plan_file(&self, file: &Path) -> Result<Plan, Problems> {
+        let workloads = Catalog::open(&self.root.join("workloads/specs"))?;
+        let profiles: Vec<&str> = weir_simulator::profile::names().collect();
+        Plan::from_file(file, &Context { workloads: &workloads, profiles: &profiles })
+    }
+
+    /// All that is wrong with a study's file.
+    ///
+    /// # Errors
+    /// These problems.
+    pub fn check_study(&self, file: &Path) -> Result<Plan, Problems> {
+        self.plan_file(file)
+    }
+}

@@ -1,0 +1,161 @@
+//! A block device of this host: who it is, and whether it may be used.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use weir_blockserver::{Control, State};
+
+use crate::Error;
+use crate::mount::mounts;
+use crate::testbed::Device;
+
+/// A device that has been found fit for use.
+pub(crate) struct BlockDevice {
+    /// Its name in the study.
+    pub(crate) name: String,
+    /// Its node, such as `/dev/loop3`.
+    pub(crate) node: PathBuf,
+    /// Its kernel name, such as `loop3`.
+    pub(crate) kernel_name: String,
+    /// Bytes on it.
+    pub(crate) size_bytes: u64,
+    /// Connection to the server of a modelled device.
+    pub(crate) control: Option<Control>,
+}
+
+impl BlockDevice {
+    /// Finds a device and checks that it may be used.
+    ///
+    /// # Errors
+    /// It is absent, is not what the test bed says, is in use, or holds somebody's data.
+    pub(crate) fn open(name: &str, device: &Device) -> Result<Self, Error> {
+        let refuse = |text: String| Error::Refused(format!("device `{name}`: {text}"));
+        let (node, control) = match device {
+            Device::Modelled { state } => {
+                let state = State::load(state).map_err(|error| refuse(error.to_string()))?;
+                let control = Control::connect(&state).map_err(|error| refuse(error.to_string()))?;
+                let device =
+                    state.device.ok_or_else(|| refuse("its server has not made a device yet".to_owned()))?;
+                (device.path, Some(control))
+            }
+            Device::Disk { path, .. } => (stable_node(path).map_err(refuse)?, None),
+        };
+        let kernel_name = kernel_name(&node).map_err(refuse)?;
+        unused(&kernel_name).map_err(refuse)?;
+        if let Device::Disk { path, overwrite_signature: false } = device {
+            blank(path).map_err(refuse)?;
+        }
+        let sectors = read_sys(&kernel_name, "size").and_then(|text| text.parse::<u64>().ok());
+        let size_bytes = sectors.ok_or_else(|| refuse("has no size".to_owned()))? * 512;
+        Ok(BlockDevice { name: name.to_owned(), node, kernel_name, size_bytes, control })
+    }
+
+    /// A file below `/sys/block/NAME/`.
+    pub(crate) fn sys(&self, file: &str) -> PathBuf {
+        Path::new("/sys/block").join(&self.kernel_name).join(file)
+    }
+
+    /// Bytes read from and written to the device since boot.
+    pub(crate) fn transferred_bytes(&self) -> (u64, u64) {
+        let stat = read_sys(&self.kernel_name, "stat").unwrap_or_default();
+        let field = |index| {
+            stat.split_ascii_whitespace().nth(index).and_then(|f: &str| f.parse::<u64>().ok()).unwrap_or(0)
+        };
+        // Documentation/block/stat.rst: read sectors are field 3, written sectors field 7, of 512 bytes.
+        (field(2) * 512, field(6) * 512)
+    }
+}
+
+fn read_sys(kernel_name: &str, file: &str) -> Option<String> {
+    fs::read_to_string(format!("/sys/block/{kernel_name}/{file}")).ok().map(|text| text.trim().to_owned())
+}
+
+/// The node behind a name that survives a reboot.
+fn stable_node(path: &Path) -> Result<PathBuf, String> {
+    if !path.starts_with("/dev/disk") {
+        return Err(format!(
+            "{} may name another disk after a reboot: list it by a name below /dev/disk/by-id",
+            path.display()
+        ));
+    }
+    path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The name of a whole disk in /sys/block.
+fn kernel_name(node: &Path) -> Result<String, String> {
+    let metadata = fs::metadata(node).map_err(|error| format!("{}: {error}", node.display()))?;
+    if !metadata.file_type().is_block_device() {
+        return Err(format!("{} is not a block device", node.display()));
+    }
+    let number = metadata.rdev();
+    let link = format!("/sys/dev/block/{}:{}", libc::major(number), libc::minor(number));
+    let target = fs::read_link(&link).map_err(|error| format!("{link}: {error}"))?;
+    let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    if Path::new("/sys/block").join(&name).is_dir() {
+        Ok(name)
+    } else {
+        Err(format!("{} is a partition: list the whole disk, whose queue a study sets", node.display()))
+    }
+}
+
+/// Nothing is mounted from it or from a partition of it, nothing is stacked on it, it is no swap.
+fn unused(kernel_name: &str) -> Result<(), String> {
+    let partitions = fs::read_dir(format!("/sys/block/{kernel_name}")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = partitions
+        .filter(|entry| entry.path().join("partition").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.push(kernel_name.to_owned());
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    for name in &names {
+        let node = Path::new("/dev").join(name);
+        if let Some(mount) = mounts().into_iter().find(|mount| mount.source == node) {
+            return Err(format!("{} is mounted at {}", node.display(), mount.point.display()));
+        }
+        if swaps.lines().any(|line| line.split(' ').next().is_some_and(|swap| Path::new(swap) == node)) {
+            return Err(format!("{} is in use as swap", node.display()));
+        }
+        let holders = fs::read_dir(format!("/sys/class/block/{name}/holders")).into_iter().flatten().count();
+        if holders > 0 {
+            return Err(format!("{} is held by another device (RAID, LVM or encryption)", node.display()));
+        }
+    }
+    Ok(())
+}
+
+/// It carries no file system and no partition table.
+fn blank(path: &Path) -> Result<(), String> {
+    let output = Command::new("blkid").args(["--probe", "--output", "export"]).arg(path).output();
+    match output {
+        // blkid(8): 2 is "nothing was found", 0 is a signature, 8 is several.
+        Ok(output) if output.status.code() == Some(2) => Ok(()),
+        Ok(output) => {
+            let found = String::from_utf8_lossy(&output.stdout);
+            let kind = found.lines().find(|line| line.starts_with("TYPE=") || line.starts_with("PTTYPE="));
+            Err(format!(
+                "{} carries data ({}); if they may be lost, say overwrite_signature: true for it in the inventory",
+                path.display(),
+                kind.unwrap_or("an unknown signature"),
+            ))
+        }
+        Err(error) => Err(format!("blkid: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_may_move_is_refused() {
+        assert!(stable_node(Path::new("/dev/sda")).unwrap_err().contains("by-id"));
+    }
+
+    #[test]
+    fn what_is_no_block_device_is_refused() {
+        assert!(kernel_name(Path::new("/dev/null")).unwrap_err().contains("not a block device"));
+        assert!(kernel_name(Path::new("/dev/nonesuch")).is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! Why a run could not be carried out.
+
+use std::path::Path;
+
+/// A run that was not carried out, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Refused before anything was touched.
+    #[error("{0}")]
+    Refused(String),
+    /// Failed on the way; what had been done was undone.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Error {
+    /// A failure of an operating-system call on a path.
+    pub(crate) fn io(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
+        let text = format!("{what} {}", path.display());
+        move |error| Error::Failed(format!("{text}: {error}"))
+    }
+
+    /// Whether nothing was touched.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Error::Refused(_))
+    }
+}

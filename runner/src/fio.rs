@@ -1,0 +1,216 @@
+//! Closed-loop classes: fio does the work, its logs become rows of `requests.parquet`.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use serde::Serialize;
+use serde_json::Value;
+use weir_records::Request;
+use weir_studies::Run;
+use weir_workloads::{Access, Arrivals, Distribution, Sizes};
+
+use crate::Error;
+use crate::fio_log::{self, JobLogs};
+use crate::place::{Place, file_path};
+
+/// fio carrying out one class.
+pub(crate) struct Job {
+    child: Child,
+    place_index: usize,
+    folder: PathBuf,
+    clients: u32,
+}
+
+/// What fio said of one class, and how our rows compare.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    /// The class.
+    pub(crate) class: String,
+    /// fio's version.
+    pub(crate) version: String,
+    /// Exit code; absent if a signal ended it.
+    pub(crate) exit_code: Option<i32>,
+    /// Requests that fio counted, over all jobs and directions.
+    pub(crate) requests: u64,
+    /// Rows made from its logs.
+    pub(crate) rows: u64,
+    /// Errors that fio counted, and its words.
+    pub(crate) errors: u64,
+    /// 99th percentile of response time by fio's own histogram over all jobs' worst, in ns.
+    pub(crate) fio_p99_ns: Option<f64>,
+    /// The same from our rows.
+    pub(crate) rows_p99_ns: Option<f64>,
+    /// Standard error output, if there was any.
+    pub(crate) words: String,
+}
+
+/// Starts fio for a class. Its logs go to `folder`.
+///
+/// # Errors
+/// fio is not installed or cannot start.
+pub(crate) fn start(run: &Run, place: &Place, place_index: usize, folder: &Path) -> Result<Job, Error> {
+    fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    let file = folder.join("job.fio");
+    fs::write(&file, job_file(run, place)?).map_err(Error::io("cannot write", &file))?;
+    let words = folder.join("words.txt");
+    let words = File::create(&words).map_err(Error::io("cannot write", &words))?;
+    let mut command = Command::new("fio");
+    command.args(["--output-format=json", "--output=result.json", "job.fio"]).current_dir(folder);
+    command.stdout(words.try_clone().map_err(Error::io("cannot write", folder))?).stderr(words);
+    // SAFETY: prctl is async-signal-safe; fio must not outlive a run that is killed.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    let child = command.spawn().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Failed("fio: not installed; install the package fio".to_owned())
+        }
+        _ => Error::Failed(format!("fio: {error}")),
+    })?;
+    Ok(Job { child, place_index, folder: folder.to_owned(), clients: place.class.clients })
+}
+
+/// The class in fio's language: one job a client.
+fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
+    let recipe = &place.class.recipe;
+    let (Arrivals::Closed { depth, think_us }, Sizes::Drawn(Distribution::Fixed { bytes })) =
+        (&recipe.arrivals, &recipe.sizes)
+    else {
+        return Err(Error::Refused(format!(
+            "class {}: not a closed loop of one request size",
+            place.class.name
+        )));
+    };
+    let mode = match (recipe.access, recipe.read_share) {
+        (Access::Random, share) if share >= 1.0 => "randread",
+        (Access::Random, share) if share <= 0.0 => "randwrite",
+        (Access::Random, _) => "randrw",
+        (Access::Sequential, share) if share >= 1.0 => "read",
+        (Access::Sequential, share) if share <= 0.0 => "write",
+        (Access::Sequential, _) => "rw",
+    };
+    let size = place.files.total_bytes();
+    let (file, offset) = match place.offsets_bytes.first() {
+        Some(offset) => (place.path.clone(), *offset),
+        None => (file_path(&place.path, 0), 0),
+    };
+    let mut text = String::from("[global]\n");
+    let mut option = |name: &str, value: &dyn std::fmt::Display| {
+        let _ = writeln!(text, "{name}={value}");
+    };
+    option("filename", &file.display());
+    option("offset", &offset);
+    option("size", &size);
+    option("rw", &mode);
+    option("rwmixread", &(recipe.read_share * 100.0).round());
+    option("bs", &bytes);
+    option("iodepth", &depth);
+    option("thinktime", &think_us);
+    option("ioengine", &"io_uring");
+    option("direct", &1);
+    option("thread", &1);
+    option("time_based", &1);
+    option("runtime", &format!("{}ms", run.length_ns() / 1_000_000));
+    option("randseed", &run.seed);
+    option("norandommap", &1);
+    option("allow_mounted_write", &0);
+    // Completion stamps on CLOCK_MONOTONIC, in ms; the issue log refines them to microseconds.
+    option("log_alternate_epoch", &1);
+    option("log_alternate_epoch_clock_id", &libc::CLOCK_MONOTONIC);
+    option("log_offset", &1);
+    if let Some(priority) = place.class.priority {
+        option("prioclass", &priority.class());
+        option("prio", &priority.level());
+    }
+    for client in 0..place.class.clients {
+        let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
+        // Each client has its own addresses, and sequential ones begin apart.
+        let _ = writeln!(text, "randseed={}", run.seed.wrapping_add(u64::from(client)));
+        if recipe.access == Access::Sequential && place.class.clients > 1 {
+            let share = size / u64::from(place.class.clients) / bytes * bytes;
+            let _ =
+                writeln!(text, "offset={}\nsize={}", offset + share * u64::from(client), share.max(*bytes));
+        }
+    }
+    Ok(text)
+}
+
+impl Job {
+    /// Waits for fio and turns its logs into rows relative to the run's start.
+    ///
+    /// # Errors
+    /// fio left no logs, or they do not fit together.
+    pub(crate) fn finish(
+        mut self,
+        run: &Run,
+        places: &[Place],
+        epoch_monotonic_ns: i64,
+    ) -> Result<(Vec<Request>, Report), Error> {
+        let place = &places[self.place_index];
+        let status = self.child.wait().map_err(|error| Error::Failed(format!("fio: {error}")))?;
+        let words = fs::read_to_string(self.folder.join("words.txt")).unwrap_or_default();
+        let mut report = Report {
+            class: place.class.name.clone(),
+            version: String::new(),
+            exit_code: status.code(),
+            requests: 0,
+            rows: 0,
+            errors: 0,
+            fio_p99_ns: None,
+            rows_p99_ns: None,
+            words: words.trim().to_owned(),
+        };
+        let result = self.folder.join("result.json");
+        let text = fs::read_to_string(&result).map_err(Error::io("fio left no result", &result))?;
+        // With errors fio puts words before the JSON.
+        let json = text.find('{').map_or("", |start| &text[start..]);
+        let value: Value = serde_json::from_str(json)
+            .map_err(|error| Error::Failed(format!("{}: {error}", result.display())))?;
+        summarise(&value, &mut report);
+        let mut rows = Vec::new();
+        for client in 0..self.clients {
+            let logs = JobLogs {
+                issues: self.folder.join(format!("issue.{client}.log")),
+                responses: self.folder.join(format!("{client}_lat.{}.log", client + 1)),
+            };
+            rows.extend(fio_log::rows(&logs, place, client, run, epoch_monotonic_ns)?);
+        }
+        report.rows = rows.iter().filter(|row| row.completed_ns.is_some()).count() as u64;
+        report.rows_p99_ns = fio_log::p99_ns(&rows);
+        // Logs hold what the rows hold; job and result stay.
+        for client in 0..self.clients {
+            for name in ["lat", "clat", "slat"] {
+                let _ = fs::remove_file(self.folder.join(format!("{client}_{name}.{}.log", client + 1)));
+            }
+            let _ = fs::remove_file(self.folder.join(format!("issue.{client}.log")));
+        }
+        Ok((rows, report))
+    }
+}
+
+/// Counts over every job and direction, percentiles from the field that has them.
+fn summarise(value: &Value, report: &mut Report) {
+    report.version = value["fio version"].as_str().unwrap_or_default().to_owned();
+    for job in value["jobs"].as_array().into_iter().flatten() {
+        report.errors +=
+            job["total_err"].as_u64().unwrap_or(0) + u64::from(job["error"].as_i64().unwrap_or(0) != 0);
+        for direction in ["read", "write"] {
+            let direction = &job[direction];
+            let requests = direction["total_ios"].as_u64().unwrap_or(0);
+            report.requests += requests;
+            if requests > 0
+                && let Some(p99) = direction["clat_ns"]["percentile"]["99.000000"].as_f64()
+            {
+                report.fio_p99_ns = Some(report.fio_p99_ns.map_or(p99, |known| known.max(p99)));
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The open-loop classes of a run as one stream, and where the replayer is to send it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use weir_records::Request;
+use weir_replayer::{IoPriority, Layout, Route};
+use weir_studies::{Engine, Priority, Run};
+use weir_workloads::{Stream, StreamOptions};
+
+use crate::Error;
+use crate::place::Place;
+
+/// The requests of all open-loop classes in order of intended time.
+pub(crate) struct Merged {
+    streams: Vec<Source>,
+    next_request: u64,
+}
+
+struct Source {
+    stream: std::iter::Peekable<Stream>,
+    device: Arc<str>,
+    offsets_bytes: Vec<u64>,
+}
+
+impl Merged {
+    /// Begins the streams of a run.
+    ///
+    /// # Errors
+    /// A frame-size file cannot be read.
+    pub(crate) fn new(run: &Run, places: &[Place]) -> Result<Self, Error> {
+        let open_loop = places.iter().filter(|place| place.class.engine == Engine::Replay);
+        let streams = open_loop
+            .map(|place| {
+                let options = StreamOptions {
+                    class: place.class.name.clone(),
+                    clients: place.class.clients,
+                    seed: run.seed,
+                    duration_ns: run.length_ns(),
+                    warmup_ns: run.warmup_ns(),
+                    // Paths of recordings are absolute in a plan.
+                    folder: Path::new("/").to_owned(),
+                };
+                let stream = Stream::new(&place.class.recipe, options).map_err(Error::Refused)?.peekable();
+                let device = place.class.device.as_str().into();
+                Ok(Source { stream, device, offsets_bytes: place.offsets_bytes.clone() })
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(Merged { streams, next_request: 0 })
+    }
+
+    /// Whether there is nothing to send.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+}
+
+impl Iterator for Merged {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        let due = |source: &mut Source| source.stream.peek().map(|request| request.intended_ns);
+        let first = (0..self.streams.len())
+            .filter_map(|index| Some((due(&mut self.streams[index])?, index)))
+            .min()
+            .map(|(_, index)| &mut self.streams[index])?;
+        let mut request = first.stream.next()?;
+        request.request = self.next_request;
+        self.next_request += 1;
+        request.device = Some(Arc::clone(&first.device));
+        if let Some(offset) = request.file.and_then(|file| first.offsets_bytes.get(file as usize)) {
+            request.offset += offset;
+            request.file = None;
+        }
+        Some(request)
+    }
+}
+
+/// Where each class goes and at which priority.
+pub(crate) fn layout(places: &[Place]) -> Layout {
+    let route = |place: &Place| Route {
+        path: place.path.clone(),
+        base_offset_bytes: 0,
+        priority: place.class.priority.map_or(IoPriority::Inherited, priority),
+    };
+    let open_loop = places.iter().filter(|place| place.class.engine == Engine::Replay);
+    let classes: BTreeMap<String, Route> =
+        open_loop.clone().map(|place| (place.class.name.clone(), route(place))).collect();
+    let writes = |place: &Place| place.class.recipe.read_share < 1.0;
+    Layout { default: None, classes, allow_writes: open_loop.into_iter().any(writes), buffered: false }
+}
+
+fn priority(priority: Priority) -> IoPriority {
+    let level = priority.level() as u8;
+    match priority.class() {
+        1 => IoPriority::RealTime(level),
+        2 => IoPriority::BestEffort(level),
+        _ => IoPriority::Idle,
+    }
+}

@@ -1,0 +1,51 @@
+//! Where the files of each class lie on this host.
+
+use std::path::{Path, PathBuf};
+
+use weir_studies::{Run, RunClass};
+use weir_workloads::FileSet;
+
+/// The files of a class and where they are.
+pub(crate) struct Place {
+    /// The class.
+    pub(crate) class: RunClass,
+    /// Its files.
+    pub(crate) files: FileSet,
+    /// A folder of files, or a device node.
+    pub(crate) path: PathBuf,
+    /// On a raw device: the first byte of each file. Empty on a file system.
+    pub(crate) offsets_bytes: Vec<u64>,
+}
+
+impl Place {
+    /// Whether the files lie directly on a device.
+    pub(crate) fn is_raw(&self) -> bool {
+        !self.offsets_bytes.is_empty()
+    }
+}
+
+/// Places the classes of a run. `target` gives the mount point of a device, or its node where it is raw.
+pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec<Place> {
+    let mut used: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
+    run.classes
+        .iter()
+        .map(|class| {
+            let files = FileSet::new(&class.recipe.files, &class.name, run.seed);
+            let root = target(&class.device);
+            let (path, offsets_bytes) = if raw {
+                let first = used.entry(&class.device).or_default();
+                let offsets = files.offsets_bytes().iter().map(|offset| offset + *first).collect();
+                *first += files.total_bytes();
+                (root, offsets)
+            } else {
+                (root.join(&class.name), Vec::new())
+            };
+            Place { class: class.clone(), files, path, offsets_bytes }
+        })
+        .collect()
+}
+
+/// The file of a class on a file system.
+pub(crate) fn file_path(folder: &Path, id: u32) -> PathBuf {
+    folder.join(weir_replayer::file_name(id))
+}

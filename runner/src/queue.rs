@@ -1,0 +1,102 @@
+//! Putting a device's request queue in the state that a cell asks for, and checking that it is there.
+
+use std::fs;
+use std::path::Path;
+
+use weir_studies::Settings;
+
+use crate::Error;
+use crate::block_device::BlockDevice;
+use crate::journal::{Journal, selected};
+
+/// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
+const SCHEDULER_REQUESTS: u32 = 256;
+
+/// What can be known to be impossible before anything is touched.
+///
+/// # Errors
+/// The scheduler is not in this kernel.
+pub(crate) fn check(device: &BlockDevice, settings: &Settings) -> Result<(), Error> {
+    let path = device.sys("queue/scheduler");
+    let text = fs::read_to_string(&path).map_err(|_| {
+        Error::Refused(format!("device `{}`: {} has no scheduler to choose", device.name, device.kernel_name))
+    })?;
+    let available: Vec<&str> =
+        text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
+    let wanted = settings.scheduler.name.as_str();
+    if available.contains(&wanted) {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "device `{}`: scheduler {wanted} is not in this kernel (there are {}); load its module, or leave it out of the study",
+        device.name,
+        available.join(", ")
+    )))
+}
+
+/// Applies scheduler, tunables, queue depth, writeback throttling and read-ahead.
+///
+/// # Errors
+/// The kernel does not accept a value.
+pub(crate) fn apply(device: &BlockDevice, settings: &Settings, journal: &mut Journal) -> Result<(), Error> {
+    let scheduler = device.sys("queue/scheduler");
+    let requests = device.sys("queue/nr_requests");
+    // The device's own tags can be set only while no scheduler stands before them. Writing the number
+    // that is already shown does nothing, even where the tags are others: hence a detour.
+    journal.set(&scheduler, "none")?;
+    let depth = settings.queue_depth;
+    let detour = if depth > 4 { depth - 1 } else { depth + 1 };
+    journal.set(&requests, &detour.to_string())?;
+    journal.set(&requests, &depth.to_string())?;
+    if settings.scheduler.name != "none" {
+        journal.set(&scheduler, &settings.scheduler.name)?;
+        journal.set(&requests, &SCHEDULER_REQUESTS.to_string())?;
+    }
+    for (tunable, value) in &settings.scheduler.tunables {
+        let path = device.sys("queue/iosched").join(tunable);
+        if !path.exists() {
+            let known: Vec<String> = fs::read_dir(device.sys("queue/iosched"))
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect();
+            let list = known.join(", ");
+            return Err(Error::Failed(format!(
+                "{} has no tunable {tunable} (it has {list})",
+                settings.scheduler.name
+            )));
+        }
+        // Not through the journal: the tunable is gone with its scheduler.
+        fs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))?;
+    }
+    // Loop devices of some kernels have no writeback throttling: then there is none to turn off.
+    let throttling = device.sys("queue/wbt_lat_usec");
+    if throttling.exists() && fs::read_to_string(&throttling).is_ok() {
+        journal.set(&throttling, &settings.wbt_lat_usec.to_string())?;
+    } else if settings.wbt_lat_usec != 0 {
+        return Err(Error::Failed(format!("{} has no writeback throttling", device.kernel_name)));
+    }
+    journal.set(&device.sys("queue/read_ahead_kb"), &settings.read_ahead_kib.to_string())?;
+    verify(device, settings).map_err(Error::Failed)
+}
+
+/// Whether the queue is in the state that was asked for: checked before and after the measurement.
+pub(crate) fn verify(device: &BlockDevice, settings: &Settings) -> Result<(), String> {
+    let requests = if settings.scheduler.name == "none" { settings.queue_depth } else { SCHEDULER_REQUESTS };
+    let mut wanted = vec![
+        (device.sys("queue/scheduler"), settings.scheduler.name.clone()),
+        (device.sys("queue/nr_requests"), requests.to_string()),
+        (device.sys("queue/read_ahead_kb"), settings.read_ahead_kib.to_string()),
+    ];
+    for (tunable, value) in &settings.scheduler.tunables {
+        wanted.push((device.sys("queue/iosched").join(tunable), value.clone()));
+    }
+    wanted.iter().try_for_each(|(path, value)| says(path, value))
+}
+
+fn says(path: &Path, wanted: &str) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let found = selected(text.trim());
+    if found == wanted { Ok(()) } else { Err(format!("{} says {found}, not {wanted}", path.display())) }
+}
