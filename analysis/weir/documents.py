@@ -22,17 +22,29 @@ def read_document(path: Path, remedy: str) -> dict[str, Any]:
     Raises:
         InputError: the file is absent, unreadable, not JSON, or not an object.
     """
+    document = _read(path, remedy)
+    if not isinstance(document, dict):
+        raise InputError(path, f"holds a {type(document).__name__}, not an object", remedy)
+    return document
+
+
+def read_list(path: Path, remedy: str) -> list[dict[str, Any]]:
+    """Reads a JSON list of objects; arguments and errors as `read_document`."""
+    document = _read(path, remedy)
+    if not isinstance(document, list) or not all(isinstance(entry, dict) for entry in document):
+        raise InputError(path, "is not a list of objects", remedy)
+    return document
+
+
+def _read(path: Path, remedy: str) -> Any:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(path, "there is no such file", remedy) from None
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "check its permissions") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(path, f"is not JSON ({error})", remedy) from error
-    if not isinstance(document, dict):
-        raise InputError(path, f"holds a {type(document).__name__}, not an object", remedy)
-    return document
 
 
 def field(document: dict[str, Any], path: Path, name: str, kind: type | tuple[type, ...]) -> Any:

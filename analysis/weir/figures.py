@@ -20,7 +20,7 @@ from weir.style import LINES, PALETTE, style
 from weir.tables import scan_measured
 
 #: Points of a distribution's line: more than a printed page resolves.
-TAIL_POINTS = 300
+TAIL_POINTS = 160
 
 
 def intervals(

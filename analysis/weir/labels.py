@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -70,3 +71,18 @@ def with_interval(estimate: float | None, low: float | None, high: float | None)
     """An estimate with its interval, such as `12.3 [11.0, 13.6]`; without one, the estimate alone."""
     text = number(estimate)
     return text if low is None or high is None else f"{text} [{number(low)}, {number(high)}]"
+
+
+def objective_text(objective: dict[str, Any] | None) -> str:
+    """What a class was promised, in words."""
+    objective = objective or {}
+    if "response_ms" in objective:
+        q, at_most = objective["response_ms"]["quantile"], objective["response_ms"]["at_most"]
+        return f"{q:.4g} quantile of response time at most {at_most:g} ms"
+    if "deadline_miss_share" in objective:
+        return f"at most {objective['deadline_miss_share']:.4g} of deadlines missed"
+    if "rate_mb_s" in objective:
+        return f"at least {objective['rate_mb_s']:g} MB/s"
+    if "share" in objective:
+        return f"at least {objective['share']:.4g} of all bytes"
+    return "none"

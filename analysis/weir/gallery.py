@@ -1,0 +1,112 @@
+"""The figures that every study's report shows, each with a title and a sentence on how to read it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from weir import figures
+from weir.derive import QUANTILES
+from weir.labels import label
+from weir.layout import is_numeric
+from weir.load import AppClass, Study
+from weir.study import device_table, per_run
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure of a report: `name` is its file's stem."""
+
+    name: str
+    title: str
+    text: str
+    figure: Figure
+
+
+def exhibits(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
+    """The figures of a study for which it has data.
+
+    Args:
+        study: the study.
+        table: one row per valid run and class.
+    """
+    for app_class in study.classes:
+        rows = table.filter(pl.col("class") == app_class.name)
+        if rows["requests"].sum() > 0:
+            yield from _of_class(study, app_class, rows)
+    yield from _split(study, table)
+    for factor, levels in study.varied.items():
+        if not is_numeric(levels):
+            yield from _comparison(study, table, factor)
+
+
+def objective_metric(app_class: AppClass) -> tuple[str, float | None]:
+    """The response quantile to show of a class, and its limit: the objective's, else the 95th percentile."""
+    promise = (app_class.objective or {}).get("response_ms")
+    if promise:
+        for name, q in QUANTILES.items():
+            if abs(q - promise["quantile"]) < 1e-9:
+                return f"response_{name}_ms", float(promise["at_most"])
+    return "response_p95_ms", None
+
+
+def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator[Exhibit]:
+    name = app_class.name
+    metric, limit = objective_metric(app_class)
+    if rows[metric].drop_nulls().len():
+        yield Exhibit(
+            f"{name}-response",
+            f"{name}: {label(metric).text.lower()}",
+            "Response is measured from the time at which the workload wanted the request sent.",
+            figures.intervals(study, rows, metric, limit=limit),
+        )
+    if rows["deadline_miss_share"].drop_nulls().len():
+        promised = (app_class.objective or {}).get("deadline_miss_share")
+        yield Exhibit(
+            f"{name}-deadlines",
+            f"{name}: deadlines missed",
+            "A deadline is missed when the request completed late, failed or never completed.",
+            figures.intervals(study, rows, "deadline_miss_share", limit=promised),
+        )
+    if rows["throughput_mb_s"].drop_nulls().len():
+        promised = (app_class.objective or {}).get("rate_mb_s")
+        yield Exhibit(
+            f"{name}-throughput",
+            f"{name}: throughput",
+            "Bytes completed within the measured interval. MB is 10^6 bytes.",
+            figures.intervals(study, rows, "throughput_mb_s", limit=promised),
+        )
+    yield Exhibit(
+        f"{name}-tail",
+        f"{name}: distribution of response time",
+        "Lower and further left is better; lines of one look are repetitions.",
+        figures.tail(study, name),
+    )
+
+
+def _split(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
+    devices = device_table(study)
+    if devices.height:
+        rows, where = per_run(devices, study), "the block layer: queued to issued, issued to completed"
+    else:
+        # A simulator knows when service began; its classes are averaged by their requests.
+        rows, where = per_run(table, study), "the simulator: intended to service, service to completed"
+    if rows.height and rows["queueing_mean_ms"].drop_nulls().len():
+        text = f"As seen by {where}. The mean is over all requests of all devices."
+        yield Exhibit("split", "Queueing delay and service time", text, figures.split(study, rows))
+
+
+def _comparison(study: Study, table: pl.DataFrame, factor: str) -> Iterator[Exhibit]:
+    try:
+        figure = figures.ratios(study, table, "response_p95_ms", factor)
+    except ValueError:
+        # No block holds both levels: nothing to compare.
+        return
+    baseline = study.factors[factor][0]
+    yield Exhibit(
+        f"ratio-{factor}",
+        f"95th percentile of response time by {factor}, relative to {baseline}",
+        "Left of the line is faster than the baseline. An interval that crosses the line settles nothing.",
+        figure,
+    )

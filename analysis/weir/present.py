@@ -1,0 +1,147 @@
+"""Results as tables of text for people: one row per cell, estimates with their intervals."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from weir.documents import read_list
+from weir.errors import InputError
+from weir.labels import label, number, with_interval
+from weir.load import Level, Study
+from weir.statistics import summarise
+from weir.study import cell_label
+
+#: The metrics of a class that every study's results show, where the class has them.
+CLASS_METRICS = (
+    "response_mean_ms",
+    "response_p50_ms",
+    "response_p95_ms",
+    "response_p99_ms",
+    "deadline_miss_share",
+    "throughput_mb_s",
+)
+CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced")
+
+
+def results(
+    study: Study, table: pl.DataFrame, class_name: str, metrics: Iterable[str] = CLASS_METRICS
+) -> pl.DataFrame:
+    """The results of one class: a row per cell, a column per metric that has a value, `n` repetitions.
+
+    Cells read `estimate [low, high]` with the 95 % t interval over repetitions; a cell of one repetition
+    has the estimate alone.
+    """
+    names = list(study.varied)
+    rows = table.filter(pl.col("class") == class_name)
+    columns: dict[str, dict[str, str]] = {}
+    counts = {cell_label(levels, names): len(runs) for levels, runs in _cells(rows, names)}
+    for metric in metrics:
+        if rows[metric].null_count() == rows.height:
+            continue
+        summary = summarise(rows, metric, names, bounds=label(metric).bounds)
+        columns[label(metric).axis] = {
+            cell_label(found, names): with_interval(found["estimate"], found["low"], found["high"])
+            for found in summary.iter_rows(named=True)
+        }
+    body = {name: [cells.get(cell, number(None)) for cell in counts] for name, cells in columns.items()}
+    heading = ", ".join(names) or "runs"
+    return pl.DataFrame({heading: list(counts), "n": list(counts.values()), **body})
+
+
+def attainment(study: Study, table: pl.DataFrame) -> pl.DataFrame:
+    """In how many runs each objective was kept: a row per cell, a column per class that has one."""
+    names = list(study.varied)
+    promised = [c.name for c in study.classes if c.objective]
+    lines: dict[str, dict[str, str]] = {}
+    for levels, rows in _cells(table, names):
+        line = lines.setdefault(cell_label(levels, names), {})
+        for name in promised:
+            judged = rows.filter(pl.col("class") == name)["objective_attained"].drop_nulls()
+            kept = judged.cast(pl.Int64).sum()
+            line[name] = f"{kept} of {judged.len()} runs" if judged.len() else number(None)
+    heading = ", ".join(names) or "runs"
+    body = {name: [line[name] for line in lines.values()] for name in promised}
+    return pl.DataFrame({heading: list(lines), **body})
+
+
+def rules(study: Study) -> pl.DataFrame:
+    """Each rule of the verdicts: in how many runs it was kept, broken or did not apply; the worst value."""
+    counted: dict[str, dict[str, int]] = {}
+    worst: dict[str, tuple[float, float | None]] = {}
+    for run in study.runs:
+        for rule in run.verdict.rules:
+            line = counted.setdefault(rule.rule, {"valid": 0, "invalid": 0, "skipped": 0})
+            line[rule.status] += 1
+            if rule.value is not None and (rule.rule not in worst or rule.value > worst[rule.rule][0]):
+                worst[rule.rule] = (rule.value, rule.limit)
+    return pl.DataFrame(
+        {
+            "rule": list(counted),
+            "kept": [line["valid"] for line in counted.values()],
+            "broken": [line["invalid"] for line in counted.values()],
+            "did not apply": [line["skipped"] for line in counted.values()],
+            "largest value": [number(worst.get(name, (None, None))[0]) for name in counted],
+            "limit": [number(worst.get(name, (None, None))[1]) for name in counted],
+        }
+    )
+
+
+def excluded(study: Study) -> pl.DataFrame:
+    """The runs that are not data, with the reason: invalid, skipped, missing and stray ones."""
+    names = list(study.varied)
+    rows = [
+        (run.id, cell_label(run.levels, names), run.repetition, run.verdict.status, run.verdict.reasons)
+        for run in study.runs
+        if run.verdict.status != "valid"
+    ]
+    rows += [(name, "", None, "missing", "not carried out yet") for name in study.missing]
+    rows += [(name, "", None, "stray", "of an earlier plan; not part of this design") for name in study.stray]
+    types = dict.fromkeys(("run", "cell", "repetition", "status", "reason"), pl.String)
+    return pl.DataFrame(rows, schema=types | {"repetition": pl.Int64}, orient="row")
+
+
+def claims(folder: Path) -> pl.DataFrame:
+    """Every claim of `results/*/claims.json`: what a paper says, what these runs say.
+
+    Raises:
+        InputError: a claims file is damaged.
+    """
+    rows = []
+    for path in sorted(folder.glob("*/claims.json")):
+        rows += [{"study": path.parent.name, **claim} for claim in study_claims(path.parent)]
+    names = ("study", "id", "status", "paper", "ours", "interval", "unit", "note")
+    return pl.DataFrame({name: [_text(row.get(name)) for row in rows] for name in names})
+
+
+def study_claims(folder: Path) -> list[dict[str, object]]:
+    """The claims of one study; none if it reproduces no paper.
+
+    Raises:
+        InputError: the file is damaged, or a claim has no known status.
+    """
+    path = folder / "claims.json"
+    if not path.exists():
+        return []
+    remedy = "run the study or notebook that writes it again"
+    found = read_list(path, remedy)
+    for claim in found:
+        if claim.get("status") not in CLAIM_STATUSES:
+            wanted = ", ".join(CLAIM_STATUSES)
+            raise InputError(path, f"field `status` is {claim.get('status')!r}, not one of {wanted}", remedy)
+    return found
+
+
+def _cells(table: pl.DataFrame, names: list[str]) -> list[tuple[dict[str, Level], pl.DataFrame]]:
+    if not names:
+        return [({}, table)] if table.height else []
+    groups = table.group_by(names, maintain_order=True)
+    return [(dict(zip(names, key, strict=True)), rows) for key, rows in groups]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_text(part) for part in value) + "]"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number(float(value))
+    return "" if value is None else str(value)

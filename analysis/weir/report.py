@@ -1,0 +1,198 @@
+"""One self-contained HTML page per study: question, design, verdicts, results, figures, host.
+
+Nothing is fetched from anywhere: styles and figures are inside the page.
+"""
+
+import base64
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from weir import __version__, present
+from weir.documents import write_text
+from weir.errors import InputError
+from weir.gallery import exhibits
+from weir.labels import number, objective_text
+from weir.load import Study, load_study
+from weir.study import class_table, run_table
+from weir.style import encode
+
+#: What the replayer says of itself: field -> words, unit and what to divide by.
+_FIDELITY = {
+    "lateness_median_ns": ("Lateness, median", "ms", 1e6),
+    "lateness_p99_ns": ("Lateness, 99th percentile", "ms", 1e6),
+    "lateness_max_ns": ("Lateness, largest", "ms", 1e6),
+    "span_error": ("Span error", "%", 1e-2),
+}
+
+
+def write_report(folder: Path | str, out: Path | None = None) -> Path:
+    """Writes a study's report and returns its path.
+
+    Args:
+        folder: `results/<study>`.
+        out: the page; `report.html` in the study's folder if None.
+
+    Raises:
+        InputError: the study cannot be loaded, or the page cannot be written.
+    """
+    study = load_study(folder)
+    out = out or study.path / "report.html"
+    page = render(study)
+    try:
+        write_text(out, page)
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror})"
+        raise InputError(out, problem, "name another file with --out") from error
+    return out
+
+
+def render(study: Study) -> str:
+    """The report of a study as HTML.
+
+    Raises:
+        InputError: a table of a run is damaged.
+    """
+    table = class_table(study)
+    environment = Environment(
+        loader=PackageLoader("weir"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2").render(
+        study=study,
+        version=__version__,
+        counts=_counts(study, table),
+        design=_design(study),
+        attainment=_rows(present.attainment(study, table)) if study.valid_runs else None,
+        results=[
+            {"name": c.name, "table": _rows(present.results(study, table, c.name))}
+            for c in study.classes
+            if study.valid_runs and c.name in set(table["class"])
+        ],
+        fairness=_fairness(study),
+        exhibits=[_inline(exhibit) for exhibit in exhibits(study, table)] if study.valid_runs else [],
+        excluded=_rows(present.excluded(study)),
+        rules=_rows(present.rules(study)),
+        fidelity=_fidelity(study),
+        claims=present.study_claims(study.path),
+        host=_host(study),
+        text=_text,
+    )
+
+
+def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
+    measured_s = sum(run.duration_s + run.warmup_s for run in study.runs)
+    timings = [run.observed.get("timing") or {} for run in study.runs]
+    spent_s = sum(sum(v for v in t.values() if isinstance(v, int | float)) for t in timings)
+    return {
+        "planned": len(study.runs) + len(study.missing),
+        "valid": len(study.valid_runs),
+        "invalid": len(study.runs_with("invalid")),
+        "skipped": len(study.runs_with("skipped")),
+        "missing": len(study.missing),
+        "requests": int(table["requests"].sum()) if table.height else 0,
+        "measured_share": f"{min(measured_s / spent_s, 1):.0%}" if spent_s > 0 else "n/a",
+    }
+
+
+def _design(study: Study) -> dict[str, Any]:
+    clients: dict[str, set[int]] = {c.name: {c.clients} for c in study.classes}
+    for run in study.runs:
+        for app_class in run.classes:
+            clients.setdefault(app_class.name, set()).add(app_class.clients)
+    return {
+        "factors": {name: ", ".join(map(_text, levels)) for name, levels in study.factors.items()},
+        "classes": [
+            {
+                "name": c.name,
+                "workload": c.workload,
+                "engine": "open loop (replay)" if c.engine == "replay" else f"closed loop ({c.engine})",
+                "clients": _span(clients[c.name]),
+                "priority": c.priority or "default",
+                "objective": objective_text(c.objective),
+            }
+            for c in study.classes
+        ],
+    }
+
+
+def _span(values: set[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _rows(table: pl.DataFrame) -> dict[str, Any]:
+    return {"columns": table.columns, "rows": [[_text(value) for value in row] for row in table.rows()]}
+
+
+def _fairness(study: Study) -> dict[str, Any] | None:
+    if not study.valid_runs:
+        return None
+    runs = run_table(study).with_columns(pl.lit("all").alias("class"))
+    names = [n for n in ("jain_classes", "jain_classes_weighted", "throughput_mb_s") if n in runs.columns]
+    return _rows(present.results(study, runs, "all", names))
+
+
+def _inline(exhibit: Any) -> dict[str, str]:
+    data = base64.b64encode(encode(exhibit.figure, "svg")).decode("ascii")
+    source = f"data:image/svg+xml;base64,{data}"
+    return {"name": exhibit.name, "title": exhibit.title, "text": exhibit.text, "source": source}
+
+
+def _fidelity(study: Study) -> list[dict[str, str]]:
+    lines = []
+    replays = [run.observed.get("replay") or {} for run in study.valid_runs]
+    for field, (words, unit, scale) in _FIDELITY.items():
+        values = [abs(r[field]) / scale for r in replays if isinstance(r.get(field), int | float)]
+        if values:
+            lines.append(
+                {
+                    "name": f"{words} ({unit})",
+                    "median": number(statistics.median(values)),
+                    "worst": number(max(values)),
+                    "runs": str(len(values)),
+                }
+            )
+    return lines
+
+
+def _host(study: Study) -> list[tuple[str, str]]:
+    """The host's facts, one line each; a fact that differs between runs says how many values it had."""
+    seen: dict[str, list[str]] = {}
+    hosts = [run.host for run in study.runs]
+    for host in hosts:
+        for name, value in _flat(host):
+            values = seen.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+    return [
+        (name, values[0] if len(values) == 1 else f"{values[0]} (first of {len(values)} values between runs)")
+        for name, values in seen.items()
+    ]
+
+
+def _flat(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        return [
+            pair
+            for name, part in value.items()
+            for pair in _flat(part, f"{prefix}.{name}" if prefix else name)
+        ]
+    if isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
+        return [pair for i, part in enumerate(value) for pair in _flat(part, f"{prefix}[{i}]")]
+    if isinstance(value, list):
+        return [(prefix, ", ".join(map(str, value)))]
+    return [(prefix, value if isinstance(value, str) else json.dumps(value))]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
