@@ -157,7 +157,11 @@ mod tests {
                 backing.discard(offset, length).unwrap();
                 for (at, byte) in read(&backing, 0, 65_536).iter().enumerate() {
                     let inside = (offset..offset + length).contains(&(at as u64));
-                    assert_eq!(*byte, if inside { 0 } else { 7 }, "byte {at} after discarding {offset}+{length}");
+                    assert_eq!(
+                        *byte,
+                        if inside { 0 } else { 7 },
+                        "byte {at} after discarding {offset}+{length}"
+                    );
                 }
             }
         }

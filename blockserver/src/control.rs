@@ -92,7 +92,8 @@ impl Control {
     }
 
     fn ask(&mut self, command: &Command) -> Result<Answer, Error> {
-        let answer = self.exchange(command).map_err(Error::system("talk to the server on its control socket"))?;
+        let answer =
+            self.exchange(command).map_err(Error::system("talk to the server on its control socket"))?;
         match answer {
             Answer::Error(message) => Err(Error::Refused(message)),
             answer => Ok(answer),

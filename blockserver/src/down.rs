@@ -21,6 +21,8 @@ use crate::state::{BlockDevice, State, states};
 
 /// How long a file system may take to write back and unmount; the server answers without delay by then.
 const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the server may take to answer on its control socket.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the server may take to end when asked.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -45,11 +47,9 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         state => state?,
     };
     let process = state.process();
-    if process.is_some()
-        && let Ok(mut control) = Control::connect_within(&state, Duration::from_secs(1))
-    {
-        // What is still to be written back need not take the model's time. If nobody answers it just takes longer.
-        let _ = control.timing(false);
+    if process.is_some() && hangs(&state) {
+        abort(&state);
+        report.done.push(format!("process {} does not answer: aborted all I/O", state.pid));
     }
 
     let device = state.device.as_ref().filter(|device| is_ours(device, &state.token));
@@ -78,13 +78,16 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         }
     }
 
-    while let Some(mount) = fuse_mount(&state)? {
+    if let Some(Mount { mountpoint, .. }) = fuse_mount(&state)? {
+        // A dead or ending server answers nothing more; the abort may already unmount.
         abort(&state);
-        if let Err(error) = unmount(&mount.mountpoint, libc::MNT_DETACH) {
-            report.left.push(format!("{} is still mounted: {error}", mount.mountpoint.display()));
-            break;
+        let result = unmount(&mountpoint, libc::MNT_DETACH);
+        let text = mountpoint.display();
+        match (fuse_mount(&state)?, result) {
+            (Some(_), Err(error)) => report.left.push(format!("{text} is still mounted: {error}")),
+            (Some(_), Ok(())) => report.left.push(format!("{text} is mounted more than once")),
+            (None, _) => report.done.push(format!("unmounted {text}")),
         }
-        report.done.push(format!("unmounted {}", mount.mountpoint.display()));
     }
     if let Some(device) = device
         && !wait_until(Duration::from_secs(2), || !is_ours(device, &state.token))
@@ -102,11 +105,21 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     Ok(report)
 }
 
+/// Lets what is still to be written back take no time. True if the server is connected to but does not answer.
+fn hangs(state: &State) -> bool {
+    let asked = Control::connect_within(state, ANSWER_TIMEOUT).and_then(|mut control| control.timing(false));
+    let Err(Error::System { error, .. }) = asked else { return false };
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// A state file and what became of it.
+pub type DownOutcome = (PathBuf, Result<DownReport, Error>);
+
 /// [`down()`] for every state file in a folder; one that fails does not keep the others from being taken down.
 ///
 /// # Errors
 /// [`Error::System`] if the folder cannot be read.
-pub fn down_all(state_dir: &Path) -> Result<Vec<(PathBuf, Result<DownReport, Error>)>, Error> {
+pub fn down_all(state_dir: &Path) -> Result<Vec<DownOutcome>, Error> {
     Ok(states(state_dir)?.into_iter().map(|file| (file.clone(), down(&file))).collect())
 }
 

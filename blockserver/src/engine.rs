@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fuser::{Errno, ReplyData, ReplyWrite};
-use hdrhistogram::Histogram;
 use weir_simulator::{Completion, Device, IoRequest, Op};
 
 use crate::backing::Backing;
 use crate::clock::{Bell, now_ns, run_first, sleep_exactly};
 use crate::pacing::Margin;
-use crate::stats::{OpCount, Stats, histogram, summary};
+use crate::stats::{Counters, Stats, Times};
 
 /// Priority of the timing thread among real-time ones; the reader has one less.
 const TIMING_PRIORITY: i32 = 2;
@@ -43,35 +42,7 @@ struct Inner {
     busy_since_ns: Option<u64>,
     busy_ns: u64,
     max_queue_length: u64,
-    service_error: Option<Histogram<u64>>,
-    service: Option<Histogram<u64>>,
-    response: Option<Histogram<u64>>,
-}
-
-/// Counts that are kept without the lock.
-#[derive(Default)]
-struct Counter {
-    requests: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Counter {
-    fn add(&self, bytes: u64) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> OpCount {
-        OpCount {
-            requests: self.requests.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-        }
-    }
-
-    fn reset(&self) {
-        self.requests.store(0, Ordering::Relaxed);
-        self.bytes.store(0, Ordering::Relaxed);
-    }
+    times: Times,
 }
 
 /// The data, the model and the requests under way.
@@ -87,11 +58,7 @@ pub(crate) struct Engine {
     timed: AtomicBool,
     stopping: AtomicBool,
     realtime: AtomicBool,
-    reads: Counter,
-    writes: Counter,
-    discards: Counter,
-    flushes: AtomicU64,
-    errors: AtomicU64,
+    counters: Counters,
 }
 
 impl Engine {
@@ -107,9 +74,7 @@ impl Engine {
             busy_since_ns: None,
             busy_ns: 0,
             max_queue_length: 0,
-            service_error: histogram(),
-            service: histogram(),
-            response: histogram(),
+            times: Times::default(),
         };
         Self {
             backing,
@@ -121,11 +86,7 @@ impl Engine {
             timed,
             stopping: AtomicBool::new(false),
             realtime: AtomicBool::new(false),
-            reads: Counter::default(),
-            writes: Counter::default(),
-            discards: Counter::default(),
-            flushes: AtomicU64::new(0),
-            errors: AtomicU64::new(0),
+            counters: Counters::default(),
         }
     }
 
@@ -153,7 +114,7 @@ impl Engine {
                 match std::os::unix::fs::FileExt::read_exact_at(file, &mut data, offset) {
                     Ok(()) => Answer::ReadBuffer { reply, data },
                     Err(error) => {
-                        self.errors.fetch_add(1, Ordering::Relaxed);
+                        self.counters.error();
                         return reply.error(errno(&error));
                     }
                 }
@@ -167,11 +128,11 @@ impl Engine {
         let arrived_ns = now_ns();
         let size = data.len() as u32;
         if offset.saturating_add(data.len() as u64) > self.size_bytes {
-            self.errors.fetch_add(1, Ordering::Relaxed);
+            self.counters.error();
             return reply.error(Errno::ENOSPC);
         }
         if let Err(error) = self.backing.write(offset, data) {
-            self.errors.fetch_add(1, Ordering::Relaxed);
+            self.counters.error();
             return reply.error(errno(&error));
         }
         self.submit(arrived_ns, Op::Write, offset, size, Answer::Write { reply, size });
@@ -179,7 +140,7 @@ impl Engine {
 
     /// Everything before has been answered, and so is on the platter: a flush costs nothing.
     pub fn flush(&self) {
-        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.counters.flush();
     }
 
     /// Makes bytes zero and gives their memory back, at once.
@@ -187,7 +148,7 @@ impl Engine {
         let offset = offset.min(self.size_bytes);
         let length = length.min(self.size_bytes - offset);
         self.backing.discard(offset, length)?;
-        self.discards.add(length);
+        self.counters.discards.add(length);
         Ok(())
     }
 
@@ -207,7 +168,7 @@ impl Engine {
             // Both sizes were checked against the device's, so this is a request that the model cannot have.
             inner.unused.push(slot);
             drop(guard);
-            self.errors.fetch_add(1, Ordering::Relaxed);
+            self.counters.error();
             return refuse(answer);
         }
         let deadline_ns = device.next_event_ns().unwrap_or(NEVER);
@@ -288,9 +249,7 @@ impl Engine {
         }
         let mut guard = self.lock();
         for (late_ns, Completion { start_ns, done_ns, .. }, arrived_ns) in due.times.drain(..) {
-            record(&mut guard.service_error, late_ns);
-            record(&mut guard.service, done_ns - start_ns);
-            record(&mut guard.response, done_ns.saturating_sub(arrived_ns));
+            guard.times.record(late_ns, done_ns - start_ns, done_ns.saturating_sub(arrived_ns));
         }
     }
 
@@ -300,15 +259,15 @@ impl Engine {
                 if let Backing::Memory(memory) = &self.backing {
                     reply.data(memory.bytes(offset as usize, size as usize));
                 }
-                self.reads.add(u64::from(size));
+                self.counters.reads.add(u64::from(size));
             }
             Answer::ReadBuffer { reply, data } => {
                 reply.data(&data);
-                self.reads.add(data.len() as u64);
+                self.counters.reads.add(data.len() as u64);
             }
             Answer::Write { reply, size } => {
                 reply.written(size);
-                self.writes.add(u64::from(size));
+                self.counters.writes.add(u64::from(size));
             }
         }
     }
@@ -341,28 +300,18 @@ impl Engine {
         let mut inner = self.lock();
         let now_ns = now_ns();
         let running_ns = inner.busy_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
-        let stats = Stats {
-            read: self.reads.get(),
-            write: self.writes.get(),
-            discard: self.discards.get(),
-            flush: self.flushes.load(Ordering::Relaxed),
-            errors: self.errors.load(Ordering::Relaxed),
-            service_error: summary(inner.service_error.as_ref()),
-            service: summary(inner.service.as_ref()),
-            response: summary(inner.response.as_ref()),
+        let mut stats = Stats {
             max_queue_length: inner.max_queue_length,
             busy_ns: inner.busy_ns + running_ns,
             timing: self.is_timed(),
             realtime: self.realtime.load(Ordering::Relaxed),
+            ..Stats::default()
         };
+        self.counters.show(&mut stats);
+        inner.times.show(&mut stats);
         if reset {
-            for counter in [&self.reads, &self.writes, &self.discards] {
-                counter.reset();
-            }
-            self.flushes.store(0, Ordering::Relaxed);
-            self.errors.store(0, Ordering::Relaxed);
-            let Inner { service_error, service, response, .. } = &mut *inner;
-            [service_error, service, response].into_iter().flatten().for_each(Histogram::reset);
+            self.counters.reset();
+            inner.times.reset();
             inner.max_queue_length = inner.device.as_ref().map_or(0, |device| device.outstanding() as u64);
             inner.busy_ns = 0;
             inner.busy_since_ns = inner.busy_since_ns.map(|_| now_ns);
@@ -396,12 +345,6 @@ struct Due {
     completions: Vec<Completion>,
     answers: Vec<(Completion, Pending)>,
     times: Vec<(u64, Completion, u64)>,
-}
-
-fn record(histogram: &mut Option<Histogram<u64>>, value_ns: u64) {
-    if let Some(histogram) = histogram {
-        histogram.saturating_record(value_ns);
-    }
 }
 
 fn refuse(answer: Answer) {

@@ -8,8 +8,8 @@
 //! [`serve`] runs such a device in the foreground, [`serve_in_background`] in a process of its own; [`down()`] takes it
 //! away again, whatever state it is in; [`Control`] talks to it meanwhile.
 
-mod backing;
 mod background;
+mod backing;
 mod clock;
 mod control;
 mod control_server;
@@ -28,7 +28,7 @@ mod stats;
 
 pub use background::{serve_in_background, wait_until_ready};
 pub use control::Control;
-pub use down::{DownReport, down, down_all};
+pub use down::{DownOutcome, DownReport, down, down_all};
 pub use error::Error;
 pub use loop_device::missing_capability;
 pub use server::serve;

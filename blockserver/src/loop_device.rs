@@ -70,10 +70,9 @@ pub fn missing_capability() -> Option<String> {
     if unsafe { libc::geteuid() } != 0 {
         return Some("block devices can only be made by root: run this with sudo".to_owned());
     }
-    for (path, remedy) in [
-        ("/dev/fuse", "load it with `modprobe fuse`"),
-        (CONTROL, "load it with `modprobe loop`"),
-    ] {
+    for (path, remedy) in
+        [("/dev/fuse", "load it with `modprobe fuse`"), (CONTROL, "load it with `modprobe loop`")]
+    {
         if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
             return Some(format!("{path} cannot be opened ({error}): this kernel needs it; {remedy}"));
         }
@@ -84,8 +83,11 @@ pub fn missing_capability() -> Option<String> {
 /// Makes a loop device with direct I/O and 512-byte sectors over `file`. `token` (at most 63 bytes) is kept by the kernel as its
 /// file name, by which [`is_ours`] knows it again.
 pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
-    let control =
-        OpenOptions::new().read(true).write(true).open(CONTROL).map_err(Error::system(format!("open {CONTROL}")))?;
+    let control = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(CONTROL)
+        .map_err(Error::system(format!("open {CONTROL}")))?;
     let mut info = LoopInfo { flags: LO_FLAGS_DIRECT_IO, ..EMPTY };
     let length = token.len().min(info.file_name.len() - 1);
     info.file_name[..length].copy_from_slice(&token.as_bytes()[..length]);
@@ -124,7 +126,9 @@ pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
         }
         return Ok(made);
     }
-    Err(Error::Unable(format!("other programs took every free loop device in {ATTEMPTS} attempts: try again")))
+    Err(Error::Unable(format!(
+        "other programs took every free loop device in {ATTEMPTS} attempts: try again"
+    )))
 }
 
 /// Whether `device` is the loop device that was made with `token`: it is bound, and by us.

@@ -77,7 +77,9 @@ fn unescape(field: &[u8]) -> Vec<u8> {
         let digits = after.get(..3).filter(|digits| byte == b'\\' && digits.iter().all(u8::is_ascii_digit));
         match digits {
             Some(digits) => {
-                bytes.push(digits.iter().fold(0u8, |value, digit| value.wrapping_mul(8).wrapping_add(digit - b'0')));
+                bytes.push(
+                    digits.iter().fold(0u8, |value, digit| value.wrapping_mul(8).wrapping_add(digit - b'0')),
+                );
                 rest = &after[3..];
             }
             None => {
@@ -95,7 +97,8 @@ mod tests {
 
     #[test]
     fn a_line_with_a_space_and_optional_fields() {
-        let mount = parse(br"36 35 7:3 / /mnt/a\040b rw,noatime shared:1 master:2 - ext4 /dev/loop3 rw").unwrap();
+        let mount =
+            parse(br"36 35 7:3 / /mnt/a\040b rw,noatime shared:1 master:2 - ext4 /dev/loop3 rw").unwrap();
         let expected = Mount {
             major: 7,
             minor: 3,

@@ -42,7 +42,13 @@ impl Process {
         let descriptor = self.descriptor.as_raw_fd();
         // SAFETY: no signal information is passed; the descriptor is open.
         let result = unsafe {
-            libc::syscall(libc::SYS_pidfd_send_signal, descriptor, signal, std::ptr::null::<libc::siginfo_t>(), 0)
+            libc::syscall(
+                libc::SYS_pidfd_send_signal,
+                descriptor,
+                signal,
+                std::ptr::null::<libc::siginfo_t>(),
+                0,
+            )
         };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }

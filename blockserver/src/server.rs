@@ -100,7 +100,9 @@ fn run(
     // Memory that this process needs while it serves must not be had by writing to the device that it serves.
     // SAFETY: an attribute of this process; refused without CAP_SYS_RESOURCE.
     if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
-        eprintln!("note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher; keep memory free");
+        eprintln!(
+            "note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher; keep memory free"
+        );
     }
     let timing = Arc::clone(&engine);
     let timing = (thread::Builder::new().name("timing".to_owned()).spawn(move || timing.keep_time()))
@@ -137,7 +139,8 @@ fn run(
 fn make_engine(spec: &ServeSpec) -> Result<Engine, Error> {
     let size = spec.size_bytes();
     let backing = match spec.backing_file() {
-        None => Backing::memory(size).map_err(Error::system(format!("reserve {} MiB of memory", spec.size_mib)))?,
+        None => Backing::memory(size)
+            .map_err(Error::system(format!("reserve {} MiB of memory", spec.size_mib)))?,
         Some(path) => Backing::file(&path, size).map_err(Error::path("make the backing file", &path))?,
     };
     let instant = spec.load_profile(&spec.name)?.is_instant();
@@ -169,7 +172,8 @@ fn mount(state: &State, engine: &Arc<Engine>) -> Result<BackgroundSession, Error
 /// Unmounts what is mounted from the device and detaches it: in other processes, since one that waits for I/O to its own device
 /// could not be killed.
 fn release_device(state: &State) {
-    let Some(device) = state.device.as_ref().filter(|device| loop_device::is_ours(device, &state.token)) else {
+    let Some(device) = state.device.as_ref().filter(|device| loop_device::is_ours(device, &state.token))
+    else {
         return;
     };
     for mount in mounts_of(device).unwrap_or_default() {

@@ -57,8 +57,10 @@ impl ServeSpec {
     /// [`Error::Spec`] or [`Error::Profile`]: the file cannot be read, is not a spec, or asks for what is not possible.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::Spec { file: file.clone(), message: format!("cannot be read: {error}") })?;
+        let text = std::fs::read_to_string(path).map_err(|error| Error::Spec {
+            file: file.clone(),
+            message: format!("cannot be read: {error}"),
+        })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Self::parse(&text, &file, folder)
     }
@@ -88,10 +90,7 @@ impl ServeSpec {
         let bad = |message: String| Err(Error::Spec { file: file.to_owned(), message });
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.name.is_empty() || self.name.len() > 40 || !self.name.chars().all(plain) {
-            return bad(format!(
-                "field `name` is `{}`; use 1 to 40 letters, digits, `-` and `_`",
-                self.name
-            ));
+            return bad(format!("field `name` is `{}`; use 1 to 40 letters, digits, `-` and `_`", self.name));
         }
         if !(1..=64).contains(&self.heads) {
             return bad(format!("field `heads` is {}; it must be from 1 to 64", self.heads));
@@ -106,7 +105,11 @@ impl ServeSpec {
             return bad(format!("field `size_mib` is {}; it must be from 1 to 16777216", self.size_mib));
         }
         if self.backing != "memory" && !self.backing.contains('/') {
-            let hint = if strsim::levenshtein(&self.backing, "memory") <= 3 { "; did you mean `memory`?" } else { "" };
+            let hint = if strsim::levenshtein(&self.backing, "memory") <= 3 {
+                "; did you mean `memory`?"
+            } else {
+                ""
+            };
             return bad(format!(
                 "field `backing` is `{}`; write `memory`, or a path with a `/` such as ./disk.img{hint}",
                 self.backing

@@ -1,5 +1,8 @@
 //! What a server has done: counts, and how exactly it kept the model's times.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -56,12 +59,107 @@ pub struct Stats {
     pub realtime: bool,
 }
 
-/// Three significant digits up to a minute: 0.1 % of any value.
-pub(crate) fn histogram() -> Option<Histogram<u64>> {
-    Histogram::new_with_max(60_000_000_000, 3).ok()
+/// Counts, kept without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub reads: Counter,
+    pub writes: Counter,
+    pub discards: Counter,
+    flushes: AtomicU64,
+    errors: AtomicU64,
 }
 
-pub(crate) fn summary(histogram: Option<&Histogram<u64>>) -> LatencySummary {
+/// Requests of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Counter {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counters {
+    pub fn flush(&self) {
+        self.flushes.fetch_add(1, Relaxed);
+    }
+
+    pub fn error(&self) {
+        self.errors.fetch_add(1, Relaxed);
+    }
+
+    /// Fills in the counts.
+    pub fn show(&self, stats: &mut Stats) {
+        stats.read = self.reads.get();
+        stats.write = self.writes.get();
+        stats.discard = self.discards.get();
+        stats.flush = self.flushes.load(Relaxed);
+        stats.errors = self.errors.load(Relaxed);
+    }
+
+    pub fn reset(&self) {
+        for Counter { requests, bytes } in [&self.reads, &self.writes, &self.discards] {
+            requests.store(0, Relaxed);
+            bytes.store(0, Relaxed);
+        }
+        self.flushes.store(0, Relaxed);
+        self.errors.store(0, Relaxed);
+    }
+}
+
+impl Counter {
+    /// One more request.
+    pub fn add(&self, bytes: u64) {
+        self.requests.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
+    }
+
+    fn get(&self) -> OpCount {
+        OpCount { requests: self.requests.load(Relaxed), bytes: self.bytes.load(Relaxed) }
+    }
+}
+
+/// Times of the requests that the model served.
+#[derive(Debug)]
+pub(crate) struct Times {
+    service_error: Option<Histogram<u64>>,
+    service: Option<Histogram<u64>>,
+    response: Option<Histogram<u64>>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        // Three significant digits up to a minute: 0.1 % of any value. These arguments are always accepted.
+        let histogram = || Histogram::new_with_max(60_000_000_000, 3).ok();
+        Self { service_error: histogram(), service: histogram(), response: histogram() }
+    }
+}
+
+impl Times {
+    /// One more request.
+    pub fn record(&mut self, error_ns: u64, service_ns: u64, response_ns: u64) {
+        for (histogram, value_ns) in [
+            (&mut self.service_error, error_ns),
+            (&mut self.service, service_ns),
+            (&mut self.response, response_ns),
+        ] {
+            if let Some(histogram) = histogram {
+                histogram.saturating_record(value_ns);
+            }
+        }
+    }
+
+    /// Fills in the distributions.
+    pub fn show(&self, stats: &mut Stats) {
+        stats.service_error = summary(self.service_error.as_ref());
+        stats.service = summary(self.service.as_ref());
+        stats.response = summary(self.response.as_ref());
+    }
+
+    pub fn reset(&mut self) {
+        let Self { service_error, service, response } = self;
+        [service_error, service, response].into_iter().flatten().for_each(Histogram::reset);
+    }
+}
+
+fn summary(histogram: Option<&Histogram<u64>>) -> LatencySummary {
     histogram.filter(|h| !h.is_empty()).map_or_else(LatencySummary::default, |h| LatencySummary {
         count: h.len(),
         mean_ns: h.mean(),

@@ -59,7 +59,9 @@ pub enum RequestError {
         offset_bytes: u64,
     },
     /// The request reaches behind the end of the device.
-    #[error("the request of {size_bytes} bytes at byte {offset_bytes} ends behind the device's {capacity_bytes} bytes")]
+    #[error(
+        "the request of {size_bytes} bytes at byte {offset_bytes} ends behind the device's {capacity_bytes} bytes"
+    )]
     OutOfRange {
         /// First byte of the request.
         offset_bytes: u64,

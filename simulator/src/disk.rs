@@ -89,8 +89,7 @@ impl Disk {
             Op::Read => self.read(begin_ns, &request),
             Op::Write => self.write(begin_ns, &request),
         };
-        self.serving =
-            Some(Completion { tag: request.tag, start_ns: self.free_ns.max(arrived_ns), done_ns });
+        self.serving = Some(Completion { tag: request.tag, start_ns: self.free_ns.max(arrived_ns), done_ns });
     }
 
     /// The place in the queue of the request to serve next.

@@ -80,7 +80,14 @@ impl Mechanism {
 
     /// How far a read has come at `now_ns` that began at `start_ns` with the arm at `arm`, wants the sectors from
     /// `first_sector` and stops before `limit`: the first sector that has not passed yet, and where the arm is.
-    pub fn progress(&self, start_ns: u64, arm: Arm, first_sector: u64, limit: u64, now_ns: u64) -> (u64, Arm) {
+    pub fn progress(
+        &self,
+        start_ns: u64,
+        arm: Arm,
+        first_sector: u64,
+        limit: u64,
+        now_ns: u64,
+    ) -> (u64, Arm) {
         let mut steps = self.steps(start_ns, arm, first_sector, Op::Read);
         let (mut sector, mut arm) = (first_sector, arm);
         while sector < limit {
@@ -96,8 +103,8 @@ impl Mechanism {
             }
             // The last whole sector that has passed; the division may be one off either way, since sectors start at whole ns.
             let revolution = self.rotation.revolution_ns;
-            let guess =
-                (now_ns - step.start_ns) as u128 * u128::from(step.sectors_per_track) / u128::from(revolution);
+            let guess = (now_ns - step.start_ns) as u128 * u128::from(step.sectors_per_track)
+                / u128::from(revolution);
             let mut passed = (guess as u32).min(count);
             while passed > 0 && step.start_ns + self.passing_ns(&step, passed) > now_ns {
                 passed -= 1;

@@ -19,7 +19,9 @@ const PROFILES: &[(&str, &str)] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// No profile has that name.
-    #[error("unknown profile `{name}`; did you mean `{nearest}`? There are: {known}, or the path of a .yml file")]
+    #[error(
+        "unknown profile `{name}`; did you mean `{nearest}`? There are: {known}, or the path of a .yml file"
+    )]
     Unknown {
         /// What was asked for.
         name: String,
@@ -102,9 +104,8 @@ fn parse(file: &str, text: &str) -> Result<Profile, ProfileError> {
 }
 
 fn unknown(name: &str) -> ProfileError {
-    let nearest = names()
-        .min_by_key(|known| strsim::damerau_levenshtein(known, name))
-        .unwrap_or_else(|| PROFILES[0].0);
+    let nearest =
+        names().min_by_key(|known| strsim::damerau_levenshtein(known, name)).unwrap_or_else(|| PROFILES[0].0);
     let known = names().collect::<Vec<_>>().join(", ");
     ProfileError::Unknown { name: name.to_owned(), nearest, known }
 }

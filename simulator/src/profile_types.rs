@@ -237,5 +237,9 @@ fn ns(value: f64, unit_ns: f64) -> u64 {
 }
 
 fn within(field: &'static str, value: f64, least: f64, most: f64) -> Result<(), ProfileError> {
-    if (least..=most).contains(&value) { Ok(()) } else { Err(ProfileError::Field { field, value, least, most }) }
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(ProfileError::Field { field, value, least, most })
+    }
 }

@@ -32,12 +32,8 @@ fn run(mut disk: Disk, arrivals: &[Arrival]) -> Vec<(f64, f64)> {
     let mut done: Vec<Completion> = Vec::new();
     for (tag, &(at_us, op, sector, sectors)) in arrivals.iter().enumerate() {
         disk.advance(at_us * US, &mut done);
-        let request = IoRequest {
-            tag: tag as u64,
-            op,
-            offset_bytes: sector * 512,
-            size_bytes: (sectors * 512) as u32,
-        };
+        let request =
+            IoRequest { tag: tag as u64, op, offset_bytes: sector * 512, size_bytes: (sectors * 512) as u32 };
         disk.arrive(at_us * US, request).unwrap();
     }
     disk.advance(u64::MAX, &mut done);
@@ -132,12 +128,8 @@ fn a_late_driver_changes_no_time() {
     // Deliver all arrivals before the first advance.
     let mut late = disk(QueueOrder::Fifo, 10);
     for (tag, &(at_us, op, sector, sectors)) in arrivals.iter().enumerate() {
-        let request = IoRequest {
-            tag: tag as u64,
-            op,
-            offset_bytes: sector * 512,
-            size_bytes: (sectors * 512) as u32,
-        };
+        let request =
+            IoRequest { tag: tag as u64, op, offset_bytes: sector * 512, size_bytes: (sectors * 512) as u32 };
         late.arrive(at_us * US, request).unwrap();
     }
     let mut done = Vec::new();

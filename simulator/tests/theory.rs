@@ -48,7 +48,11 @@ fn mean_rotational_latency_is_half_a_revolution() {
         })
         .collect();
     let half_ns = mechanism.rotation.revolution_ns as f64 / 2.0;
-    assert!((mean(&waits) / half_ns - 1.0).abs() < 0.01, "{} ns, half a revolution is {half_ns}", mean(&waits));
+    assert!(
+        (mean(&waits) / half_ns - 1.0).abs() < 0.01,
+        "{} ns, half a revolution is {half_ns}",
+        mean(&waits)
+    );
 }
 
 #[test]
@@ -61,8 +65,7 @@ fn mean_seek_over_random_cylinders_is_the_profiles_average() {
             let cylinders = mechanism.geometry.cylinders();
             let mut rng = ChaCha8Rng::seed_from_u64(2);
             let mut arm = || Arm { cylinder: rng.random_range(0..cylinders), head: 0 };
-            let seeks: Vec<u64> =
-                (0..100_000).map(|_| mechanism.move_ns(arm(), arm(), Op::Read)).collect();
+            let seeks: Vec<u64> = (0..100_000).map(|_| mechanism.move_ns(arm(), arm(), Op::Read)).collect();
             let ratio = mean(&seeks) / 1e6 / profile.seek_avg_ms;
             assert!((ratio - 1.0).abs() < 0.02, "{name} at {size} bytes: {ratio}");
         }
@@ -100,7 +103,10 @@ fn sequential_streams_run_at_the_published_rate() {
                 disk.advance(u64::MAX, &mut done);
                 let elapsed_ns = done[255].done_ns - done[0].done_ns;
                 let rate = 255.0 * f64::from(piece) / (elapsed_ns as f64 / 1e9);
-                assert!((rate / expected - 1.0).abs() < 0.01, "{name} {op:?} at byte {first}: {rate} bytes/s");
+                assert!(
+                    (rate / expected - 1.0).abs() < 0.01,
+                    "{name} {op:?} at byte {first}: {rate} bytes/s"
+                );
             }
         }
     }
@@ -118,9 +124,8 @@ fn a_reader_that_asks_one_by_one_still_streams() {
 fn the_ssd_has_its_data_sheets_figures() {
     let Profile::Ssd(profile) = profile::load("ssd-sata").unwrap() else { panic!() };
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let mut random = |count: u64| -> Vec<u64> {
-        (0..count).map(|_| rng.random_range(0..(GIB / 4096)) * 4096).collect()
-    };
+    let mut random =
+        |count: u64| -> Vec<u64> { (0..count).map(|_| rng.random_range(0..(GIB / 4096)) * 4096).collect() };
     // Queue depth 1.
     let mut ssd = profile.build(GIB).unwrap();
     let times = one_at_a_time(&mut ssd, random(1000).into_iter().map(|offset| (Op::Read, offset, 4096)));
