@@ -21,6 +21,8 @@ pub(crate) struct BlockDevice {
     pub(crate) kernel_name: String,
     /// Bytes on it.
     pub(crate) size_bytes: u64,
+    /// Disks in it.
+    pub(crate) heads: u32,
     /// Connection to the server of a modelled device.
     pub(crate) control: Option<Control>,
 }
@@ -30,7 +32,7 @@ impl BlockDevice {
     ///
     /// # Errors
     /// It is absent, is not what the test bed says, is in use, or holds somebody's data.
-    pub(crate) fn open(name: &str, device: &Device) -> Result<Self, Error> {
+    pub(crate) fn open(name: &str, heads: u32, device: &Device) -> Result<Self, Error> {
         let refuse = |text: String| Error::Refused(format!("device `{name}`: {text}"));
         let (node, control) = match device {
             Device::Modelled { state } => {
@@ -49,7 +51,7 @@ impl BlockDevice {
         }
         let sectors = read_sys(&kernel_name, "size").and_then(|text| text.parse::<u64>().ok());
         let size_bytes = sectors.ok_or_else(|| refuse("has no size".to_owned()))? * 512;
-        Ok(BlockDevice { name: name.to_owned(), node, kernel_name, size_bytes, control })
+        Ok(BlockDevice { name: name.to_owned(), node, kernel_name, size_bytes, heads, control })
     }
 
     /// A file below `/sys/block/NAME/`.

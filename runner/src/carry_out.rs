@@ -198,7 +198,7 @@ fn open_devices(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result
         let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
             Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
         })?;
-        let device = BlockDevice::open(&wanted.name, device)?;
+        let device = BlockDevice::open(&wanted.name, wanted.heads, device)?;
         if device.size_bytes < wanted.size_mib << 20 {
             return Err(Error::Refused(format!(
                 "device `{}` ({}) has {} MiB; the study needs {}",

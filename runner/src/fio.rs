@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 
 use serde::Serialize;
 use serde_json::Value;
-use weir_records::Request;
+use weir_records::{Op, Request};
 use weir_studies::Run;
 use weir_workloads::{Access, Arrivals, Distribution, Sizes};
 
@@ -39,10 +39,9 @@ pub(crate) struct Report {
     pub(crate) rows: u64,
     /// Errors that fio counted, and its words.
     pub(crate) errors: u64,
-    /// 99th percentile of response time by fio's own histogram over all jobs' worst, in ns.
-    pub(crate) fio_p99_ns: Option<f64>,
-    /// The same from our rows.
-    pub(crate) rows_p99_ns: Option<f64>,
+    /// Largest difference between fio's own percentiles and those of the rows, over jobs, directions and the
+    /// 50th, 90th and 99th percentile, as a share of fio's; absent where there are too few rows to compare.
+    pub(crate) percentile_difference: Option<f64>,
     /// Standard error output, if there was any.
     pub(crate) words: String,
 }
@@ -126,6 +125,7 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
     option("log_alternate_epoch", &1);
     option("log_alternate_epoch_clock_id", &libc::CLOCK_MONOTONIC);
     option("log_offset", &1);
+    option("lat_percentiles", &1);
     if let Some(priority) = place.class.priority {
         option("prioclass", &priority.class());
         option("prio", &priority.level());
@@ -164,8 +164,7 @@ impl Job {
             requests: 0,
             rows: 0,
             errors: 0,
-            fio_p99_ns: None,
-            rows_p99_ns: None,
+            percentile_difference: None,
             words: words.trim().to_owned(),
         };
         let result = self.folder.join("result.json");
@@ -181,10 +180,13 @@ impl Job {
                 issues: self.folder.join(format!("issue.{client}.log")),
                 responses: self.folder.join(format!("{client}_lat.{}.log", client + 1)),
             };
-            rows.extend(fio_log::rows(&logs, place, client, run, epoch_monotonic_ns)?);
+            let found = fio_log::rows(&logs, place, client, run, epoch_monotonic_ns)?;
+            let difference = percentile_difference(&value["jobs"][client as usize], &found);
+            report.percentile_difference =
+                [report.percentile_difference, difference].into_iter().flatten().reduce(f64::max);
+            rows.extend(found);
         }
         report.rows = rows.iter().filter(|row| row.completed_ns.is_some()).count() as u64;
-        report.rows_p99_ns = fio_log::p99_ns(&rows);
         // Logs hold what the rows hold; job and result stay.
         for client in 0..self.clients {
             for name in ["lat", "clat", "slat"] {
@@ -196,21 +198,41 @@ impl Job {
     }
 }
 
-/// Counts over every job and direction, percentiles from the field that has them.
+/// Fewer rows than this leave a 99th percentile to chance.
+const FEWEST_ROWS_TO_COMPARE: usize = 200;
+
+/// See [`Report::percentile_difference`]; for one job.
+fn percentile_difference(job: &Value, rows: &[Request]) -> Option<f64> {
+    let mut largest: Option<f64> = None;
+    for (name, op) in [("read", Op::Read), ("write", Op::Write)] {
+        let mut responses: Vec<i64> = rows
+            .iter()
+            .filter(|row| row.op == op)
+            .filter_map(|row| Some(row.completed_ns? - row.submitted_ns?))
+            .collect();
+        if responses.len() < FEWEST_ROWS_TO_COMPARE {
+            continue;
+        }
+        responses.sort_unstable();
+        for (key, per_cent) in [("50.000000", 50), ("90.000000", 90), ("99.000000", 99)] {
+            // Of the total latency: fio's other percentiles leave out the time of submission.
+            let fio = job[name]["lat_ns"]["percentile"][key].as_f64()?;
+            let ours = fio_log::percentile(&responses, per_cent)? as f64;
+            let difference = (ours - fio).abs() / fio.max(1.0);
+            largest = Some(largest.map_or(difference, |known| known.max(difference)));
+        }
+    }
+    largest
+}
+
+/// Counts over every job and direction.
 fn summarise(value: &Value, report: &mut Report) {
     report.version = value["fio version"].as_str().unwrap_or_default().to_owned();
     for job in value["jobs"].as_array().into_iter().flatten() {
         report.errors +=
             job["total_err"].as_u64().unwrap_or(0) + u64::from(job["error"].as_i64().unwrap_or(0) != 0);
         for direction in ["read", "write"] {
-            let direction = &job[direction];
-            let requests = direction["total_ios"].as_u64().unwrap_or(0);
-            report.requests += requests;
-            if requests > 0
-                && let Some(p99) = direction["clat_ns"]["percentile"]["99.000000"].as_f64()
-            {
-                report.fio_p99_ns = Some(report.fio_p99_ns.map_or(p99, |known| known.max(p99)));
-            }
+            report.requests += job[direction]["total_ios"].as_u64().unwrap_or(0);
         }
     }
 }

@@ -177,13 +177,9 @@ fn base_ns(pairs: &[(Issue, Option<Response>)]) -> Option<i64> {
     if most < high { Some(most + (high - most) / 2) } else { Some(lows[lows.len() / 2] + 500_000) }
 }
 
-/// 99th percentile of response times, in ns: the smallest value that 99 % do not exceed.
-pub(crate) fn p99_ns(rows: &[Request]) -> Option<f64> {
-    let mut responses: Vec<i64> =
-        rows.iter().filter_map(|row| Some(row.completed_ns? - row.intended_ns)).collect();
-    responses.sort_unstable();
-    let index = (responses.len() * 99).div_ceil(100).checked_sub(1)?;
-    responses.get(index).map(|value| *value as f64)
+/// The smallest of the sorted values that so many per cent do not exceed; `None` of none.
+pub(crate) fn percentile(sorted: &[i64], per_cent: usize) -> Option<i64> {
+    sorted.get((sorted.len() * per_cent).div_ceil(100).checked_sub(1)?).copied()
 }
 
 #[cfg(test)]

@@ -12,6 +12,14 @@ use crate::journal::{Journal, selected};
 /// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
 const SCHEDULER_REQUESTS: u32 = 256;
 
+/// Tags of a loop device: more cannot be had.
+const MOST_TAGS: u32 = 128;
+
+/// Tags of a device: those of each head, so that disks that are striped together do not share what each had alone.
+fn tags(device: &BlockDevice, settings: &Settings) -> u32 {
+    settings.queue_depth.saturating_mul(device.heads).min(MOST_TAGS)
+}
+
 /// What can be known to be impossible before anything is touched.
 ///
 /// # Errors
@@ -44,7 +52,7 @@ pub(crate) fn apply(device: &BlockDevice, settings: &Settings, journal: &mut Jou
     // The device's own tags can be set only while no scheduler stands before them. Writing the number
     // that is already shown does nothing, even where the tags are others: hence a detour.
     journal.set(&scheduler, "none")?;
-    let depth = settings.queue_depth;
+    let depth = tags(device, settings);
     let detour = if depth > 4 { depth - 1 } else { depth + 1 };
     journal.set(&requests, &detour.to_string())?;
     journal.set(&requests, &depth.to_string())?;
@@ -83,7 +91,8 @@ pub(crate) fn apply(device: &BlockDevice, settings: &Settings, journal: &mut Jou
 
 /// Whether the queue is in the state that was asked for: checked before and after the measurement.
 pub(crate) fn verify(device: &BlockDevice, settings: &Settings) -> Result<(), String> {
-    let requests = if settings.scheduler.name == "none" { settings.queue_depth } else { SCHEDULER_REQUESTS };
+    let requests =
+        if settings.scheduler.name == "none" { tags(device, settings) } else { SCHEDULER_REQUESTS };
     let mut wanted = vec![
         (device.sys("queue/scheduler"), settings.scheduler.name.clone()),
         (device.sys("queue/nr_requests"), requests.to_string()),

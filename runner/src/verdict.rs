@@ -53,6 +53,8 @@ const MODEL_MEDIAN_LIMIT_NS: f64 = 250_000.0;
 const MODEL_P99_LIMIT_NS: f64 = 6_000_000.0;
 /// Reads that never reached the device, as a share of bytes read; sharing of edge blocks explains the rest.
 const CACHED_SHARE_LIMIT: f64 = 0.02;
+/// fio's histogram has 64 bins to a factor of two, 1.6 % each; twice that is disagreement.
+const PERCENTILE_DIFFERENCE_LIMIT: f64 = 0.03;
 /// A step of the wall clock says that somebody set it.
 const CLOCK_STEP_LIMIT_NS: f64 = 50_000_000.0;
 
@@ -90,6 +92,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
     let rules = vec![
         exits(facts),
         planned(facts),
+        percentiles(facts),
         errors(facts),
         lateness(facts),
         span(facts),
@@ -142,6 +145,23 @@ fn planned(facts: &Facts<'_>) -> Ruling {
     let status =
         if done == planned && done > 0 && facts.rows >= done { Status::Valid } else { Status::Invalid };
     Ruling { value: Some(done as f64), limit: Some(planned as f64), ..ruling("R-PLANNED", status, reason) }
+}
+
+fn percentiles(facts: &Facts<'_>) -> Ruling {
+    match facts.fio.iter().filter_map(|report| report.percentile_difference).reduce(f64::max) {
+        None => ruling(
+            "R-FIO",
+            Status::Skipped,
+            "no closed-loop class with enough requests to compare percentiles",
+        ),
+        Some(difference) => {
+            let reason = format!(
+                "percentiles of the rows differ from fio's own by at most {:.2} %",
+                difference * 100.0
+            );
+            at_most("R-FIO", difference, PERCENTILE_DIFFERENCE_LIMIT, &reason)
+        }
+    }
 }
 
 fn errors(facts: &Facts<'_>) -> Ruling {
@@ -244,8 +264,7 @@ mod tests {
             requests,
             rows,
             errors: 0,
-            fio_p99_ns: None,
-            rows_p99_ns: None,
+            percentile_difference: None,
             words: String::new(),
         }
     }

@@ -156,7 +156,7 @@ pub struct Factors {
     /// I/O priority by class; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Vec<BTreeMap<String, Priority>>>,
-    /// Requests that the device works on at once (its tags).
+    /// Requests that each head of a device works on at once (its tags).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<Vec<u32>>,
     /// Target latency of writeback throttling in microseconds; 0 is off.
@@ -183,7 +183,7 @@ pub struct Settings {
     pub clients: BTreeMap<String, u32>,
     /// I/O priority by class, where it differs from the class's own.
     pub priority: BTreeMap<String, Priority>,
-    /// Requests that the device works on at once (its tags); 4 is the least a kernel grants.
+    /// Requests that each head of a device works on at once (its tags); 4 is the least a kernel grants.
     pub queue_depth: u32,
     /// Target latency of writeback throttling in microseconds; 0 is off.
     pub wbt_lat_usec: u64,
