@@ -8,7 +8,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from weir.layout import Layout, is_numeric, levels_of
 from weir.load import Level, Study
@@ -149,8 +149,11 @@ def scale_values(axes: np.ndarray, values: list[float | None], limit: float | No
         axes[0, 0].set_yscale("log")
         for axis in axes.flat:
             axis.yaxis.set_major_formatter(FuncFormatter(plain))
+            narrow = max(finite) / min(finite) < 100
+            axis.yaxis.set_minor_formatter(FuncFormatter(_two_and_five) if narrow else NullFormatter())
     else:
-        axes[0, 0].set_ylim(bottom=0, top=None if max(finite) > 0 else 1)
+        # Values that are nearly equal leave no margin of their own.
+        axes[0, 0].set_ylim(0, max(axes[0, 0].get_ylim()[1], 1.08 * max(finite)) if max(finite) > 0 else 1)
 
 
 def plain_log_axis(axis: Axes) -> None:
@@ -198,8 +201,10 @@ def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition")
     methods = [m for m in summary["method"].unique(maintain_order=True).to_list() if m != "none"]
     if not methods:
         return f"{n} {units}: no interval."
-    but = "; no bar where n = 1" if ns[0] == 1 else ""
-    return f"{bars}: {CONFIDENCE:.0%} intervals ({', '.join(methods)}), {n} {units}{but}."
+    without = summary.filter(pl.col("low").is_null() & pl.col("estimate").is_finite())
+    reasons = sorted({"n = 1" if n == 1 else "all are equal" for n in without["n"]})
+    but = f" (none where {' or '.join(reasons)})" if reasons else ""
+    return f"{bars}: {CONFIDENCE:.0%} intervals ({', '.join(methods)}){but}, {n} {units}."
 
 
 def note(figure: Figure, text: str) -> None:
@@ -215,6 +220,11 @@ def level_text(level: object) -> str:
 def plain(value: float, _position: int) -> str:
     """A tick without powers of ten."""
     return f"{value:g}"
+
+
+def _two_and_five(value: float, _position: int) -> str:
+    """Ticks between two decades: 2 and 5 only, since all nine do not fit."""
+    return f"{value:g}" if f"{value:e}"[0] in "25" else ""
 
 
 def _column(table: pl.DataFrame, name: str | None) -> list[Level | None]:

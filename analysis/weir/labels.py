@@ -63,7 +63,9 @@ def number(value: float | None) -> str:
         return "unbounded"
     if value == 0:
         return "0"
-    digits = max(2 - math.floor(math.log10(abs(value))), 0)
+    # Rounded first: 9.996 is 10.0, which has fewer decimals.
+    rounded = float(f"{value:.3g}")
+    digits = max(2 - math.floor(math.log10(abs(rounded))), 0)
     return f"{value:.{min(digits, 6)}f}"
 
 

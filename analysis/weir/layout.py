@@ -69,3 +69,16 @@ def levels_of(study: Study, table: pl.DataFrame, name: str | None) -> list[Level
 def is_numeric(levels: list[Level]) -> bool:
     """Whether a factor's levels are points on a scale."""
     return all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels)
+
+
+def reference_level(study: Study, factor: str, wanted: tuple[Level, ...]) -> Level:
+    """The level that others are compared with: the first wanted one that valid runs have, else any they have.
+
+    Raises:
+        ValueError: no valid run has the factor.
+    """
+    present = {run.levels[factor] for run in study.valid_runs if factor in run.levels}
+    for level in (*wanted, *study.factors.get(factor, [])):
+        if level in present:
+            return level
+    raise ValueError(f"study {study.name} has no valid run with factor {factor}")

@@ -34,35 +34,35 @@ def results(
     """
     names = list(study.varied)
     rows = table.filter(pl.col("class") == class_name)
-    columns: dict[str, dict[str, str]] = {}
-    counts = {cell_label(levels, names): len(runs) for levels, runs in _cells(rows, names)}
+    cells = _cells(rows, names)
+    columns: dict[str, list[str]] = {}
     for metric in metrics:
         if rows[metric].null_count() == rows.height:
             continue
         summary = summarise(rows, metric, names, bounds=label(metric).bounds)
-        columns[label(metric).axis] = {
-            cell_label(found, names): with_interval(found["estimate"], found["low"], found["high"])
+        texts = {
+            tuple(found[name] for name in names): with_interval(
+                found["estimate"], found["low"], found["high"]
+            )
             for found in summary.iter_rows(named=True)
         }
-    body = {name: [cells.get(cell, number(None)) for cell in counts] for name, cells in columns.items()}
-    heading = ", ".join(names) or "runs"
-    return pl.DataFrame({heading: list(counts), "n": list(counts.values()), **body})
+        columns[label(metric).axis] = [texts.get(key, number(None)) for key, _ in cells]
+    counts = [runs.height for _, runs in cells]
+    return pl.DataFrame({**_levels(names, cells), "n": counts, **columns}, strict=False)
 
 
 def attainment(study: Study, table: pl.DataFrame) -> pl.DataFrame:
     """In how many runs each objective was kept: a row per cell, a column per class that has one."""
     names = list(study.varied)
-    promised = [c.name for c in study.classes if c.objective]
-    lines: dict[str, dict[str, str]] = {}
-    for levels, rows in _cells(table, names):
-        line = lines.setdefault(cell_label(levels, names), {})
-        for name in promised:
+    cells = _cells(table, names)
+    columns: dict[str, list[str]] = {}
+    for name in (c.name for c in study.classes if c.objective):
+        columns[name] = []
+        for _, rows in cells:
             judged = rows.filter(pl.col("class") == name)["objective_attained"].drop_nulls()
             kept = judged.cast(pl.Int64).sum()
-            line[name] = f"{kept} of {judged.len()} runs" if judged.len() else number(None)
-    heading = ", ".join(names) or "runs"
-    body = {name: [line[name] for line in lines.values()] for name in promised}
-    return pl.DataFrame({heading: list(lines), **body})
+            columns[name].append(f"{kept} of {judged.len()} runs" if judged.len() else number(None))
+    return pl.DataFrame({**_levels(names, cells), **columns}, strict=False)
 
 
 def rules(study: Study) -> pl.DataFrame:
@@ -132,11 +132,15 @@ def study_claims(folder: Path) -> list[dict[str, object]]:
     return found
 
 
-def _cells(table: pl.DataFrame, names: list[str]) -> list[tuple[dict[str, Level], pl.DataFrame]]:
+def _cells(table: pl.DataFrame, names: list[str]) -> list[tuple[tuple[Level, ...], pl.DataFrame]]:
+    """The rows of each cell, by its levels, in the table's order."""
     if not names:
-        return [({}, table)] if table.height else []
-    groups = table.group_by(names, maintain_order=True)
-    return [(dict(zip(names, key, strict=True)), rows) for key, rows in groups]
+        return [((), table)] if table.height else []
+    return [(key, rows) for key, rows in table.group_by(names, maintain_order=True)]
+
+
+def _levels(names: list[str], cells: list[tuple[tuple[Level, ...], pl.DataFrame]]) -> dict[str, list[Level]]:
+    return {name: [key[position] for key, _ in cells] for position, name in enumerate(names)}
 
 
 def _text(value: object) -> str:

@@ -75,9 +75,10 @@ def mean_interval(
     estimate = float(x.mean())
     if x.size == 1:
         return Interval(estimate, None, None, 1, "none", confidence, "n = 1: no interval")
-    # Equal values leave nothing to resample, and BCa is not defined for them.
+    # An interval of no width would claim certainty, as for 0 deadlines missed in three short runs.
     if np.ptp(x) == 0:
-        return Interval(estimate, estimate, estimate, x.size, method, confidence, "all repetitions are equal")
+        note = "all repetitions are equal: no interval"
+        return Interval(float(x[0]), None, None, x.size, "none", confidence, note)
     if method == "t":
         half = stats.t.ppf((1 + confidence) / 2, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size)
         low, high = estimate - half, estimate + half

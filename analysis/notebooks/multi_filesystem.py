@@ -1,0 +1,71 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What the file system adds
+#
+# The same requests go to the same disk through different file systems. Where a raw device is among them,
+# it is the floor: what a file system adds is what it costs above that. tmpfs has no device below it and
+# shows how much of the time is not the disk's at all.
+
+# %%
+import polars as pl
+from IPython.display import display
+
+from weir import figures, notebooks, present
+from weir.gallery import exhibits, objective_metric
+from weir.layout import reference_level
+from weir.study import class_table
+
+study = notebooks.study_for("multi_filesystem")
+table = class_table(study)
+print(notebooks.describe(study))
+
+# %% [markdown]
+# ## Response time of each class
+#
+# Small points are runs; the larger mark is their mean with its 95 % t interval over repetitions.
+
+# %%
+for app_class in study.classes:
+    metric, limit = objective_metric(app_class)
+    rows = table.filter(pl.col("class") == app_class.name)
+    figure = figures.intervals(study, rows, metric, limit=limit, x="filesystem")
+    display(notebooks.show(study, figure, f"{app_class.name}-by-filesystem"))
+    display(notebooks.grid(present.results(study, table, app_class.name)))
+
+# %% [markdown]
+# ## Relative to one file system
+#
+# Paired by block: each file system was asked the same requests as the reference in that block.
+
+# %%
+reference = reference_level(study, "filesystem", ("raw", "ext4"))
+by_filesystem = figures.ratios(study, table, "response_p95_ms", "filesystem", reference)
+notebooks.show(study, by_filesystem, "ratio-filesystem")
+
+# %% [markdown]
+# ## Where the time went
+#
+# Queueing delay and service time as the block layer saw them. A file system without a block device has no
+# bar.
+
+# %%
+for exhibit in exhibits(study, table):
+    if exhibit.name == "split":
+        display(notebooks.show(study, exhibit.figure, "filesystem-split"))
+
+# %% [markdown]
+# ## Runs that are not data
+
+# %%
+notebooks.grid(present.excluded(study))

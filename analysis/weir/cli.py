@@ -1,0 +1,142 @@
+"""`python -m weir`: metrics, report, summary of a study; figures of all.
+
+Exit codes: 0 done, 1 the work failed, 2 bad input.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+from rich import box
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from weir import __version__
+from weir.errors import InputError
+
+#: Width of tables where the output is no terminal: nothing may be cut off in a log.
+LOG_WIDTH = 240
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns the exit code."""
+    options = _parser().parse_args(arguments)
+    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
+    try:
+        return options.run(options, console)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m weir", description="What the runs of a study mean.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    metrics = commands.add_parser("metrics", help="compute metrics.json of every valid run")
+    metrics.add_argument("study", type=Path, help="the study's folder, such as results/quick")
+    metrics.set_defaults(run=_metrics)
+
+    report = commands.add_parser("report", help="write one self-contained HTML page")
+    report.add_argument("study", type=Path, help="the study's folder")
+    report.add_argument("--out", type=Path, help="the page (default: report.html in the study's folder)")
+    report.set_defaults(run=_report)
+
+    summary = commands.add_parser("summary", help="print the results as tables")
+    summary.add_argument("study", type=Path, help="the study's folder")
+    summary.set_defaults(run=_summary)
+
+    figures = commands.add_parser("figures", help="run the notebooks and print the claims of papers")
+    figures.add_argument("names", nargs="*", metavar="NOTEBOOK", help="notebooks to run (default: all)")
+    figures.add_argument("--results", type=Path, default=Path("results"), help="the folder of results")
+    figures.add_argument("--sources", type=Path, default=Path("analysis/notebooks"), help="their sources")
+    figures.set_defaults(run=_figures)
+    return parser
+
+
+def _metrics(options: argparse.Namespace, console: Console) -> int:
+    from weir.derive import metrics_of
+    from weir.load import load_study
+
+    study = load_study(options.study)
+    for run in track(study.valid_runs, "metrics", console=console, disable=not console.is_terminal):
+        metrics_of(run, fresh=True)
+    console.print(f"{len(study.valid_runs)} of {len(study.runs)} runs are valid and have a metrics.json")
+    return 0
+
+
+def _report(options: argparse.Namespace, console: Console) -> int:
+    from weir.report import write_report
+
+    console.print(f"report: {write_report(options.study, options.out)}", soft_wrap=True)
+    return 0
+
+
+def _summary(options: argparse.Namespace, console: Console) -> int:
+    from weir import present
+    from weir.load import load_study
+    from weir.study import class_table
+
+    study = load_study(options.study)
+    table = class_table(study)
+    console.print(f"{study.name}: {study.question}", soft_wrap=True)
+    counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
+    console.print(f"runs: {counts}, {len(study.missing)} missing; means with 95 % t intervals")
+    if not study.valid_runs:
+        console.print("no run is valid: there are no results")
+    for app_class in study.classes if study.valid_runs else ():
+        _print(console, present.results(study, table, app_class.name), f"class {app_class.name}")
+    if any(c.objective for c in study.classes) and study.valid_runs:
+        _print(console, present.attainment(study, table), "objectives kept")
+    excluded = present.excluded(study)
+    if excluded.height:
+        _print(console, excluded, "not data")
+    return 0
+
+
+def _figures(options: argparse.Namespace, console: Console) -> int:
+    from weir import notebooks, present
+
+    unknown = sorted(set(options.names) - notebooks.NOTEBOOKS.keys())
+    if unknown:
+        known = ", ".join(notebooks.NOTEBOOKS)
+        raise InputError(options.sources / unknown[0], "is no notebook", f"name one of {known}")
+    if not options.results.is_dir():
+        raise InputError(options.results, "there are no results yet", "run a study first: make study")
+    failed, without = [], []
+    out = options.results / "notebooks"
+    for name in options.names or notebooks.NOTEBOOKS:
+        try:
+            study = notebooks.study_for(name, options.results)
+            paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)
+        except InputError as error:
+            without.append(name)
+            print(f"{name}: {error}", file=sys.stderr)
+        except notebooks.NotebookFailed as error:
+            failed.append(name)
+            print(f"{name}: failed: {error}", file=sys.stderr)
+        else:
+            console.print(f"{name} ({study.name}): {', '.join(map(str, paths))}", soft_wrap=True)
+    claims = present.claims(options.results)
+    if claims.height:
+        _print(console, claims, "claims")
+    return 1 if failed else 2 if without else 0
+
+
+def _print(console: Console, table: pl.DataFrame, title: str) -> None:
+    grid = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    for name in table.columns:
+        grid.add_column(name, no_wrap=not console.is_terminal)
+    for row in table.rows():
+        grid.add_row(*("" if value is None else str(value) for value in row))
+    if console.is_terminal:
+        console.print(grid)
+        return
+    with console.capture() as captured:
+        console.print(grid)
+    # Without the blanks that fill a terminal's line.
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
