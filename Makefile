@@ -1,0 +1,59 @@
+# weir: two commands are enough, `make study` and `make test`; `make help` lists the rest.
+SHELL := /bin/bash
+STUDY ?= quick
+PYTHON := .venv/bin/python
+export ANSIBLE_CONFIG := ansible/ansible.cfg
+# What was installed by setup/ is found first.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup study figures report test lint fmt bench bench-replay bench-collect bench-serve clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install what is missing: Debian packages, Python environment, the weir binary
+	@setup/packages.sh
+	@setup/rust.sh
+	@setup/python.sh
+	@setup/build.sh
+
+study: setup ## Run a study on this host and report on it (STUDY=quick, or a file)
+	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)"}' $(ANSIBLE_ARGS)
+
+figures: setup ## Run the notebooks: figures and claims of all studies that have results
+	@$(PYTHON) -m weir figures
+
+report: setup ## Write the page of one study that has results (STUDY=quick)
+	@$(PYTHON) -m weir report results/$(STUDY)
+
+test: setup ## Run every test: Rust, Python, end to end
+	cargo test --release --locked --workspace
+	$(PYTHON) -m pytest analysis tests
+
+lint: setup ## Check the style of everything
+	cargo fmt --all --check
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	ruff check .
+	ruff format --check .
+	ansible-lint -c ansible/.ansible-lint ansible
+
+fmt: setup ## Put everything in style
+	cargo fmt --all
+	ruff check --fix .
+	ruff format .
+
+bench: bench-serve bench-replay bench-collect ## Measure the harness itself (on a quiet machine)
+
+bench-replay: setup ## Lateness of the replayer, beside fio's
+	cargo run --release --locked -p weir-replayer --example bench_replay
+
+bench-collect: setup ## Overhead of the collector, in interleaved pairs with none
+	cargo run --release --locked -p weir-collectors --example bench_collect
+
+bench-serve: setup ## Service-time error and rate of the modelled disk
+	cargo run --release --locked -p weir-blockserver --example bench_serve
+
+clean: ## Take down devices of studies that died, remove what was built; never results
+	@if [ -x target/release/weir ]; then target/release/weir clean; fi
+	rm -rf target .venv .weir .pytest_cache .ruff_cache .hypothesis .ansible

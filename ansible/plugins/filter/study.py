@@ -1,0 +1,120 @@
+"""Filters on a study's plan: what this host has to do."""
+
+
+def runs_of_host(runs, hosts, host):
+    """The runs that fall to a host.
+
+    Blocks are dealt out whole: runs are compared within a block, so no comparison is one between hosts.
+
+    Args:
+        runs: the runs of a plan.
+        hosts: names of all hosts, in the order of the inventory.
+        host: name of this host.
+
+    Returns:
+        Of each run what its progress line says: id, repetition, levels, seconds (its planned length).
+    """
+    place = hosts.index(host)
+    return [
+        {
+            "id": run["id"],
+            "repetition": run["repetition"] + 1,
+            "levels": run["levels"],
+            "seconds": run["warmup_s"] + run["duration_s"],
+        }
+        for run in runs
+        if run["block"] % len(hosts) == place
+    ]
+
+
+def needs(plan, runs, file_systems, disks):
+    """What the runs need of a host.
+
+    Args:
+        plan: the plan.
+        runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
+        file_systems: what `weir list filesystems --json` says.
+        disks: the disks that the inventory lists, by the name of the device that they stand for.
+
+    Returns:
+        commands, file_systems (those with a mount type), schedulers, disks (paths), modelled (the devices to
+        serve, as `weir serve` wants them) and memory_mib (of these and of tmpfs).
+    """
+    wanted = {run["id"] for run in runs}
+    todo = [run for run in plan["runs"] if run["id"] in wanted]
+    names = {run["settings"]["filesystem"] for run in todo}
+    used = [entry for entry in file_systems if entry["name"] in names]
+    on_device = {entry["name"] for entry in file_systems if entry["on_device"]}
+    commands = {"blkid", "wipefs", "losetup"} | {entry["make"][0] for entry in used if entry["make"]}
+    if any(cls["engine"] == "fio" for run in todo for cls in run["classes"]):
+        commands.add("fio")
+    devices = {}
+    in_memory_mib = 0
+    for run in todo:
+        if run["settings"]["filesystem"] in on_device:
+            devices |= {device["name"]: device for device in run["devices"]}
+        else:
+            in_memory_mib = max(in_memory_mib, sum(device["size_mib"] for device in run["devices"]))
+    modelled = [device for name, device in sorted(devices.items()) if name not in disks]
+    if modelled:
+        commands.add("fusermount3")
+    schedulers = {run["settings"]["scheduler"].split()[0] for run in todo if run["devices"]}
+    return {
+        "commands": sorted(commands),
+        "file_systems": sorted({entry["mount_type"] for entry in used if entry["mount_type"]}),
+        "schedulers": sorted(schedulers),
+        "disks": [disks[name]["path"] for name in sorted(devices) if name in disks],
+        "modelled": modelled,
+        "memory_mib": in_memory_mib + sum(device["size_mib"] for device in modelled),
+    }
+
+
+def unfit_devices(modelled, served):
+    """State files of the devices that are served, but not as the study needs them, or by nobody any more.
+
+    Args:
+        modelled: the devices that are needed.
+        served: what `weir serve --status --json` says.
+    """
+    return [entry["state_file"] for entry in served if not any(_serves(entry, device) for device in modelled)]
+
+
+def unserved_devices(modelled, served):
+    """The devices that are needed and that nobody serves yet. Arguments as for `unfit_devices`."""
+    return [device for device in modelled if not any(_serves(entry, device) for entry in served)]
+
+
+def _serves(entry, device):
+    spec = entry["state"]["spec"]
+    return entry["running"] and all(spec[field] == value for field, value in device.items())
+
+
+def testbed(needed, disks, state):
+    """`testbed.json`: which block device stands for each device of the study.
+
+    Args:
+        needed: the modelled devices.
+        disks: the disks of the inventory, by name.
+        state: the state folder on the host.
+    """
+    devices = {
+        device["name"]: {"modelled": {"state": f"{state}/devices/{device['name']}.json"}} for device in needed
+    }
+    for name, disk in disks.items():
+        overwrite = bool(disk.get("overwrite_signature", False))
+        devices[name] = {"disk": {"path": disk["path"], "overwrite_signature": overwrite}}
+    return {"devices": devices}
+
+
+class FilterModule:
+    """What Ansible asks a filter plugin for."""
+
+    def filters(self):
+        """The filters by name."""
+        return {
+            "weir_runs_of_host": runs_of_host,
+            "weir_needs": needs,
+            "weir_unfit_devices": unfit_devices,
+            "weir_unserved_devices": unserved_devices,
+            "weir_testbed": testbed,
+        }

@@ -1,0 +1,150 @@
+"""Module `weir_host`: what a host has of what a study needs. Reads only."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: weir_host
+author: The weir developers
+short_description: What a host has of what a study needs
+description: One look at a host in place of gathered facts. Nothing is changed.
+options:
+  commands:
+    description: Programs to look for.
+    type: list
+    elements: str
+    default: []
+  file_systems:
+    description: Types for mount(2).
+    type: list
+    elements: str
+    default: []
+  schedulers:
+    description: I/O schedulers of the kernel.
+    type: list
+    elements: str
+    default: []
+  disks:
+    description: Paths of disks that are to be used.
+    type: list
+    elements: str
+    default: []
+  results:
+    description: Where results are going to be written; need not exist.
+    type: path
+    required: true
+  state:
+    description: The state folder; need not exist.
+    type: path
+    required: true
+"""
+
+RETURN = """
+root: {description: Whether tasks run as root., type: bool, returned: always}
+missing_commands: {description: Programs that are not there., type: list, returned: always}
+missing_disks: {description: Disks that are not there., type: list, returned: always}
+absent: {description: What the kernel neither has nor could load., type: list, returned: always}
+to_load: {description: Modules that are there and not loaded., type: list, returned: always}
+memory_mib: {description: Memory that is available., type: int, returned: always}
+disk_mib: {description: Room where results are written., type: int, returned: always}
+owner: {description: Who claimed the state folder., type: dict, returned: always}
+run_pid: {description: The run that is being carried out here; 0 if none is., type: int, returned: always}
+"""
+
+# Besides the usual places: a login shell of an unprivileged user has no sbin.
+PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+
+
+def main():
+    """Runs the module."""
+    names = {"type": "list", "elements": "str", "default": []}
+    folder = {"type": "path", "required": True}
+    options = {name: names for name in ("commands", "file_systems", "schedulers", "disks")}
+    options |= {"results": folder, "state": folder}
+    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
+    wanted = module.params
+    absent, to_load = kernel_parts(wanted["file_systems"], wanted["schedulers"])
+    state = Path(wanted["state"])
+    module.exit_json(
+        changed=False,
+        root=os.geteuid() == 0,
+        missing_commands=[name for name in wanted["commands"] if not shutil.which(name, path=PLACES)],
+        missing_disks=[path for path in wanted["disks"] if not os.path.exists(path)],
+        absent=absent,
+        to_load=to_load,
+        memory_mib=available_memory_mib(),
+        disk_mib=free_mib(Path(wanted["results"])),
+        owner=read_json(state / "owner.json"),
+        run_pid=living_run(state / "journal" / "run.json"),
+    )
+
+
+def kernel_parts(file_systems, schedulers):
+    """What is absent from the kernel, and the modules that would bring what is not there yet."""
+    known = {line.split()[-1] for line in read_text("/proc/filesystems").splitlines() if line.strip()}
+    offered = set()
+    for queue in Path("/sys/block").glob("*/queue/scheduler"):
+        offered.update(word.strip("[]") for word in read_text(queue).split())
+    release = os.uname().release
+    loadable = {
+        Path(line.split(":")[0]).name.split(".")[0].replace("_", "-")
+        for line in read_text(f"/lib/modules/{release}/modules.dep").splitlines()
+    }
+    parts = [(f"file system {name}", name, name in known) for name in file_systems]
+    for name in schedulers:
+        module = name if name in ("none", "bfq") else f"{name}-iosched"
+        parts.append((f"scheduler {name}", module, name in offered or name == "none"))
+    parts.append(("FUSE", "fuse", Path("/dev/fuse").exists()))
+    parts.append(("loop devices", "loop", Path("/dev/loop-control").exists()))
+    absent = [text for text, module, there in parts if not there and module not in loadable]
+    return absent, [module for _, module, there in parts if not there and module in loadable]
+
+
+def available_memory_mib():
+    """Memory that can be had without swapping."""
+    for line in read_text("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+def free_mib(path):
+    """Room on the file system of a folder, or of the nearest folder above it that exists."""
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free >> 20
+
+
+def living_run(journal):
+    """The pid of the run whose journal this is, if it lives; else 0."""
+    content = read_json(journal)
+    if not content:
+        return 0
+    stat = read_text(f"/proc/{content['pid']}/stat")
+    # Field 22 of proc(5) is the start time: a pid may have been used again.
+    alive = stat and int(stat.rpartition(")")[2].split()[19]) == content["started_ticks"]
+    return content["pid"] if alive else 0
+
+
+def read_json(path):
+    """A file's JSON object; empty if there is none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def read_text(path):
+    """A file's text; empty if there is none."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs the Debian packages of debian-packages.txt that are missing. Needs root only if some are.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source setup/say.sh
+
+[[ ${WEIR_PACKAGES:-} != skip ]] || exit 0
+log=.weir/logs/packages.log
+mapfile -t wanted < <(sed -E 's/#.*//; s/^[[:space:]]+//; s/[[:space:]].*//; /^$/d' setup/debian-packages.txt)
+
+command -v dpkg-query >/dev/null ||
+    refuse "this is no Debian: install ${wanted[*]} or your system's equivalents, then make setup with WEIR_PACKAGES=skip"
+
+installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null |
+    sed -n 's/^installed //p' || true)
+missing=()
+for package in "${wanted[@]}"; do
+    grep --quiet --line-regexp --fixed-strings "$package" <<<"$installed" || missing+=("$package")
+done
+((${#missing[@]})) || exit 0
+
+((EUID == 0)) ||
+    refuse "packages are missing and only root can install them: sudo apt-get install --no-install-recommends ${missing[*]}"
+
+say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+# A lock held by an unattended upgrade is waited for.
+apt=(apt-get --quiet --yes -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
+logged "$log" "${apt[@]}" update ||
+    refuse "apt-get cannot read the package lists: check the network and /etc/apt/sources.list, then again (log: $log)"
+# Lists that cannot be fetched are only a warning to apt-get update: the next step tells.
+logged "$log" "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
+    refuse "apt-get cannot install ${missing[*]}: check the network, then again (log: $log)"
