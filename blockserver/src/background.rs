@@ -19,8 +19,14 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// `NAME.log` there, and returns the state when the block device is ready.
 ///
 /// # Errors
-/// [`Error::NotStarted`] with the end of the log if the process ends first, or does not get ready in 30 s (it is killed then).
+/// [`Error::Running`] if a server of that name is. [`Error::NotStarted`] with the end of the log if the process ends first, or does not get ready in 30 s (it is killed then).
 pub fn serve_in_background(spec: &ServeSpec, state_dir: &Path, mut command: Command) -> Result<State, Error> {
+    let state_file = state_path(state_dir, &spec.name);
+    if let Ok(other) = State::load(&state_file)
+        && other.process().is_some()
+    {
+        return Err(Error::Running { name: spec.name.clone(), pid: other.pid, state: state_file });
+    }
     fs::create_dir_all(state_dir).map_err(Error::path("make the folder", state_dir))?;
     let log_file = state_dir.join(format!("{}.log", spec.name));
     let log = (OpenOptions::new().create(true).append(true).mode(0o600).open(&log_file))

@@ -28,14 +28,14 @@ pub enum Error {
     #[error("{0}")]
     Unable(String),
     /// A server of that name is running.
-    #[error("`{name}` is being served by process {pid}; end it with: weir serve --down {state}")]
+    #[error("`{name}` is being served by process {pid}; end it with: weir serve --down {}", state.display())]
     Running {
         /// Name in the spec.
         name: String,
         /// The server's process.
         pid: u32,
         /// Its state file.
-        state: String,
+        state: PathBuf,
     },
     /// The server ended before its device was ready.
     #[error("the server of `{name}` did not start: {message}")]
@@ -67,9 +67,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the input was wrong and nothing was touched.
+    /// Whether what was asked for is wrong or not possible here, and nothing was touched.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Spec { .. } | Self::Profile { .. } | Self::State { .. })
+        match self {
+            Self::Spec { .. } | Self::Profile { .. } | Self::State { .. } => true,
+            Self::Unable(_) | Self::Running { .. } => true,
+            Self::NotStarted { .. } | Self::Refused(_) | Self::System { .. } => false,
+        }
     }
 
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {

@@ -21,6 +21,7 @@ mod loop_device;
 mod mounts;
 mod pacing;
 mod process;
+mod queue;
 mod server;
 mod spec;
 mod state;

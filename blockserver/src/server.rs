@@ -20,6 +20,7 @@ use crate::filesystem::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
 use crate::loop_device::{self, missing_capability};
 use crate::mounts::{self, mounts_of};
 use crate::process::{random_token, start_ticks};
+use crate::queue;
 use crate::spec::ServeSpec;
 use crate::state::{State, state_path};
 
@@ -80,8 +81,11 @@ fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) 
         }
         let other = State::load(state_file)?;
         if other.process().is_some() {
-            let state = state_file.display().to_string();
-            return Err(Error::Running { name: name.clone(), pid: other.pid, state });
+            return Err(Error::Running {
+                name: name.clone(),
+                pid: other.pid,
+                state: state_file.to_path_buf(),
+            });
         }
         for action in down(state_file)?.done {
             eprintln!("left by process {}: {action}", other.pid);
@@ -116,6 +120,9 @@ fn run(
         // The file is closed at once: a server that held its own file open could not be killed while a request is under way.
         .and_then(|file| loop_device::attach(&file, &state.token));
     let outcome = attached.and_then(|device| {
+        if let Err(error) = queue::prepare(&device, state.spec.is_disk()) {
+            eprintln!("note: the queue of {} keeps old settings: {error}", device.path.display());
+        }
         state.device = Some(device);
         state.save(state_file).map_err(Error::path("write the state file", state_file))?;
         ready(state);

@@ -123,6 +123,11 @@ impl ServeSpec {
         profile::load(&self.profile).map_err(|error| Error::Profile { file: file.to_owned(), error })
     }
 
+    /// Whether the device has a disk's moving parts.
+    pub(crate) fn is_disk(&self) -> bool {
+        matches!(profile::load(&self.profile), Ok(Profile::Disk(_)))
+    }
+
     /// A new device model in its first state.
     pub(crate) fn build(&self, file: &str) -> Result<Box<dyn Device>, Error> {
         let profile = self.load_profile(file)?;

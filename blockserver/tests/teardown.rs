@@ -200,7 +200,10 @@ fn a_new_server_cleans_up_after_a_dead_one_of_its_name() {
     let start = || serve_in_background(&spec, folder.path(), command(folder.path(), &spec));
     let first = start().unwrap();
     // A living one is not disturbed.
-    let Err(Error::NotStarted { message, .. }) = start() else { panic!("a second server was started") };
+    let Err(Error::Running { pid, .. }) = start() else { panic!("a second server was started") };
+    assert_eq!(pid, first.pid);
+    let again = command(folder.path(), &spec).output().unwrap();
+    let message = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(message.contains(&format!("is being served by process {}", first.pid)), "{message}");
     // SAFETY: the process that was just made by this test.
     assert_eq!(unsafe { libc::kill(first.pid as i32, libc::SIGKILL) }, 0);

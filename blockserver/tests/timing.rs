@@ -44,6 +44,25 @@ fn random_reads_of_a_disk_take_the_models_time() {
 }
 
 #[test]
+fn a_new_device_does_not_keep_the_queue_of_an_old_one() {
+    if skip("a_new_device_does_not_keep_the_queue_of_an_old_one") {
+        return;
+    }
+    // The second server most likely gets the first one's loop device; the test holds if it does not.
+    for (profile, rotational) in [("hdd-7200", "1"), ("ssd-sata", "0")] {
+        let server = Server::start(&format!("{{name: queue, profile: {profile}, size_mib: 256}}"));
+        let queue = format!("/sys/block/{}/queue", server.device().file_name().unwrap().to_str().unwrap());
+        let read = |name: &str| std::fs::read_to_string(format!("{queue}/{name}")).unwrap().trim().to_owned();
+        assert_eq!(read("rotational"), rotational);
+        assert!(read("scheduler").starts_with("[none]"), "{}", read("scheduler"));
+        let depth: usize = read("nr_requests").parse().unwrap();
+        assert!(depth >= 64, "{depth}");
+        std::fs::write(format!("{queue}/nr_requests"), "4").unwrap();
+        std::fs::write(format!("{queue}/scheduler"), "mq-deadline").unwrap();
+    }
+}
+
+#[test]
 fn timing_is_switched_off_and_on() {
     if skip("timing_is_switched_off_and_on") {
         return;
