@@ -50,9 +50,6 @@ pub struct Args {
     /// Use the page cache even where direct I/O works
     #[arg(long)]
     buffered: bool,
-    /// Spin instead of sleeping: more exact stamps, at the price of a core
-    #[arg(long)]
-    busy_wait: bool,
     /// Seconds to wait for outstanding requests at the end
     #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
     grace: f64,
@@ -77,6 +74,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if summary.requests == 0 {
         return Err(bad_input(format!("{}: no requests to send", args.stream.display())));
     }
+    if args.out.canonicalize().is_ok_and(|out| args.stream.canonicalize().is_ok_and(|stream| stream == out)) {
+        return Err(bad_input(format!(
+            "--out {}: it is the stream itself; name another",
+            args.out.display()
+        )));
+    }
     let epoch_ns = clock::monotonic_ns() + LEAD_NS;
     let writer = TableWriter::create(&args.out, epoch_ns).map_err(bad_input)?;
     let fidelity = send(&args, &options, &targets, &summary, epoch_ns, writer)?;
@@ -95,11 +98,11 @@ fn options(args: &Args) -> anyhow::Result<Options> {
     if !(args.timescale.is_finite() && args.timescale > 0.0) {
         return Err(bad_input(format!("--timescale {}: it must be a number above 0", args.timescale)));
     }
-    let grace = Duration::try_from_secs_f64(args.grace)
-        .map_err(|_| bad_input(format!("--grace {}: it must be a number of seconds, 0 or more", args.grace)))?;
+    let grace = Duration::try_from_secs_f64(args.grace).map_err(|_| {
+        bad_input(format!("--grace {}: it must be a number of seconds, 0 or more", args.grace))
+    })?;
     Ok(Options {
         timescale: args.timescale,
-        busy_wait: args.busy_wait,
         grace,
         verify: args.verify,
         seed: args.seed,
@@ -117,7 +120,9 @@ fn layout(args: &Args) -> anyhow::Result<Layout> {
     for text in &args.class_target {
         let (class, path) = pair("--class-target", text, "CLASS=PATH")?;
         if layout.classes.insert(class.to_owned(), Route::to(path)).is_some() {
-            return Err(bad_input(format!("--class-target {text}: class {class} has two targets; give it one")));
+            return Err(bad_input(format!(
+                "--class-target {text}: class {class} has two targets; give it one"
+            )));
         }
     }
     for text in &args.priority {

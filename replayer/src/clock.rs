@@ -20,6 +20,15 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
+/// Times that the calling thread has gone to sleep of its own accord.
+pub(crate) fn voluntary_switches() -> i64 {
+    // SAFETY: an all-zero rusage is a valid value; every field is an integer.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is only written to.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    usage.ru_nvcsw
+}
+
 /// The scheduling class that the pacing thread ran in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,14 +40,17 @@ pub enum Scheduling {
 }
 
 /// Prepares the calling thread for waking on time: timer slack of 1 ns, and `SCHED_FIFO` at the given
-/// priority (1 to 99) if one is asked for and permitted.
+/// priority (1 to 99) if one is asked for and permitted. Threads that the kernel starts on its behalf stay
+/// in the default class, so that they never run instead of it.
 pub(crate) fn prepare_thread(fifo_priority: Option<i32>) -> Scheduling {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and touches only the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
     let Some(priority) = fifo_priority else { return Scheduling::Other };
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: thread id 0 is the calling thread; `parameters` is valid for the call.
-    let refused = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } != 0;
+    let refused =
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters) }
+            != 0;
     if refused { Scheduling::Other } else { Scheduling::Fifo }
 }
 

@@ -36,8 +36,6 @@ pub(crate) fn read_ahead(
 ) {
     let mut keys = KeyCache { seed, last: None };
     let mut chunk = Vec::with_capacity(CHUNK);
-    // The first chunks are small: the replay can begin while the rest is being read.
-    let mut size = 16;
     for mut request in stream {
         scale(&mut request, timescale);
         request.submitted_ns = None;
@@ -48,11 +46,9 @@ pub(crate) fn read_ahead(
         request.device = transfer.map(|transfer| Arc::clone(&targets.names[transfer.target]));
         let key = keys.get(&request);
         chunk.push(Planned { request, transfer, key });
-        if chunk.len() >= size {
-            size = CHUNK.min(size * 4);
-            if to.send(std::mem::replace(&mut chunk, Vec::with_capacity(size))).is_err() {
-                return;
-            }
+        if chunk.len() == CHUNK && to.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK))).is_err()
+        {
+            return;
         }
     }
     // Nobody listening means that the replay ended on an error of its own.

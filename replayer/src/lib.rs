@@ -10,6 +10,7 @@
 //! * [`Check`] finds everything that is wrong with a stream before anything is sent;
 //! * [`replay`] sends it, and returns its own [`Fidelity`].
 
+mod blocking;
 mod buffer;
 mod check;
 pub mod clock;
@@ -24,6 +25,7 @@ mod priority;
 mod reorder;
 mod replay;
 mod ring;
+mod slots;
 mod target;
 mod targets;
 mod wait;

@@ -28,9 +28,6 @@ pub struct Options {
     pub stop: Arc<AtomicBool>,
     /// `SCHED_FIFO` priority of the pacing thread, where permitted; `None` keeps the default class.
     pub fifo_priority: Option<i32>,
-    /// Never sleep: a core is spent on waking neither late nor out of an idle state. Only where
-    /// there are cores to spare.
-    pub busy_wait: bool,
     /// How long to wait for outstanding completions after the last request.
     pub grace: Duration,
     /// Check what is read against [`crate::pattern`]; a difference is status `EBADMSG`.
@@ -50,7 +47,6 @@ impl Default for Options {
             timescale: 1.0,
             stop: Arc::default(),
             fifo_priority: Some(1),
-            busy_wait: false,
             grace: Duration::from_secs(10),
             verify: false,
             seed: 0,

@@ -6,12 +6,14 @@ use std::sync::mpsc::Sender;
 
 use weir_records::{Op, Request};
 
+use crate::blocking::Blocking;
 use crate::buffer::{Buffer, Pool};
 use crate::clock::{self, monotonic_ns};
 use crate::feed::{Empty, Feed, Planned};
 use crate::fidelity::{Fidelity, Recorder};
 use crate::ring::{Completion, Ring};
-use crate::wait::WakeDelay;
+use crate::slots::Slots;
+use crate::wait::{SpinBudget, WakeDelay};
 use crate::{Error, Options, Targets};
 
 /// Requests that share one call when several are due: the last of them is handed over a few
@@ -26,10 +28,8 @@ const STARVED_NS: i64 = 200_000;
 /// Completed requests are passed on when so many have gathered, or after so long.
 const PASS_ON: usize = 1024;
 const PASS_ON_NS: i64 = 50_000_000;
-/// A call that hands requests over and takes longer than this has blocked, or lost its CPU.
-const BLOCKED_NS: i64 = 500_000;
-/// So many such calls for one target and its requests go to worker threads.
-const BLOCKED_CALLS: u32 = 3;
+/// Time to read ahead in, where the epoch was not given.
+const LEAD_NS: i64 = 10_000_000;
 
 /// A request between being handed over and its completion.
 struct InFlight {
@@ -53,12 +53,11 @@ pub(crate) struct Pacer<'a> {
     ring: Ring,
     feed: Feed,
     upcoming: Upcoming,
-    slots: Vec<Option<InFlight>>,
-    vacant: Vec<usize>,
+    flights: Slots<InFlight>,
     pool: Pool,
     wake: WakeDelay,
-    blocked_calls: Vec<u32>,
-    by_worker: Vec<bool>,
+    spinning: SpinBudget,
+    blocking: Vec<Blocking>,
     recorder: Recorder,
     completions: Vec<Completion>,
     done: Vec<Request>,
@@ -77,7 +76,7 @@ impl<'a> Pacer<'a> {
         let scheduling = clock::prepare_thread(options.fifo_priority);
         let ring = Ring::new()?;
         feed.wait_for_first();
-        let epoch_ns = options.epoch_monotonic_ns.unwrap_or_else(|| monotonic_ns() + 1_000_000);
+        let epoch_ns = options.epoch_monotonic_ns.unwrap_or_else(|| monotonic_ns() + LEAD_NS);
         Ok(Pacer {
             _targets: PhantomData,
             options,
@@ -85,12 +84,11 @@ impl<'a> Pacer<'a> {
             ring,
             feed,
             upcoming: Upcoming::Unknown(Empty::Starved),
-            slots: Vec::new(),
-            vacant: Vec::new(),
+            flights: Slots::default(),
             pool: Pool::new(options.max_buffer_bytes),
             wake: WakeDelay::new(),
-            blocked_calls: vec![0; targets.targets.len()],
-            by_worker: vec![false; targets.targets.len()],
+            spinning: SpinBudget::new(monotonic_ns()),
+            blocking: targets.targets.iter().map(|_| Blocking::default()).collect(),
             recorder: Recorder::new(&targets.targets, epoch_ns, scheduling)?,
             completions: Vec::new(),
             done: Vec::new(),
@@ -127,10 +125,6 @@ impl<'a> Pacer<'a> {
         }
         self.await_completions()?;
         self.finish()
-    }
-
-    fn in_flight(&self) -> usize {
-        self.slots.len() - self.vacant.len()
     }
 
     /// Takes the next request that can be sent from the stream and prepares its data.
@@ -197,9 +191,10 @@ impl<'a> Pacer<'a> {
             }
         }
         let sent = &sent[..count];
+        let switches = clock::voluntary_switches();
         let before = monotonic_ns();
         for &slot in sent {
-            if let Some(flight) = &mut self.slots[slot] {
+            if let Some(flight) = self.flights.get_mut(slot) {
                 let request = &mut flight.planned.request;
                 let submitted_ns = before - self.epoch_ns;
                 request.submitted_ns = Some(submitted_ns);
@@ -207,9 +202,10 @@ impl<'a> Pacer<'a> {
             }
         }
         self.submit()?;
-        self.note_handover(sent, monotonic_ns() - before);
+        let took_ns = monotonic_ns() - before;
+        self.note_handover(sent, took_ns, clock::voluntary_switches() > switches);
         let fidelity = &mut self.recorder.fidelity;
-        fidelity.max_in_flight = fidelity.max_in_flight.max((self.slots.len() - self.vacant.len()) as u64);
+        fidelity.max_in_flight = fidelity.max_in_flight.max(self.flights.occupied() as u64);
         self.options.progress.sent.fetch_add(count as u64, Ordering::Relaxed);
         if matches!(self.upcoming, Upcoming::Unknown(Empty::Starved)) {
             self.look_ahead();
@@ -218,15 +214,9 @@ impl<'a> Pacer<'a> {
     }
 
     fn queue(&mut self, planned: Planned, mut buffer: Buffer) -> Result<usize, Error> {
-        let slot = match self.vacant.pop() {
-            Some(slot) => slot,
-            None => {
-                self.slots.push(None);
-                self.slots.len() - 1
-            }
-        };
+        let slot = self.flights.vacancy();
         if let Some(transfer) = &planned.transfer {
-            let by_worker = self.by_worker[transfer.target];
+            let by_worker = self.blocking[transfer.target].by_worker();
             let report = &mut self.recorder.fidelity.targets[transfer.target];
             report.rounded += u64::from(transfer.rounded);
             report.handed_to_workers += u64::from(by_worker);
@@ -235,7 +225,7 @@ impl<'a> Pacer<'a> {
             // targets, which own the descriptor, outlive the pacer.
             unsafe { self.ring.push(transfer, buffer.as_mut_ptr(), slot as u64, by_worker)? };
         }
-        self.slots[slot] = Some(InFlight { planned, buffer });
+        self.flights.fill(slot, InFlight { planned, buffer });
         Ok(slot)
     }
 
@@ -248,19 +238,12 @@ impl<'a> Pacer<'a> {
         Ok(())
     }
 
-    /// Notices a target on which handing over blocks, and sends its requests by worker threads from
-    /// then on: one stall of the pacing thread would make every later request late.
-    fn note_handover(&mut self, sent: &[usize], took_ns: i64) {
+    fn note_handover(&mut self, sent: &[usize], took_ns: i64, slept: bool) {
         self.recorder.handed_over(took_ns);
-        if took_ns < BLOCKED_NS {
-            return;
-        }
         for &slot in sent {
-            let transfer = self.slots[slot].as_ref().and_then(|flight| flight.planned.transfer);
+            let transfer = self.flights.get_mut(slot).and_then(|flight| flight.planned.transfer);
             if let Some(transfer) = transfer {
-                let calls = &mut self.blocked_calls[transfer.target];
-                *calls += 1;
-                self.by_worker[transfer.target] |= *calls >= BLOCKED_CALLS;
+                self.blocking[transfer.target].note(took_ns, slept);
             }
         }
     }
@@ -268,11 +251,15 @@ impl<'a> Pacer<'a> {
     /// Sleeps until shortly before `due`, spins for the rest; returns early at a completion.
     fn wait_until(&mut self, due: i64) -> Result<(), Error> {
         let now = monotonic_ns();
-        let wake = due - self.wake.margin_ns();
-        if !self.options.busy_wait && wake - now > NAP_NS {
-            if wake - now > SLEEP_NS {
-                return self.sleep(SLEEP_NS);
-            }
+        let mut margin = self.wake.margin_ns();
+        if !self.spinning.allows(margin.min(due - now), now) {
+            margin = 0;
+        }
+        let wake = due - margin;
+        if wake - now > SLEEP_NS {
+            return self.sleep(SLEEP_NS);
+        }
+        if wake - now > NAP_NS {
             if wake - now > 1_000_000 {
                 self.pass_on(now);
             }
@@ -281,9 +268,12 @@ impl<'a> Pacer<'a> {
             }
             return Ok(());
         }
-        while monotonic_ns() < due && !self.ring.has_completions() {
+        let mut end = monotonic_ns();
+        while end < due && !self.ring.has_completions() {
             std::hint::spin_loop();
+            end = monotonic_ns();
         }
+        self.spinning.spend(end - now);
         Ok(())
     }
 
@@ -308,9 +298,7 @@ impl<'a> Pacer<'a> {
     }
 
     fn complete(&mut self, completion: &Completion, stamp: i64) {
-        let slot = completion.slot as usize;
-        let Some(mut flight) = self.slots.get_mut(slot).and_then(Option::take) else { return };
-        self.vacant.push(slot);
+        let Some(mut flight) = self.flights.take(completion.slot as usize) else { return };
         let request = &mut flight.planned.request;
         if completion.result == -libc::ECANCELED {
             request.status = libc::ETIMEDOUT;
@@ -352,7 +340,7 @@ impl<'a> Pacer<'a> {
         let grace_ns = i64::try_from(self.options.grace.as_nanos()).unwrap_or(i64::MAX);
         let give_up = monotonic_ns().saturating_add(grace_ns);
         self.await_until(give_up)?;
-        if self.in_flight() > 0 {
+        if self.flights.occupied() > 0 {
             self.ring.cancel_all();
             self.await_until(monotonic_ns() + 1_000_000_000)?;
         }
@@ -363,7 +351,7 @@ impl<'a> Pacer<'a> {
         loop {
             self.take_completions();
             let left = give_up - monotonic_ns();
-            if self.in_flight() == 0 || left <= 0 {
+            if self.flights.occupied() == 0 || left <= 0 {
                 return Ok(());
             }
             self.sleep(left.min(SLEEP_NS))?;
@@ -371,7 +359,7 @@ impl<'a> Pacer<'a> {
     }
 
     fn finish(mut self) -> Result<Fidelity, Error> {
-        for flight in self.slots.iter_mut().filter_map(Option::take) {
+        for flight in self.flights.drain() {
             let mut request = flight.planned.request;
             request.status = libc::ETIMEDOUT;
             self.recorder.fidelity.unfinished += 1;

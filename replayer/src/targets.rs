@@ -160,8 +160,12 @@ impl Targets {
             return Err(format!("offset {} is beyond any device", request.offset));
         };
         if end > file.size_bytes {
+            let name = match request.file {
+                Some(id) => target.path.join(crate::file_name(id)).display().to_string(),
+                None => path.to_string(),
+            };
             return Err(format!(
-                "it ends at byte {end}, past the end of {path} at {}; use a larger target or a smaller working set",
+                "it ends at byte {end}, past the end of {name} at {}; use a larger target or a smaller working set",
                 file.size_bytes
             ));
         }

@@ -1,9 +1,40 @@
-//! How early to wake: sleeping ends late by an amount that only experience tells.
+//! How early to wake, and how much spinning the rest of the system can bear.
 
 /// Never wake earlier than this: the spinning that follows would cost more than it gains.
 const MOST_NS: f64 = 300_000.0;
 /// Always wake this much earlier: reading the clock and leaving the kernel take time.
 const LEAST_NS: f64 = 10_000.0;
+
+/// Share of the time that may be spent spinning, and how much of it may be saved up.
+const SPIN_SHARE: f64 = 0.5;
+const SPIN_SAVED_NS: f64 = 5_000_000.0;
+
+/// Bounds the time spent spinning. The pacing thread runs ahead of all others, and some of what a
+/// request needs (completions, the device's own threads) may be bound to the CPU that it spins on.
+#[derive(Debug)]
+pub(crate) struct SpinBudget {
+    saved_ns: f64,
+    updated_ns: i64,
+}
+
+impl SpinBudget {
+    pub fn new(now_ns: i64) -> Self {
+        SpinBudget { saved_ns: SPIN_SAVED_NS, updated_ns: now_ns }
+    }
+
+    /// Whether spinning for `wanted_ns` is affordable at `now_ns`.
+    pub fn allows(&mut self, wanted_ns: i64, now_ns: i64) -> bool {
+        let earned = (now_ns - self.updated_ns) as f64 * SPIN_SHARE;
+        self.saved_ns = (self.saved_ns + earned).min(SPIN_SAVED_NS);
+        self.updated_ns = now_ns;
+        self.saved_ns >= wanted_ns as f64
+    }
+
+    /// So much was spent.
+    pub fn spend(&mut self, spent_ns: i64) {
+        self.saved_ns -= spent_ns as f64;
+    }
+}
 
 /// Estimates the delay between the end of a sleep and the thread running again, as TCP estimates its
 /// retransmission timeout: mean plus four mean deviations (Jacobson, SIGCOMM 1988), gains 1/16.
@@ -36,6 +67,19 @@ impl WakeDelay {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_than_half_of_the_time_is_spent_spinning() {
+        let mut budget = SpinBudget::new(0);
+        let mut spent = 0;
+        for now in (0..1_000_000_000).step_by(50_000) {
+            if budget.allows(45_000, now) {
+                budget.spend(45_000);
+                spent += 45_000;
+            }
+        }
+        assert!((495_000_000..=505_000_000).contains(&spent), "{spent}");
+    }
 
     #[test]
     fn the_margin_follows_the_machine() {

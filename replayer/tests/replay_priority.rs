@@ -48,7 +48,7 @@ fn each_class_has_its_own_priority() {
 
     let mut seen: BTreeMap<u64, u32> = BTreeMap::new();
     for event in trace.stop().unwrap() {
-        let region = event.sector * 512 >> 20;
+        let region = (event.sector * 512) >> 20;
         let (class, _, expected) = classes[region as usize];
         assert!(event.text.contains(expected), "{class}: {}", event.text);
         *seen.entry(region).or_default() += 1;

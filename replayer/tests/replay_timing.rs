@@ -79,7 +79,7 @@ fn memory_for_data_in_flight_is_bounded_and_waiting_for_it_is_counted() {
     let path = folder.path().join("disk");
     patterned(&path, LENGTH, None, 0);
     // A burst of 64 MiB with room for one.
-    let stream: Vec<Request> = (0..64).map(|i| read(i, 0, i % 16 << 20, 1 << 20)).collect();
+    let stream: Vec<Request> = (0..64).map(|i| read(i, 0, (i % 16) << 20, 1 << 20)).collect();
     let options = Options { max_buffer_bytes: 1 << 20, ..Options::default() };
     let (rows, fidelity) = send(stream, &path, false, &options);
     assert!(rows.iter().all(|row| row.status == 0 && row.completed_ns.is_some()));

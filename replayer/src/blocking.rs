@@ -1,0 +1,67 @@
+//! Notices targets on which handing a request over blocks.
+
+/// A call that hands requests over has blocked if it slept (as opposed to losing its CPU) and took
+/// longer than this.
+const BLOCKED_NS: i64 = 500_000;
+/// So many blocked requests and the target's requests go to worker threads...
+const BLOCKED: u32 = 3;
+/// ... unless they are spread over more requests than this.
+const AMONG: u32 = 1000;
+
+/// What is known of one target.
+///
+/// Block devices and most file systems take a request without waiting, or leave it to a worker
+/// thread of the kernel's. Where one waits all the same (an I/O controller that holds the caller, a
+/// driver that allocates), each stall of the pacing thread makes every later request late: requests
+/// for that target are then handed to workers from the start.
+#[derive(Debug, Default)]
+pub(crate) struct Blocking {
+    blocked: u32,
+    requests: u32,
+    by_worker: bool,
+}
+
+impl Blocking {
+    /// A request was handed over in a call that took `took_ns`, and slept or did not.
+    pub fn note(&mut self, took_ns: i64, slept: bool) {
+        self.requests += 1;
+        self.blocked += u32::from(slept && took_ns > BLOCKED_NS);
+        self.by_worker |= self.blocked >= BLOCKED;
+        if self.requests == AMONG {
+            (self.blocked, self.requests) = (0, 0);
+        }
+    }
+
+    /// Whether requests are to go by way of worker threads.
+    pub fn by_worker(&self) -> bool {
+        self.by_worker
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_repeated_sleeps_count() {
+        let mut busy_machine = Blocking::default();
+        let mut rare = Blocking::default();
+        for i in 0..100_000 {
+            busy_machine.note(50_000_000, false);
+            busy_machine.note(20_000, true);
+            rare.note(if i % 500 == 0 { 2_000_000 } else { 5_000 }, true);
+        }
+        assert!(!busy_machine.by_worker() && !rare.by_worker());
+
+        let mut blocked = Blocking::default();
+        for _ in 0..3 {
+            assert!(!blocked.by_worker());
+            blocked.note(2_000_000, true);
+        }
+        assert!(blocked.by_worker());
+        for _ in 0..10_000 {
+            blocked.note(2_000, false);
+        }
+        assert!(blocked.by_worker(), "once is enough: the target has not changed");
+    }
+}
