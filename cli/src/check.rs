@@ -7,6 +7,7 @@ use serde::Serialize;
 use weir_specs::{Document, Problems};
 use weir_workloads::Workload;
 
+use crate::exit;
 use crate::project::Project;
 
 /// Check study and workload files.
@@ -27,6 +28,7 @@ struct Report {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
     let project = Project::find()?;
     let files = if args.files.is_empty() { all_files(&project)? } else { args.files };
     let reports: Vec<Report> = files.into_iter().map(|file| check(&project, file)).collect();

@@ -20,6 +20,12 @@ pub fn bad_input(error: impl fmt::Display) -> anyhow::Error {
     anyhow::Error::new(BadInput(error.to_string()))
 }
 
+/// Lets a command that only prints be ended quietly by the reader of a pipe, as `head` does.
+pub fn quiet_on_closed_pipe() {
+    // SAFETY: SIG_DFL for SIGPIPE is always valid; no other thread exists yet.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// Prints an error, if there is one, and chooses the exit code.
 pub fn code(done: anyhow::Result<ExitCode>) -> ExitCode {
     match done {

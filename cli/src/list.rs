@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde_json::json;
 use weir_studies::{FileSystem, KERNEL_SCHEDULERS};
 
-use crate::exit::bad_input;
+use crate::exit::{self, bad_input};
 use crate::project::Project;
 
 /// List what a study may name.
@@ -29,6 +29,7 @@ enum What {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
     let rows: Vec<(String, String, serde_json::Value)> = match args.what {
         What::Studies => studies()?,
         What::Workloads => workloads()?,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use weir_studies::{Plan, Run};
 
+use crate::exit;
 use crate::project::Project;
 
 /// Expand a study to its runs: order, levels, estimated time. Nothing is carried out.
@@ -21,6 +22,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
     let mut plan = Project::find()?.plan(&args.study)?;
     let all = plan.runs.len();
     if let Some(results) = &args.missing {

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use schemars::schema_for;
 
+use crate::exit;
+
 /// Print the JSON Schema of a kind of file, for editors that complete and check YAML.
 #[derive(clap::Args)]
 pub struct Args {
@@ -20,6 +22,7 @@ enum Kind {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
     let schema = match args.kind {
         Kind::Study => schema_for!(weir_studies::Study),
         Kind::Workload => schema_for!(weir_workloads::Workload),

@@ -236,3 +236,62 @@ fn summarise(value: &Value, report: &mut Report) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(latency_ns: i64) -> Request {
+        Request {
+            request: 0,
+            class: "records".into(),
+            client: 0,
+            device: None,
+            file: None,
+            op: Op::Read,
+            offset: 0,
+            size_bytes: 4096,
+            intended_ns: 0,
+            submitted_ns: Some(0),
+            completed_ns: Some(latency_ns),
+            deadline_ns: None,
+            served_ns: None,
+            status: 0,
+            warmup: false,
+        }
+    }
+
+    fn job(p50: f64, p90: f64, p99: f64) -> Value {
+        json!({"read": {"lat_ns": {"percentile": {"50.000000": p50, "90.000000": p90, "99.000000": p99}}}})
+    }
+
+    #[test]
+    fn percentiles_are_compared_at_the_worst_of_three() {
+        let rows: Vec<Request> = (1..=1000).map(row).collect();
+        assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows), Some(0.0));
+        assert_eq!(percentile_difference(&job(500.0, 900.0, 1980.0), &rows), Some(0.5));
+        assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows[..100]), None);
+    }
+
+    #[test]
+    fn every_job_and_direction_is_counted() {
+        let value = json!({"fio version": "fio-3.33", "jobs": [
+            {"error": 0, "total_err": 0, "read": {"total_ios": 3}, "write": {"total_ios": 4}},
+            {"error": 5, "total_err": 2, "read": {"total_ios": 10}, "write": {"total_ios": 0}},
+        ]});
+        let mut report = Report {
+            class: String::new(),
+            version: String::new(),
+            exit_code: Some(0),
+            requests: 0,
+            rows: 0,
+            errors: 0,
+            percentile_difference: None,
+            words: String::new(),
+        };
+        summarise(&value, &mut report);
+        assert_eq!((report.requests, report.errors, report.version.as_str()), (17, 3, "fio-3.33"));
+    }
+}
