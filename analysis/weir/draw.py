@@ -8,7 +8,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from weir.layout import Layout, is_numeric, levels_of
 from weir.load import Level, Study
@@ -157,9 +157,11 @@ def scale_values(axes: np.ndarray, values: list[float | None], limit: float | No
 
 
 def plain_log_axis(axis: Axes) -> None:
-    """A logarithmic x axis with few round ticks: a ratio seldom spans a decade."""
+    """A logarithmic x axis with few round ticks, whether it spans a fifth of a decade or three."""
     axis.set_xscale("log")
-    axis.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+    low, high = axis.get_xlim()
+    wide = high / low > 8
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if wide else MaxNLocator(5, steps=[1, 2, 5, 10]))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(FuncFormatter(plain))
 

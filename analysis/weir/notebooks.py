@@ -5,6 +5,7 @@ calls of this package. Running it writes `NAME.ipynb` and `NAME.html` to `result
 """
 
 import os
+from html import escape
 from pathlib import Path
 
 import polars as pl
@@ -82,10 +83,12 @@ def show(study: Study, figure: Figure, name: str) -> Image:
 
 
 def grid(table: pl.DataFrame) -> HTML:
-    """Shows a table whole: every row, every word, without types."""
-    whole = {"tbl_rows": -1, "tbl_cols": -1, "fmt_str_lengths": 1000}
-    with pl.Config(tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, **whole):
-        return HTML(table._repr_html_())
+    """Shows a table whole: every row and every word."""
+    cell = '<{0} style="text-align:left;white-space:nowrap">{1}</{0}>'.format
+    head = "".join(cell("th", escape(name)) for name in table.columns)
+    rows = ("".join(cell("td", "" if v is None else escape(str(v))) for v in row) for row in table.rows())
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return HTML(f'<table style="margin-left:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
 
 
 def execute(source: Path, out: Path, results: Path) -> list[Path]:
@@ -123,10 +126,10 @@ def execute(source: Path, out: Path, results: Path) -> list[Path]:
     except CellExecutionError as error:
         raise NotebookFailed(f"{source}: {error.ename}: {error.evalue}") from error
     # The page is read offline: no script of another site.
-    exporter = HTMLExporter(
-        mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="", mermaid_layout_elk_js_url=""
-    )
+    elsewhere = [name for name in HTMLExporter.class_trait_names() if name.endswith("_url")]
+    exporter = HTMLExporter(**dict.fromkeys(elsewhere, ""))
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    notebook.metadata["title"] = source.stem.replace("_", " ")
     page, _ = exporter.from_notebook_node(notebook)
     paths = [out / f"{source.stem}.ipynb", out / f"{source.stem}.html"]
     for path, text in zip(paths, (nbformat.writes(notebook) + "\n", page), strict=True):
