@@ -33,14 +33,15 @@ def write_study(
     duration_s=4.0,
     block_table=True,
     seed=1,
+    factor="scheduler",
 ) -> Path:
-    """Writes a study of every combination and returns its folder."""
+    """Writes a study of every combination and returns its folder; `factor` names the first factor."""
     runs = []
     for repetition in range(repetitions):
         for scheduler in schedulers:
             for architecture in architectures:
                 for load in loads:
-                    levels = {"scheduler": scheduler, "architecture": architecture, "load": load}
+                    levels = {factor: scheduler, "architecture": architecture, "load": load}
                     cell = f"{scheduler}-{architecture}-{load}"
                     runs.append(
                         {
@@ -56,7 +57,7 @@ def write_study(
         "format": 1, "study": path.name, "question": runs[0]["question"],
         "description": "Text and video on two disks, or on both as one array.",
         "seed": seed, "repetitions": repetitions,
-        "factors": {"scheduler": list(schedulers), "architecture": list(architectures), "load": list(loads)},
+        "factors": {factor: list(schedulers), "architecture": list(architectures), "load": list(loads)},
         "devices": [], "runs": runs, "estimate_s": len(runs) * (duration_s + 1),
     }  # fmt: skip
     path.mkdir(parents=True)
@@ -79,7 +80,7 @@ def write_run(folder: Path, run: dict, *, block_table: bool) -> None:
     size = np.where(is_video, 65536, 4096 * rng.integers(1, 9, intended.size))
     order = np.argsort(intended, kind="stable")
     intended, is_video, client, size = intended[order], is_video[order], client[order], size[order]
-    mean_service_ms = 5.0 * SPEED[levels["scheduler"]]
+    mean_service_ms = 5.0 * SPEED[next(iter(levels.values()))]
     service = rng.gamma(4, mean_service_ms / 4, intended.size) * 1e6
     alone = levels["architecture"] == "partitioned"
     device = is_video.astype(int) if alone else np.arange(intended.size) % 2

@@ -1,0 +1,156 @@
+"""Figures: what is drawn is what was measured, and nothing is claimed that was not."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+import synthetic
+
+from weir import figures, style
+from weir.draw import interval_caption
+from weir.gallery import exhibits
+from weir.layout import place, reference_level
+from weir.load import load_study
+from weir.statistics import summarise
+from weir.study import class_table, device_table, per_run
+
+
+def text_of(figure):
+    return " ".join(found.get_text() for found in figure.findobj(lambda artist: hasattr(artist, "get_text")))
+
+
+def bars(figure):
+    return sum(len(axis.containers) for axis in figure.axes)
+
+
+def test_every_exhibit_of_a_study_is_drawn_with_its_repetitions(study_folder):
+    study = load_study(study_folder)
+    found = {e.name: e.figure for e in exhibits(study, class_table(study))}
+    assert list(found) == [
+        "text-response", "text-throughput", "text-tail", "video-response", "video-deadlines",
+        "video-throughput", "video-tail", "split", "ratio-scheduler", "ratio-architecture",
+    ]  # fmt: skip
+    for name, figure in found.items():
+        assert "n = " in text_of(figure), name
+    assert "(ms)" in text_of(found["text-response"])
+
+
+def test_the_mark_is_the_mean_of_the_runs(study_folder):
+    study = load_study(study_folder)
+    rows = class_table(study).filter(pl.col("class") == "text")
+    figure = figures.intervals(study, rows, "response_p95_ms", limit=40)
+    cell = (
+        (pl.col("scheduler") == "none") & (pl.col("architecture") == "partitioned") & (pl.col("load") == 0.5)
+    )
+    expected = rows.filter(cell)["response_p95_ms"].mean()
+    marks = [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert marks[0] == pytest.approx(expected)
+    # 2 x 2 cells in each of the two panels, each with a bar.
+    assert bars(figure) == 8
+
+
+def test_one_repetition_draws_no_bar_and_says_so(single_folder):
+    study = load_study(single_folder)
+    table = class_table(study)
+    figure = figures.intervals(study, table.filter(pl.col("class") == "text"), "response_mean_ms")
+    assert bars(figure) == 0
+    assert "n = 1 repetition: no interval" in text_of(figure)
+    assert "n = 1 pair: no interval" in text_of(figures.ratios(study, table, "response_mean_ms", "scheduler"))
+
+
+def test_an_invalid_run_is_never_drawn(study_folder):
+    study = load_study(study_folder)
+    rows = class_table(study).filter(pl.col("class") == "text")
+    synthetic.set_verdict(study.runs[0].path, "invalid", "R-LOSS", "3 requests were lost")
+    fewer = load_study(study_folder)
+    fewer_rows = class_table(fewer).filter(pl.col("class") == "text")
+    points = [
+        sum(len(c.get_offsets()) for axis in f.axes for c in axis.collections if len(c.get_offsets()) > 1)
+        for f in (
+            figures.intervals(study, rows, "response_mean_ms"),
+            figures.intervals(fewer, fewer_rows, "response_mean_ms"),
+        )
+    ]
+    assert points == [24, 23]
+    assert "n = 2 to 3" in text_of(figures.intervals(fewer, fewer_rows, "response_mean_ms"))
+    assert "23 runs" in text_of(figures.tail(fewer, "text"))
+
+
+def test_an_unbounded_estimate_is_marked_not_dropped(study_folder):
+    study = load_study(study_folder)
+    rows = class_table(study).filter(pl.col("class") == "text")
+    first = pl.col("run") == study.runs[0].id
+    rows = rows.with_columns(
+        response_p95_ms=pl.when(first).then(math.inf).otherwise(pl.col("response_p95_ms"))
+    )
+    assert "unbounded" in text_of(figures.intervals(study, rows, "response_p95_ms"))
+
+
+def test_equal_repetitions_have_no_bar_and_the_caption_says_why():
+    rows = [("a", r, 0.0) for r in range(3)] + [("b", r, float(r)) for r in range(3)]
+    table = pl.DataFrame(rows, schema=["scheduler", "repetition", "x"], orient="row")
+    assert "none where all are equal" in interval_caption(summarise(table, "x", ["scheduler"]), "bars")
+
+
+def test_ratios_are_against_the_baseline(study_folder):
+    study = load_study(study_folder)
+    figure = figures.ratios(study, class_table(study), "response_p50_ms", "scheduler")
+    assert "mq-deadline relative to none" in text_of(figure)
+    # The fixture's mq-deadline serves in 0.7 of the time, and waits are shorter still.
+    marks = [line.get_xdata()[0] for axis in figure.axes for line in axis.lines if line.get_marker() == "o"]
+    assert len(marks) == 8
+    assert max(marks) < 0.9
+
+
+def test_exceedance_by_hand():
+    t, above = figures.exceedance(np.array([1.0, 2.0, 3.0, math.inf]))
+    # The share above the largest finite response is the request that never completed.
+    assert dict(zip(t, above, strict=True))[3.0] == 0.25
+    assert all(np.diff(t) >= 0)
+    assert all(np.diff(above) <= 0)
+
+
+def test_nothing_to_draw_is_an_error(study_folder):
+    study = load_study(study_folder)
+    table = class_table(study)
+    with pytest.raises(ValueError, match="no run has a value"):
+        figures.intervals(study, table.clear(), "response_mean_ms")
+    with pytest.raises(ValueError, match="no measured request"):
+        figures.tail(study, "audio")
+    with pytest.raises(ValueError, match="no pair"):
+        figures.ratios(study, table, "response_mean_ms", "scheduler", "kyber")
+    with pytest.raises(ValueError, match="no run has a queueing delay"):
+        figures.split(study, per_run(device_table(study).clear(), study))
+
+
+def test_more_factors_than_places_are_joined_not_mixed(study_folder):
+    study = load_study(study_folder)
+    table = class_table(study)
+    extra = {f"factor{i}": [1, 2] for i in range(3)}
+    table = table.with_columns(**{name: pl.lit(1) for name in extra})
+    many = type(study)(
+        **{**{f: getattr(study, f) for f in study.__dataclass_fields__}, "factors": study.factors | extra}
+    )
+    joined, layout = place(many, table)
+    assert layout.row == "other factors"
+    assert joined["other factors"].unique().to_list() == ["1, 1, 1"]
+    assert layout.x in ("scheduler", "architecture")
+
+
+def test_the_reference_is_a_level_that_was_run(study_folder):
+    study = load_study(study_folder)
+    assert reference_level(study, "scheduler", ("raw", "mq-deadline")) == "mq-deadline"
+    assert reference_level(study, "scheduler", ("raw",)) == "none"
+    with pytest.raises(ValueError, match="filesystem"):
+        reference_level(study, "filesystem", ("raw",))
+
+
+def test_figures_are_saved_in_three_formats_and_are_the_same_each_time(study_folder, tmp_path):
+    study = load_study(study_folder)
+    table = per_run(device_table(study), study)
+    paths = style.save(figures.split(study, table), tmp_path / "figures", "split")
+    assert [path.suffix for path in paths] == [".pdf", ".png", ".svg"]
+    first = [path.read_bytes() for path in paths]
+    style.save(figures.split(study, table), tmp_path / "figures", "split")
+    assert [path.read_bytes() for path in paths] == first

@@ -1,0 +1,204 @@
+"""The report page and the commands, on a synthetic study."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import synthetic
+
+from weir import labels, notebooks, present
+from weir.cli import main
+from weir.errors import InputError
+from weir.load import load_study
+from weir.report import write_report
+from weir.study import class_table
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
+    synthetic.set_verdict(study_folder / "none-partitioned-0.5-0", "invalid", "R-LOSS", "lost <3> of 10")
+    synthetic.set_verdict(study_folder / "none-partitioned-0.5-1", "skipped", "R-FS", "no kyber here")
+    page = write_report(study_folder).read_text()
+    assert "Does a shared array serve text and video better than a disk each?" in page
+    assert "22 of 24" in page
+    assert "R-LOSS: lost &lt;3&gt; of 10" in page
+    assert "no kyber here" in page
+    assert page.count("data:image/svg+xml;base64,") == 10
+    assert "95 % t intervals" in page
+    assert "kernel.release" in page
+    assert "make study STUDY=quick" in page
+    # No script, and nothing to fetch.
+    assert "<script" not in page
+    assert re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', page) == []
+    assert "url(" not in page
+
+
+def test_a_page_without_a_valid_run_says_so(single_folder):
+    for run in load_study(single_folder).runs:
+        synthetic.set_verdict(run.path, "invalid", "R-LATE", "sent 9 ms late")
+    page = write_report(single_folder).read_text()
+    assert "No run is valid yet" in page
+    assert "R-LATE: sent 9 ms late" in page
+    assert "<img" not in page
+
+
+def test_one_repetition_has_no_brackets(single_folder):
+    study = load_study(single_folder)
+    table = present.results(study, class_table(study), "text")
+    assert table["n"].to_list() == [1] * 4
+    assert not any("[" in value for value in table["Mean response time (ms)"])
+    assert "<img" in write_report(single_folder).read_text()
+
+
+def test_a_simulated_study_has_a_split_too(tmp_path):
+    folder = synthetic.write_study(tmp_path / "sim", repetitions=2, loads=(0.5,), block_table=False)
+    assert "As seen by the simulator" in write_report(folder).read_text()
+
+
+def test_a_study_of_a_single_cell(tmp_path):
+    folder = synthetic.write_study(
+        tmp_path / "one", schedulers=("none",), architectures=("integrated",), loads=(0.5,), repetitions=3
+    )
+    page = write_report(folder).read_text()
+    assert page.count("<img") == 8  # nothing to compare
+    assert main(["summary", str(folder)]) == 0
+
+
+def test_objectives_kept_are_counted(study_folder):
+    study = load_study(study_folder)
+    table = class_table(study)
+    kept = present.attainment(study, table)
+    assert kept.columns == ["scheduler", "architecture", "load", "text", "video"]
+    first = table.filter(**{"class": "text", "scheduler": "none", "architecture": "partitioned", "load": 0.5})
+    assert kept["text"][0] == f"{first['objective_attained'].sum()} of 3 runs"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "n/a"), (float("inf"), "unbounded"), (0.0, "0"), (9.996, "10.0"), (1234.5, "1234"),
+        (0.012345, "0.0123"), (-2.5, "-2.50"), (1e-9, "0.000000"),
+    ],
+)  # fmt: skip
+def test_numbers_for_people(value, text):
+    assert labels.number(value) == text
+
+
+def test_objectives_in_words():
+    assert labels.objective_text({"share": 0.25}) == "at least 0.25 of all bytes"
+    assert labels.objective_text({"rate_mb_s": 4}) == "at least 4 MB/s"
+    assert labels.objective_text(None) == "none"
+
+
+def test_commands_say_what_they_did(study_folder, capsys):
+    assert main(["metrics", str(study_folder)]) == 0
+    assert "24 of 24 runs are valid" in capsys.readouterr().out
+    assert len(list(study_folder.glob("*/metrics.json"))) == 24
+    assert main(["report", str(study_folder), "--out", str(study_folder / "page.html")]) == 0
+    assert (study_folder / "page.html").exists()
+    assert main(["summary", str(study_folder)]) == 0
+    out = capsys.readouterr().out
+    assert "95th percentile of response time (ms)" in out
+    assert "objectives kept" in out
+    assert not any(line.endswith(" ") for line in out.splitlines())
+
+
+def test_bad_input_is_exit_code_2_and_one_line(tmp_path, capsys):
+    for arguments in (
+        ["metrics", str(tmp_path / "nothing")],
+        ["report", str(tmp_path)],
+        ["summary", str(tmp_path)],
+        ["figures", "--results", str(tmp_path / "results")],
+        ["figures", "no_such_notebook"],
+    ):
+        assert main(arguments) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert lines[0].startswith("error: ")
+        assert ";" in lines[0]
+
+
+def test_a_page_that_cannot_be_written(single_folder, capsys):
+    target = single_folder / "plan.json" / "page.html"
+    assert main(["report", str(single_folder), "--out", str(target)]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def claims(folder, *entries):
+    (folder / "claims.json").write_text(json.dumps(entries))
+
+
+def test_claims_are_printed_and_on_the_page(single_folder, capsys):
+    claim = {
+        "id": "C1", "status": "shape only", "paper": 2.0, "ours": 1.62, "interval": [1.5, 1.75],
+        "unit": "times", "note": "smaller disks",
+    }  # fmt: skip
+    claims(single_folder, claim)
+    table = present.claims(single_folder.parent)
+    assert table.row(0, named=True)["interval"] == "[1.50, 1.75]"
+    assert "shape only" in write_report(single_folder).read_text()
+    claims(single_folder, claim | {"status": "almost"})
+    with pytest.raises(InputError, match="almost"):
+        present.claims(single_folder.parent)
+
+
+def test_notebooks_without_results_name_the_command(tmp_path, capsys):
+    (tmp_path / "results").mkdir()
+    assert main(["figures", "--results", str(tmp_path / "results")]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2
+    assert "make study STUDY=kernel-schedulers" in errors[0]
+    assert "make study STUDY=file-systems" in errors[1]
+
+
+def test_a_notebook_falls_back_to_the_quick_study(study_folder):
+    results = study_folder.parent
+    assert notebooks.study_for("partitioned_vs_integrated", results).name == "quick"
+    synthetic.write_study(results / "kernel-schedulers", repetitions=1, loads=(0.5,), duration_s=1.0)
+    assert notebooks.study_for("partitioned_vs_integrated", results).name == "kernel-schedulers"
+
+
+def test_every_notebook_has_a_source():
+    sources = {path.stem for path in (ROOT / "analysis" / "notebooks").glob("*.py")}
+    assert sources == set(notebooks.NOTEBOOKS)
+
+
+# The kernel's own client leaves an event loop to the collector.
+@pytest.mark.filterwarnings("default")
+def test_the_notebooks_run(tmp_path, capsys):
+    results = tmp_path / "results"
+    synthetic.write_study(results / "kernel-schedulers", loads=(0.9,), repetitions=2, duration_s=2.0)
+    synthetic.write_study(
+        results / "file-systems", factor="filesystem", schedulers=("none", "bfq"), loads=(0.5,), repetitions=2
+    )
+    sources = ROOT / "analysis" / "notebooks"
+    assert main(["figures", "--results", str(results), "--sources", str(sources)]) == 0
+    for name in notebooks.NOTEBOOKS:
+        notebook = json.loads((results / "notebooks" / f"{name}.ipynb").read_text())
+        kinds = {
+            kind for cell in notebook["cells"] for o in cell.get("outputs", []) for kind in o.get("data", {})
+        }
+        assert {"image/png", "text/html"} <= kinds
+        page = (results / "notebooks" / f"{name}.html").read_text()
+        assert re.findall(r'src="(?!data:|")[^"]+"', page) == []
+    figures_made = {path.name for path in (results / "kernel-schedulers" / "figures").iterdir()}
+    assert {"text-response.pdf", "text-response.png", "text-response.svg"} <= figures_made
+
+
+def test_a_notebook_that_fails_is_exit_code_1(study_folder, tmp_path, capsys):
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    for name in notebooks.NOTEBOOKS:
+        (sources / f"{name}.py").write_text("# %%\n1 / 0\n")
+    arguments = [
+        "figures",
+        "multi_filesystem",
+        "--results",
+        str(study_folder.parent),
+        "--sources",
+        str(sources),
+    ]
+    assert main(arguments) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
