@@ -1,1 +1,19 @@
-//! .
+//! What happened to each request: at the block layer ([`block`], [`ftrace`]), at files ([`files`]), and on which
+//! host ([`host`]).
+//!
+//! Every recording is reconciled with what the kernel itself counted ([`reconcile`]): what was lost is a number
+//! in the report, never silence.
+
+pub mod block;
+pub mod capability;
+pub mod clock;
+pub mod disk;
+mod error;
+pub mod reconcile;
+
+pub use disk::Disk;
+pub use error::Error;
+pub use reconcile::Reconciliation;
+
+/// The git commit that this was built from, or `unknown`; `-dirty` is appended if files differed from it.
+pub const GIT_COMMIT: &str = env!("WEIR_GIT_COMMIT");

@@ -1,0 +1,294 @@
+//! Loading and attaching the programs of a mode, and the memory that they share with us.
+
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{Link, OpenObject, Program};
+use serde::{Deserialize, Serialize};
+
+use super::counters::Counters;
+use super::event::Event;
+use super::skeleton::{BlockSkel, BlockSkelBuilder, types};
+use crate::capability;
+use crate::disk::Disk;
+use crate::error::Error;
+use crate::reconcile::ProgramRun;
+
+/// Devices that one collector can watch (`MAX_DEVICES` of `block.h`).
+pub(super) const MAX_DEVICES: usize = 8;
+/// `MAX_CPUS` of `block.h`.
+const MAX_CPUS: usize = 512;
+
+/// How much is recorded of each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// From the arrival of the first bio on, with the task, through every stage.
+    #[default]
+    Full,
+    /// One program at completion that reads the times which the kernel itself keeps in the request.
+    ///
+    /// Cheaper, but: `queued_ns` is the moment at which a tag was granted, so that a wait for one is not seen;
+    /// `issued_ns` is there only while the kernel keeps it (write-back throttling, kyber or bfq in use); there is no
+    /// task and no `inserted_ns`, and the kernel may read its clock once for several requests of a batch.
+    Lean,
+}
+
+impl Mode {
+    /// `full` or `lean`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Full => "full",
+            Mode::Lean => "lean",
+        }
+    }
+}
+
+/// `enum recording` of `block.h`.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Recording {
+    On = 1,
+    Drain = 2,
+}
+
+/// `SLOTS` of `block.h`.
+const SLOTS: usize = 8192 * 4;
+
+/// State of a slot that is in use (`enum slot_state` of `block.h`).
+const SLOT_QUEUED: u8 = 0;
+
+/// The loaded programs.
+pub(super) struct Programs<'object> {
+    pub(super) skeleton: BlockSkel<'object>,
+    links: Vec<Link>,
+}
+
+/// What the table of requests under way still holds.
+pub(super) struct Leftovers {
+    /// Issued, not completed.
+    pub(super) issued: Vec<Event>,
+    /// Arrived, not issued.
+    pub(super) queued: u64,
+}
+
+impl<'object> Programs<'object> {
+    pub(super) fn load(
+        storage: &'object mut MaybeUninit<OpenObject>,
+        devices: &[Disk],
+        mode: Mode,
+        ring_bytes: u32,
+    ) -> Result<Self, Error> {
+        if let Some(missing) = capability::missing_for_bpf() {
+            return Err(Error::Bpf(missing));
+        }
+        let refuse = |what: &'static str| {
+            move |error: libbpf_rs::Error| Error::Bpf(capability::explain(what, &error))
+        };
+        let mut open =
+            BlockSkelBuilder::default().open(storage).map_err(refuse("opening the block programs"))?;
+        let rodata = open.maps.rodata_data.as_mut().ok_or_else(|| no_data("rodata"))?;
+        rodata.device_count = u32::try_from(devices.len()).unwrap_or(0);
+        for (slot, disk) in rodata.devices.iter_mut().zip(devices) {
+            *slot = disk.kernel_dev();
+        }
+        open.maps.events.set_max_entries(ring_bytes).map_err(refuse("sizing the ring buffer"))?;
+        let full = mode == Mode::Full;
+        let programs = &mut open.progs;
+        programs.rq_complete_lean.set_autoload(!full);
+        for program in [
+            &mut programs.bio_queue,
+            &mut programs.bio_split,
+            &mut programs.bio_back_merge,
+            &mut programs.bio_front_merge,
+            &mut programs.rq_merge,
+            &mut programs.rq_insert,
+            &mut programs.rq_issue,
+            &mut programs.rq_requeue,
+            &mut programs.rq_complete,
+        ] {
+            program.set_autoload(full);
+        }
+        let skeleton = open.load().map_err(refuse("loading the block programs"))?;
+        Ok(Programs { skeleton, links: Vec::new() })
+    }
+
+    /// Attaches every program, last stage first: what is seen to begin is then also seen to end.
+    pub(super) fn attach(&mut self, mode: Mode) -> Result<(), Error> {
+        let programs = &mut self.skeleton.progs;
+        let wanted = match mode {
+            Mode::Lean => vec![&mut programs.rq_complete_lean],
+            Mode::Full => vec![
+                &mut programs.rq_complete,
+                &mut programs.rq_requeue,
+                &mut programs.rq_issue,
+                &mut programs.rq_insert,
+                &mut programs.rq_merge,
+                &mut programs.bio_front_merge,
+                &mut programs.bio_back_merge,
+                &mut programs.bio_split,
+                &mut programs.bio_queue,
+            ],
+        };
+        for program in wanted {
+            let link = program.attach().map_err(|error| {
+                let name = program.name().to_string_lossy().into_owned();
+                Error::Bpf(capability::explain(&format!("attaching {name}"), &error))
+            })?;
+            self.links.push(link);
+        }
+        Ok(())
+    }
+
+    /// How often each program ran.
+    pub(super) fn runs(&self) -> Vec<ProgramRun> {
+        let ours: Vec<u32> = self
+            .skeleton
+            .object()
+            .progs()
+            .filter(|program| program.autoload())
+            .filter_map(|program| Program::id_from_fd(program.as_fd()).ok())
+            .collect();
+        ProgInfoIter::default()
+            .filter(|info| ours.contains(&info.id))
+            .map(|info| ProgramRun {
+                name: info.name.to_string_lossy().into_owned(),
+                runs: info.run_cnt,
+                run_time_ns: info.run_time_ns,
+                recursion_misses: info.recursion_misses,
+            })
+            .collect()
+    }
+
+    /// Detaches every program.
+    pub(super) fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    fn shared(&self) -> Result<*const types::bss, Error> {
+        let shared = self.skeleton.maps.bss_data.as_deref().ok_or_else(|| no_data("bss"))?;
+        Ok(std::ptr::from_ref(shared))
+    }
+
+    pub(super) fn set_recording(&mut self, to: Recording, now_ns: i64) -> Result<(), Error> {
+        let shared = self.skeleton.maps.bss_data.as_deref_mut().ok_or_else(|| no_data("bss"))?;
+        // SAFETY: both are aligned fields of the mapped data segment, which outlives this borrow; the programs only
+        // read them, and volatile writes keep their order: the start is known before recording begins.
+        unsafe {
+            if matches!(to, Recording::On) {
+                (&raw mut shared.started_ns).write_volatile(u64::try_from(now_ns).unwrap_or(0));
+            }
+            (&raw mut shared.recording).write_volatile(to as i32);
+        }
+        Ok(())
+    }
+
+    /// The counters of one device on one CPU.
+    fn counters_at(shared: *const types::bss, device: usize, cpu: usize) -> Counters {
+        // SAFETY: the index is inside the array (device < MAX_DEVICES, cpu < MAX_CPUS), which is mapped for as long as
+        // the skeleton lives. The programs go on counting: each field is read whole, as aligned 8 bytes, and a reading
+        // that is not of one instant is what the margins of the reconciliation are for.
+        let raw = unsafe { (&raw const (*shared).counters[device * MAX_CPUS + cpu]).read_volatile() };
+        Counters {
+            bios_queued: raw.bios_queued,
+            issued: raw.issued,
+            completed: raw.completed,
+            sectors: raw.sectors,
+            completed_uncounted: raw.completed_uncounted,
+            driver_completions: raw.driver_completions,
+            before_start: raw.before_start,
+            after_stop: raw.after_stop,
+            arrival_unknown: raw.arrival_unknown,
+            unseen_until_completion: raw.arrival_unknown_at_end,
+            completions_ring_full: raw.completions_ring_full,
+            reuses_ring_full: raw.reuses_ring_full,
+            evicted: raw.evicted,
+            hidden: raw.hidden,
+            requeued: raw.requeued,
+            bio_back_merges: raw.bio_back_merges,
+            bio_front_merges: raw.bio_front_merges,
+            request_merges: raw.request_merges,
+            splits: raw.splits,
+        }
+    }
+
+    /// The counters of one device, of all CPUs together.
+    pub(super) fn device_counters(&self, device: usize) -> Result<Counters, Error> {
+        let shared = self.shared()?;
+        Ok((0..possible_cpus())
+            .fold(Counters::default(), |sum, cpu| sum.plus(&Self::counters_at(shared, device, cpu))))
+    }
+
+    /// The counters of one CPU, of all devices together.
+    pub(super) fn cpu_counters(&self, cpu: usize, devices: usize) -> Result<Counters, Error> {
+        let shared = self.shared()?;
+        Ok((0..devices)
+            .fold(Counters::default(), |sum, device| sum.plus(&Self::counters_at(shared, device, cpu))))
+    }
+
+    /// What the table still holds of one device.
+    pub(super) fn leftovers(&self, device: usize) -> Result<Leftovers, Error> {
+        let shared = self.shared()?;
+        let mut found = Leftovers { issued: Vec::new(), queued: 0 };
+        for index in 0..SLOTS {
+            // SAFETY: the index is inside both arrays, which are mapped for as long as the skeleton lives; a slot that
+            // changes while it is read can only be of a request under way, and the caller asks when there is none, or
+            // counts it as such.
+            let (slot, comm) = unsafe {
+                (
+                    (&raw const (*shared).slots[index]).read_volatile(),
+                    (&raw const (*shared).comms[index]).read_volatile(),
+                )
+            };
+            if slot.key == 0 || usize::from(slot.device) != device {
+                continue;
+            }
+            if slot.state == SLOT_QUEUED || slot.issued_ns == 0 {
+                found.queued += 1;
+                continue;
+            }
+            found.issued.push(Event {
+                queued_ns: slot.queued_ns,
+                inserted_ns: slot.inserted_ns,
+                issued_ns: slot.issued_ns,
+                completed_ns: 0,
+                sector: slot.sector,
+                cgroup: slot.cgroup,
+                bytes: slot.bytes,
+                cmd_flags: slot.cmd_flags,
+                pid: slot.pid,
+                priority: slot.priority,
+                device: slot.device,
+                status: 0,
+                comm: comm.name.map(|byte| byte.cast_unsigned()),
+                hidden: true,
+            });
+        }
+        Ok(found)
+    }
+}
+
+fn no_data(section: &str) -> Error {
+    Error::Bpf(format!("the kernel does not let the programs' {section} be mapped (Linux 5.5 or later is needed)"))
+}
+
+/// CPUs that may ever be online.
+pub(super) fn possible_cpus() -> usize {
+    libbpf_rs::num_possible_cpus().unwrap_or(1).min(MAX_CPUS)
+}
+
+/// Refuses what the tables of the programs cannot hold.
+pub(super) fn check_limits(devices: &[Disk]) -> Result<(), Error> {
+    if devices.is_empty() || devices.len() > MAX_DEVICES {
+        return Err(Error::Device {
+            device: devices.iter().map(|disk| &*disk.name).collect::<Vec<_>>().join(", "),
+            reason: format!("1 to {MAX_DEVICES} devices can be watched at once, not {}", devices.len()),
+        });
+    }
+    let cpus = libbpf_rs::num_possible_cpus().unwrap_or(1);
+    if cpus > MAX_CPUS {
+        return Err(Error::Bpf(format!("the counters are made for {MAX_CPUS} CPUs, this host may have {cpus}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,348 @@
+//! Starting and stopping the collector; its thread takes the events out of the ring buffer.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::RingBufferBuilder;
+use weir_records::{BlockRequest, TableWriter};
+
+use super::attach::{Mode, Programs, Recording, check_limits, possible_cpus};
+use super::counters::Counters;
+use super::event::{Event, RowMaker};
+use super::readings::Readings;
+use super::spool::Spool;
+use crate::Error;
+use crate::clock::monotonic_ns;
+use crate::disk::Disk;
+use crate::reconcile::{CpuCount, Reconciliation, Snapshot};
+
+/// How to collect.
+#[derive(Debug)]
+pub struct Options {
+    /// How much is recorded of each request.
+    pub mode: Mode,
+    /// Size of the ring buffer: a power of two, at least a page.
+    pub ring_bytes: u32,
+    /// What becomes of the events.
+    pub delivery: Delivery,
+    /// How long to wait at the end for requests that are under way.
+    pub drain: Duration,
+}
+
+/// What becomes of the events.
+#[derive(Debug)]
+pub enum Delivery {
+    /// They wait until the end, in memory up to `memory_bytes`, then in an unlinked file in `directory`.
+    Spool {
+        /// Limit of the memory used.
+        memory_bytes: usize,
+        /// Where the rest goes.
+        directory: PathBuf,
+    },
+    /// Each becomes a row at once, its times relative to `epoch_ns`, for someone to look at.
+    Live {
+        /// Where the rows go; the collector goes on when no one receives any more.
+        rows: Sender<BlockRequest>,
+        /// Ns of `CLOCK_MONOTONIC`.
+        epoch_ns: i64,
+    },
+}
+
+impl Options {
+    /// Mode `full`; half a gigabyte of memory, then a file in `directory`.
+    pub fn spooled_to(directory: &Path) -> Self {
+        Options {
+            mode: Mode::Full,
+            ring_bytes: 32 << 20,
+            delivery: Delivery::Spool { memory_bytes: 512 << 20, directory: directory.to_owned() },
+            drain: Duration::from_secs(2),
+        }
+    }
+}
+
+/// A collection under way. Dropping it ends it and forgets what was recorded.
+#[derive(Debug)]
+pub struct Collector {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Capture, Error>>>,
+}
+
+/// What was recorded.
+pub struct Capture {
+    devices: Vec<Disk>,
+    spool: Option<Spool>,
+    reconciliation: Reconciliation,
+}
+
+impl Collector {
+    /// Loads the programs and returns when all are attached and recording.
+    ///
+    /// # Errors
+    /// More than 8 devices; BPF cannot be used here, with one line that says why.
+    pub fn start(devices: &[Disk], options: Options) -> Result<Self, Error> {
+        check_limits(devices)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ready, started) = channel();
+        let work = Work { devices: devices.to_vec(), options, stop: Arc::clone(&stop), ready };
+        let thread = std::thread::Builder::new()
+            .name("weir-collect".to_owned())
+            .spawn(move || work.run())
+            .map_err(|error| Error::Bpf(format!("the collector's thread cannot be started: {error}")))?;
+        let collector = Collector { stop, thread: Some(thread) };
+        wait_until_started(collector, &started)
+    }
+
+    /// Ends the recording: waits for the requests that are under way, reconciles, detaches.
+    ///
+    /// # Errors
+    /// The statistics of a device cannot be read any more.
+    pub fn stop(mut self) -> Result<Capture, Error> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<Capture, Error> {
+        self.stop.store(true, Ordering::Release);
+        let Some(thread) = self.thread.take() else {
+            return Err(Error::Bpf("the collector has ended already".to_owned()));
+        };
+        thread.thread().unpark();
+        thread.join().unwrap_or_else(|_| Err(Error::Bpf("the collector's thread panicked".to_owned())))
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            let _ = self.join();
+        }
+    }
+}
+
+fn wait_until_started(mut collector: Collector, started: &Receiver<()>) -> Result<Collector, Error> {
+    match started.recv() {
+        Ok(()) => Ok(collector),
+        // The thread ended before it was ready, and says why.
+        Err(_) => match collector.join() {
+            Err(error) => Err(error),
+            Ok(_) => Err(Error::Bpf("the collector ended before it began".to_owned())),
+        },
+    }
+}
+
+impl Capture {
+    /// Whether what was recorded agrees with what the kernel counted.
+    pub fn reconciliation(&self) -> &Reconciliation {
+        &self.reconciliation
+    }
+
+    /// Turns what was recorded into rows, in the order of completion, and gives each to `each`.
+    ///
+    /// # Errors
+    /// The file of events that did not fit into memory cannot be written or read; `each` failed.
+    pub fn for_each(
+        self,
+        epoch_ns: i64,
+        mut each: impl FnMut(BlockRequest) -> Result<(), Error>,
+    ) -> Result<Reconciliation, Error> {
+        let mut maker = RowMaker::new(&self.devices, epoch_ns);
+        if let Some(spool) = self.spool {
+            spool.finish(|event| maker.row(&event).map_or(Ok(()), &mut each))?;
+        }
+        Ok(self.reconciliation)
+    }
+
+    /// All rows, in the order of completion.
+    ///
+    /// # Errors
+    /// As [`Capture::for_each`].
+    pub fn into_rows(self, epoch_ns: i64) -> Result<(Vec<BlockRequest>, Reconciliation), Error> {
+        let mut rows = Vec::new();
+        let reconciliation = self.for_each(epoch_ns, |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok((rows, reconciliation))
+    }
+
+    /// Writes `block.parquet`.
+    ///
+    /// # Errors
+    /// As [`Capture::for_each`]; the disk is full.
+    pub fn write(self, path: &Path, epoch_ns: i64) -> Result<Reconciliation, Error> {
+        let mut table = TableWriter::create(path, epoch_ns)?;
+        let reconciliation = self.for_each(epoch_ns, |row| Ok(table.write(&row)?))?;
+        table.close()?;
+        Ok(reconciliation)
+    }
+}
+
+/// Where events go as they come.
+enum Sink {
+    Spool(Spool),
+    Live { rows: Sender<BlockRequest>, maker: RowMaker, count: u64 },
+}
+
+impl Sink {
+    fn new(delivery: Delivery, devices: &[Disk]) -> Self {
+        match delivery {
+            Delivery::Spool { memory_bytes, directory } => Sink::Spool(Spool::new(memory_bytes, &directory)),
+            Delivery::Live { rows, epoch_ns } => {
+                Sink::Live { rows, maker: RowMaker::new(devices, epoch_ns), count: 0 }
+            }
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        match self {
+            Sink::Spool(spool) => spool.push(bytes),
+            Sink::Live { rows, maker, count } => {
+                *count += 1;
+                if let Some(row) = Event::decode(bytes).and_then(|event| maker.row(&event)) {
+                    // No one looks any more: the counters still tell what happened.
+                    let _ = rows.send(row);
+                }
+            }
+        }
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Sink::Spool(spool) => spool.len(),
+            Sink::Live { count, .. } => *count,
+        }
+    }
+}
+
+/// Shortest and longest sleep between two visits to the ring buffer.
+const VISITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+
+/// The next sleep: a visit should find the buffer between a sixteenth and a quarter full.
+fn next_sleep(sleep: Duration, found_events: usize, ring_bytes: u32) -> Duration {
+    // 8 bytes of header before each event.
+    let fill = (found_events * (super::event::EVENT_BYTES + 8)) as f64 / f64::from(ring_bytes);
+    let next = if fill > 0.25 {
+        sleep / 2
+    } else if fill < 0.0625 {
+        sleep * 2
+    } else {
+        sleep
+    };
+    next.clamp(VISITS.0, VISITS.1)
+}
+
+struct Work {
+    devices: Vec<Disk>,
+    options: Options,
+    stop: Arc<AtomicBool>,
+    ready: Sender<()>,
+}
+
+impl Work {
+    fn run(self) -> Result<Capture, Error> {
+        let Work { devices, options, stop, ready } = self;
+        let Options { mode, ring_bytes, delivery, drain } = options;
+        libbpf_rs::set_print(None);
+        let mut storage = MaybeUninit::uninit();
+        let mut programs = Programs::load(&mut storage, &devices, mode, ring_bytes)?;
+        programs.attach(mode)?;
+        programs.set_recording(Recording::On, monotonic_ns())?;
+        // Counted from here on: what completed before was begun before, too.
+        let starts = snapshots(&programs, &devices)?;
+
+        let sink = RefCell::new(Sink::new(delivery, &devices));
+        let mut leftovers = Vec::new();
+        let stops;
+        {
+            // The map is reached by a handle of its own, since the skeleton is still needed for other things.
+            let map = libbpf_rs::MapHandle::try_from(&programs.skeleton.maps.events)
+                .map_err(|error| Error::Bpf(format!("the ring buffer cannot be shared: {error}")))?;
+            let mut builder = RingBufferBuilder::new();
+            builder
+                .add(&map, |bytes| {
+                    sink.borrow_mut().push(bytes);
+                    0
+                })
+                .map_err(|error| Error::Bpf(format!("the ring buffer cannot be read: {error}")))?;
+            let ring = builder
+                .build()
+                .map_err(|error| Error::Bpf(format!("the ring buffer cannot be mapped: {error}")))?;
+            let _ = ready.send(());
+            let mut sleep = VISITS.0;
+            while !stop.load(Ordering::Acquire) {
+                std::thread::park_timeout(sleep);
+                let found = usize::try_from(ring.consume_raw()).unwrap_or(0);
+                sleep = next_sleep(sleep, found, ring_bytes);
+            }
+            programs.set_recording(Recording::Drain, 0)?;
+            let deadline = Instant::now() + drain;
+            while Instant::now() < deadline && under_way(&devices)? > 0 {
+                std::thread::sleep(VISITS.0);
+                ring.consume_raw();
+            }
+            stops = snapshots(&programs, &devices)?;
+            for device in 0..devices.len() {
+                leftovers.push(programs.leftovers(device)?);
+            }
+            programs.detach();
+            ring.consume_raw();
+        }
+
+        let mut sink = sink.into_inner();
+        for left in &leftovers {
+            left.issued.iter().for_each(|event| sink.push(&event.encode()));
+        }
+        let readings = Readings { devices: &devices, starts: &starts, stops: &stops, leftovers: &leftovers };
+        let mut reconciliation = readings.reconcile(mode);
+        reconciliation.rows = sink.count();
+        reconciliation.cpus = cpu_counts(&programs, devices.len())?;
+        reconciliation.programs = programs.runs();
+        let spool = match sink {
+            Sink::Spool(spool) => Some(spool),
+            Sink::Live { .. } => None,
+        };
+        Ok(Capture { devices, spool, reconciliation })
+    }
+}
+
+/// Requests that the kernel has under way on any of the devices.
+fn under_way(devices: &[Disk]) -> Result<u64, Error> {
+    devices.iter().map(|disk| Ok(disk.statistics()?.in_flight)).sum()
+}
+
+fn snapshots(programs: &Programs<'_>, devices: &[Disk]) -> Result<Vec<Snapshot>, Error> {
+    devices
+        .iter()
+        .enumerate()
+        .map(|(device, disk)| {
+            Ok(Snapshot {
+                before: programs.device_counters(device)?,
+                kernel: disk.statistics()?,
+                after: programs.device_counters(device)?,
+            })
+        })
+        .collect()
+}
+
+fn cpu_counts(programs: &Programs<'_>, devices: usize) -> Result<Vec<CpuCount>, Error> {
+    let mut counts = Vec::new();
+    for cpu in 0..possible_cpus() {
+        let seen = programs.cpu_counters(cpu, devices)?;
+        if seen != Counters::default() {
+            counts.push(CpuCount {
+                cpu,
+                bios_queued: seen.bios_queued,
+                issued: seen.issued,
+                completed: seen.completions(),
+                buffer_full: seen.completions_ring_full + seen.reuses_ring_full,
+                evicted: seen.evicted,
+            });
+        }
+    }
+    Ok(counts)
+}

@@ -1,0 +1,195 @@
+//! The events that `block.bpf.c` writes to its ring buffer, and what becomes of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_records::block::flag_names;
+use weir_records::{BlockOp, BlockRequest};
+
+use crate::disk::Disk;
+
+/// Bytes of `struct block_event` in `block.h`.
+pub(crate) const EVENT_BYTES: usize = 88;
+
+/// `EVENT_HIDDEN` of `block.h`.
+const KIND_HIDDEN: u64 = 1;
+
+/// `struct block_event` of `block.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) queued_ns: u64,
+    pub(crate) inserted_ns: u64,
+    pub(crate) issued_ns: u64,
+    pub(crate) completed_ns: u64,
+    pub(crate) sector: u64,
+    pub(crate) cgroup: u64,
+    pub(crate) bytes: u32,
+    pub(crate) cmd_flags: u32,
+    pub(crate) pid: u32,
+    pub(crate) priority: u16,
+    pub(crate) device: u8,
+    pub(crate) status: u8,
+    pub(crate) comm: [u8; 16],
+    pub(crate) hidden: bool,
+}
+
+impl Event {
+    /// Decodes the bytes of one event; `None` if their number is not that of an event.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
+        let u64_at = |at: usize| bytes[at..at + 8].try_into().map(u64::from_ne_bytes).ok();
+        let u32_at = |at: usize| bytes[at..at + 4].try_into().map(u32::from_ne_bytes).ok();
+        Some(Event {
+            queued_ns: u64_at(0)?,
+            inserted_ns: u64_at(8)?,
+            issued_ns: u64_at(16)?,
+            completed_ns: u64_at(24)?,
+            sector: u64_at(32)?,
+            cgroup: u64_at(40)?,
+            bytes: u32_at(48)?,
+            cmd_flags: u32_at(52)?,
+            pid: u32_at(56)?,
+            priority: u16::from_ne_bytes([bytes[60], bytes[61]]),
+            device: bytes[62],
+            status: bytes[63],
+            comm: bytes[64..80].try_into().ok()?,
+            hidden: u64_at(80)? == KIND_HIDDEN,
+        })
+    }
+
+    /// The inverse of [`Event::decode`], for events that the loader makes itself.
+    pub(crate) fn encode(&self) -> [u8; EVENT_BYTES] {
+        let mut bytes = [0; EVENT_BYTES];
+        for (at, value) in
+            [self.queued_ns, self.inserted_ns, self.issued_ns, self.completed_ns, self.sector, self.cgroup]
+                .into_iter()
+                .enumerate()
+        {
+            bytes[at * 8..at * 8 + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        for (at, value) in [self.bytes, self.cmd_flags, self.pid].into_iter().enumerate() {
+            bytes[48 + at * 4..52 + at * 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        bytes[60..62].copy_from_slice(&self.priority.to_ne_bytes());
+        bytes[62] = self.device;
+        bytes[63] = self.status;
+        bytes[64..80].copy_from_slice(&self.comm);
+        bytes[80..88].copy_from_slice(&u64::from(self.hidden).to_ne_bytes());
+        bytes
+    }
+}
+
+/// Turns events into rows; names that repeat share one allocation.
+pub(crate) struct RowMaker {
+    devices: Vec<Arc<str>>,
+    epoch_ns: i64,
+    flags: HashMap<u32, Arc<str>>,
+    comms: HashMap<[u8; 16], Arc<str>>,
+    source: Arc<str>,
+}
+
+impl RowMaker {
+    pub(crate) fn new(devices: &[Disk], epoch_ns: i64) -> Self {
+        RowMaker {
+            devices: devices.iter().map(|disk| Arc::clone(&disk.name)).collect(),
+            epoch_ns,
+            flags: HashMap::new(),
+            comms: HashMap::new(),
+            source: "bpf".into(),
+        }
+    }
+
+    /// The row of an event; `None` if it is of no device that was asked for.
+    pub(crate) fn row(&mut self, event: &Event) -> Option<BlockRequest> {
+        let device = Arc::clone(self.devices.get(usize::from(event.device))?);
+        let time = |ns: u64| i64::try_from(ns).ok().filter(|ns| *ns != 0).map(|ns| ns - self.epoch_ns);
+        let flags =
+            self.flags.entry(event.cmd_flags).or_insert_with(|| flag_names(event.cmd_flags).into());
+        let comm = self.comms.entry(event.comm).or_insert_with(|| text(&event.comm).into());
+        Some(BlockRequest {
+            device,
+            sector: event.sector,
+            size_bytes: event.bytes,
+            op: BlockOp::from_cmd_flags(event.cmd_flags),
+            flags: Arc::clone(flags),
+            priority: Some(event.priority),
+            pid: event.pid,
+            comm: Arc::clone(comm),
+            cgroup: Some(event.cgroup).filter(|id| *id != 0),
+            queued_ns: time(event.queued_ns),
+            inserted_ns: time(event.inserted_ns),
+            issued_ns: time(event.issued_ns),
+            completed_ns: time(event.completed_ns),
+            status: errno_of(event.status),
+            source: Arc::clone(&self.source),
+        })
+    }
+}
+
+/// A C string in a fixed array.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// The `errno` of a `blk_status_t` (`blk_errors[]` in the kernel's `block/blk-core.c`).
+pub(crate) fn errno_of(status: u8) -> i32 {
+    match status {
+        0 => 0,
+        1 => libc::EOPNOTSUPP,
+        2 => libc::ETIMEDOUT,
+        3 => libc::ENOSPC,
+        4 => libc::ENOLINK,
+        5 => libc::EREMOTEIO,
+        6 => libc::EBADE,
+        7 => libc::ENODATA,
+        8 => libc::EILSEQ,
+        9 => libc::ENOMEM,
+        12 => libc::EAGAIN,
+        13 => libc::EBUSY,
+        14 => libc::ETOOMANYREFS,
+        15 => libc::EOVERFLOW,
+        16 => libc::ENODEV,
+        17 => libc::ETIME,
+        19 => libc::EINVAL,
+        _ => libc::EIO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event() -> Event {
+        Event {
+            queued_ns: 100,
+            inserted_ns: 0,
+            issued_ns: 200,
+            completed_ns: 300,
+            sector: 8,
+            cgroup: 1,
+            bytes: 4096,
+            cmd_flags: 1 | 1 << 11,
+            pid: 7,
+            priority: 3,
+            device: 0,
+            status: 10,
+            comm: *b"fio\0\0\0\0\0\0\0\0\0\0\0\0\0",
+            hidden: false,
+        }
+    }
+
+    #[test]
+    fn an_event_survives_its_encoding() {
+        assert_eq!(Event::decode(&event().encode()), Some(event()));
+        assert_eq!(Event::decode(&[0; EVENT_BYTES - 1]), None);
+    }
+
+    #[test]
+    fn a_row_has_times_since_the_epoch_and_names() {
+        let disk = Disk { name: "loop9".into(), major: 7, minor: 9 };
+        let row = RowMaker::new(&[disk], 50).row(&event()).unwrap();
+        assert_eq!((row.queued_ns, row.inserted_ns, row.completed_ns), (Some(50), None, Some(250)));
+        assert_eq!((&*row.comm, &*row.flags, row.op, row.status), ("fio", "sync", BlockOp::Write, libc::EIO));
+    }
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/*
+ * Block requests, from the arrival of the first bio to completion.
+ *
+ * Mode `full`: a request's state is kept in a table whose key is the request's first bio: it is made at
+ * block_bio_queue, so that the wait for a hardware tag counts as queueing (block_io_start and the request's own
+ * start_time_ns come only after it), and it needs no second table keyed by request. The table is a
+ * set-associative array in the data segment: no lock, no allocation, no hash-map helper on the hot path.
+ * Mode `lean`: one program, no table: at completion it reads the times that the kernel itself left in the request.
+ *
+ * Only tp_btf programs: no kprobe, no fentry, no kernel headers.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "block.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 device_count = 0;
+const volatile __u32 devices[MAX_DEVICES] = {}; /* (major << 20) | minor, as the kernel writes dev_t */
+
+/* Set by the loader; read on every event. */
+int recording = RECORDING_OFF;
+__u64 started_ns = 0;
+
+struct counters counters[MAX_DEVICES * MAX_CPUS] = {};
+struct slot slots[SLOTS] = {};
+struct comm comms[SLOTS] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20); /* the loader sets the real size */
+} events SEC(".maps");
+
+#define NO_DEVICE MAX_DEVICES
+
+static __always_inline __u32 find_device(struct gendisk *disk)
+{
+	__u32 dev = ((__u32)disk->major << 20) | (__u32)disk->first_minor;
+
+#pragma unroll
+	for (int i = 0; i < MAX_DEVICES; i++)
+		if (i < device_count && devices[i] == dev)
+			return i;
+	return NO_DEVICE;
+}
+
+static __always_inline struct counters *count(__u32 device)
+{
+	return &counters[(device & (MAX_DEVICES - 1)) * MAX_CPUS + (bpf_get_smp_processor_id() & (MAX_CPUS - 1))];
+}
+
+/*
+ * The key of a bio or a request without one. The verifier forbids arithmetic with kernel pointers, but the distance
+ * between two pointers is a plain number: here from the table, which does not move.
+ */
+#define key_from(pointer) ((__u64)(pointer) - (__u64)slots)
+
+static __always_inline __u32 set_of(__u64 key)
+{
+	/* Bios and requests are aligned to 64 bytes or so; the golden ratio spreads the rest. */
+	return (__u32)(((key >> 5) * 0x9E3779B97F4A7C15ULL) >> 40) & (SETS - 1);
+}
+
+static __always_inline struct slot *find_slot(__u64 key)
+{
+	__u32 first = set_of(key) * WAYS;
+
+#pragma unroll
+	for (int way = 0; way < WAYS; way++) {
+		struct slot *slot = &slots[(first + way) & (SLOTS - 1)];
+		if (slot->key == key)
+			return slot;
+	}
+	return 0;
+}
+
+static __always_inline void release(struct slot *slot)
+{
+	__asm__ volatile("" ::: "memory");
+	*(volatile __u64 *)&slot->key = 0;
+}
+
+static __always_inline void emit(struct slot *slot, __u64 completed_ns, __u8 status, __u64 kind, __u64 *ring_full)
+{
+	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		(*ring_full)++;
+		return;
+	}
+	e->queued_ns = slot->queued_ns;
+	e->inserted_ns = slot->inserted_ns;
+	e->issued_ns = slot->issued_ns;
+	e->completed_ns = completed_ns;
+	e->sector = slot->sector;
+	e->cgroup = slot->cgroup;
+	e->bytes = slot->bytes;
+	e->cmd_flags = slot->cmd_flags;
+	e->pid = slot->pid;
+	e->priority = slot->priority;
+	e->device = slot->device;
+	e->status = status;
+	e->kind = kind;
+	__builtin_memcpy(e->comm, comms[(slot - slots) & (SLOTS - 1)].name, COMM_BYTES);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline __u32 group_of(__u32 cmd_flags)
+{
+	__u32 op = cmd_flags & 0xff;
+
+	if (op == 2)
+		return GROUP_FLUSH;
+	if (op == 3)
+		return GROUP_DISCARD;
+	return op & 1 ? GROUP_WRITE : GROUP_READ;
+}
+
+/* A slot for `key`, all fields but the key and the state to be filled in; 0 if another CPU was faster. */
+static __always_inline struct slot *claim(__u64 key, struct counters *c)
+{
+	__u32 first = set_of(key) * WAYS;
+	struct slot *slot = find_slot(key);
+
+	if (slot) {
+		/* The kernel has used the bio again, so the request it belonged to ended out of our sight. */
+		if (slot->state == SLOT_ISSUED || slot->state == SLOT_DATA_DONE) {
+			c->hidden[group_of(slot->cmd_flags) & (GROUPS - 1)]++;
+			emit(slot, 0, 0, EVENT_HIDDEN, &c->reuses_ring_full);
+		}
+		goto fresh;
+	}
+#pragma unroll
+	for (int way = 0; way < WAYS; way++) {
+		slot = &slots[(first + way) & (SLOTS - 1)];
+		if (!slot->key && !__sync_val_compare_and_swap(&slot->key, 0, key))
+			goto fresh;
+	}
+	/* All taken: bios that ended without a request leave their slot behind. */
+	slot = &slots[first & (SLOTS - 1)];
+#pragma unroll
+	for (int way = 1; way < WAYS; way++) {
+		struct slot *other = &slots[(first + way) & (SLOTS - 1)];
+		if (other->queued_ns < slot->queued_ns)
+			slot = other;
+	}
+	__u64 old = slot->key;
+	if (slot->state != SLOT_QUEUED)
+		c->evicted++;
+	if (__sync_val_compare_and_swap(&slot->key, old, key) != old)
+		return 0;
+fresh:
+	slot->state = SLOT_QUEUED;
+	slot->inserted_ns = 0;
+	slot->issued_ns = 0;
+	return slot;
+}
+
+static __always_inline __u64 cgroup_of(struct bio *bio)
+{
+	if (!bpf_core_field_exists(bio->bi_blkg))
+		return 0;
+	struct blkcg_gq *group = bio->bi_blkg;
+
+	return group ? group->blkcg->css.cgroup->kn->id : 0;
+}
+
+/* The bit of a request flag: an enum since Linux 6.11, macros with the given bit before. */
+#define flag_bit(name, before_6_11)                                                                                   \
+	(bpf_core_enum_value_exists(enum rqf_flags, name) ? 1U << bpf_core_enum_value(enum rqf_flags, name)          \
+							  : 1U << (before_6_11))
+
+static __always_inline __u64 key_of(struct request *rq)
+{
+	struct bio *bio = rq->bio;
+
+	return bio ? key_from(bio) : key_from(rq);
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(bio_queue, struct bio *bio)
+{
+	if (recording != RECORDING_ON)
+		return 0;
+	__u32 device = find_device(bio->bi_bdev->bd_disk);
+	if (device == NO_DEVICE)
+		return 0;
+	struct counters *c = count(device);
+	c->bios_queued++;
+	struct slot *slot = claim(key_from(bio), c);
+	if (!slot)
+		return 0;
+	slot->queued_ns = bpf_ktime_get_ns();
+	slot->device = device;
+	slot->priority = bio->bi_ioprio;
+	slot->cgroup = cgroup_of(bio);
+	slot->pid = bpf_get_current_task_btf()->pid;
+	bpf_get_current_comm(comms[(slot - slots) & (SLOTS - 1)].name, COMM_BYTES);
+	return 0;
+}
+
+/* The front part of a split bio is a new bio whose bi_private is the one that was queued. */
+SEC("tp_btf/block_split")
+int BPF_PROG(bio_split, struct bio *front)
+{
+	if (recording != RECORDING_ON)
+		return 0;
+	__u32 device = find_device(front->bi_bdev->bd_disk);
+	if (device == NO_DEVICE)
+		return 0;
+	struct counters *c = count(device);
+	c->splits++;
+	struct slot *whole = find_slot(key_from(front->bi_private));
+	if (!whole)
+		return 0;
+	struct slot *part = claim(key_from(front), c);
+	if (!part)
+		return 0;
+	part->queued_ns = whole->queued_ns;
+	part->device = device;
+	part->priority = whole->priority;
+	part->cgroup = whole->cgroup;
+	part->pid = whole->pid;
+	comms[(part - slots) & (SLOTS - 1)] = comms[(whole - slots) & (SLOTS - 1)];
+	return 0;
+}
+
+SEC("tp_btf/block_bio_backmerge")
+int BPF_PROG(bio_back_merge, struct bio *bio)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(bio->bi_bdev->bd_disk);
+	if (device == NO_DEVICE)
+		return 0;
+	count(device)->bio_back_merges++;
+	struct slot *slot = find_slot(key_from(bio));
+	if (slot)
+		release(slot);
+	return 0;
+}
+
+/* The bio becomes its request's first: rq_issue() finds the one that came before it. */
+SEC("tp_btf/block_bio_frontmerge")
+int BPF_PROG(bio_front_merge, struct bio *bio)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(bio->bi_bdev->bd_disk);
+	if (device == NO_DEVICE)
+		return 0;
+	count(device)->bio_front_merges++;
+	struct slot *slot = find_slot(key_from(bio));
+	if (slot)
+		slot->state = SLOT_FRONT_MERGED;
+	return 0;
+}
+
+/* `rq` is absorbed by the request before it. */
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(rq_merge, struct request *rq)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(rq->q->disk);
+	if (device == NO_DEVICE)
+		return 0;
+	count(device)->request_merges++;
+	struct slot *slot = find_slot(key_of(rq));
+	if (slot)
+		release(slot);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_insert")
+int BPF_PROG(rq_insert, struct request *rq)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(rq->q->disk);
+	if (device == NO_DEVICE)
+		return 0;
+	struct slot *slot = find_slot(key_of(rq));
+	if (slot)
+		slot->inserted_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Bios that were merged in front of one another, and one request that they were merged into. */
+#define MAX_FRONT_MERGES 32
+
+static __always_inline void adopt_origin(struct slot *slot, struct bio *bio)
+{
+	slot->state = SLOT_QUEUED;
+	for (int i = 0; i < MAX_FRONT_MERGES; i++) {
+		bio = bio->bi_next;
+		if (!bio)
+			return;
+		struct slot *older = find_slot(key_from(bio));
+		if (!older)
+			return;
+		if (older->state != SLOT_FRONT_MERGED) {
+			slot->queued_ns = older->queued_ns;
+			slot->inserted_ns = older->inserted_ns;
+			slot->pid = older->pid;
+			slot->cgroup = older->cgroup;
+			comms[(slot - slots) & (SLOTS - 1)] = comms[(older - slots) & (SLOTS - 1)];
+			release(older);
+			return;
+		}
+		release(older);
+	}
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(rq_issue, struct request *rq)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(rq->q->disk);
+	if (device == NO_DEVICE)
+		return 0;
+	struct counters *c = count(device);
+	struct bio *bio = rq->bio;
+	struct slot *slot = find_slot(key_of(rq));
+
+	c->issued++;
+	if (!slot) {
+		if (recording != RECORDING_ON || (bio && rq->start_time_ns && rq->start_time_ns < started_ns))
+			return 0;
+		if (bio)
+			c->arrival_unknown++;
+		slot = claim(key_of(rq), c);
+		if (!slot)
+			return 0;
+		slot->queued_ns = 0;
+		slot->device = device;
+		slot->priority = bio ? bio->bi_ioprio : 0;
+		slot->cgroup = bio ? cgroup_of(bio) : 0;
+		slot->pid = 0;
+		comms[(slot - slots) & (SLOTS - 1)].name[0] = 0;
+	} else if (slot->state == SLOT_FRONT_MERGED && bio) {
+		adopt_origin(slot, bio);
+	}
+	slot->sector = rq->__sector;
+	slot->bytes = rq->__data_len;
+	slot->cmd_flags = rq->cmd_flags;
+	slot->state = SLOT_ISSUED;
+	slot->issued_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/block_rq_requeue")
+int BPF_PROG(rq_requeue, struct request *rq)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(rq->q->disk);
+	if (device == NO_DEVICE)
+		return 0;
+	count(device)->requeued++;
+	struct slot *slot = find_slot(key_of(rq));
+	if (slot) {
+		slot->state = SLOT_QUEUED;
+		slot->issued_ns = 0;
+	}
+	return 0;
+}
+
+/*
+ * Counts a completion as the kernel's own statistics do. Returns whether the request is finished: a part of its
+ * bytes, or the data stage of a request in the flush sequence, is not the end.
+ */
+static __always_inline int finished(struct request *rq, unsigned int bytes, struct counters *c)
+{
+	__u32 flags = rq->rq_flags;
+	__u32 group = group_of(rq->cmd_flags) & (GROUPS - 1);
+	int counted = group == GROUP_FLUSH || (flags & flag_bit(__RQF_IO_STAT, 13));
+
+	if (counted)
+		c->sectors[group] += bytes >> 9;
+	if (bytes < rq->__data_len)
+		return 0;
+	/* The flush that the block layer makes carries the flag, too, but is finished. */
+	if (group != GROUP_FLUSH && (flags & flag_bit(__RQF_FLUSH_SEQ, 4)))
+		return 0;
+	if (counted)
+		c->completed[group]++;
+	else
+		c->completed_uncounted++;
+	return 1;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(rq_complete, struct request *rq, int status, unsigned int bytes)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(rq->q->disk);
+	if (device == NO_DEVICE)
+		return 0;
+	struct counters *c = count(device);
+	struct slot *slot = find_slot(key_of(rq));
+	int done = finished(rq, bytes, c);
+
+	if (slot) {
+		if (slot->state == SLOT_ISSUED && bytes >= rq->__data_len) {
+			c->driver_completions++;
+			slot->state = SLOT_DATA_DONE;
+		}
+		if (!done)
+			return 0;
+		if (!slot->issued_ns) { /* an empty flush never reaches the driver itself */
+			slot->sector = rq->__sector;
+			slot->bytes = bytes;
+			slot->cmd_flags = rq->cmd_flags;
+		}
+		emit(slot, bpf_ktime_get_ns(), status, EVENT_COMPLETED, &c->completions_ring_full);
+		release(slot);
+		return 0;
+	}
+	if (!done)
+		return 0;
+	if (recording != RECORDING_ON)
+		c->after_stop++;
+	else if (rq->start_time_ns < started_ns)
+		c->before_start++;
+	else
+		c->arrival_unknown_at_end++;
+	return 0;
+}
+
+/* The whole of mode `lean`: what the kernel's own times in the request say. */
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(rq_complete_lean, struct request *rq, int status, unsigned int bytes)
+{
+	if (!recording)
+		return 0;
+	__u32 device = find_device(rq->q->disk);
+	if (device == NO_DEVICE)
+		return 0;
+	struct counters *c = count(device);
+	struct bio *bio = rq->bio;
+	int done = finished(rq, bytes, c);
+
+	/*
+	 * A write in the flush sequence is reported when its data are written: at its end its size is gone, and a
+	 * bio without pages is how an empty flush, which has no such stage, is told apart.
+	 */
+	if (bytes < rq->__data_len)
+		return 0;
+	if (done && bio && !bytes && bio->bi_io_vec)
+		return 0;
+	if (rq->start_time_ns < started_ns && rq->start_time_ns) {
+		c->before_start++;
+		return 0;
+	}
+	c->driver_completions++;
+	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		c->completions_ring_full++;
+		return 0;
+	}
+	__builtin_memset(e, 0, sizeof(*e));
+	e->queued_ns = rq->start_time_ns;
+	e->issued_ns = rq->io_start_time_ns;
+	e->completed_ns = bpf_ktime_get_ns();
+	e->sector = rq->__sector;
+	e->bytes = bytes;
+	e->cmd_flags = rq->cmd_flags;
+	e->priority = bio ? bio->bi_ioprio : 0;
+	e->cgroup = bio ? cgroup_of(bio) : 0;
+	e->device = device;
+	e->status = status;
+	e->kind = EVENT_COMPLETED;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}

@@ -1,0 +1,50 @@
+//! What can go wrong with a collection.
+
+use std::path::{Path, PathBuf};
+
+/// A collection could not be started, or was not finished.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What was named is no disk that can be watched.
+    #[error("{device}: {reason}")]
+    Device {
+        /// As it was given.
+        device: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
+    /// BPF programs cannot run here.
+    #[error("BPF cannot be used: {0}")]
+    Bpf(String),
+    /// The ftrace `blk` tracer cannot run here.
+    #[error("the ftrace blk tracer cannot be used: {0}")]
+    Ftrace(String),
+    /// blktrace(8) recorded nothing.
+    #[error("blktrace(8) cannot be used: {0}")]
+    Blktrace(String),
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// A table could not be written.
+    #[error(transparent)]
+    Record(#[from] weir_records::Error),
+    /// A recorded stream is damaged.
+    #[error(transparent)]
+    Stream(#[from] weir_traces::blktrace::Error),
+}
+
+impl Error {
+    /// Whether the caller named something wrong, and nothing was touched.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, Error::Device { .. })
+    }
+
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+        move |source| Error::Io { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,8 @@
+//! .
+/// .
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// .
+    #[error("x")]
+    X,
+}
