@@ -278,6 +278,9 @@ fn print(fidelity: &Fidelity) {
         let note = if target.note.is_empty() { String::new() } else { format!(" ({})", target.note) };
         println!("target {}: {way}{note}", target.path);
     }
+    for (&errno, count) in &fidelity.errors {
+        println!("warning: {count} requests failed: {}", std::io::Error::from_raw_os_error(errno));
+    }
     for (count, what) in [
         (fidelity.refused, "requests could not be sent"),
         (fidelity.held_back, "requests waited for memory"),

@@ -97,7 +97,7 @@ fn run_fio(device: &LoopDevice, stream: &[Request], folder: &Path) -> Result<Run
     let name = device.path.display();
     let mut log = format!("fio version 3 iolog\n0 {name} add\n0 {name} open\n");
     for request in stream {
-        // fio 3.33 reads these as microseconds.
+        // fio (3.33 and 3.42 were tried) reads these as microseconds.
         writeln!(
             log,
             "{} {name} read {} {}",

@@ -1,5 +1,7 @@
 //! How faithfully a stream was sent.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -39,6 +41,8 @@ pub struct Fidelity {
     pub completed: u64,
     /// Those that completed with an error, a short transfer or wrong data.
     pub failed: u64,
+    /// The failed by `errno`: `EIO` also stands for a short transfer, `EBADMSG` for wrong data.
+    pub errors: BTreeMap<i32, u64>,
     /// Those still outstanding when the grace time was over.
     pub unfinished: u64,
     /// Those that could not be sent: no target, or past its end.
@@ -115,6 +119,7 @@ impl Recorder {
                 sent: 0,
                 completed: 0,
                 failed: 0,
+                errors: BTreeMap::new(),
                 unfinished: 0,
                 refused: 0,
                 stopped: 0,

@@ -1,6 +1,7 @@
 //! The pacing thread: sends each request at its time and takes completions in between.
 
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
@@ -34,7 +35,8 @@ const LEAD_NS: i64 = 10_000_000;
 /// A request between being handed over and its completion.
 struct InFlight {
     planned: Planned,
-    buffer: Buffer,
+    /// The kernel may use it until the completion was taken: without one it is never freed.
+    buffer: ManuallyDrop<Buffer>,
 }
 
 /// The next request, with its data in place.
@@ -221,11 +223,11 @@ impl<'a> Pacer<'a> {
             report.rounded += u64::from(transfer.rounded);
             report.handed_to_workers += u64::from(by_worker);
             // SAFETY: the buffer is at least as long as the transfer and stays in its slot, at the
-            // same address, until the completion is taken or, failing that, forever (`finish`); the
+            // same address, until the completion is taken or, failing that, forever (`InFlight`); the
             // targets, which own the descriptor, outlive the pacer.
             unsafe { self.ring.push(transfer, buffer.as_mut_ptr(), slot as u64, by_worker)? };
         }
-        self.flights.fill(slot, InFlight { planned, buffer });
+        self.flights.fill(slot, InFlight { planned, buffer: ManuallyDrop::new(buffer) });
         Ok(slot)
     }
 
@@ -320,10 +322,13 @@ impl<'a> Pacer<'a> {
                 }
             }
             self.recorder.fidelity.completed += 1;
-            self.recorder.fidelity.failed += u64::from(request.status != 0);
+            if request.status != 0 {
+                self.recorder.fidelity.failed += 1;
+                *self.recorder.fidelity.errors.entry(request.status).or_default() += 1;
+            }
             self.options.progress.completed.fetch_add(1, Ordering::Relaxed);
         }
-        self.pool.give(flight.buffer);
+        self.pool.give(ManuallyDrop::into_inner(flight.buffer));
         self.done.push(flight.planned.request);
     }
 
@@ -364,8 +369,6 @@ impl<'a> Pacer<'a> {
             request.status = libc::ETIMEDOUT;
             self.recorder.fidelity.unfinished += 1;
             self.done.push(request);
-            // The kernel may still write to it: it must never be used for anything else.
-            std::mem::forget(flight.buffer);
         }
         let upcoming = std::mem::replace(&mut self.upcoming, Upcoming::Unknown(Empty::Ended));
         if let Upcoming::Ready(planned, _) | Upcoming::NoBuffer(planned) = upcoming {

@@ -140,6 +140,7 @@ fn errors_of_the_device_are_recorded_where_they_happened() {
     assert!(good.iter().all(|row| row.status == 0));
     assert!(lost.iter().all(|row| row.status == libc::EIO && row.completed_ns.is_some()), "{:?}", lost[0]);
     assert_eq!((fidelity.failed, fidelity.completed), (lost.len() as u64, rows.len() as u64));
+    assert_eq!(fidelity.errors, [(libc::EIO, lost.len() as u64)].into());
 }
 
 #[test]
