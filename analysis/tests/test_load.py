@@ -24,7 +24,7 @@ def test_a_study_has_its_runs_in_order(study_folder):
     study = load_study(study_folder)
     assert len(study.runs) == len(study.valid_runs) == 24
     assert [run.order for run in study.runs] == list(range(24))
-    assert study.missing == study.stray == ()
+    assert not study.missing and not study.stray
     assert study.varied == {
         "scheduler": ["none", "mq-deadline"],
         "architecture": ["partitioned", "integrated"],
@@ -48,7 +48,8 @@ def test_missing_and_stray_runs_are_told_apart(study_folder):
         block_table=False,
     )
     study = load_study(study_folder)
-    assert study.missing == ("none-partitioned-0.5-0",)
+    levels = {"scheduler": "none", "architecture": "partitioned", "load": 0.5}
+    assert study.missing == {"none-partitioned-0.5-0": levels}
     assert study.stray == ("older",)
     assert "older" not in {run.id for run in study.runs}
 

@@ -97,7 +97,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Study:
-    """A plan and the runs that exist of it, in the order in which they were run."""
+    """A plan and the runs that exist of it, in the order in which they were run.
+
+    `missing` are the planned runs that do not exist, by id with their levels; `stray` are ids of runs that
+    are not in the plan.
+    """
 
     path: Path
     name: str
@@ -108,7 +112,7 @@ class Study:
     factors: dict[str, list[Level]]
     classes: tuple[AppClass, ...]
     runs: tuple[Run, ...]
-    missing: tuple[str, ...]
+    missing: dict[str, dict[str, Level]]
     stray: tuple[str, ...]
 
     @cached_property
@@ -158,7 +162,7 @@ def load_study(path: Path | str) -> Study:
         factors=_factors(plan, plan_path),
         classes=_all_classes(list(planned.values()), plan_path),
         runs=tuple(sorted(runs, key=lambda run: run.order)),
-        missing=tuple(name for name in planned if name not in found),
+        missing={n: entry.get("levels") or {} for n, entry in planned.items() if n not in found},
         # Runs of an earlier plan of the same name: kept, but not part of this design.
         stray=tuple(sorted(found - planned.keys())),
     )

@@ -95,7 +95,8 @@ def excluded(study: Study) -> pl.DataFrame:
         for run in study.runs
         if run.verdict.status != "valid"
     ]
-    rows += [(name, "", None, "missing", "not carried out yet") for name in study.missing]
+    for name, levels in study.missing.items():
+        rows.append((name, cell_label(levels, names), None, "missing", "not carried out yet"))
     rows += [(name, "", None, "stray", "of an earlier plan; not part of this design") for name in study.stray]
     types = dict.fromkeys(("run", "cell", "repetition", "status", "reason"), pl.String)
     return pl.DataFrame(rows, schema=types | {"repetition": pl.Int64}, orient="row")
