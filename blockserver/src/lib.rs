@@ -11,9 +11,9 @@
 //! # Limits
 //!
 //! * The way through FUSE and the loop device costs processor time, and so does keeping time: the last stretch before each
-//!   completion is spun, ahead of ordinary threads. On two processors a disk model leaves no trace of that, but a flash model is
-//!   served at 20,000 to 30,000 requests a second, well under what its profile allows, each one in the model's time
-//!   nevertheless. `examples/bench_serve` measures the way itself with the `null` profile.
+//!   completion is spun, ahead of ordinary threads. For a disk model that is little. A flash model on two
+//!   processors gets about 20,000 requests a second through, well under what its profile allows, though each one that
+//!   arrives is served in the model's time. `examples/bench_serve` measures the way itself with the `null` profile.
 //! * Nothing is cached: a write is answered when it is on the modelled medium, so flushes cost nothing. Discards cost nothing either.
 //! * The server needs memory to take a write. Without CAP_SYS_RESOURCE it cannot mark itself as an I/O flusher, so leave memory
 //!   free while much is written through a file system on it.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
-use weir_blockserver::{DownReport, Error, ServeSpec, State, Status, Stats};
+use weir_blockserver::{DownReport, Error, ServeSpec, State, Stats, Status};
 
 use crate::exit;
 
@@ -109,10 +109,7 @@ fn show_ready(state: &State, json: bool) {
     );
 }
 
-fn show_down(
-    reports: &[(PathBuf, Result<DownReport, Error>)],
-    json: bool,
-) -> anyhow::Result<ExitCode> {
+fn show_down(reports: &[(PathBuf, Result<DownReport, Error>)], json: bool) -> anyhow::Result<ExitCode> {
     let mut complete = true;
     let mut values = Vec::new();
     for (file, report) in reports {
@@ -121,7 +118,9 @@ fn show_down(
             Ok(DownReport { done, left }) => {
                 complete &= left.is_empty();
                 if json {
-                    values.push(serde_json::json!({ "state_file": file.to_string(), "done": done, "left": left }));
+                    values.push(
+                        serde_json::json!({ "state_file": file.to_string(), "done": done, "left": left }),
+                    );
                     continue;
                 }
                 if done.is_empty() && left.is_empty() {
@@ -133,7 +132,9 @@ fn show_down(
             Err(error) => {
                 complete = false;
                 if json {
-                    values.push(serde_json::json!({ "state_file": file.to_string(), "error": error.to_string() }));
+                    values.push(
+                        serde_json::json!({ "state_file": file.to_string(), "error": error.to_string() }),
+                    );
                 } else {
                     eprintln!("{file}: {error}");
                 }
@@ -152,9 +153,15 @@ fn show_status(list: &[Status], json: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for Status { state_file, state, running, stats } in list {
-        let device = state.device.as_ref().map_or("no device".into(), |device| device.path.display().to_string());
+        let device =
+            state.device.as_ref().map_or("no device".into(), |device| device.path.display().to_string());
         let process = if *running { format!("process {}", state.pid) } else { "process gone".to_owned() };
-        println!("{}: {device}, {}, {process} ({})", state.spec.name, state.spec.profile, state_file.display());
+        println!(
+            "{}: {device}, {}, {process} ({})",
+            state.spec.name,
+            state.spec.profile,
+            state_file.display()
+        );
         if let Some(Stats { read, write, service_error, max_queue_length, timing, .. }) = stats {
             println!(
                 "  {} reads, {} writes, at most {max_queue_length} at once, timing {}; \
