@@ -29,7 +29,7 @@ report: setup ## Write the page of one study that has results (STUDY=quick)
 
 test: setup ## Run every test: Rust, Python, end to end
 	cargo test --release --locked --workspace
-	$(PYTHON) -m pytest analysis tests
+	$(PYTHON) -m pytest analysis/tests tests
 
 lint: setup ## Check the style of everything
 	cargo fmt --all --check

@@ -1,5 +1,7 @@
 """Filters on a study's plan: what this host has to do."""
 
+import json
+
 
 def runs_of_host(runs, hosts, host):
     """The runs that fall to a host.
@@ -89,21 +91,25 @@ def _serves(entry, device):
     return entry["running"] and all(spec[field] == value for field, value in device.items())
 
 
-def testbed(needed, disks, state):
-    """`testbed.json`: which block device stands for each device of the study.
+def device_files(modelled, disks, state):
+    """What is written down for the binary: a specification for each modelled device, and `testbed.json`.
 
     Args:
-        needed: the modelled devices.
-        disks: the disks of the inventory, by name.
+        modelled: the modelled devices.
+        disks: the disks of the inventory, by the name of the device that they stand for.
         state: the state folder on the host.
+
+    Returns:
+        The text of each file, by path.
     """
-    devices = {
-        device["name"]: {"modelled": {"state": f"{state}/devices/{device['name']}.json"}} for device in needed
-    }
+    specs = {device["name"]: device for device in modelled}
+    devices = {name: {"modelled": {"state": f"{state}/devices/{name}.json"}} for name in specs}
     for name, disk in disks.items():
         overwrite = bool(disk.get("overwrite_signature", False))
         devices[name] = {"disk": {"path": disk["path"], "overwrite_signature": overwrite}}
-    return {"devices": devices}
+    # JSON is YAML.
+    files = {f"{state}/specs/{name}.yml": json.dumps(spec, indent=2) + "\n" for name, spec in specs.items()}
+    return files | {f"{state}/testbed.json": json.dumps({"devices": devices}, indent=2) + "\n"}
 
 
 class FilterModule:
@@ -116,5 +122,5 @@ class FilterModule:
             "weir_needs": needs,
             "weir_unfit_devices": unfit_devices,
             "weir_unserved_devices": unserved_devices,
-            "weir_testbed": testbed,
+            "weir_device_files": device_files,
         }

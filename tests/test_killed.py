@@ -1,0 +1,98 @@
+"""What is killed in the middle: the same command again goes on, and nothing is left behind."""
+
+import os
+import signal
+from pathlib import Path
+
+from support import wait_for
+
+
+def _started(bench, study):
+    """Starts a playbook and waits until its second run is being carried out."""
+    process = bench.start(study, "--skip-tags", "report,verdicts")
+    wait_for(lambda: bench.run_folders(study.stem) or process.poll() is not None, "the first run")
+    assert process.poll() is None, bench.log.read_text()
+    first = dict(bench.run_folders(study.stem))
+    pid = wait_for(bench.living_run, "the second run")
+    return process, pid, {name: _mtimes(folder) for name, folder in first.items()}
+
+
+def _mtimes(folder):
+    return {file: file.stat().st_mtime_ns for file in sorted(folder.rglob("*"))}
+
+
+def _goes_on(bench, study, first):
+    """Carries the study out again: all is there, what was there is untouched, nothing is left."""
+    code, log = bench.play(study, "--skip-tags", "report,verdicts")
+    assert code == 0, log
+    folders = bench.run_folders(study.stem)
+    assert len(folders) == 4
+    for name, mtimes in first.items():
+        assert _mtimes(folders[name]) == mtimes
+        assert f"] {name} " not in log
+    assert [entry for entry in os.listdir(bench.results / study.stem) if entry.startswith(".")] == []
+    assert bench.leftovers() == []
+
+
+def test_the_playbook_is_killed(bench):
+    """This test will kill -9 ansible-playbook while a run is being carried out, and begin again at once."""
+    study = bench.study(repetitions=2, duration_s=2)
+    process, _, first = _started(bench, study)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    _goes_on(bench, study, first)
+
+
+def test_the_playbook_and_its_run_are_killed(bench):
+    """This test will kill -9 ansible-playbook and weir run together, mounts and devices being in use."""
+    study = bench.study(repetitions=2, duration_s=2)
+    process, pid, first = _started(bench, study)
+    process.send_signal(signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    process.wait()
+    _goes_on(bench, study, first)
+
+
+def test_a_run_is_killed(bench):
+    """This test will kill -9 one weir run: the others have their turn, and the study says which one failed."""
+    study = bench.study(repetitions=2, duration_s=2)
+    process, pid, first = _started(bench, study)
+    os.kill(pid, signal.SIGKILL)
+    assert process.wait(120) != 0
+    log = bench.log.read_text()
+    assert "FAILED" in log and "signal 9" in log
+    assert "1 of 4 runs failed" in log
+    done = bench.run_folders(study.stem)
+    assert len(done) == 3, log
+    assert bench.leftovers() == []
+    _goes_on(bench, study, {name: _mtimes(folder) for name, folder in done.items()} | first)
+
+
+def test_the_server_of_a_device_is_killed(bench):
+    """This test will kill -9 a modelled disk under a run: nothing hangs, and the study goes on afterwards."""
+    study = bench.study(repetitions=2, duration_s=2)
+    process, _, first = _started(bench, study)
+    marks = (str(bench.state / "specs/shared.yml"), "serve")
+    servers = [
+        int(entry.name)
+        for entry in Path("/proc").glob("[0-9]*")
+        if all(mark in _words(entry) for mark in marks)
+    ]
+    assert len(servers) == 1
+    os.kill(servers[0], signal.SIGKILL)
+    assert process.wait(120) != 0
+    assert bench.leftovers() == []
+    invalid = set(bench.run_folders(study.stem)) - set(first)
+    code, log = bench.play(study, "--skip-tags", "report,verdicts")
+    assert code == 0, log
+    assert len(bench.run_folders(study.stem)) == 4
+    assert bench.leftovers() == []
+    # The run under which it died failed, or is there with its errors and is not data.
+    assert len(invalid) <= 1
+
+
+def _words(process):
+    try:
+        return (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []

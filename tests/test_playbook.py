@@ -1,0 +1,166 @@
+"""The playbook on this machine: a whole study, and studies that must not begin."""
+
+import json
+import os
+
+import polars as pl
+import pytest
+from support import ROOT, weir
+
+
+@pytest.fixture(scope="module")
+def study(shared_bench):
+    """A tiny study, carried out once."""
+    code, log = shared_bench.play(shared_bench.study(), "--skip-tags", "report")
+    assert code == 0, log
+    return shared_bench, log
+
+
+def test_a_study_leaves_whole_folders(study):
+    """This test will look into the folders of two runs on a modelled disk."""
+    bench, _ = study
+    plan = json.loads((bench.results / "tiny/plan.json").read_text())
+    folders = bench.run_folders()
+    assert sorted(folders) == sorted(run["id"] for run in plan["runs"])
+    for run_id, folder in folders.items():
+        assert json.loads((folder / "run.json").read_text())["id"] == run_id
+        assert json.loads((folder / "verdict.json").read_text())["status"] in ("valid", "invalid")
+        for name in ("host.json", "observed.json"):
+            assert (folder / name).exists()
+        # 40 clients that ask once a second, for 1.2 s: 48 requests, and nearly never under 20.
+        requests = pl.read_parquet(folder / "requests.parquet")
+        assert requests.height > 20
+        assert requests["completed_ns"].null_count() == 0
+        assert (requests["completed_ns"] > requests["intended_ns"]).all()
+
+
+def test_a_line_for_each_run_and_where_the_time_went(study):
+    """This test will read what the playbook printed where there is no terminal."""
+    bench, log = study
+    for run_id in bench.run_folders():
+        assert f"{run_id} repetition 1 scheduler=" in log
+    assert "[1/2] " in log and "[2/2] " in log and " left" in log
+    assert "2 runs in " in log and "% measuring" in log and "% orchestrating" in log
+    assert "TASK [" not in log and "PLAY RECAP" not in log
+
+
+def test_the_devices_are_gone_and_the_claim_is_given_up(study):
+    """This test will look for processes, mounts and loop devices of the study."""
+    bench, _ = study
+    assert bench.leftovers() == []
+    assert not (bench.state / "owner.json").exists()
+
+
+def test_the_same_study_again_runs_nothing(study):
+    """This test will carry out the finished study again and compare every file of its runs."""
+    bench, _ = study
+
+    def files():
+        return {file: file.stat().st_mtime_ns for file in sorted(bench.results.rglob("*")) if file.is_file()}
+
+    before = files()
+    code, log = bench.play(bench.folder / "tiny.yml", "--skip-tags", "report")
+    assert code == 0, log
+    assert files() == before
+    assert "2 runs, 0 of them to do" in log
+    assert "[1/" not in log
+    assert not (bench.state / "owner.json").exists()
+
+
+def test_a_host_claimed_by_a_living_study_is_left_alone(study):
+    """This test will claim the host for its own process, and try to begin another study."""
+    bench, _ = study
+    stat = open("/proc/self/stat").read()
+    owner = {
+        "boot_id": open("/proc/sys/kernel/random/boot_id").read().strip(),
+        "pid": os.getpid(),
+        "started_ticks": int(stat.rpartition(")")[2].split()[19]),
+        "study": "another",
+    }
+    claim = bench.state / "owner.json"
+    claim.write_text(json.dumps(owner))
+    code, log = bench.play(bench.study("rival"))
+    assert code != 0
+    assert f"study another (process {os.getpid()})" in " ".join(log.split())
+    assert json.loads(claim.read_text()) == owner
+    assert not (bench.results / "rival").exists()
+    claim.unlink()
+
+
+def test_check_mode_shows_the_plan_and_touches_nothing(dry_bench):
+    """This test will carry out a study with --check."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: that is asserted before anything else of the host is looked at")
+    code, log = dry_bench.play(dry_bench.study(), "--check")
+    assert code == 0, log
+    assert "repetition 1 scheduler=mq-deadline" in log
+    assert not dry_bench.state.exists() and not dry_bench.results.exists()
+    assert dry_bench.leftovers() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("poisson-text", "poison-text"), "did you mean `poisson-text`?"),
+        (("size_mib: 128", "size_mib: 900000000"), "MiB"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused_in_plain_words(dry_bench, change, says):
+    """This test will begin a study with an unknown workload, and one that needs more memory than there is."""
+    file = dry_bench.study()
+    file.write_text(file.read_text().replace(*change))
+    code, log = dry_bench.play(file)
+    assert code != 0
+    assert says in log
+    assert "Traceback" not in log and '{"' not in log
+    assert not dry_bench.state.exists() and not dry_bench.results.exists()
+
+
+def test_a_scheduler_that_the_kernel_has_not_is_refused(dry_bench):
+    """This test will ask for each of the schedulers; it needs a kernel that has not all of them."""
+    listed = json.loads(weir("list", "schedulers", "--json").stdout)
+    absent = [entry["name"] for entry in listed if not entry["available"]]
+    if not absent or os.geteuid() != 0:
+        pytest.skip("needs root, and a kernel without one of " + ", ".join(entry["name"] for entry in listed))
+    code, log = dry_bench.play(dry_bench.study(schedulers=f"[{absent[0]}]"))
+    # Where it is a module that can be loaded there is nothing to refuse.
+    if f"scheduler {absent[0]}" not in log:
+        pytest.skip(f"{absent[0]} is a module that can be loaded")
+    assert code != 0 and not dry_bench.state.exists()
+
+
+def test_no_study_named(dry_bench):
+    """This test will begin without saying which study."""
+    code, log = dry_bench.play("")
+    assert code != 0
+    assert "say which study: -e study=NAME" in log
+
+
+def test_a_cluster_shares_the_blocks_and_gives_back_the_results(bench):
+    """This test will carry out two blocks on two hosts, which are this one under two names, as if remote."""
+    hosts = {
+        name: {
+            "weir_remote": True,
+            "weir_host_folder": str(bench.folder / name),
+            "weir_state": str(bench.folder / name / "state"),
+        }
+        for name in ("one", "two")
+    }
+    common = {"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}
+    inventory = bench.folder / "hosts.json"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": common}}))
+    study = bench.study(schedulers="[mq-deadline]", repetitions=2)
+    variables = json.dumps({"study": str(study), "weir_results": str(bench.results)})
+    # Extra variables beat the inventory's, so the state folders are the hosts' own only without the usual ones.
+    bench.command = lambda study, *arguments: [
+        ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/study.yml", "-i", inventory, "-e", variables, *arguments
+    ]  # fmt: skip
+    code, log = bench.play(study, "--skip-tags", "report")
+    assert code == 0, log
+    plan = json.loads((bench.results / "tiny/plan.json").read_text())
+    assert sorted(bench.run_folders()) == sorted(run["id"] for run in plan["runs"])
+    for name, run in zip(("one", "two"), plan["runs"], strict=True):
+        assert (bench.folder / name / "results/tiny" / run["id"]).is_dir()
+        assert f"{run['id']} repetition {run['repetition'] + 1} scheduler=mq-deadline on {name}" in log
+    left = [entry.name for entry in (bench.results / "tiny").iterdir() if entry.name.startswith(".")]
+    assert left == []
