@@ -49,7 +49,7 @@ fn block(sector: u64) -> BlockRequest {
         queued_ns: Some(1),
         inserted_ns: None,
         issued_ns: Some(2),
-        completed_ns: (sector % 7 != 0).then_some(3),
+        completed_ns: (!sector.is_multiple_of(7)).then_some(3),
         status: 0,
         source: "bpf".into(),
     }

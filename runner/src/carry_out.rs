@@ -143,11 +143,6 @@ fn prepare_and_measure(
         queue::apply(device, &run.settings, journal)?;
         start_timing(device)?;
     }
-    let names: Vec<String> = devices.iter().map(|device| device.kernel_name.clone()).collect();
-    let host =
-        crate::capture::host(&names, &points.iter().map(|point| point.path.clone()).collect::<Vec<_>>());
-    write_json(&partial.join("host.json"), &host)?;
-
     let measured = measure(run, options, &mut devices, &places, &partial, began)?;
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));

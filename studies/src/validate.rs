@@ -70,9 +70,9 @@ impl Check<'_> {
         self.within("duration_s", study.duration_s, 0.1, 86_400.0);
         self.within("allowed_loss", study.allowed_loss, 0.0, 1.0);
         self.within("storage.heads", f64::from(study.storage.heads), 1.0, 64.0);
-        self.within("storage.size_mib", study.storage.size_mib as f64, 16.0, 16.0 * 1024.0 * 1024.0);
+        self.within("storage.size_mib", study.storage.size_mib as f64, 64.0, 16.0 * 1024.0 * 1024.0);
         let unit = study.storage.stripe_unit_kib;
-        if unit == 0 || unit % 4 != 0 || unit > 16 * 1024 {
+        if unit == 0 || !unit.is_multiple_of(4) || unit > 16 * 1024 {
             self.problem(
                 "storage.stripe_unit_kib",
                 format!("is {unit}; it must be a multiple of 4, at most 16384"),
