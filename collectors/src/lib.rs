@@ -4,11 +4,13 @@
 //! Every recording is reconciled with what the kernel itself counted ([`reconcile`]): what was lost is a number
 //! in the report, never silence.
 
+pub mod assemble;
 pub mod block;
 pub mod capability;
 pub mod clock;
 pub mod disk;
 mod error;
+pub mod ftrace;
 pub mod reconcile;
 
 pub use disk::Disk;

@@ -47,7 +47,9 @@ pub fn read(path: &Path) -> Result<Vec<u64>, Error> {
     let mut sizes = Vec::new();
     for (index, line) in BufReader::new(File::open(path).map_err(io)?).lines().enumerate() {
         let line = line.map_err(io)?;
-        let Some(first) = line.split_ascii_whitespace().next().filter(|word| !word.starts_with('#')) else { continue };
+        let Some(first) = line.split_ascii_whitespace().next().filter(|word| !word.starts_with('#')) else {
+            continue;
+        };
         sizes.push(first.parse().map_err(|_| Error::Line {
             path: path.to_owned(),
             line: index + 1,

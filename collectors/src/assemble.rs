@@ -1,0 +1,446 @@
+//! From blktrace events to requests.
+//!
+//! The events of one request are found by where on the disk it is: a bio is known by its first sector until a
+//! request is made for it (`G`), then the request by its extent, which merges (`M`, `F`) change, until it is issued
+//! (`D`) and completed (`C`).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use weir_records::{BlockOp, BlockRequest};
+use weir_traces::blktrace::{Event, Record, category};
+
+use crate::block::Counters;
+use crate::disk::{Disk, DiskStatistics};
+use crate::reconcile::{CpuCount, DeviceReconciliation, Reconciliation, Snapshot};
+
+/// Rows and whether they agree with what the kernel counted.
+pub struct Recorded {
+    /// In the order of completion; those that were never completed come last.
+    pub rows: Vec<BlockRequest>,
+    /// The comparison.
+    pub reconciliation: Reconciliation,
+}
+
+/// A bio that has arrived, or a request on its way.
+#[derive(Debug, Clone)]
+struct Pending {
+    sector: u64,
+    bytes: u64,
+    categories: u16,
+    pid: u32,
+    cgroup: Option<u64>,
+    queued_ns: Option<u64>,
+    inserted_ns: Option<u64>,
+    issued_ns: Option<u64>,
+    /// Bytes whose completion is still to come.
+    left: u64,
+}
+
+impl Pending {
+    fn new(record: &Record) -> Self {
+        Pending {
+            sector: record.sector,
+            bytes: u64::from(record.bytes),
+            categories: record.categories(),
+            pid: record.pid,
+            cgroup: record.cgroup(),
+            queued_ns: None,
+            inserted_ns: None,
+            issued_ns: None,
+            left: u64::from(record.bytes),
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.sector + self.bytes / 512
+    }
+}
+
+/// What is under way on one disk; each list is short: it holds what begins at the same sector.
+#[derive(Default)]
+struct Disks {
+    bios: HashMap<u64, VecDeque<Pending>>,
+    requests: HashMap<u64, VecDeque<Pending>>,
+    /// End of a request that is not yet issued to its start, for merges.
+    ends: HashMap<u64, u64>,
+    /// Writes whose data are done but whose flush sequence is not, by start: indices into the rows.
+    flushing: HashMap<u64, usize>,
+    counters: Counters,
+}
+
+/// Assembles the requests of some disks; records are to come in the order of time.
+pub struct Assembly {
+    devices: Vec<Disk>,
+    under_way: Vec<Disks>,
+    cpus: HashMap<u32, CpuCount>,
+    names: HashMap<u32, Arc<str>>,
+    flags: HashMap<u16, Arc<str>>,
+    no_name: Arc<str>,
+    source: Arc<str>,
+    epoch_ns: i64,
+    rows: Vec<BlockRequest>,
+}
+
+impl Assembly {
+    /// `source` is what the rows say recorded them; their times are relative to `epoch_ns`.
+    pub fn new(devices: &[Disk], source: &str, epoch_ns: i64) -> Self {
+        Assembly {
+            devices: devices.to_vec(),
+            under_way: devices.iter().map(|_| Disks::default()).collect(),
+            cpus: HashMap::new(),
+            names: HashMap::new(),
+            flags: HashMap::new(),
+            no_name: "".into(),
+            source: source.into(),
+            epoch_ns,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Tells the name of a process.
+    pub fn name_process(&mut self, pid: u32, name: &str) {
+        self.names.insert(pid, name.into());
+    }
+
+    /// Takes the next event.
+    pub fn add(&mut self, record: &Record) {
+        if let Some(name) = record.process_name() {
+            return self.name_process(record.pid, &name);
+        }
+        let Some(device) = self.devices.iter().position(|disk| disk.kernel_dev() == record.device) else { return };
+        let disk = &mut self.under_way[device];
+        let count = self.cpus.entry(record.cpu).or_insert_with(|| CpuCount {
+            cpu: record.cpu as usize,
+            bios_queued: 0,
+            issued: 0,
+            completed: 0,
+            buffer_full: 0,
+            evicted: 0,
+        });
+        match record.event() {
+            Event::Queue => {
+                count.bios_queued += 1;
+                disk.queue(record);
+            }
+            Event::Split => disk.split(record),
+            Event::GetRequest => disk.get_request(record),
+            Event::BackMerge => disk.back_merge(record),
+            Event::FrontMerge => disk.front_merge(record),
+            Event::Insert => disk.insert(record),
+            Event::Issue => {
+                count.issued += 1;
+                disk.issue(record);
+            }
+            Event::Requeue => disk.requeue(record),
+            Event::Complete => {
+                count.completed += 1;
+                self.complete(device, record);
+            }
+            Event::Other(_) | Event::Notify(_) => {}
+        }
+    }
+
+    fn complete(&mut self, device: usize, record: &Record) {
+        let disk = &mut self.under_way[device];
+        let bytes = u64::from(record.bytes);
+        let group = group_of(record.categories());
+        disk.counters.sectors[group] += bytes / 512;
+        if bytes == 0
+            && !is_device_flush(record.categories())
+            && let Some(row) = disk.flushing.remove(&record.sector)
+        {
+            // The end of a write that was followed by a flush.
+            self.rows[row].completed_ns = relative(record.time_ns, self.epoch_ns);
+            self.rows[row].status = i32::from(record.error);
+            disk.counters.completed[1] += 1;
+            return;
+        }
+        let Some(mut request) = disk.take_completed(record) else {
+            // Issued before the recording began.
+            if disk.has_partial(record) {
+                return;
+            }
+            disk.counters.before_start += 1;
+            disk.counters.completed[group] += 1;
+            return;
+        };
+        if bytes < request.left {
+            // A part is done: the rest is known by where it begins now.
+            request.left -= bytes;
+            disk.requests.entry(record.sector + bytes / 512).or_default().push_back(request);
+            return;
+        }
+        let flushes = request.categories & (category::FLUSH | category::FUA) != 0 && request.bytes > 0;
+        if request.issued_ns.is_some() {
+            disk.counters.driver_completions += 1;
+        }
+        let start = request.sector;
+        let row = self.row(device, &request, Some(record.time_ns), i32::from(record.error));
+        let disk = &mut self.under_way[device];
+        if flushes {
+            disk.flushing.insert(start, self.rows.len());
+        }
+        disk.counters.completed[group] += 1;
+        self.rows.push(row);
+    }
+
+    fn row(&mut self, device: usize, request: &Pending, completed_ns: Option<u64>, status: i32) -> BlockRequest {
+        let flags = self.flags.entry(request.categories).or_insert_with(|| flag_names(request.categories).into());
+        let time = |ns: Option<u64>| ns.and_then(|ns| relative(ns, self.epoch_ns));
+        BlockRequest {
+            device: Arc::clone(&self.devices[device].name),
+            sector: request.sector,
+            size_bytes: u32::try_from(request.bytes).unwrap_or(u32::MAX),
+            op: op_of(request.categories),
+            flags: Arc::clone(flags),
+            priority: None,
+            pid: request.pid,
+            comm: Arc::clone(self.names.get(&request.pid).unwrap_or(&self.no_name)),
+            cgroup: request.cgroup,
+            queued_ns: time(request.queued_ns),
+            inserted_ns: time(request.inserted_ns),
+            issued_ns: time(request.issued_ns),
+            completed_ns: time(completed_ns),
+            status,
+            source: Arc::clone(&self.source),
+        }
+    }
+
+    /// Adds the requests that were never completed, and compares with the kernel's statistics before and after.
+    ///
+    /// `overruns`: events lost because a buffer was full.
+    pub fn finish(mut self, starts: &[DiskStatistics], stops: &[DiskStatistics], overruns: u64) -> Recorded {
+        let mut found = Reconciliation {
+            source: self.source.to_string(),
+            lost: overruns,
+            agrees: overruns == 0,
+            ..Default::default()
+        };
+        for (device, (start, stop)) in starts.iter().zip(stops).enumerate() {
+            let disk = std::mem::take(&mut self.under_way[device]);
+            let mut left: Vec<Pending> =
+                disk.requests.into_values().flatten().filter(|request| request.issued_ns.is_some()).collect();
+            left.sort_by_key(|request| request.issued_ns);
+            let with_driver = usize::try_from(stop.in_flight).unwrap_or(usize::MAX);
+            let unseen = left.len().saturating_sub(with_driver);
+            let mut hidden = [0; 4];
+            for request in &left[..unseen] {
+                hidden[group_of(request.categories)] += 1;
+            }
+            for request in &left {
+                let row = self.row(device, request, None, 0);
+                self.rows.push(row);
+            }
+            let counted = Snapshot { before: disk.counters, kernel: *stop, after: disk.counters };
+            let nothing = Snapshot { kernel: *start, ..Default::default() };
+            let compared = DeviceReconciliation::new(
+                self.devices[device].name.to_string(),
+                self.devices[device].keeps_statistics(),
+                &nothing,
+                &counted,
+                hidden,
+            );
+            found.in_flight_at_start += disk.counters.before_start;
+            found.in_flight_at_stop += (left.len() - unseen) as u64;
+            found.lost += hidden.iter().sum::<u64>();
+            found.unexplained += compared.unexplained_requests;
+            found.agrees &= compared.agrees();
+            found.devices.push(compared);
+        }
+        found.rows = self.rows.len() as u64;
+        found.cpus = self.cpus.into_values().collect();
+        found.cpus.sort_by_key(|count| count.cpu);
+        Recorded { rows: self.rows, reconciliation: found }
+    }
+}
+
+/// Takes the first that `suits` from the list at `sector`.
+fn take(
+    lists: &mut HashMap<u64, VecDeque<Pending>>,
+    sector: u64,
+    suits: impl Fn(&Pending) -> bool,
+) -> Option<Pending> {
+    let list = lists.get_mut(&sector)?;
+    let taken = list.iter().position(suits).and_then(|at| list.remove(at));
+    if list.is_empty() {
+        lists.remove(&sector);
+    }
+    taken
+}
+
+impl Disks {
+    fn queue(&mut self, record: &Record) {
+        self.counters.bios_queued += 1;
+        let mut bio = Pending::new(record);
+        bio.queued_ns = Some(record.time_ns);
+        self.bios.entry(record.sector).or_default().push_back(bio);
+    }
+
+    /// The record is of the front part; the rest, which keeps its arrival, begins where the payload says.
+    fn split(&mut self, record: &Record) {
+        self.counters.splits += 1;
+        let Some(rest_at) = record.split_at() else { return };
+        let Some(mut bio) = take(&mut self.bios, record.sector, |bio| bio.end() > rest_at) else { return };
+        let mut rest = bio.clone();
+        rest.sector = rest_at;
+        rest.bytes = (bio.end() - rest_at) * 512;
+        rest.left = rest.bytes;
+        bio.bytes -= rest.bytes;
+        bio.left = bio.bytes;
+        self.bios.entry(rest.sector).or_default().push_back(rest);
+        self.bios.entry(bio.sector).or_default().push_front(bio);
+    }
+
+    fn take_bio(&mut self, record: &Record) -> Option<Pending> {
+        let bytes = u64::from(record.bytes);
+        take(&mut self.bios, record.sector, |bio| bio.bytes == bytes)
+    }
+
+    fn add_request(&mut self, request: Pending) {
+        self.ends.insert(request.end(), request.sector);
+        self.requests.entry(request.sector).or_default().push_back(request);
+    }
+
+    fn get_request(&mut self, record: &Record) {
+        let request = self.take_bio(record).unwrap_or_else(|| Pending::new(record));
+        self.add_request(request);
+    }
+
+    fn waiting(&mut self, sector: u64, bytes: Option<u64>) -> Option<Pending> {
+        take(&mut self.requests, sector, |request| {
+            request.issued_ns.is_none() && bytes.is_none_or(|bytes| request.bytes == bytes)
+        })
+    }
+
+    fn back_merge(&mut self, record: &Record) {
+        let bytes = u64::from(record.bytes);
+        // A bio, or else the request that follows, is absorbed.
+        if self.take_bio(record).is_some() {
+            self.counters.bio_back_merges += 1;
+        } else if let Some(next) = self.waiting(record.sector, Some(bytes)) {
+            self.counters.request_merges += 1;
+            self.ends.remove(&next.end());
+        } else {
+            return;
+        }
+        let Some(start) = self.ends.remove(&record.sector) else { return };
+        let end = record.sector;
+        if let Some(mut request) = take(&mut self.requests, start, |request| {
+            request.issued_ns.is_none() && request.end() == end
+        }) {
+            request.bytes += bytes;
+            request.left = request.bytes;
+            self.add_request(request);
+        }
+    }
+
+    fn front_merge(&mut self, record: &Record) {
+        let bytes = u64::from(record.bytes);
+        self.counters.bio_front_merges += 1;
+        let _ = self.take_bio(record);
+        if let Some(mut request) = self.waiting(record.sector + bytes / 512, None) {
+            request.sector = record.sector;
+            request.bytes += bytes;
+            request.left = request.bytes;
+            self.add_request(request);
+        }
+    }
+
+    fn insert(&mut self, record: &Record) {
+        if let Some(mut request) = self.waiting(record.sector, Some(u64::from(record.bytes))) {
+            request.inserted_ns = Some(record.time_ns);
+            self.add_request(request);
+        }
+    }
+
+    fn issue(&mut self, record: &Record) {
+        self.counters.issued += 1;
+        let mut request = self
+            .waiting(record.sector, Some(u64::from(record.bytes)))
+            .unwrap_or_else(|| Pending { cgroup: None, pid: 0, ..Pending::new(record) });
+        if request.queued_ns.is_none() && !is_device_flush(record.categories()) {
+            self.counters.arrival_unknown += 1;
+        }
+        self.ends.remove(&request.end());
+        request.issued_ns = Some(record.time_ns);
+        self.requests.entry(request.sector).or_default().push_back(request);
+    }
+
+    fn requeue(&mut self, record: &Record) {
+        self.counters.requeued += 1;
+        let bytes = u64::from(record.bytes);
+        if let Some(mut request) = take(&mut self.requests, record.sector, |request| {
+            request.issued_ns.is_some() && request.left == bytes
+        }) {
+            request.issued_ns = None;
+            self.add_request(request);
+        }
+    }
+
+    /// The issued request that a completion is of; an empty flush is completed without having been issued.
+    fn take_completed(&mut self, record: &Record) -> Option<Pending> {
+        let bytes = u64::from(record.bytes);
+        let flush = is_device_flush(record.categories());
+        take(&mut self.requests, record.sector, |request| {
+            let same_kind = is_device_flush(request.categories) == flush;
+            same_kind && request.left >= bytes && (request.issued_ns.is_some() == (flush || bytes > 0))
+        })
+        .inspect(|request| {
+            if request.issued_ns.is_none() {
+                self.ends.remove(&request.end());
+            }
+        })
+    }
+
+    /// Whether a completion of no bytes belongs to a request whose data were completed already.
+    fn has_partial(&self, record: &Record) -> bool {
+        record.bytes == 0 && self.requests.contains_key(&record.sector)
+    }
+}
+
+fn relative(ns: u64, epoch_ns: i64) -> Option<i64> {
+    Some(i64::try_from(ns).ok()? - epoch_ns)
+}
+
+/// The flush that the block layer itself sends: it is neither a write nor has it data.
+fn is_device_flush(categories: u16) -> bool {
+    categories & category::FLUSH != 0 && categories & category::WRITE == 0
+}
+
+fn op_of(categories: u16) -> BlockOp {
+    if is_device_flush(categories) {
+        BlockOp::Flush
+    } else if categories & category::DISCARD != 0 {
+        BlockOp::Discard
+    } else if categories & category::PASS_THROUGH != 0 {
+        BlockOp::Other
+    } else if categories & category::WRITE != 0 {
+        BlockOp::Write
+    } else {
+        BlockOp::Read
+    }
+}
+
+/// The group of the kernel's statistics: reads, writes, discards, flushes.
+fn group_of(categories: u16) -> usize {
+    match op_of(categories) {
+        BlockOp::Flush => 3,
+        BlockOp::Discard => 2,
+        BlockOp::Write | BlockOp::WriteZeroes => 1,
+        BlockOp::Read | BlockOp::Other => 0,
+    }
+}
+
+/// As far as a record tells them, the names that [`weir_records::block::flag_names`] gives.
+fn flag_names(categories: u16) -> String {
+    let names = [
+        (category::SYNC, "sync"),
+        (category::META, "meta"),
+        (category::FUA, "fua"),
+        (category::FLUSH, "preflush"),
+        (category::READ_AHEAD, "readahead"),
+    ];
+    let set = names.iter().filter(|(bit, _)| categories & bit != 0);
+    set.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
+}
