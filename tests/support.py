@@ -119,9 +119,7 @@ class Bench:
         mark = str(self.folder)
         mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if mark in line]
         loops = [
-            str(file)
-            for file in Path("/sys/block").glob("loop*/loop/backing_file")
-            if mark in _text(file)
+            str(file) for file in Path("/sys/block").glob("loop*/loop/backing_file") if mark in _text(file)
         ]
         ours = {str(os.getpid())}
         processes = [
@@ -144,7 +142,9 @@ class Bench:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-        wait_for(lambda: not self.living_run() or not Path(f"/proc/{self.living_run()}").exists(), "a run to end")
+        wait_for(
+            lambda: not self.living_run() or not Path(f"/proc/{self.living_run()}").exists(), "a run to end"
+        )
         weir("clean", "--state", self.state)
 
 

@@ -73,7 +73,9 @@ def test_a_plan_is_the_same_each_time_and_leaves_out_what_is_done(tmp_path):
     assert [run["id"] for run in rest["runs"]] == [run["id"] for run in first["runs"] if run["id"] != done]
 
 
-@pytest.mark.parametrize(("kind", "files"), [("study", "studies/*.yml"), ("workload", "workloads/specs/*.yml")])
+@pytest.mark.parametrize(
+    ("kind", "files"), [("study", "studies/*.yml"), ("workload", "workloads/specs/*.yml")]
+)
 def test_the_schema_accepts_what_is_shipped_and_not_what_is_misspelt(kind, files):
     schema = json.loads(weir("schema", kind).stdout)
     validator = jsonschema.validators.validator_for(schema)

@@ -147,8 +147,10 @@ class CallbackModule(DefaultCallback):
     def _tell_failure(self, result):
         where = "" if result.host.get_name() == "localhost" else f"{result.host.get_name()}: "
         role, _, name = result.task.get_name().rpartition(" : ")
-        title = f"{where}{role or 'playbook'}: not so: {name}" if "assert" in result.task.action else (
-            f"{where}{role or 'playbook'}: failed: {name}"
+        title = (
+            f"{where}{role or 'playbook'}: not so: {name}"
+            if "assert" in result.task.action
+            else (f"{where}{role or 'playbook'}: failed: {name}")
         )
         text = "\n".join(_failure(result.result))
         self._say(f"{title}\n{_indented(text)}", error=True)
@@ -257,7 +259,12 @@ class Runs:
         statuses = [outcome.status for _, outcome in self.done]
         counts = ", ".join(
             f"{statuses.count(status)} {text}"
-            for status, text in (("valid", "valid"), ("invalid", "INVALID"), ("failed", "FAILED"), ("present", "done before"))
+            for status, text in (
+                ("valid", "valid"),
+                ("invalid", "INVALID"),
+                ("failed", "FAILED"),
+                ("present", "done before"),
+            )
             if status in statuses
         )
         host_s = self._wall_s * len([runs for runs in self.planned.values() if runs])
@@ -279,7 +286,12 @@ class Bar:
 
     def __init__(self, runs):
         self._runs = runs
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+        )
         # Refreshed by our own thread, which sleeps while Ansible forks its workers.
         self._progress = Progress(*columns, console=Console(), auto_refresh=False)
         self._task = self._progress.add_task("runs", total=runs.total, left="")

@@ -56,7 +56,9 @@ def main():
             for path in removed:
                 os.remove(path)
         except OSError as error:
-            module.fail_json(msg=f"{error.filename}: cannot be written ({error.strerror}): make room, or check its rights")
+            module.fail_json(
+                msg=f"{error.filename}: cannot be written ({error.strerror}): make room, or check its rights"
+            )
     module.exit_json(changed=bool(written or removed), written=written, removed=removed)
 
 

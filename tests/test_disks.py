@@ -1,0 +1,84 @@
+"""Disks that the inventory lists: which are used, and which are refused."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def disk(bench):
+    """A blank disk of 512 MiB with a stable name: a loop device that this test makes and takes away."""
+    image = bench.folder / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(512 << 20)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", "--direct-io=on", image], capture_output=True, text=True, check=True
+    )
+    node = made.stdout.strip()
+    folder = Path("/dev/disk/by-id")
+    had_folder = folder.is_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    name = folder / f"weir-test-{bench.folder.name}"
+    name.symlink_to(node)
+    yield name
+    name.unlink()
+    if not had_folder:
+        folder.rmdir()
+    subprocess.run(["losetup", "--detach", node], check=True)
+    # Detaching is not done before the last user is gone.
+    subprocess.run(["udevadm", "settle"], check=False) if Path("/run/udev/control").exists() else None
+    image.unlink()
+
+
+def _play(bench, path, **flags):
+    disks = json.dumps({"weir_devices": {"shared": {"path": str(path)} | flags}})
+    return bench.play(bench.study(schedulers="[mq-deadline]"), "--skip-tags", "report,verdicts", "-e", disks)
+
+
+def _signature(disk):
+    found = subprocess.run(["blkid", "--probe", disk], capture_output=True, text=True, check=False)
+    return found.stdout
+
+
+def test_a_blank_disk_is_used_and_left_blank(bench, disk):
+    """This test will carry out a run on a listed disk, and look for a signature afterwards."""
+    code, log = _play(bench, disk)
+    assert code == 0, log
+    (folder,) = bench.run_folders().values()
+    assert json.loads((folder / "verdict.json").read_text())["status"] == "valid"
+    assert _signature(disk) == ""
+    assert not list((bench.state / "devices").glob("*.json"))
+
+
+def test_a_disk_with_data_is_refused_unless_they_may_be_lost(bench, disk):
+    """This test will put a file system on a listed disk, and try to use the disk with and without the flag."""
+    subprocess.run(["mkfs.ext4", "-q", "-F", disk], check=True)
+    before = _signature(disk)
+    assert "ext4" in before
+    code, log = _play(bench, disk)
+    assert code != 0
+    assert "overwrite_signature" in log and "carries data" in log
+    assert _signature(disk) == before
+    assert bench.run_folders() == {}
+
+    code, log = _play(bench, disk, overwrite_signature=True)
+    assert code == 0, log
+    assert len(bench.run_folders()) == 1
+
+
+def test_a_name_that_may_move_is_refused(bench, disk):
+    """This test will list a disk by its kernel name."""
+    code, log = _play(bench, disk.resolve())
+    assert code != 0
+    assert "by its name below /dev/disk/by-id" in " ".join(log.split())
+    assert not bench.state.exists()
+
+
+def test_a_disk_that_is_not_there_is_refused(bench):
+    """This test will list a disk that does not exist."""
+    code, log = _play(bench, "/dev/disk/by-id/weir-test-nonesuch")
+    assert code != 0
+    assert "not there: /dev/disk/by-id/weir-test-nonesuch" in " ".join(log.split())
+    assert not bench.state.exists()

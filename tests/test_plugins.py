@@ -1,0 +1,172 @@
+"""The playbook's plugins, called as functions."""
+
+import importlib.util
+import json
+import multiprocessing
+import os
+
+import pytest
+from support import ROOT, weir
+
+
+def _load(path):
+    spec = importlib.util.spec_from_file_location(
+        path.replace("/", "_"), ROOT / "ansible/plugins" / f"{path}.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+study, owner, controller = _load("filter/study"), _load("test/owner"), _load("lookup/controller")
+progress, host = _load("callback/weir"), _load("modules/weir_host")
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return json.loads(weir("plan", "quick", "--json").stdout)
+
+
+@pytest.fixture(scope="module")
+def file_systems():
+    return json.loads(weir("list", "filesystems", "--json").stdout)
+
+
+def test_blocks_are_dealt_out_whole(plan):
+    hosts = ["a", "b"]
+    dealt = {name: {run["id"] for run in study.runs_of_host(plan["runs"], hosts, name)} for name in hosts}
+    assert len(dealt["a"]) + len(dealt["b"]) == len(plan["runs"]) and not dealt["a"] & dealt["b"]
+    for block in range(plan["repetitions"]):
+        ids = {run["id"] for run in plan["runs"] if run["block"] == block}
+        assert sum(bool(ids & mine) for mine in dealt.values()) == 1
+
+
+def test_needs_are_those_of_the_missing_runs(plan, file_systems):
+    runs = study.runs_of_host(plan["runs"], ["a"], "a")
+    needs = study.needs(plan, runs, file_systems, {})
+    assert {"mkfs.ext4", "mkfs.xfs", "fusermount3"} <= set(needs["commands"]) and "fio" not in needs[
+        "commands"
+    ]
+    assert needs["schedulers"] == ["mq-deadline", "none"]
+    assert [device["name"] for device in needs["modelled"]] == ["shared", "text", "video"]
+    # Two disks of 1 GiB, once as one array and once apart.
+    assert needs["memory_mib"] == 4096
+    integrated = [
+        run
+        for run, full in zip(runs, plan["runs"], strict=True)
+        if full["settings"]["architecture"] == "integrated"
+    ]
+    assert [d["name"] for d in study.needs(plan, integrated, file_systems, {})["modelled"]] == ["shared"]
+
+
+def test_a_listed_disk_is_not_modelled(plan, file_systems):
+    disks = {"shared": {"path": "/dev/disk/by-id/x"}, "unused": {"path": "/dev/disk/by-id/y"}}
+    needs = study.needs(plan, study.runs_of_host(plan["runs"], ["a"], "a"), file_systems, disks)
+    assert needs["disks"] == ["/dev/disk/by-id/x"]
+    assert [device["name"] for device in needs["modelled"]] == ["text", "video"]
+    files = study.device_files(needs["modelled"], disks, "/s")
+    devices = json.loads(files["/s/testbed.json"])["devices"]
+    assert devices["shared"] == {"disk": {"path": "/dev/disk/by-id/x", "overwrite_signature": False}}
+    assert devices["text"] == {"modelled": {"state": "/s/devices/text.json"}}
+    assert json.loads(files["/s/specs/text.yml"])["profile"] == "hdd-7200"
+
+
+def test_a_file_system_in_memory_needs_memory_and_no_device(file_systems):
+    plan = json.loads(weir("plan", "file-systems", "--json").stdout)
+    runs = study.runs_of_host(plan["runs"], ["a"], "a")
+    wanted = {run["id"] for run in plan["runs"] if run["settings"]["filesystem"] == "tmpfs"}
+    needs = study.needs(plan, [run for run in runs if run["id"] in wanted], file_systems, {})
+    assert needs["modelled"] == [] and needs["memory_mib"] == 2048
+    assert "fio" in needs["commands"]
+
+
+def test_devices_are_served_once_and_as_needed():
+    disk = {"name": "shared", "profile": "hdd-7200", "heads": 2, "stripe_unit_kib": 64, "size_mib": 640}
+    spec = disk | {"backing": "memory"}
+    served = [
+        {"state_file": "/s/shared.json", "running": True, "state": {"spec": spec}},
+        {"state_file": "/s/old.json", "running": True, "state": {"spec": spec | {"name": "old"}}},
+    ]
+    assert study.unserved_devices([disk], served) == []
+    assert study.unfit_devices([disk], served) == ["/s/old.json"]
+    other = disk | {"size_mib": 320}
+    assert study.unserved_devices([other], served) == [other]
+    assert study.unfit_devices([other], served) == ["/s/shared.json", "/s/old.json"]
+    dead = [served[0] | {"running": False}]
+    assert study.unserved_devices([disk], dead) == [disk] and study.unfit_devices([disk], dead) == [
+        "/s/shared.json"
+    ]
+
+
+def test_an_owner_lives_or_not():
+    me = controller.LookupModule().run([])[0]
+    assert me["pid"] == os.getpid() and me["alive"]
+    other = me | {"pid": os.getppid(), "started_ticks": controller.started_ticks(os.getppid())}
+    assert owner.living(other, me)
+    assert not owner.living(me, me)
+    assert not owner.living(other | {"started_ticks": 1}, me), "the pid was used again"
+    assert not owner.living({}, me)
+    assert owner.living(other | {"boot_id": "elsewhere", "pid": 1}, me), "of another machine nothing is known"
+
+
+def _in_child(queue):
+    queue.put(controller.LookupModule().run([])[0])
+
+
+def test_the_controller_is_the_parent_of_a_worker():
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(queue,))
+    child.start()
+    seen = queue.get(timeout=20)
+    child.join()
+    assert seen["pid"] == os.getpid() and seen["alive"]
+
+
+def _outcome(measured_s, setup_s, **fields):
+    said = {"status": "valid", "requests": 5, "broken": []} | fields
+    said["timing"] = {"setup_s": setup_s, "measured_s": measured_s, "teardown_s": 0.5}
+    return progress.Outcome({"rc": 3 if said["broken"] else 0, "stdout": json.dumps(said)})
+
+
+def test_time_left_is_that_of_the_slowest_host():
+    runs = progress.Runs()
+    run = {"id": "x", "repetition": 1, "levels": {"scheduler": "bfq"}, "seconds": 10.0}
+    runs.plan("a", [run] * 3)
+    runs.plan("b", [run])
+    runs.begin()
+    assert runs.left_s() == pytest.approx(3 * (10 + progress.FIRST_GUESS_S), abs=0.5)
+    line = runs.add("a", run, _outcome(10, 0.5))
+    assert line == "[1/4] x repetition 1 scheduler=bfq on a: valid, 5 requests, 10.0 s of 11.0 s, 22 s left"
+    assert runs.left_s() == pytest.approx(2 * 11, abs=0.5)
+    runs.add("b", run, _outcome(10, 0.5, status="invalid", broken=["loss: 3 requests"]))
+    runs.add("a", run, progress.Outcome({"rc": 1, "stdout": "", "stderr": "error: no room"}))
+    runs.end()
+    assert "1 valid, 1 INVALID, 1 FAILED" in runs.summary()
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (
+            {"rc": 1, "stderr": "error: no room\n", "msg": "non-zero return code"},
+            "FAILED\n    error: no room",
+        ),
+        ({"rc": -9, "stderr": "", "stdout": ""}, "FAILED\n    it was ended by signal 9"),
+        ({"rc": 0, "stdout": "not json"}, "FAILED\n    it ended without saying why"),
+        ({"rc": 0, "stdout": '{"id": "x", "status": "present"}'}, "done before"),
+    ],
+)
+def test_what_became_of_a_run_is_told_in_words(result, text):
+    assert str(progress.Outcome(result)) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(9.6, "10 s"), (130, "2 min 10 s"), (7300, "2 h 1 min")])
+def test_durations(seconds, text):
+    assert progress.duration(seconds) == text
+
+
+def test_a_kernel_part_is_there_or_absent():
+    absent, to_load = host.kernel_parts(["tmpfs", "nosuchfs"], ["none", "nosuchsched"])
+    assert "file system nosuchfs" in absent and "scheduler nosuchsched" in absent
+    assert not any("tmpfs" in text or "none" in text for text in absent + to_load)
