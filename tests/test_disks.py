@@ -53,7 +53,7 @@ def test_a_blank_disk_is_used_and_left_blank(bench, disk):
 
 
 def test_a_disk_with_data_is_refused_unless_they_may_be_lost(bench, disk):
-    """This test will put a file system on a listed disk, and try to use the disk with and without the flag."""
+    """This test will put a file system on a listed disk, and try to use it with and without the flag."""
     subprocess.run(["mkfs.ext4", "-q", "-F", disk], check=True)
     before = _signature(disk)
     assert "ext4" in before

@@ -54,7 +54,7 @@ def test_the_playbook_and_its_run_are_killed(bench):
 
 
 def test_a_run_is_killed(bench):
-    """This test will kill -9 one weir run: the others have their turn, and the study says which one failed."""
+    """This test will kill -9 one weir run: the others have their turn, and the study says which failed."""
     study = bench.study(repetitions=2, duration_s=2)
     process, pid, first = _started(bench, study)
     os.kill(pid, signal.SIGKILL)

@@ -152,10 +152,9 @@ def test_a_cluster_shares_the_blocks_and_gives_back_the_results(bench):
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": common}}))
     study = bench.study(schedulers="[mq-deadline]", repetitions=2)
     variables = json.dumps({"study": str(study), "weir_results": str(bench.results)})
-    # Extra variables beat the inventory's, so the state folders are the hosts' own only without the usual ones.
-    bench.command = lambda study, *arguments: [
-        ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/study.yml", "-i", inventory, "-e", variables, *arguments
-    ]  # fmt: skip
+    # Extra variables beat the inventory's: here the state folders must be the hosts' own.
+    playbook = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/study.yml"]
+    bench.command = lambda _, *arguments: [*playbook, "-i", inventory, "-e", variables, *arguments]
     code, log = bench.play(study, "--skip-tags", "report")
     assert code == 0, log
     plan = json.loads((bench.results / "tiny/plan.json").read_text())

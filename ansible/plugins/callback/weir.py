@@ -1,5 +1,7 @@
 """Callback `weir`: a study's progress for people; everything else stays quiet unless -v is given."""
 
+# ruff: noqa: D102 -- the hooks are explained by CallbackBase.
+
 import atexit
 import json
 import os
@@ -21,7 +23,8 @@ type: stdout
 author: The weir developers
 short_description: Progress of a study
 description:
-  - On a terminal a bar with the time left, elsewhere a line for each run; failures in full; what debug tasks say.
+  - On a terminal a bar with the time left, elsewhere a line for each run.
+  - Failures in full, and what debug tasks say.
   - Where the time went at the end.
 extends_documentation_fragment:
   - default_callback
@@ -31,6 +34,8 @@ extends_documentation_fragment:
 #: Time that a run takes besides its own length, in seconds, until runs have shown what it is.
 FIRST_GUESS_S = 2.0
 TICK_S = 0.5
+#: What may become of a run, and the word for it.
+STATUSES = {"valid": "valid", "invalid": "INVALID", "failed": "FAILED", "present": "done before"}
 
 
 class CallbackModule(DefaultCallback):
@@ -147,11 +152,8 @@ class CallbackModule(DefaultCallback):
     def _tell_failure(self, result):
         where = "" if result.host.get_name() == "localhost" else f"{result.host.get_name()}: "
         role, _, name = result.task.get_name().rpartition(" : ")
-        title = (
-            f"{where}{role or 'playbook'}: not so: {name}"
-            if "assert" in result.task.action
-            else (f"{where}{role or 'playbook'}: failed: {name}")
-        )
+        what = "not so" if "assert" in result.task.action else "failed"
+        title = f"{where}{role or 'playbook'}: {what}: {name}"
         text = "\n".join(_failure(result.result))
         self._say(f"{title}\n{_indented(text)}", error=True)
 
@@ -258,14 +260,7 @@ class Runs:
         """How many runs of which status, and where their time went."""
         statuses = [outcome.status for _, outcome in self.done]
         counts = ", ".join(
-            f"{statuses.count(status)} {text}"
-            for status, text in (
-                ("valid", "valid"),
-                ("invalid", "INVALID"),
-                ("failed", "FAILED"),
-                ("present", "done before"),
-            )
-            if status in statuses
+            f"{statuses.count(status)} {text}" for status, text in STATUSES.items() if status in statuses
         )
         host_s = self._wall_s * len([runs for runs in self.planned.values() if runs])
         measured_s = sum(outcome.seconds("measured") for _, outcome in self.done)
@@ -286,12 +281,8 @@ class Bar:
 
     def __init__(self, runs):
         self._runs = runs
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-        )
+        left = TextColumn("{task.fields[left]}")
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), left)
         # Refreshed by our own thread, which sleeps while Ansible forks its workers.
         self._progress = Progress(*columns, console=Console(), auto_refresh=False)
         self._task = self._progress.add_task("runs", total=runs.total, left="")

@@ -11,9 +11,9 @@ module: weir_files
 author: The weir developers
 short_description: Write or remove small text files
 description:
-  - Each file is written under a temporary name and renamed; one that is as it should be is left alone. Folders
-    above it are made. In place of several M(ansible.builtin.copy), each of which starts Python on the host three
-    times.
+  - Each file is written under a temporary name and renamed; one that is as it should be is left alone.
+    Folders above it are made.
+  - In place of several M(ansible.builtin.copy), each of which starts Python on the host three times.
 options:
   content:
     description: The text of each file, by path.
