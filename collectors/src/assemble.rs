@@ -33,6 +33,8 @@ struct Pending {
     queued_ns: Option<u64>,
     inserted_ns: Option<u64>,
     issued_ns: Option<u64>,
+    /// Whether its data are one stage only, with flushes before or after: it ends with a completion of no bytes.
+    in_flush_sequence: bool,
     /// Bytes whose completion is still to come.
     left: u64,
 }
@@ -48,6 +50,7 @@ impl Pending {
             queued_ns: None,
             inserted_ns: None,
             issued_ns: None,
+            in_flush_sequence: false,
             left: u64::from(record.bytes),
         }
     }
@@ -171,17 +174,16 @@ impl Assembly {
             disk.requests.entry(record.sector + bytes / 512).or_default().push_back(request);
             return;
         }
-        let flushes = request.categories & (category::FLUSH | category::FUA) != 0 && request.bytes > 0;
         if request.issued_ns.is_some() {
             disk.counters.driver_completions += 1;
         }
-        let start = request.sector;
         let row = self.row(device, &request, Some(record.time_ns), i32::from(record.error));
         let disk = &mut self.under_way[device];
-        if flushes {
-            disk.flushing.insert(start, self.rows.len());
+        if request.in_flush_sequence {
+            disk.flushing.insert(request.sector, self.rows.len());
+        } else {
+            disk.counters.completed[group] += 1;
         }
-        disk.counters.completed[group] += 1;
         self.rows.push(row);
     }
 
@@ -225,6 +227,10 @@ impl Assembly {
             let with_driver = usize::try_from(stop.in_flight).unwrap_or(usize::MAX);
             let unseen = left.len().saturating_sub(with_driver);
             let mut hidden = [0; 4];
+            for row in disk.flushing.into_values() {
+                self.rows[row].completed_ns = None;
+                hidden[1] += 1;
+            }
             for request in &left[..unseen] {
                 hidden[group_of(request.categories)] += 1;
             }
@@ -248,6 +254,7 @@ impl Assembly {
             found.agrees &= compared.agrees();
             found.devices.push(compared);
         }
+        self.rows.sort_by_key(|row| row.completed_ns.unwrap_or(i64::MAX));
         found.rows = self.rows.len() as u64;
         found.cpus = self.cpus.into_values().collect();
         found.cpus.sort_by_key(|count| count.cpu);
@@ -356,12 +363,17 @@ impl Disks {
 
     fn issue(&mut self, record: &Record) {
         self.counters.issued += 1;
-        let mut request = self
-            .waiting(record.sector, Some(u64::from(record.bytes)))
-            .unwrap_or_else(|| Pending { cgroup: None, pid: 0, ..Pending::new(record) });
-        if request.queued_ns.is_none() && !is_device_flush(record.categories()) {
-            self.counters.arrival_unknown += 1;
-        }
+        let unknown = Pending { cgroup: None, pid: 0, ..Pending::new(record) };
+        let mut request = if is_device_flush(record.categories()) {
+            unknown
+        } else {
+            self.waiting(record.sector, Some(u64::from(record.bytes))).unwrap_or_else(|| {
+                self.counters.arrival_unknown += 1;
+                unknown
+            })
+        };
+        let asked = request.categories & (category::FLUSH | category::FUA);
+        request.in_flush_sequence = request.bytes > 0 && asked & !record.categories() != 0;
         self.ends.remove(&request.end());
         request.issued_ns = Some(record.time_ns);
         self.requests.entry(request.sector).or_default().push_back(request);

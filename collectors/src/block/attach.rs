@@ -9,7 +9,7 @@ use libbpf_rs::{Link, OpenObject, Program};
 use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
-use super::event::Event;
+use super::event::{Event, Kind};
 use super::skeleton::{BlockSkel, BlockSkelBuilder, types};
 use crate::capability;
 use crate::disk::Disk;
@@ -172,7 +172,7 @@ impl<'object> Programs<'object> {
     }
 
     pub(super) fn set_recording(&mut self, to: Recording, now_ns: i64) -> Result<(), Error> {
-        let shared = self.skeleton.maps.bss_data.as_deref_mut().ok_or_else(|| no_data("bss"))?;
+        let shared = self.skeleton.maps.data_data.as_deref_mut().ok_or_else(|| no_data("data"))?;
         // SAFETY: both are aligned fields of the mapped data segment, which outlives this borrow; the programs only
         // read them, and volatile writes keep their order: the start is known before recording begins.
         unsafe {
@@ -232,15 +232,10 @@ impl<'object> Programs<'object> {
         let shared = self.shared()?;
         let mut found = Leftovers { issued: Vec::new(), queued: 0 };
         for index in 0..SLOTS {
-            // SAFETY: the index is inside both arrays, which are mapped for as long as the skeleton lives; a slot that
-            // changes while it is read can only be of a request under way, and the caller asks when there is none, or
-            // counts it as such.
-            let (slot, comm) = unsafe {
-                (
-                    (&raw const (*shared).slots[index]).read_volatile(),
-                    (&raw const (*shared).comms[index]).read_volatile(),
-                )
-            };
+            // SAFETY: the index is inside the array, which is mapped for as long as the skeleton lives; a slot that changes
+            // while it is read can only be of a request under way, and the caller asks when there is none, or counts it
+            // as such.
+            let slot = unsafe { (&raw const (*shared).slots[index]).read_volatile() };
             if slot.key == 0 || usize::from(slot.device) != device {
                 continue;
             }
@@ -261,8 +256,7 @@ impl<'object> Programs<'object> {
                 priority: slot.priority,
                 device: slot.device,
                 status: 0,
-                comm: comm.name.map(|byte| byte.cast_unsigned()),
-                hidden: true,
+                kind: Kind::Hidden,
             });
         }
         Ok(found)

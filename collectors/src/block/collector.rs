@@ -185,7 +185,7 @@ impl Capture {
 /// Where events go as they come.
 enum Sink {
     Spool(Spool),
-    Live { rows: Sender<BlockRequest>, maker: RowMaker, count: u64 },
+    Live { rows: Sender<BlockRequest>, maker: RowMaker },
 }
 
 impl Sink {
@@ -193,7 +193,7 @@ impl Sink {
         match delivery {
             Delivery::Spool { memory_bytes, directory } => Sink::Spool(Spool::new(memory_bytes, &directory)),
             Delivery::Live { rows, epoch_ns } => {
-                Sink::Live { rows, maker: RowMaker::new(devices, epoch_ns), count: 0 }
+                Sink::Live { rows, maker: RowMaker::new(devices, epoch_ns) }
             }
         }
     }
@@ -201,20 +201,12 @@ impl Sink {
     fn push(&mut self, bytes: &[u8]) {
         match self {
             Sink::Spool(spool) => spool.push(bytes),
-            Sink::Live { rows, maker, count } => {
-                *count += 1;
+            Sink::Live { rows, maker } => {
                 if let Some(row) = Event::decode(bytes).and_then(|event| maker.row(&event)) {
                     // No one looks any more: the counters still tell what happened.
                     let _ = rows.send(row);
                 }
             }
-        }
-    }
-
-    fn count(&self) -> u64 {
-        match self {
-            Sink::Spool(spool) => spool.len(),
-            Sink::Live { count, .. } => *count,
         }
     }
 }
@@ -255,7 +247,8 @@ impl Work {
         // Counted from here on: what completed before was begun before, too.
         let starts = snapshots(&programs, &devices)?;
 
-        let sink = RefCell::new(Sink::new(delivery, &devices));
+        // The sink, and the requests that it has been given.
+        let taken = RefCell::new((Sink::new(delivery, &devices), 0));
         let mut leftovers = Vec::new();
         let stops;
         {
@@ -265,7 +258,9 @@ impl Work {
             let mut builder = RingBufferBuilder::new();
             builder
                 .add(&map, |bytes| {
-                    sink.borrow_mut().push(bytes);
+                    let (sink, rows) = &mut *taken.borrow_mut();
+                    *rows += u64::from(Event::is_request(bytes));
+                    sink.push(bytes);
                     0
                 })
                 .map_err(|error| Error::Bpf(format!("the ring buffer cannot be read: {error}")))?;
@@ -293,13 +288,14 @@ impl Work {
             ring.consume_raw();
         }
 
-        let mut sink = sink.into_inner();
+        let (mut sink, mut rows) = taken.into_inner();
         for left in &leftovers {
             left.issued.iter().for_each(|event| sink.push(&event.encode()));
+            rows += left.issued.len() as u64;
         }
         let readings = Readings { devices: &devices, starts: &starts, stops: &stops, leftovers: &leftovers };
         let mut reconciliation = readings.reconcile(mode);
-        reconciliation.rows = sink.count();
+        reconciliation.rows = rows;
         reconciliation.cpus = cpu_counts(&programs, devices.len())?;
         reconciliation.programs = programs.runs();
         let spool = match sink {

@@ -9,10 +9,24 @@ use weir_records::{BlockOp, BlockRequest};
 use crate::disk::Disk;
 
 /// Bytes of `struct block_event` in `block.h`.
-pub(crate) const EVENT_BYTES: usize = 88;
+pub(crate) const EVENT_BYTES: usize = 72;
 
-/// `EVENT_HIDDEN` of `block.h`.
-const KIND_HIDDEN: u64 = 1;
+/// `enum event_kind` of `block.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A request completed.
+    Completed = 0,
+    /// A request whose completion was not seen.
+    Hidden = 1,
+    /// The name of a task, in the place of `queued_ns` and `inserted_ns`.
+    Name = 2,
+}
+
+impl Kind {
+    fn from_number(number: u64) -> Option<Self> {
+        [Kind::Completed, Kind::Hidden, Kind::Name].into_iter().find(|kind| *kind as u64 == number)
+    }
+}
 
 /// `struct block_event` of `block.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +43,11 @@ pub(crate) struct Event {
     pub(crate) priority: u16,
     pub(crate) device: u8,
     pub(crate) status: u8,
-    pub(crate) comm: [u8; 16],
-    pub(crate) hidden: bool,
+    pub(crate) kind: Kind,
 }
 
 impl Event {
-    /// Decodes the bytes of one event; `None` if their number is not that of an event.
+    /// Decodes the bytes of one event; `None` if they are none.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
         let u64_at = |at: usize| bytes[at..at + 8].try_into().map(u64::from_ne_bytes).ok();
@@ -52,9 +65,13 @@ impl Event {
             priority: u16::from_ne_bytes([bytes[60], bytes[61]]),
             device: bytes[62],
             status: bytes[63],
-            comm: bytes[64..80].try_into().ok()?,
-            hidden: u64_at(80)? == KIND_HIDDEN,
+            kind: Kind::from_number(u64_at(64)?)?,
         })
+    }
+
+    /// Whether encoded bytes are of a request, not of a name; quicker than decoding them.
+    pub(crate) fn is_request(bytes: &[u8]) -> bool {
+        bytes.get(64..72).is_some_and(|kind| *kind != (Kind::Name as u64).to_ne_bytes())
     }
 
     /// The inverse of [`Event::decode`], for events that the loader makes itself.
@@ -73,8 +90,7 @@ impl Event {
         bytes[60..62].copy_from_slice(&self.priority.to_ne_bytes());
         bytes[62] = self.device;
         bytes[63] = self.status;
-        bytes[64..80].copy_from_slice(&self.comm);
-        bytes[80..88].copy_from_slice(&u64::from(self.hidden).to_ne_bytes());
+        bytes[64..72].copy_from_slice(&(self.kind as u64).to_ne_bytes());
         bytes
     }
 }
@@ -84,7 +100,8 @@ pub(crate) struct RowMaker {
     devices: Vec<Arc<str>>,
     epoch_ns: i64,
     flags: HashMap<u32, Arc<str>>,
-    comms: HashMap<[u8; 16], Arc<str>>,
+    names: HashMap<u32, Arc<str>>,
+    no_name: Arc<str>,
     source: Arc<str>,
 }
 
@@ -94,18 +111,25 @@ impl RowMaker {
             devices: devices.iter().map(|disk| Arc::clone(&disk.name)).collect(),
             epoch_ns,
             flags: HashMap::new(),
-            comms: HashMap::new(),
+            names: HashMap::new(),
+            no_name: "".into(),
             source: "bpf".into(),
         }
     }
 
-    /// The row of an event; `None` if it is of no device that was asked for.
+    /// The row of an event; `None` if it only tells a name, or is of no device that was asked for.
     pub(crate) fn row(&mut self, event: &Event) -> Option<BlockRequest> {
+        if event.kind == Kind::Name {
+            let comm: Vec<u8> =
+                [event.queued_ns, event.inserted_ns].into_iter().flat_map(u64::to_ne_bytes).collect();
+            self.names.insert(event.pid, text(&comm).into());
+            return None;
+        }
         let device = Arc::clone(self.devices.get(usize::from(event.device))?);
         let time = |ns: u64| i64::try_from(ns).ok().filter(|ns| *ns != 0).map(|ns| ns - self.epoch_ns);
         let flags =
             self.flags.entry(event.cmd_flags).or_insert_with(|| flag_names(event.cmd_flags).into());
-        let comm = self.comms.entry(event.comm).or_insert_with(|| text(&event.comm).into());
+        let comm = self.names.get(&event.pid).unwrap_or(&self.no_name);
         Some(BlockRequest {
             device,
             sector: event.sector,
@@ -174,8 +198,7 @@ mod tests {
             priority: 3,
             device: 0,
             status: 10,
-            comm: *b"fio\0\0\0\0\0\0\0\0\0\0\0\0\0",
-            hidden: false,
+            kind: Kind::Completed,
         }
     }
 
@@ -188,7 +211,11 @@ mod tests {
     #[test]
     fn a_row_has_times_since_the_epoch_and_names() {
         let disk = Disk { name: "loop9".into(), major: 7, minor: 9 };
-        let row = RowMaker::new(&[disk], 50).row(&event()).unwrap();
+        let mut maker = RowMaker::new(&[disk], 50);
+        let comm = u64::from_ne_bytes(*b"fio\0\0\0\0\0");
+        let name = Event { queued_ns: comm, inserted_ns: 0, kind: Kind::Name, ..event() };
+        assert_eq!(maker.row(&name), None);
+        let row = maker.row(&event()).unwrap();
         assert_eq!((row.queued_ns, row.inserted_ns, row.completed_ns), (Some(50), None, Some(250)));
         assert_eq!((&*row.comm, &*row.flags, row.op, row.status), ("fio", "sync", BlockOp::Write, libc::EIO));
     }

@@ -20,7 +20,6 @@ pub(crate) struct Spool {
     memory_chunks: usize,
     directory: PathBuf,
     overflow: Option<File>,
-    events: u64,
     failure: Option<Error>,
 }
 
@@ -32,14 +31,12 @@ impl Spool {
             memory_chunks: (memory_bytes / CHUNK_BYTES).max(1),
             directory: directory.to_owned(),
             overflow: None,
-            events: 0,
             failure: None,
         }
     }
 
     /// Adds one encoded event. A failure of the file is kept for [`Spool::finish`]: there is no one to tell it to here.
     pub(crate) fn push(&mut self, event: &[u8]) {
-        self.events += 1;
         match self.chunks.last_mut() {
             Some(chunk) if chunk.len() + event.len() <= CHUNK_BYTES => chunk.extend_from_slice(event),
             _ => self.push_to_new_chunk(event),
@@ -72,11 +69,6 @@ impl Spool {
             None => self.overflow.insert(unlinked_file(&directory)?),
         };
         file.write_all(bytes).map_err(Error::io(&directory))
-    }
-
-    /// Number of events.
-    pub(crate) fn len(&self) -> u64 {
-        self.events
     }
 
     /// Calls `each` with every event, in order.
@@ -139,7 +131,6 @@ mod tests {
             spool.push(&bytes);
         }
         assert!(spool.overflow.is_some());
-        assert_eq!(spool.len(), count as u64);
         let mut sectors = Vec::new();
         spool.finish(|event| {
             sectors.push(event.sector);

@@ -21,13 +21,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32 device_count = 0;
 const volatile __u32 devices[MAX_DEVICES] = {}; /* (major << 20) | minor, as the kernel writes dev_t */
 
-/* Set by the loader; read on every event. */
-int recording = RECORDING_OFF;
-__u64 started_ns = 0;
+/* Set by the loader, read on every event: not in the segment of what changes all the time. */
+int recording SEC(".data") = RECORDING_OFF;
+__u64 started_ns SEC(".data") = 0;
 
 struct counters counters[MAX_DEVICES * MAX_CPUS] = {};
 struct slot slots[SLOTS] = {};
-struct comm comms[SLOTS] = {};
+struct name names[NAMES] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -104,7 +104,6 @@ static __always_inline void emit(struct slot *slot, __u64 completed_ns, __u8 sta
 	e->device = slot->device;
 	e->status = status;
 	e->kind = kind;
-	__builtin_memcpy(e->comm, comms[(slot - slots) & (SLOTS - 1)].name, COMM_BYTES);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
@@ -180,6 +179,29 @@ static __always_inline __u64 key_of(struct request *rq)
 	return bio ? key_from(bio) : key_from(rq);
 }
 
+/* Names are sent once, not with every request: they would be most of it. */
+static __always_inline void tell_name(__u32 pid)
+{
+	struct name *known = &names[pid & (NAMES - 1)];
+	__u64 comm[COMM_BYTES / 8];
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	if (known->pid == pid && known->comm[0] == comm[0] && known->comm[1] == comm[1])
+		return;
+	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e)
+		return; /* not remembered, so told with the next request */
+	__builtin_memset(e, 0, sizeof(*e));
+	e->queued_ns = comm[0];
+	e->inserted_ns = comm[1];
+	e->pid = pid;
+	e->kind = EVENT_NAME;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	known->comm[0] = comm[0];
+	known->comm[1] = comm[1];
+	known->pid = pid;
+}
+
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(bio_queue, struct bio *bio)
 {
@@ -198,7 +220,7 @@ int BPF_PROG(bio_queue, struct bio *bio)
 	slot->priority = bio->bi_ioprio;
 	slot->cgroup = cgroup_of(bio);
 	slot->pid = bpf_get_current_task_btf()->pid;
-	bpf_get_current_comm(comms[(slot - slots) & (SLOTS - 1)].name, COMM_BYTES);
+	tell_name(slot->pid);
 	return 0;
 }
 
@@ -224,7 +246,6 @@ int BPF_PROG(bio_split, struct bio *front)
 	part->priority = whole->priority;
 	part->cgroup = whole->cgroup;
 	part->pid = whole->pid;
-	comms[(part - slots) & (SLOTS - 1)] = comms[(whole - slots) & (SLOTS - 1)];
 	return 0;
 }
 
@@ -307,7 +328,6 @@ static __always_inline void adopt_origin(struct slot *slot, struct bio *bio)
 			slot->inserted_ns = older->inserted_ns;
 			slot->pid = older->pid;
 			slot->cgroup = older->cgroup;
-			comms[(slot - slots) & (SLOTS - 1)] = comms[(older - slots) & (SLOTS - 1)];
 			release(older);
 			return;
 		}
@@ -341,7 +361,6 @@ int BPF_PROG(rq_issue, struct request *rq)
 		slot->priority = bio ? bio->bi_ioprio : 0;
 		slot->cgroup = bio ? cgroup_of(bio) : 0;
 		slot->pid = 0;
-		comms[(slot - slots) & (SLOTS - 1)].name[0] = 0;
 	} else if (slot->state == SLOT_FRONT_MERGED && bio) {
 		adopt_origin(slot, bio);
 	}

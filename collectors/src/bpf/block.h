@@ -17,9 +17,9 @@ enum group { GROUP_READ, GROUP_WRITE, GROUP_DISCARD, GROUP_FLUSH, GROUPS };
 
 enum recording { RECORDING_OFF, RECORDING_ON, RECORDING_DRAIN };
 
-enum event_kind { EVENT_COMPLETED, EVENT_HIDDEN };
+enum event_kind { EVENT_COMPLETED, EVENT_HIDDEN, EVENT_NAME };
 
-/* One request. */
+/* One request; EVENT_NAME: the name of task `pid`, in the place of the times. */
 struct block_event {
 	__u64 queued_ns;
 	__u64 inserted_ns;
@@ -33,7 +33,6 @@ struct block_event {
 	__u16 priority;
 	__u8 device;
 	__u8 status; /* blk_status_t */
-	char comm[COMM_BYTES];
 	__u64 kind;
 };
 
@@ -58,9 +57,12 @@ struct slot {
 	__u8 state;
 };
 
-/* The names of the tasks, apart from the slots: they would not fit the line. */
-struct comm {
-	char name[COMM_BYTES];
+/* The name last told to the loader, by pid: a line that all CPUs read and that hardly ever changes. */
+#define NAMES 4096
+struct name {
+	__u32 pid;
+	__u32 unused;
+	__u64 comm[COMM_BYTES / 8];
 };
 
 /*
@@ -87,6 +89,6 @@ struct counters {
 	__u64 bio_front_merges;
 	__u64 request_merges;
 	__u64 splits;
-};
+} __attribute__((aligned(128))); /* CPUs must not share lines, not even of a pair that is fetched together */
 
 #endif
