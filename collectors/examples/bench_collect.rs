@@ -57,7 +57,10 @@ impl MemoryLoop {
         // Written, not sparse: holes would be read faster than data.
         fs::write(file.path(), vec![0x5a; 256 << 20])?;
         for _ in 0..10 {
-            let output = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output()?;
+            let output = Command::new("losetup")
+                .args(["--find", "--show", "--direct-io=on"])
+                .arg(file.path())
+                .output()?;
             if output.status.success() {
                 let device = String::from_utf8(output.stdout)?.trim().to_owned();
                 return Ok(MemoryLoop { device, _file: file });

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::detached::DetachedMount;
+
 /// The kernel's own description of its types, without which CO-RE programs cannot be relocated.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -34,7 +36,11 @@ pub fn missing_for_bpf() -> Option<String> {
 
 /// The kernel's lockdown mode, `none`, `integrity` or `confidentiality`; `None` where securityfs does not say.
 pub fn lockdown_mode() -> Option<String> {
-    let text = fs::read_to_string("/sys/kernel/security/lockdown").ok()?;
+    let text = fs::read_to_string("/sys/kernel/security/lockdown").or_else(|_| {
+        let mount = DetachedMount::new(c"securityfs")?;
+        fs::read_to_string(mount.root().join("lockdown"))
+    });
+    let text = text.ok()?;
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
 }

@@ -8,9 +8,11 @@ pub mod assemble;
 pub mod block;
 pub mod capability;
 pub mod clock;
+mod detached;
 pub mod disk;
 mod error;
 pub mod ftrace;
+pub mod host;
 pub mod reconcile;
 
 pub use disk::Disk;

@@ -12,7 +12,6 @@ use std::thread::JoinHandle;
 use weir_traces::blktrace::{Reader, Record};
 
 use super::settings::Settings;
-use super::tracefs::Tracefs;
 use crate::Error;
 use crate::assemble::{Assembly, Recorded};
 use crate::disk::{Disk, DiskStatistics};
@@ -31,9 +30,7 @@ pub struct Collector {
     thread: Option<JoinHandle<io::Result<()>>>,
     stream: File,
     directory: PathBuf,
-    // In this order: the settings have to be put back before their file system goes.
-    settings: Option<Settings>,
-    tracefs: Option<Tracefs>,
+    settings: Settings,
 }
 
 /// What was recorded.
@@ -66,7 +63,6 @@ impl Collector {
             .mode(0o600)
             .open(directory)
             .map_err(Error::io(directory))?;
-        let tracefs = Tracefs::open()?;
         let mut collector = Collector {
             devices: devices.to_vec(),
             starts: Vec::new(),
@@ -74,29 +70,19 @@ impl Collector {
             thread: None,
             stream,
             directory: directory.to_owned(),
-            settings: None,
-            tracefs: None,
+            settings: Settings::take()?,
         };
-        let root = tracefs.root.clone();
-        collector.tracefs = Some(tracefs);
-        collector.settings = Some(Settings::take()?);
-        collector.set_up(&root)?;
+        collector.set_up()?;
         for disk in devices {
             collector.starts.push(disk.statistics()?);
         }
-        collector.begin(&root)?;
+        collector.begin()?;
         Ok(collector)
     }
 
-    fn change(&mut self, path: &Path, before: &str, value: &str) -> Result<(), Error> {
-        match &mut self.settings {
-            Some(settings) => settings.change(path, before, value),
-            None => Ok(()),
-        }
-    }
-
     /// Everything but the switch of each device.
-    fn set_up(&mut self, root: &Path) -> Result<(), Error> {
+    fn set_up(&mut self) -> Result<(), Error> {
+        let root = self.settings.root().to_owned();
         let tracer = read_setting(&root.join("current_tracer"))?;
         if tracer != "nop" {
             return Err(Error::Ftrace(format!("the tracer {tracer} is in use on this host")));
@@ -111,24 +97,24 @@ impl Collector {
         }
         let clock = read_setting(&root.join("trace_clock"))?;
         let clock = clock.split(['[', ']']).nth(1).unwrap_or("local").to_owned();
-        self.change(&root.join("trace_clock"), &clock, "mono")?;
+        self.settings.change(Path::new("trace_clock"), &clock, "mono")?;
         let size = read_setting(&root.join("buffer_size_kb"))?;
         let size = size.split(' ').next().unwrap_or("1408").to_owned();
-        self.change(&root.join("buffer_size_kb"), &size, &BUFFER_KIB.to_string())?;
-        self.change(&root.join("current_tracer"), &tracer, "blk")?;
+        self.settings.change(Path::new("buffer_size_kb"), &size, &BUFFER_KIB.to_string())?;
+        self.settings.change(Path::new("current_tracer"), &tracer, "blk")?;
         // With blk_classic the tracer writes text even in binary form. Cgroup ids come in the payload.
         for (option, value) in [("blk_classic", "0"), ("blk_cgroup", "1"), ("bin", "1"), ("context-info", "0")] {
-            let path = root.join("options").join(option);
-            let before = read_setting(&path)?;
-            self.change(&path, &before, value)?;
+            let path = Path::new("options").join(option);
+            let before = read_setting(&root.join(&path))?;
+            self.settings.change(&path, &before, value)?;
         }
         let on = read_setting(&root.join("tracing_on"))?;
-        self.change(&root.join("tracing_on"), &on, "1")?;
+        self.settings.change(Path::new("tracing_on"), &on, "1")?;
         fs::write(root.join("trace"), "").map_err(Error::io(&root.join("trace")))
     }
 
-    fn begin(&mut self, root: &Path) -> Result<(), Error> {
-        let pipe_path = root.join("trace_pipe");
+    fn begin(&mut self) -> Result<(), Error> {
+        let pipe_path = self.settings.root().join("trace_pipe");
         let pipe = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NONBLOCK)
@@ -143,7 +129,7 @@ impl Collector {
                 .map_err(|error| Error::Ftrace(format!("the reader's thread cannot be started: {error}")))?,
         );
         for disk in self.devices.clone() {
-            self.change(&disk.sysfs().join("trace/enable"), "0", "1")?;
+            self.settings.change(&disk.sysfs().join("trace/enable"), "0", "1")?;
         }
         Ok(())
     }
@@ -159,8 +145,8 @@ impl Collector {
             fs::write(&path, "0").map_err(Error::io(&path))?;
         }
         self.join()?;
-        let root = self.tracefs.as_ref().map(|tracefs| tracefs.root.clone()).unwrap_or_default();
-        let overruns = overruns(&root)?;
+        let root = self.settings.root();
+        let overruns = overruns(root)?;
         let names = fs::read_to_string(root.join("saved_cmdlines"))
             .unwrap_or_default()
             .lines()
@@ -193,10 +179,6 @@ impl Collector {
 impl Drop for Collector {
     fn drop(&mut self) {
         let _ = self.join();
-        self.settings = None;
-        if let Some(tracefs) = self.tracefs.take() {
-            tracefs.close();
-        }
     }
 }
 

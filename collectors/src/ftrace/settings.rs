@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::tracefs::Tracefs;
 use crate::Error;
 
 const DIRECTORY: &str = "/run/weir";
@@ -16,6 +17,7 @@ const LOCK_FILE: &str = "/run/weir/ftrace.lock";
 /// A file of the kernel and what it said before it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Setting {
+    /// In the tracing file system if it is relative.
     path: PathBuf,
     before: String,
 }
@@ -23,6 +25,7 @@ struct Setting {
 /// Settings that were changed, in order. They are put back, last first, when it is dropped.
 #[derive(Debug)]
 pub(super) struct Settings {
+    tracefs: Tracefs,
     changed: Vec<Setting>,
     /// Held for as long as tracing is ours.
     _lock: File,
@@ -30,7 +33,11 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Takes the host's tracing for this process, and puts back what a process that died had changed.
+    ///
+    /// # Errors
+    /// Another process of weir is tracing, or the tracing file system cannot be reached.
     pub(super) fn take() -> Result<Self, Error> {
+        let tracefs = Tracefs::open()?;
         let directory = Path::new(DIRECTORY);
         fs::create_dir_all(directory).map_err(Error::io(directory))?;
         let path = Path::new(LOCK_FILE);
@@ -48,12 +55,18 @@ impl Settings {
             .ok()
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default();
-        put_back(&left_behind);
+        put_back(&tracefs, &left_behind);
         let _ = fs::remove_file(STATE_FILE);
-        Ok(Settings { changed: Vec::new(), _lock: lock })
+        Ok(Settings { tracefs, changed: Vec::new(), _lock: lock })
     }
 
-    /// Reads a setting as `before`, makes that durable, and changes it.
+    /// Root of the tracing file system.
+    pub(super) fn root(&self) -> &Path {
+        &self.tracefs.root
+    }
+
+    /// Notes durably that a setting said `before`, and changes it; `path` is absolute, or in the tracing file
+    /// system.
     pub(super) fn change(&mut self, path: &Path, before: &str, value: &str) -> Result<(), Error> {
         self.changed.push(Setting { path: path.to_owned(), before: before.to_owned() });
         let text = serde_json::to_string(&self.changed).unwrap_or_default();
@@ -61,7 +74,7 @@ impl Settings {
         File::create(state)
             .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
             .map_err(Error::io(state))?;
-        fs::write(path, value).map_err(|error| {
+        fs::write(self.root().join(path), value).map_err(|error| {
             Error::Ftrace(format!("writing {value:?} to {} was refused: {error}", path.display()))
         })
     }
@@ -69,14 +82,14 @@ impl Settings {
 
 impl Drop for Settings {
     fn drop(&mut self) {
-        put_back(&self.changed);
+        put_back(&self.tracefs, &self.changed);
         let _ = fs::remove_file(STATE_FILE);
     }
 }
 
 /// Puts settings back, last first. A device may be gone by now: then there is nothing to put back.
-fn put_back(changed: &[Setting]) {
+fn put_back(tracefs: &Tracefs, changed: &[Setting]) {
     for setting in changed.iter().rev() {
-        let _ = fs::write(&setting.path, &setting.before);
+        let _ = fs::write(tracefs.root.join(&setting.path), &setting.before);
     }
 }

@@ -1,44 +1,29 @@
-//! Finding the tracing file system, or mounting it privately.
+//! Finding the tracing file system, or mounting it where no one else sees it.
 
-use std::ffi::CString;
 use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-
-/// Where it is mounted if it is mounted nowhere else.
-pub(super) const PRIVATE_MOUNT: &str = "/run/weir/tracefs";
+use crate::detached::DetachedMount;
 
 /// The tracing file system.
 #[derive(Debug)]
 pub(super) struct Tracefs {
     pub(super) root: PathBuf,
-    /// Whether it has to be unmounted again.
-    ours: bool,
+    /// Holds the mount if there was none.
+    _mount: Option<DetachedMount>,
 }
 
 impl Tracefs {
     /// Finds it, or mounts it.
     pub(super) fn open() -> Result<Self, Error> {
         if let Some(root) = find_mount()? {
-            let ours = root == Path::new(PRIVATE_MOUNT);
-            return Ok(Tracefs { root, ours });
+            return Ok(Tracefs { root, _mount: None });
         }
-        let root = Path::new(PRIVATE_MOUNT);
-        fs::create_dir_all(root).map_err(Error::io(root))?;
-        mount(root).map_err(|error| {
-            Error::Ftrace(format!("tracefs is not mounted and cannot be ({error}); root is needed"))
+        let mount = DetachedMount::new(c"tracefs").map_err(|error| {
+            Error::Ftrace(format!("tracefs is not mounted and cannot be ({error}): root is needed"))
         })?;
-        Ok(Tracefs { root: root.to_owned(), ours: true })
-    }
-
-    /// Unmounts it if we mounted it.
-    pub(super) fn close(self) {
-        if self.ours {
-            unmount(&self.root);
-        }
+        Ok(Tracefs { root: mount.root(), _mount: Some(mount) })
     }
 }
 
@@ -52,21 +37,4 @@ fn find_mount() -> Result<Option<PathBuf>, Error> {
         // It may be mounted where this process cannot look.
         (is_tracefs && at.join("current_tracer").exists()).then_some(at)
     }))
-}
-
-fn mount(at: &Path) -> io::Result<()> {
-    let target = CString::new(at.as_os_str().as_bytes())?;
-    // SAFETY: all strings end in NUL and live through the call; tracefs takes no data.
-    let result = unsafe {
-        libc::mount(c"none".as_ptr(), target.as_ptr(), c"tracefs".as_ptr(), 0, std::ptr::null())
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn unmount(at: &Path) {
-    if let Ok(target) = CString::new(at.as_os_str().as_bytes()) {
-        // SAFETY: the string ends in NUL and lives through the call. Lazily, since a reader may still hold a file.
-        unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
-    }
-    let _ = fs::remove_dir(at);
 }
