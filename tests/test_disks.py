@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support import weir
 
 
 @pytest.fixture
@@ -27,8 +28,6 @@ def disk(bench):
     if not had_folder:
         folder.rmdir()
     subprocess.run(["losetup", "--detach", node], check=True)
-    # Detaching is not done before the last user is gone.
-    subprocess.run(["udevadm", "settle"], check=False) if Path("/run/udev/control").exists() else None
     image.unlink()
 
 
@@ -57,15 +56,25 @@ def test_a_disk_with_data_is_refused_unless_they_may_be_lost(bench, disk):
     subprocess.run(["mkfs.ext4", "-q", "-F", disk], check=True)
     before = _signature(disk)
     assert "ext4" in before
-    code, log = _play(bench, disk)
-    assert code != 0
-    assert "overwrite_signature" in log and "carries data" in log
+    plan = bench.folder / "plan.json"
+    plan.write_text(weir("plan", bench.study(schedulers="[mq-deadline]"), "--json").stdout)
+    (run,) = json.loads(plan.read_text())["runs"]
+
+    def carry_out(**flags):
+        testbed = bench.folder / "testbed.json"
+        testbed.write_text(json.dumps({"devices": {"shared": {"disk": {"path": str(disk)} | flags}}}))
+        places = ("--testbed", testbed, "--results", bench.results / "tiny", "--state", bench.state)
+        return weir("run", plan, "--id", run["id"], *places)
+
+    refused = carry_out()
+    assert refused.returncode == 2
+    assert "overwrite_signature" in refused.stderr and "carries data" in refused.stderr
     assert _signature(disk) == before
     assert bench.run_folders() == {}
 
-    code, log = _play(bench, disk, overwrite_signature=True)
-    assert code == 0, log
-    assert len(bench.run_folders()) == 1
+    allowed = carry_out(overwrite_signature=True)
+    assert allowed.returncode == 0, allowed.stderr
+    assert list(bench.run_folders()) == [run["id"]]
 
 
 def test_a_name_that_may_move_is_refused(bench, disk):
