@@ -171,7 +171,10 @@ fn bench(device: &str, settings: &Settings) -> Outcome<()> {
     let (_, count, found) = with_collector(device, settings, settings.seconds)?;
     drop(statistics);
     let total: u64 = found.programs.iter().map(|program| program.run_time_ns).sum();
-    println!("  BPF time   {:.0} ns per request (the accounting's own clock included)", total as f64 / count as f64);
+    println!(
+        "  BPF time   {:.0} ns per request (the accounting's own clock included)",
+        total as f64 / count as f64
+    );
     for program in found.programs.iter().filter(|program| program.runs > 0) {
         println!(
             "    {:<16} {:>9} runs, {:>4.0} ns each",

@@ -111,7 +111,9 @@ impl Assembly {
         if let Some(name) = record.process_name() {
             return self.name_process(record.pid, &name);
         }
-        let Some(device) = self.devices.iter().position(|disk| disk.kernel_dev() == record.device) else { return };
+        let Some(device) = self.devices.iter().position(|disk| disk.kernel_dev() == record.device) else {
+            return;
+        };
         let disk = &mut self.under_way[device];
         let count = self.cpus.entry(record.cpu).or_insert_with(|| CpuCount {
             cpu: record.cpu as usize,
@@ -187,8 +189,15 @@ impl Assembly {
         self.rows.push(row);
     }
 
-    fn row(&mut self, device: usize, request: &Pending, completed_ns: Option<u64>, status: i32) -> BlockRequest {
-        let flags = self.flags.entry(request.categories).or_insert_with(|| flag_names(request.categories).into());
+    fn row(
+        &mut self,
+        device: usize,
+        request: &Pending,
+        completed_ns: Option<u64>,
+        status: i32,
+    ) -> BlockRequest {
+        let flags =
+            self.flags.entry(request.categories).or_insert_with(|| flag_names(request.categories).into());
         let time = |ns: Option<u64>| ns.and_then(|ns| relative(ns, self.epoch_ns));
         BlockRequest {
             device: Arc::clone(&self.devices[device].name),
@@ -333,9 +342,9 @@ impl Disks {
         }
         let Some(start) = self.ends.remove(&record.sector) else { return };
         let end = record.sector;
-        if let Some(mut request) = take(&mut self.requests, start, |request| {
-            request.issued_ns.is_none() && request.end() == end
-        }) {
+        if let Some(mut request) =
+            take(&mut self.requests, start, |request| request.issued_ns.is_none() && request.end() == end)
+        {
             request.bytes += bytes;
             request.left = request.bytes;
             self.add_request(request);

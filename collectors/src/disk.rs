@@ -70,7 +70,10 @@ impl Disk {
         let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
         DiskStatistics::parse(&text).ok_or_else(|| Error::Io {
             path,
-            source: std::io::Error::other(format!("{:?} is not the line of counters that was expected", text.trim())),
+            source: std::io::Error::other(format!(
+                "{:?} is not the line of counters that was expected",
+                text.trim()
+            )),
         })
     }
 
@@ -169,6 +172,8 @@ mod tests {
         let error = Disk::find("/dev/null").unwrap_err();
         assert!(error.is_bad_input());
         assert_eq!(error.to_string(), "/dev/null: is not a block device");
-        assert!(Disk::find("no_such_disk").unwrap_err().to_string().starts_with("no_such_disk: no such device"));
+        assert!(
+            Disk::find("no_such_disk").unwrap_err().to_string().starts_with("no_such_disk: no such device")
+        );
     }
 }

@@ -11,9 +11,11 @@ pub mod clock;
 mod detached;
 pub mod disk;
 mod error;
+pub mod files;
 pub mod ftrace;
 pub mod host;
 pub mod reconcile;
+mod spool;
 
 pub use disk::Disk;
 pub use error::Error;

@@ -185,7 +185,8 @@ mod tests {
     use super::*;
 
     fn snapshot(reads: u64, seen: u64) -> Snapshot {
-        let counters = Counters { completed: [seen, 0, 0, 0], sectors: [seen * 8, 0, 0, 0], ..Default::default() };
+        let counters =
+            Counters { completed: [seen, 0, 0, 0], sectors: [seen * 8, 0, 0, 0], ..Default::default() };
         let kernel = DiskStatistics { reads, read_sectors: reads * 8, ..Default::default() };
         Snapshot { before: counters, kernel, after: counters }
     }

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, Program};
 use serde::{Deserialize, Serialize};
 
@@ -83,9 +83,8 @@ impl<'object> Programs<'object> {
         if let Some(missing) = capability::missing_for_bpf() {
             return Err(Error::Bpf(missing));
         }
-        let refuse = |what: &'static str| {
-            move |error: libbpf_rs::Error| Error::Bpf(capability::explain(what, &error))
-        };
+        let refuse =
+            |what: &'static str| move |error: libbpf_rs::Error| Error::Bpf(capability::explain(what, &error));
         let mut open =
             BlockSkelBuilder::default().open(storage).map_err(refuse("opening the block programs"))?;
         let rodata = open.maps.rodata_data.as_mut().ok_or_else(|| no_data("rodata"))?;
@@ -264,7 +263,9 @@ impl<'object> Programs<'object> {
 }
 
 fn no_data(section: &str) -> Error {
-    Error::Bpf(format!("the kernel does not let the programs' {section} be mapped (Linux 5.5 or later is needed)"))
+    Error::Bpf(format!(
+        "the kernel does not let the programs' {section} be mapped (Linux 5.5 or later is needed)"
+    ))
 }
 
 /// CPUs that may ever be online.
@@ -282,7 +283,9 @@ pub(super) fn check_limits(devices: &[Disk]) -> Result<(), Error> {
     }
     let cpus = libbpf_rs::num_possible_cpus().unwrap_or(1);
     if cpus > MAX_CPUS {
-        return Err(Error::Bpf(format!("the counters are made for {MAX_CPUS} CPUs, this host may have {cpus}")));
+        return Err(Error::Bpf(format!(
+            "the counters are made for {MAX_CPUS} CPUs, this host may have {cpus}"
+        )));
     }
     Ok(())
 }

@@ -14,13 +14,13 @@ use weir_records::{BlockRequest, TableWriter};
 
 use super::attach::{Mode, Programs, Recording, check_limits, possible_cpus};
 use super::counters::Counters;
-use super::event::{Event, RowMaker};
+use super::event::{EVENT_BYTES, Event, RowMaker};
 use super::readings::Readings;
-use super::spool::Spool;
 use crate::Error;
 use crate::clock::monotonic_ns;
 use crate::disk::Disk;
 use crate::reconcile::{CpuCount, Reconciliation, Snapshot};
+use crate::spool::Spool;
 
 /// How to collect.
 #[derive(Debug)]
@@ -152,7 +152,10 @@ impl Capture {
     ) -> Result<Reconciliation, Error> {
         let mut maker = RowMaker::new(&self.devices, epoch_ns);
         if let Some(spool) = self.spool {
-            spool.finish(|event| maker.row(&event).map_or(Ok(()), &mut each))?;
+            spool.finish(|bytes| {
+                let row = Event::decode(bytes).and_then(|event| maker.row(&event));
+                row.map_or(Ok(()), &mut each)
+            })?;
         }
         Ok(self.reconciliation)
     }
@@ -191,10 +194,10 @@ enum Sink {
 impl Sink {
     fn new(delivery: Delivery, devices: &[Disk]) -> Self {
         match delivery {
-            Delivery::Spool { memory_bytes, directory } => Sink::Spool(Spool::new(memory_bytes, &directory)),
-            Delivery::Live { rows, epoch_ns } => {
-                Sink::Live { rows, maker: RowMaker::new(devices, epoch_ns) }
+            Delivery::Spool { memory_bytes, directory } => {
+                Sink::Spool(Spool::new(EVENT_BYTES, memory_bytes, &directory))
             }
+            Delivery::Live { rows, epoch_ns } => Sink::Live { rows, maker: RowMaker::new(devices, epoch_ns) },
         }
     }
 
@@ -217,7 +220,7 @@ const VISITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 /// The next sleep: a visit should find the buffer between a sixteenth and a quarter full.
 fn next_sleep(sleep: Duration, found_events: usize, ring_bytes: u32) -> Duration {
     // 8 bytes of header before each event.
-    let fill = (found_events * (super::event::EVENT_BYTES + 8)) as f64 / f64::from(ring_bytes);
+    let fill = (found_events * (EVENT_BYTES + 8)) as f64 / f64::from(ring_bytes);
     let next = if fill > 0.25 {
         sleep / 2
     } else if fill < 0.0625 {

@@ -127,8 +127,7 @@ impl RowMaker {
         }
         let device = Arc::clone(self.devices.get(usize::from(event.device))?);
         let time = |ns: u64| i64::try_from(ns).ok().filter(|ns| *ns != 0).map(|ns| ns - self.epoch_ns);
-        let flags =
-            self.flags.entry(event.cmd_flags).or_insert_with(|| flag_names(event.cmd_flags).into());
+        let flags = self.flags.entry(event.cmd_flags).or_insert_with(|| flag_names(event.cmd_flags).into());
         let comm = self.names.get(&event.pid).unwrap_or(&self.no_name);
         Some(BlockRequest {
             device,

@@ -5,7 +5,6 @@ mod collector;
 mod counters;
 pub(crate) mod event;
 mod readings;
-mod spool;
 
 pub use attach::Mode;
 pub use collector::{Capture, Collector, Delivery, Options};

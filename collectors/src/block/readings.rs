@@ -46,9 +46,8 @@ impl Readings<'_> {
                 stop,
                 hidden,
             );
-            found.lost += hidden.iter().sum::<u64>()
-                + seen.completions_ring_full
-                + seen.unseen_until_completion;
+            found.lost +=
+                hidden.iter().sum::<u64>() + seen.completions_ring_full + seen.unseen_until_completion;
             if mode == Mode::Lean {
                 // Without a table, what the kernel alone counted is all there is to know of a hidden completion.
                 found.lost += std::mem::take(&mut device.unexplained_requests);

@@ -103,7 +103,9 @@ impl Collector {
         self.settings.change(Path::new("buffer_size_kb"), &size, &BUFFER_KIB.to_string())?;
         self.settings.change(Path::new("current_tracer"), &tracer, "blk")?;
         // With blk_classic the tracer writes text even in binary form. Cgroup ids come in the payload.
-        for (option, value) in [("blk_classic", "0"), ("blk_cgroup", "1"), ("bin", "1"), ("context-info", "0")] {
+        for (option, value) in
+            [("blk_classic", "0"), ("blk_cgroup", "1"), ("bin", "1"), ("context-info", "0")]
+        {
             let path = Path::new("options").join(option);
             let before = read_setting(&root.join(&path))?;
             self.settings.change(&path, &before, value)?;
@@ -115,11 +117,10 @@ impl Collector {
 
     fn begin(&mut self) -> Result<(), Error> {
         let pipe_path = self.settings.root().join("trace_pipe");
-        let pipe = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(&pipe_path)
-            .map_err(|error| Error::Ftrace(format!("{} cannot be opened: {error}", pipe_path.display())))?;
+        let pipe =
+            OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe_path).map_err(
+                |error| Error::Ftrace(format!("{} cannot be opened: {error}", pipe_path.display())),
+            )?;
         let stream = self.stream.try_clone().map_err(Error::io(&self.directory))?;
         let stop = Arc::clone(&self.stop);
         self.thread = Some(

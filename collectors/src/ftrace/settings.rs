@@ -49,7 +49,9 @@ impl Settings {
             .map_err(Error::io(path))?;
         // SAFETY: the descriptor is open; flock touches no memory.
         if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            return Err(Error::Ftrace(format!("another weir is tracing on this host ({LOCK_FILE} is locked)")));
+            return Err(Error::Ftrace(format!(
+                "another weir is tracing on this host ({LOCK_FILE} is locked)"
+            )));
         }
         let left_behind: Vec<Setting> = fs::read_to_string(STATE_FILE)
             .ok()

@@ -74,7 +74,9 @@ impl Device {
         Device {
             number: format!("{}:{}", disk.major, disk.minor),
             model: match text(sysfs.join("device/model")) {
-                Fact::Missing { .. } if disk.name.starts_with("loop") => Fact::missing("a loop device has no model"),
+                Fact::Missing { .. } if disk.name.starts_with("loop") => {
+                    Fact::missing("a loop device has no model")
+                }
                 other => other,
             },
             size_bytes: number::<u64>(sysfs.join("size")).map(|sectors| sectors * 512),

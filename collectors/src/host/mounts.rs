@@ -86,13 +86,19 @@ fn all() -> Vec<Mount> {
 /// The mount that a path is on: the last of those with the longest mount point.
 fn find<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    mounts.iter().filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.components().count())
+    mounts
+        .iter()
+        .filter(|mount| path.starts_with(&mount.at))
+        .max_by_key(|mount| mount.at.components().count())
 }
 
 /// The type of the file system that a path is on.
 pub(super) fn type_of(path: &Path) -> Fact<String> {
     let mounts = all();
-    Fact::from_option(find(&mounts, path).map(|mount| mount.file_system.kind.clone()), "no mount holds the path")
+    Fact::from_option(
+        find(&mounts, path).map(|mount| mount.file_system.kind.clone()),
+        "no mount holds the path",
+    )
 }
 
 /// The file systems that `paths` are on and those on `disks`, by mount point.
@@ -100,7 +106,8 @@ pub(super) fn read(disks: &[Disk], paths: &[&Path]) -> BTreeMap<String, FileSyst
     let mounts = all();
     let numbers: Vec<String> = disks.iter().map(|disk| format!("{}:{}", disk.major, disk.minor)).collect();
     let on_disks = mounts.iter().filter(|mount| {
-        numbers.contains(&mount.file_system.device) || is_partition_of(&mount.file_system.device, disks)
+        numbers.contains(&mount.file_system.device)
+            || is_partition_of(&mount.file_system.device, disks)
             || disks.iter().any(|disk| mount.file_system.source == format!("/dev/{}", disk.name))
     });
     let of_paths = paths.iter().filter_map(|path| find(&mounts, path));
@@ -117,7 +124,8 @@ pub(super) fn read(disks: &[Disk], paths: &[&Path]) -> BTreeMap<String, FileSyst
 fn is_partition_of(number: &str, disks: &[Disk]) -> bool {
     let Ok(sysfs) = fs::canonicalize(format!("/sys/dev/block/{number}")) else { return false };
     let parent = sysfs.parent().and_then(Path::file_name);
-    sysfs.join("partition").exists() && disks.iter().any(|disk| parent == Some(std::ffi::OsStr::new(&*disk.name)))
+    sysfs.join("partition").exists()
+        && disks.iter().any(|disk| parent == Some(std::ffi::OsStr::new(&*disk.name)))
 }
 
 fn space(at: &Path) -> Fact<Space> {
@@ -144,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_line_is_read_with_its_optional_fields_and_escapes() {
-        let line = r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue";
+        let line =
+            r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue";
         let mount = parse(line).unwrap();
         assert_eq!(mount.at, Path::new("/mnt 2"));
         assert_eq!((&*mount.file_system.kind, &*mount.file_system.source), ("ext3", "/dev/root"));

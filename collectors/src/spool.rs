@@ -8,14 +8,14 @@ use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::event::{EVENT_BYTES, Event};
 use crate::Error;
 
-/// Events are kept in pieces of this many bytes, so that no piece is ever copied again.
-const CHUNK_BYTES: usize = 32_768 * EVENT_BYTES;
+/// Events are kept in pieces of this many, so that no piece is ever copied again.
+const CHUNK_EVENTS: usize = 32_768;
 
 /// Encoded events in the order of their arrival.
 pub(crate) struct Spool {
+    event_bytes: usize,
     chunks: Vec<Vec<u8>>,
     memory_chunks: usize,
     directory: PathBuf,
@@ -24,11 +24,12 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// At most about `memory_bytes` are held in memory; what exceeds it goes to a file in `directory`.
-    pub(crate) fn new(memory_bytes: usize, directory: &Path) -> Self {
+    /// For events of `event_bytes` each. At most about `memory_bytes` are held in memory; what exceeds it goes to a file in `directory`.
+    pub(crate) fn new(event_bytes: usize, memory_bytes: usize, directory: &Path) -> Self {
         Spool {
+            event_bytes,
             chunks: Vec::new(),
-            memory_chunks: (memory_bytes / CHUNK_BYTES).max(1),
+            memory_chunks: (memory_bytes / (CHUNK_EVENTS * event_bytes)).max(1),
             directory: directory.to_owned(),
             overflow: None,
             failure: None,
@@ -38,7 +39,7 @@ impl Spool {
     /// Adds one encoded event. A failure of the file is kept for [`Spool::finish`]: there is no one to tell it to here.
     pub(crate) fn push(&mut self, event: &[u8]) {
         match self.chunks.last_mut() {
-            Some(chunk) if chunk.len() + event.len() <= CHUNK_BYTES => chunk.extend_from_slice(event),
+            Some(chunk) if chunk.len() < CHUNK_EVENTS * self.event_bytes => chunk.extend_from_slice(event),
             _ => self.push_to_new_chunk(event),
         }
     }
@@ -57,7 +58,7 @@ impl Spool {
             self.chunks.push(full);
             return;
         }
-        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let mut chunk = Vec::with_capacity(CHUNK_EVENTS * self.event_bytes);
         chunk.extend_from_slice(event);
         self.chunks.push(chunk);
     }
@@ -75,31 +76,27 @@ impl Spool {
     ///
     /// # Errors
     /// The overflow file could not be written or read, or `each` failed.
-    pub(crate) fn finish(mut self, mut each: impl FnMut(Event) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn finish(mut self, mut each: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
         // The last chunk is the newest; the overflow file continues the ones before it.
         let newest = if self.overflow.is_some() { self.chunks.pop() } else { None };
-        let mut decode = |bytes: &[u8]| match Event::decode(bytes) {
-            Some(event) => each(event),
-            None => Ok(()),
-        };
         for chunk in &self.chunks {
-            chunk.chunks_exact(EVENT_BYTES).try_for_each(&mut decode)?;
+            chunk.chunks_exact(self.event_bytes).try_for_each(&mut each)?;
         }
         if let Some(mut file) = self.overflow.take() {
             let length = file.stream_position().map_err(Error::io(&self.directory))?;
             file.seek(SeekFrom::Start(0)).map_err(Error::io(&self.directory))?;
             let mut reader = BufReader::with_capacity(1 << 20, file);
-            let mut event = [0; EVENT_BYTES];
-            for _ in 0..length / EVENT_BYTES as u64 {
+            let mut event = vec![0; self.event_bytes];
+            for _ in 0..length / self.event_bytes as u64 {
                 reader.read_exact(&mut event).map_err(Error::io(&self.directory))?;
-                decode(&event)?;
+                each(&event)?;
             }
         }
         if let Some(chunk) = newest {
-            chunk.chunks_exact(EVENT_BYTES).try_for_each(&mut decode)?;
+            chunk.chunks_exact(self.event_bytes).try_for_each(&mut each)?;
         }
         Ok(())
     }
@@ -123,29 +120,25 @@ mod tests {
     #[test]
     fn order_survives_the_overflow() {
         let directory = tempfile::tempdir().unwrap();
-        let mut spool = Spool::new(1, directory.path());
-        let count = 5 * (CHUNK_BYTES / EVENT_BYTES) + 17;
-        for index in 0..count {
-            let mut bytes = [0; EVENT_BYTES];
-            bytes[32..40].copy_from_slice(&(index as u64).to_ne_bytes());
-            spool.push(&bytes);
-        }
+        let mut spool = Spool::new(8, 1, directory.path());
+        let count = 5 * CHUNK_EVENTS as u64 + 17;
+        (0..count).for_each(|index| spool.push(&index.to_ne_bytes()));
         assert!(spool.overflow.is_some());
-        let mut sectors = Vec::new();
-        spool.finish(|event| {
-            sectors.push(event.sector);
-            Ok(())
-        }).unwrap();
-        assert!(sectors.iter().copied().eq(0..count as u64));
+        let mut found = Vec::new();
+        spool
+            .finish(|event| {
+                found.push(u64::from_ne_bytes(event.try_into().unwrap()));
+                Ok(())
+            })
+            .unwrap();
+        assert!(found.into_iter().eq(0..count));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn a_file_system_that_refuses_is_reported_at_the_end() {
-        let mut spool = Spool::new(1, Path::new("/proc"));
-        for _ in 0..4 * (CHUNK_BYTES / EVENT_BYTES) {
-            spool.push(&[0; EVENT_BYTES]);
-        }
+        let mut spool = Spool::new(8, 1, Path::new("/proc"));
+        (0..4 * CHUNK_EVENTS).for_each(|_| spool.push(&[0; 8]));
         assert!(matches!(spool.finish(|_| Ok(())), Err(Error::Io { .. })));
     }
 }
