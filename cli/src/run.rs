@@ -93,9 +93,16 @@ fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
                 });
                 println!("{value}");
             } else {
-                let status = if broken.is_empty() { "valid".to_owned() } else { format!("INVALID ({})", broken.join("; ")) };
+                let status = if broken.is_empty() {
+                    "valid".to_owned()
+                } else {
+                    format!("INVALID ({})", broken.join("; "))
+                };
                 let whole = timing.setup_s + timing.measured_s + timing.teardown_s;
-                println!("{name}: {status}, {requests} requests, {:.1} s of {whole:.1} s measured", timing.measured_s);
+                println!(
+                    "{name}: {status}, {requests} requests, {:.1} s of {whole:.1} s measured",
+                    timing.measured_s
+                );
             }
             if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) }
         }

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::json;
+use weir_collectors::Disk;
+use weir_collectors::host::{self, HostRecord};
 use weir_records::{Op, Request, write_all};
 use weir_replayer::{Fidelity, Targets, clock};
 use weir_studies::{Engine, FileSystem, Run};
@@ -143,6 +145,8 @@ fn prepare_and_measure(
         queue::apply(device, &run.settings, journal)?;
         start_timing(device)?;
     }
+    write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
+
     let measured = measure(run, options, &mut devices, &places, &partial, began)?;
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
@@ -207,6 +211,18 @@ fn open_devices(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result
         Ok(device)
     };
     run.devices.iter().map(open).collect()
+}
+
+/// The host as the requests find it: with the devices and file systems in the state of the run.
+fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRecord, Error> {
+    let find = |device: &BlockDevice| Disk::find(&device.kernel_name);
+    let disks = devices
+        .iter()
+        .map(find)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Error::Failed(error.to_string()))?;
+    let points: Vec<&Path> = points.iter().map(|point| point.path.as_path()).collect();
+    Ok(host::record(&disks, &points))
 }
 
 /// Where a device's file system is mounted.
