@@ -5,6 +5,7 @@
 //! in the report, never silence.
 
 pub mod assemble;
+pub mod blktrace_tool;
 pub mod block;
 pub mod capability;
 pub mod clock;
@@ -12,10 +13,12 @@ mod detached;
 pub mod disk;
 mod error;
 pub mod files;
+pub mod fill;
 pub mod ftrace;
 pub mod host;
 pub mod reconcile;
 mod spool;
+pub mod to_blktrace;
 
 pub use disk::Disk;
 pub use error::Error;

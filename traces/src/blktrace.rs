@@ -153,7 +153,7 @@ impl Record {
             6 => Event::Requeue,
             7 => Event::Issue,
             8 => Event::Complete,
-            11 => Event::Insert,
+            12 => Event::Insert,
             13 => Event::Split,
             other => Event::Other(other),
         }
@@ -177,6 +177,14 @@ impl Record {
     pub fn cgroup(&self) -> Option<u64> {
         let id = self.payload.first_chunk::<8>().filter(|_| self.action as u16 & CGROUP != 0)?;
         Some(u64::from_ne_bytes(*id))
+    }
+
+    /// Leaves the cgroup's id out: blkparse before 1.3 and fio know no records with one.
+    pub fn forget_cgroup(&mut self) {
+        if self.cgroup().is_some() {
+            self.payload = self.data().into();
+            self.action &= !u32::from(CGROUP);
+        }
     }
 
     /// The sector of a split: where the rest begins. Big endian on every host.
@@ -371,8 +379,9 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// Writes `PREFIX.blktrace.CPU` for every CPU up to the highest that has a record, as blktrace(8) does, so that blkparse, btt and
-/// fio read them: records are numbered and in the order of time. Returns the files.
+/// Writes `PREFIX.blktrace.CPU` for every CPU up to the highest that has a record, as blktrace(8) does, so that
+/// blkparse, btt and fio read them: records are numbered and in the order of time, and have no cgroup ids.
+/// Returns the files.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -388,6 +397,7 @@ pub fn write_per_cpu(prefix: &Path, records: &mut [Record]) -> Result<Vec<PathBu
         let mut file = BufWriter::new(File::create(&path).map_err(io)?);
         for (index, record) in records.iter_mut().enumerate().filter(|(_, record)| record.cpu == cpu) {
             record.sequence = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            record.forget_cgroup();
             file.write_all(&record.encode()).map_err(io)?;
         }
         file.flush().map_err(io)?;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::tracefs::Tracefs;
 use crate::Error;
 
-const DIRECTORY: &str = "/run/weir";
-const STATE_FILE: &str = "/run/weir/ftrace-settings.json";
-const LOCK_FILE: &str = "/run/weir/ftrace.lock";
+const DIRECTORY: &str = "/run/weir/tracing";
+const STATE_FILE: &str = "/run/weir/tracing/settings.json";
+const LOCK_FILE: &str = "/run/weir/tracing/lock";
 
 /// A file of the kernel and what it said before it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
