@@ -76,6 +76,10 @@ class CallbackModule(DefaultCallback):
         if self._display.verbosity:
             super().v2_playbook_on_include(included_file)
 
+    def v2_runner_retry(self, result):
+        if self._display.verbosity:
+            super().v2_runner_retry(result)
+
     # -- what is told ---------------------------------------------------------------------------------
 
     def v2_playbook_on_start(self, playbook):
