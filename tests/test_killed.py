@@ -39,7 +39,7 @@ def _goes_on(bench, study, first, total=3):
 
 
 def test_the_playbook_is_killed(bench):
-    """This test will kill -9 ansible-playbook at the beginning of a run: the next one waits for it and keeps it."""
+    """This test will kill -9 ansible-playbook early in a run: the next waits for the run and keeps it."""
     study = bench.study(duration_s=6)
     process, _, first = _started(bench, study)
     process.send_signal(signal.SIGKILL)
