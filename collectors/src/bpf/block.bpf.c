@@ -127,8 +127,11 @@ static __always_inline struct slot *claim(__u64 key, struct counters *c)
 	if (slot) {
 		/* The kernel has used the bio again, so the request it belonged to ended out of our sight. */
 		if (slot->state == SLOT_ISSUED || slot->state == SLOT_DATA_DONE) {
-			c->hidden[group_of(slot->cmd_flags) & (GROUPS - 1)]++;
-			emit(slot, 0, 0, EVENT_HIDDEN, &c->reuses_ring_full);
+			/* Counted where the request was: the bio may now be used for another device. */
+			struct counters *owner = count(slot->device);
+
+			owner->hidden[group_of(slot->cmd_flags) & (GROUPS - 1)]++;
+			emit(slot, 0, 0, EVENT_HIDDEN, &owner->reuses_ring_full);
 		}
 		goto fresh;
 	}

@@ -52,13 +52,16 @@ impl BlindSpot {
         let instance = instances.join(format!("{PREFIX}{}", std::process::id()));
         let watch = BlindSpot { instance, disks: disks.to_vec(), _tracefs: tracefs };
         match fs::create_dir(&watch.instance) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::io(&watch.instance)(error)),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(Error::io(&watch.instance)(error))
+            }
             _ => watch.begin().map(|()| watch),
         }
     }
 
     fn begin(&self) -> Result<(), Error> {
-        let filter: Vec<String> = self.disks.iter().map(|disk| format!("dev == {}", disk.kernel_dev())).collect();
+        let filter: Vec<String> =
+            self.disks.iter().map(|disk| format!("dev == {}", disk.kernel_dev())).collect();
         let threads: Vec<String> = fs::read_dir("/proc/1/task")
             .map_err(Error::io(Path::new("/proc/1/task")))?
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -136,7 +139,9 @@ impl HiddenCompletions {
         let key = (row.device.to_string(), row.sector, row.size_bytes);
         let Some(candidates) = self.by_place.get_mut(&key) else { return false };
         // In order of time: the first one behind the issue is the request's own. A microsecond may be cut off.
-        let Some(at) = candidates.iter().position(|seen| seen.at_ns - epoch_ns + 1000 > issued_ns) else { return false };
+        let Some(at) = candidates.iter().position(|seen| seen.at_ns - epoch_ns + 1000 > issued_ns) else {
+            return false;
+        };
         let seen = candidates.remove(at);
         row.completed_ns = Some((seen.at_ns - epoch_ns).max(issued_ns));
         row.status = seen.status;
@@ -164,7 +169,8 @@ fn parse(line: &str) -> Option<(u32, u64, u32, Completion)> {
 mod tests {
     use super::*;
 
-    const LINE: &str = " tokio rt-70      [000] ..s1.  7105.276489: block_rq_complete: 7,3 R () 975168 + 8 be,0,4 [-5]";
+    const LINE: &str =
+        " tokio rt-70      [000] ..s1.  7105.276489: block_rq_complete: 7,3 R () 975168 + 8 be,0,4 [-5]";
 
     #[test]
     fn a_line_of_the_trace_is_read() {
