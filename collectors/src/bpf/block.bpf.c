@@ -221,6 +221,7 @@ int BPF_PROG(bio_queue, struct bio *bio)
 	slot->queued_ns = bpf_ktime_get_ns();
 	slot->device = device;
 	slot->priority = bio->bi_ioprio;
+	slot->cmd_flags = bio->bi_opf;
 	slot->cgroup = cgroup_of(bio);
 	slot->pid = bpf_get_current_task_btf()->pid;
 	tell_name(slot->pid);
@@ -247,6 +248,7 @@ int BPF_PROG(bio_split, struct bio *front)
 	part->queued_ns = whole->queued_ns;
 	part->device = device;
 	part->priority = whole->priority;
+	part->cmd_flags = whole->cmd_flags;
 	part->cgroup = whole->cgroup;
 	part->pid = whole->pid;
 	return 0;
@@ -364,12 +366,15 @@ int BPF_PROG(rq_issue, struct request *rq)
 		slot->priority = bio ? bio->bi_ioprio : 0;
 		slot->cgroup = bio ? cgroup_of(bio) : 0;
 		slot->pid = 0;
+		slot->cmd_flags = 0;
 	} else if (slot->state == SLOT_FRONT_MERGED && bio) {
 		adopt_origin(slot, bio);
 	}
 	slot->sector = rq->__sector;
 	slot->bytes = rq->__data_len;
-	slot->cmd_flags = rq->cmd_flags;
+	/* The flush sequence takes from the request what was asked of it: a flush before, durability after. */
+	slot->cmd_flags = rq->cmd_flags | (slot->cmd_flags & ((1U << bpf_core_enum_value(enum req_flag_bits, __REQ_FUA)) |
+							      (1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH))));
 	slot->state = SLOT_ISSUED;
 	slot->issued_ns = bpf_ktime_get_ns();
 	return 0;
@@ -438,7 +443,7 @@ int BPF_PROG(rq_complete, struct request *rq, int status, unsigned int bytes)
 		if (!slot->issued_ns) { /* an empty flush never reaches the driver itself */
 			slot->sector = rq->__sector;
 			slot->bytes = bytes;
-			slot->cmd_flags = rq->cmd_flags;
+			slot->cmd_flags |= rq->cmd_flags;
 		}
 		emit(slot, bpf_ktime_get_ns(), status, EVENT_COMPLETED, &c->completions_ring_full);
 		release(slot);

@@ -58,6 +58,7 @@ struct block_device {
 struct bio {
 	struct bio *bi_next;
 	struct block_device *bi_bdev;
+	unsigned int bi_opf;
 	void *bi_private;
 	unsigned short bi_ioprio;
 	void *bi_io_vec;
@@ -83,6 +84,11 @@ struct request {
 enum rqf_flags {
 	__RQF_FLUSH_SEQ = 1,
 	__RQF_IO_STAT = 8,
+};
+
+enum req_flag_bits {
+	__REQ_FUA = 17,
+	__REQ_PREFLUSH = 18,
 };
 
 struct task_struct {

@@ -1,0 +1,215 @@
+//! The ftrace `blk` tracer on real loop devices: beside BPF, as a filler, and after a crash.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use common::{Loop, fio, must_skip, start};
+use weir_collectors::Disk;
+use weir_collectors::assemble::Recorded;
+use weir_collectors::clock::monotonic_ns;
+use weir_collectors::ftrace::Collector;
+use weir_collectors::{blktrace_tool, fill};
+use weir_records::{BlockOp, BlockRequest};
+use weir_traces::blktrace::write_per_cpu;
+
+/// There is one tracer on a host.
+static TRACER: Mutex<()> = Mutex::new(());
+
+/// Other test programs on the host may be tracing: they are waited for.
+fn trace(disks: &[Disk]) -> Collector {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match Collector::start(disks, &std::env::temp_dir()) {
+            Ok(collector) => return collector,
+            Err(error) if Instant::now() > deadline => panic!("{error}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(200)),
+        }
+    }
+}
+
+fn requests(rows: &[BlockRequest]) -> Vec<(u64, u32, BlockOp, Option<i64>, Option<i64>)> {
+    let mut rows: Vec<_> = rows
+        .iter()
+        .map(|row| (row.sector, row.size_bytes, row.op, row.issued_ns, row.completed_ns))
+        .collect();
+    rows.sort_by_key(|row| (row.0, row.1, row.2.name(), row.3));
+    rows
+}
+
+#[test]
+fn beside_bpf_it_sees_the_same_requests_at_the_same_times() {
+    if must_skip(&[]) {
+        return;
+    }
+    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let device = Loop::in_memory(64);
+    device.set("scheduler", "mq-deadline");
+    let epoch_ns = monotonic_ns();
+    let bpf = start(&[device.disk()]);
+    let ftrace = trace(&[device.disk()]);
+    let load = ["--rw=randrw", "--direct=1", "--ioengine=libaio", "--iodepth=4", "--number_ios=4000"];
+    fio(&device.path, &[&load[..], &["--bssplit=4k/50:16k/50", "--rate_iops=2000"]].concat());
+    let Recorded { rows, reconciliation } = ftrace.stop().unwrap().into_rows(epoch_ns).unwrap();
+    let (bpf_rows, found) = bpf.stop().unwrap().into_rows(epoch_ns).unwrap();
+    assert!(reconciliation.agrees && reconciliation.lost == 0, "{reconciliation:#?}");
+    assert!(found.agrees, "{found:#?}");
+    assert!(rows.len() >= 4000, "{}", rows.len());
+
+    let (ours, theirs) = (requests(&bpf_rows), requests(&rows));
+    let places = |rows: &[(u64, u32, BlockOp, Option<i64>, Option<i64>)]| {
+        rows.iter().map(|row| (row.0, row.1, row.2)).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&ours), places(&theirs));
+    let mut differences = Vec::new();
+    for (a, b) in ours.iter().zip(&theirs) {
+        // What BPF did not see has no time to compare; the reconciliation has counted it.
+        for (ours, theirs) in [(a.3, b.3), (a.4, b.4)] {
+            differences.extend(ours.zip(theirs).map(|(ours, theirs)| (ours - theirs).abs()));
+        }
+    }
+    differences.sort_unstable();
+    let p99 = differences[differences.len() * 99 / 100];
+    eprintln!("p99 of the difference {p99} ns, median {} ns", differences[differences.len() / 2]);
+    assert!(p99 < 20_000, "{p99} ns");
+    assert!(rows.iter().all(|row| row.queued_ns.is_some() && row.inserted_ns.is_some()));
+}
+
+#[test]
+fn what_bpf_did_not_see_is_filled() {
+    if must_skip(&[]) {
+        return;
+    }
+    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let device = Loop::in_memory(16);
+    let bpf = start(&[device.disk()]);
+    let ftrace = trace(&[device.disk()]);
+    fio(&device.path, &["--rw=randread", "--bs=4k", "--direct=1", "--number_ios=1000"]);
+    let recorded = ftrace.stop().unwrap().into_rows(0).unwrap();
+    let (mut rows, _) = bpf.stop().unwrap().into_rows(0).unwrap();
+    // Every tenth completion is taken away, as if BPF had missed it.
+    let known = rows.clone();
+    rows.iter_mut().step_by(10).for_each(|row| row.completed_ns = None);
+    let missing = rows.iter().filter(|row| row.completed_ns.is_none()).count() as u64;
+    assert_eq!(fill::fill(&mut rows, &recorded.rows), missing);
+    for (row, known) in rows.iter().zip(&known) {
+        let Some(known_ns) = known.completed_ns else { continue };
+        assert!((row.completed_ns.unwrap() - known_ns).abs() < 1_000_000, "{row:?} {known:?}");
+    }
+    assert_eq!(rows.iter().filter(|row| &*row.source == "bpf+ftrace").count() as u64, missing);
+}
+
+#[test]
+fn the_files_are_read_by_blkparse_btt_and_fio() {
+    if must_skip(&["blkparse", "btt"]) {
+        return;
+    }
+    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let device = Loop::in_memory(16);
+    let ftrace = trace(&[device.disk()]);
+    fio(&device.path, &["--rw=randwrite", "--bs=8k", "--direct=1", "--number_ios=500"]);
+    let capture = ftrace.stop().unwrap();
+    let mut records = capture.records().unwrap();
+    let recorded = capture.into_rows(0).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    write_per_cpu(&folder.path().join("stream"), &mut records).unwrap();
+    let mut converted = weir_collectors::to_blktrace::records(&recorded.rows, &[device.disk()], 0);
+    write_per_cpu(&folder.path().join("rows"), &mut converted).unwrap();
+
+    for name in ["stream", "rows"] {
+        let output = Command::new("blkparse")
+            .args(["-i", name, "-d", &format!("{name}.bin"), "-f", "%a %d %S %N %C\n"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let events = |kind: &str| text.lines().filter(|line| line.starts_with(&format!("{kind} W"))).count();
+        assert_eq!((events("Q"), events("D"), events("C")), (500, 500, 500), "{name}");
+        assert!(
+            name == "stream" || text.lines().any(|line| line.starts_with("Q W") && line.ends_with("fio"))
+        );
+
+        let output = Command::new("btt")
+            .args(["-i", &format!("{name}.bin")])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find(|line| line.starts_with("Q2C")).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(line.split_whitespace().last(), Some("500"), "{line}");
+
+        // fio reads one file, so the one of all CPUs that blkparse made.
+        let target = folder.path().join("target");
+        std::fs::write(&target, vec![0; 16 << 20]).unwrap();
+        let report = fio(
+            &target,
+            &[
+                &format!("--read_iolog={}", folder.path().join(format!("{name}.bin")).display()),
+                &format!("--replay_redirect={}", target.display()),
+                "--replay_no_stall=1",
+                "--ioengine=psync",
+            ],
+        );
+        assert_eq!(common::count(&report, "write"), 500, "{name}: {report}");
+    }
+}
+
+/// Run again as a process of its own by the next test; on its own it does nothing.
+#[test]
+fn process_that_crashes() {
+    let Ok(device) = std::env::var("WEIR_TEST_CRASH") else { return };
+    let _running = trace(&[Disk::find(&device).unwrap()]);
+    println!("tracing");
+    std::process::abort();
+}
+
+#[test]
+fn a_crash_is_undone_by_the_next_start() {
+    if must_skip(&[]) {
+        return;
+    }
+    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let device = Loop::in_memory(16);
+    let enabled = || {
+        let path = device.disk().sysfs().join("trace/enable");
+        std::fs::read_to_string(path).unwrap().trim().to_owned()
+    };
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "process_that_crashes", "--nocapture"])
+        .env("WEIR_TEST_CRASH", &device.path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(!status.success());
+    assert_eq!(enabled(), "1", "the crash left its settings behind");
+    assert!(Path::new("/run/weir/tracing/settings.json").exists());
+    // It starts, so the tracer that was left behind has been put away; and it ends clean.
+    trace(&[device.disk()]).stop().unwrap();
+    assert_eq!(enabled(), "0");
+    assert!(!Path::new("/run/weir/tracing/settings.json").exists());
+}
+
+#[test]
+fn blktrace_records_or_says_in_one_line_why_not() {
+    if must_skip(&["blktrace"]) {
+        return;
+    }
+    let device = Loop::in_memory(16);
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = blktrace_tool::Collector::start(&[device.disk()], folder.path()).and_then(|collector| {
+        fio(&device.path, &["--rw=read", "--bs=4k", "--direct=1", "--number_ios=100"]);
+        collector.stop()?.into_rows(0)
+    });
+    match recorded {
+        Ok(recorded) => assert_eq!(recorded.rows.len(), 100),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.starts_with("blktrace(8) cannot be used: ") && !text.contains('\n'), "{text}");
+        }
+    }
+}
