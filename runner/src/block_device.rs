@@ -1,6 +1,7 @@
 //! A block device of this host: who it is, and whether it may be used.
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,6 +58,18 @@ impl BlockDevice {
     /// A file below `/sys/block/NAME/`.
     pub(crate) fn sys(&self, file: &str) -> PathBuf {
         Path::new("/sys/block").join(&self.kernel_name).join(file)
+    }
+
+    /// Writes out and forgets what the page cache holds of the device itself.
+    pub(crate) fn drop_cache(&self) -> std::io::Result<()> {
+        /// `BLKFLSBUF` of `include/uapi/linux/fs.h`.
+        const BLKFLSBUF: libc::Ioctl = 0x1261;
+        let file = fs::File::open(&self.node)?;
+        // SAFETY: the descriptor is open for the duration of the call, which takes no argument.
+        match unsafe { libc::ioctl(file.as_raw_fd(), BLKFLSBUF, 0) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
     }
 
     /// Bytes read from and written to the device since boot.

@@ -140,7 +140,7 @@ fn prepare_and_measure(
     for place in &places {
         fill::fill(place, run.seed)?;
     }
-    settle()?;
+    forget_what_was_written(run, filesystem, &devices, &points)?;
     for device in &mut devices {
         queue::apply(device, &run.settings, journal)?;
         start_timing(device)?;
@@ -276,12 +276,29 @@ fn target(device: &str, devices: &[BlockDevice], points: &[MountPoint]) -> PathB
     point.or_else(node).unwrap_or_default()
 }
 
-/// Everything written reaches its device, and nothing read before is remembered.
-fn settle() -> Result<(), Error> {
-    // SAFETY: sync takes no arguments and cannot fail.
-    unsafe { libc::sync() };
-    let path = Path::new("/proc/sys/vm/drop_caches");
-    fs::write(path, "3").map_err(Error::io("cannot write", path))
+/// Everything written reaches its device, and nothing of it is remembered: file systems are mounted afresh, device caches
+/// dropped. Not by sync(2) and drop_caches, which would make the run wait for, and disturb, everything else on the host.
+fn forget_what_was_written(
+    run: &Run,
+    filesystem: &FileSystem,
+    devices: &[BlockDevice],
+    points: &[MountPoint],
+) -> Result<(), Error> {
+    if !filesystem.on_device {
+        return Ok(());
+    }
+    for point in points {
+        mount::unmount(&point.path).map_err(Error::Failed)?;
+    }
+    for device in devices {
+        device.drop_cache().map_err(Error::io("cannot drop the cache of", &device.node))?;
+    }
+    for point in points {
+        let size_mib =
+            run.devices.iter().find(|device| device.name == point.device).map_or(0, |device| device.size_mib);
+        mount::mount(filesystem, &point.source, &point.path, size_mib)?;
+    }
+    Ok(())
 }
 
 fn start_timing(device: &mut BlockDevice) -> Result<(), Error> {
