@@ -24,7 +24,7 @@ fn main() {
                 "-Wall".to_owned(),
                 "-Isrc/bpf".to_owned(),
             ])
-            .build_and_generate(&out_dir.join(format!("{name}.skel.rs")));
+            .build_and_generate(out_dir.join(format!("{name}.skel.rs")));
         if let Err(error) = built {
             panic!(
                 "{source} could not be compiled. clang 14 or later with the BPF target is needed \

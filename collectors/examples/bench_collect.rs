@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Without a device a loop device over a file in `/dev/shm` is made, which saturates the CPUs. A device that is named is
-//! only read. Every round has three arms in changing order: nothing, nothing again (the control, which shows the
+//! only read. With `--rounds 0` only the BPF time is measured. Every round has three arms in changing order: nothing, nothing again (the control, which shows the
 //! noise), and the collector. Needs root, fio and, for the BPF time, permission to set `kernel.bpf_stats_enabled`.
 
 use std::error::Error;
@@ -163,10 +163,12 @@ fn bench(device: &str, settings: &Settings) -> Outcome<()> {
         control.push(rates[1] / rates[0]);
         collected.push(rates[2] / rates[0]);
     }
-    println!("  without    median {:.0} requests/s", median(&mut alone));
-    print_ratio("control", &mut control);
-    print_ratio("collector", &mut collected);
-    println!("  {requests} requests by fio, {lost} lost, {unexplained} unexplained");
+    if settings.rounds > 0 {
+        println!("  without    median {:.0} requests/s", median(&mut alone));
+        print_ratio("control", &mut control);
+        print_ratio("collector", &mut collected);
+        println!("  {requests} requests by fio, {lost} lost, {unexplained} unexplained");
+    }
     let statistics = BpfStatistics::on()?;
     let (_, count, found) = with_collector(device, settings, settings.seconds)?;
     drop(statistics);

@@ -25,7 +25,7 @@ pub fn missing_for_bpf() -> Option<String> {
         .and_then(|text| u64::from_str_radix(text.trim(), 16).ok())
         .unwrap_or(0);
     let has = |capability: u32| effective & (1 << capability) != 0;
-    if !has(CAP_SYS_ADMIN) && !(has(CAP_BPF) && has(CAP_PERFMON)) {
+    if !(has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON)) {
         return Some("root, or CAP_BPF and CAP_PERFMON, is needed".to_owned());
     }
     if lockdown_mode().as_deref() == Some("confidentiality") {

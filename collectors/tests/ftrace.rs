@@ -31,7 +31,10 @@ fn trace(disks: &[Disk]) -> Collector {
     }
 }
 
-fn requests(rows: &[BlockRequest]) -> Vec<(u64, u32, BlockOp, Option<i64>, Option<i64>)> {
+/// Sector, bytes, operation, issue, completion.
+type Seen = (u64, u32, BlockOp, Option<i64>, Option<i64>);
+
+fn requests(rows: &[BlockRequest]) -> Vec<Seen> {
     let mut rows: Vec<_> = rows
         .iter()
         .map(|row| (row.sector, row.size_bytes, row.op, row.issued_ns, row.completed_ns))
@@ -60,9 +63,7 @@ fn beside_bpf_it_sees_the_same_requests_at_the_same_times() {
     assert!(rows.len() >= 4000, "{}", rows.len());
 
     let (ours, theirs) = (requests(&bpf_rows), requests(&rows));
-    let places = |rows: &[(u64, u32, BlockOp, Option<i64>, Option<i64>)]| {
-        rows.iter().map(|row| (row.0, row.1, row.2)).collect::<Vec<_>>()
-    };
+    let places = |rows: &[Seen]| rows.iter().map(|row| (row.0, row.1, row.2)).collect::<Vec<_>>();
     assert_eq!(places(&ours), places(&theirs));
     let mut differences = Vec::new();
     for (a, b) in ours.iter().zip(&theirs) {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -162,7 +162,7 @@ impl Drop for Collector {
     }
 }
 
-fn collect(directory: &PathBuf, stop: &AtomicBool, ready: &Sender<MapHandle>) -> Result<FileCapture, Error> {
+fn collect(directory: &Path, stop: &AtomicBool, ready: &Sender<MapHandle>) -> Result<FileCapture, Error> {
     if let Some(missing) = capability::missing_for_bpf() {
         return Err(Error::Bpf(missing));
     }
