@@ -11,7 +11,7 @@ use serde_json::json;
 use weir_collectors::assemble::Recorded;
 use weir_collectors::block::{Delivery, Mode, Options};
 use weir_collectors::clock::monotonic_ns;
-use weir_collectors::{Disk, Error, blktrace_tool, block, files, fill, ftrace, host, to_blktrace};
+use weir_collectors::{Disk, Error, blktrace_tool, block, files, fill, ftrace, host, live, to_blktrace};
 use weir_records::{BlockRequest, TableWriter};
 use weir_traces::blktrace::{Record, write_per_cpu};
 
@@ -134,7 +134,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     check(&args, &disks)?;
     catch_signals();
-    if args.live { live(&args, &disks) } else { record(&args, &disks) }
+    if args.live { watch(&args, &disks) } else { record(&args, &disks) }
 }
 
 fn check(args: &Args, disks: &[Disk]) -> anyhow::Result<()> {
@@ -354,7 +354,7 @@ fn write_block(
     Ok(recorded.reconciliation)
 }
 
-fn live(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
+fn watch(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
     let epoch_ns = monotonic_ns();
     let (sender, rows) = channel();
     let options = Options {
@@ -386,42 +386,15 @@ fn print_rows(rows: &std::sync::mpsc::Receiver<BlockRequest>) {
         }
         written.is_ok()
     };
-    let head = format!(
-        "{:<11} {:<15} {:<8} {:<8} {:<2} {:<11} {:>8} {:>9} {:>9}",
-        "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "QUE(ms)", "LAT(ms)"
-    );
-    if !write(head, true) {
+    if !write(live::header(), true) {
         return;
     }
     let mut pending = rows.recv().ok();
     while let Some(row) = pending {
         let next = rows.try_recv().ok();
-        if !write(line(&row), next.is_none()) {
-            return;
+        if !write(live::line(&row), next.is_none()) {
+            break;
         }
         pending = next.or_else(|| rows.recv().ok());
     }
-}
-
-/// `-` where a time is not known.
-fn line(row: &BlockRequest) -> String {
-    let between = |from: Option<i64>, to: Option<i64>| match (from, to) {
-        (Some(from), Some(to)) => format!("{:.3}", (to - from) as f64 / 1e6),
-        _ => "-".to_owned(),
-    };
-    let end_ns = row.completed_ns.or(row.issued_ns).unwrap_or(0);
-    let kind = row.op.name().chars().next().unwrap_or('?').to_ascii_uppercase();
-    let error = if row.status == 0 { String::new() } else { format!(" errno {}", row.status) };
-    format!(
-        "{:<11.6} {:<15} {:<8} {:<8} {:<2} {:<11} {:>8} {:>9} {:>9}{error}",
-        end_ns as f64 / 1e9,
-        row.comm,
-        row.pid,
-        row.device,
-        kind,
-        row.sector,
-        row.size_bytes,
-        between(row.queued_ns, row.issued_ns),
-        between(row.queued_ns, row.completed_ns)
-    )
 }

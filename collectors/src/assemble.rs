@@ -4,15 +4,17 @@
 //! request is made for it (`G`), then the request by its extent, which merges (`M`, `F`) change, until it is issued
 //! (`D`) and completed (`C`).
 
-use std::collections::{HashMap, VecDeque};
+mod under_way;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_records::{BlockOp, BlockRequest};
 use weir_traces::blktrace::{Event, Record, category};
 
-use crate::block::Counters;
 use crate::disk::{Disk, DiskStatistics};
 use crate::reconcile::{CpuCount, DeviceReconciliation, Reconciliation, Snapshot};
+use under_way::{Pending, UnderWay, is_device_flush};
 
 /// Rows and whether they agree with what the kernel counted.
 pub struct Recorded {
@@ -22,60 +24,10 @@ pub struct Recorded {
     pub reconciliation: Reconciliation,
 }
 
-/// A bio that has arrived, or a request on its way.
-#[derive(Debug, Clone)]
-struct Pending {
-    sector: u64,
-    bytes: u64,
-    categories: u16,
-    pid: u32,
-    cgroup: Option<u64>,
-    queued_ns: Option<u64>,
-    inserted_ns: Option<u64>,
-    issued_ns: Option<u64>,
-    /// Whether its data are one stage only, with flushes before or after: it ends with a completion of no bytes.
-    in_flush_sequence: bool,
-    /// Bytes whose completion is still to come.
-    left: u64,
-}
-
-impl Pending {
-    fn new(record: &Record) -> Self {
-        Pending {
-            sector: record.sector,
-            bytes: u64::from(record.bytes),
-            categories: record.categories(),
-            pid: record.pid,
-            cgroup: record.cgroup(),
-            queued_ns: None,
-            inserted_ns: None,
-            issued_ns: None,
-            in_flush_sequence: false,
-            left: u64::from(record.bytes),
-        }
-    }
-
-    fn end(&self) -> u64 {
-        self.sector + self.bytes / 512
-    }
-}
-
-/// What is under way on one disk; each list is short: it holds what begins at the same sector.
-#[derive(Default)]
-struct Disks {
-    bios: HashMap<u64, VecDeque<Pending>>,
-    requests: HashMap<u64, VecDeque<Pending>>,
-    /// End of a request that is not yet issued to its start, for merges.
-    ends: HashMap<u64, u64>,
-    /// Writes whose data are done but whose flush sequence is not, by start: indices into the rows.
-    flushing: HashMap<u64, usize>,
-    counters: Counters,
-}
-
 /// Assembles the requests of some disks; records are to come in the order of time.
 pub struct Assembly {
     devices: Vec<Disk>,
-    under_way: Vec<Disks>,
+    under_way: Vec<UnderWay>,
     cpus: HashMap<u32, CpuCount>,
     names: HashMap<u32, Arc<str>>,
     flags: HashMap<u16, Arc<str>>,
@@ -90,7 +42,7 @@ impl Assembly {
     pub fn new(devices: &[Disk], source: &str, epoch_ns: i64) -> Self {
         Assembly {
             devices: devices.to_vec(),
-            under_way: devices.iter().map(|_| Disks::default()).collect(),
+            under_way: devices.iter().map(|_| UnderWay::default()).collect(),
             cpus: HashMap::new(),
             names: HashMap::new(),
             flags: HashMap::new(),
@@ -271,162 +223,8 @@ impl Assembly {
     }
 }
 
-/// Takes the first that `suits` from the list at `sector`.
-fn take(
-    lists: &mut HashMap<u64, VecDeque<Pending>>,
-    sector: u64,
-    suits: impl Fn(&Pending) -> bool,
-) -> Option<Pending> {
-    let list = lists.get_mut(&sector)?;
-    let taken = list.iter().position(suits).and_then(|at| list.remove(at));
-    if list.is_empty() {
-        lists.remove(&sector);
-    }
-    taken
-}
-
-impl Disks {
-    fn queue(&mut self, record: &Record) {
-        self.counters.bios_queued += 1;
-        let mut bio = Pending::new(record);
-        bio.queued_ns = Some(record.time_ns);
-        self.bios.entry(record.sector).or_default().push_back(bio);
-    }
-
-    /// The record is of the front part; the rest, which keeps its arrival, begins where the payload says.
-    fn split(&mut self, record: &Record) {
-        self.counters.splits += 1;
-        let Some(rest_at) = record.split_at() else { return };
-        let Some(mut bio) = take(&mut self.bios, record.sector, |bio| bio.end() > rest_at) else { return };
-        let mut rest = bio.clone();
-        rest.sector = rest_at;
-        rest.bytes = (bio.end() - rest_at) * 512;
-        rest.left = rest.bytes;
-        bio.bytes -= rest.bytes;
-        bio.left = bio.bytes;
-        self.bios.entry(rest.sector).or_default().push_back(rest);
-        self.bios.entry(bio.sector).or_default().push_front(bio);
-    }
-
-    fn take_bio(&mut self, record: &Record) -> Option<Pending> {
-        let bytes = u64::from(record.bytes);
-        take(&mut self.bios, record.sector, |bio| bio.bytes == bytes)
-    }
-
-    fn add_request(&mut self, request: Pending) {
-        self.ends.insert(request.end(), request.sector);
-        self.requests.entry(request.sector).or_default().push_back(request);
-    }
-
-    fn get_request(&mut self, record: &Record) {
-        let request = self.take_bio(record).unwrap_or_else(|| Pending::new(record));
-        self.add_request(request);
-    }
-
-    fn waiting(&mut self, sector: u64, bytes: Option<u64>) -> Option<Pending> {
-        take(&mut self.requests, sector, |request| {
-            request.issued_ns.is_none() && bytes.is_none_or(|bytes| request.bytes == bytes)
-        })
-    }
-
-    fn back_merge(&mut self, record: &Record) {
-        let bytes = u64::from(record.bytes);
-        // A bio, or else the request that follows, is absorbed.
-        if self.take_bio(record).is_some() {
-            self.counters.bio_back_merges += 1;
-        } else if let Some(next) = self.waiting(record.sector, Some(bytes)) {
-            self.counters.request_merges += 1;
-            self.ends.remove(&next.end());
-        } else {
-            return;
-        }
-        let Some(start) = self.ends.remove(&record.sector) else { return };
-        let end = record.sector;
-        if let Some(mut request) =
-            take(&mut self.requests, start, |request| request.issued_ns.is_none() && request.end() == end)
-        {
-            request.bytes += bytes;
-            request.left = request.bytes;
-            self.add_request(request);
-        }
-    }
-
-    fn front_merge(&mut self, record: &Record) {
-        let bytes = u64::from(record.bytes);
-        self.counters.bio_front_merges += 1;
-        let _ = self.take_bio(record);
-        if let Some(mut request) = self.waiting(record.sector + bytes / 512, None) {
-            request.sector = record.sector;
-            request.bytes += bytes;
-            request.left = request.bytes;
-            self.add_request(request);
-        }
-    }
-
-    fn insert(&mut self, record: &Record) {
-        if let Some(mut request) = self.waiting(record.sector, Some(u64::from(record.bytes))) {
-            request.inserted_ns = Some(record.time_ns);
-            self.add_request(request);
-        }
-    }
-
-    fn issue(&mut self, record: &Record) {
-        self.counters.issued += 1;
-        let unknown = Pending { cgroup: None, pid: 0, ..Pending::new(record) };
-        let mut request = if is_device_flush(record.categories()) {
-            unknown
-        } else {
-            self.waiting(record.sector, Some(u64::from(record.bytes))).unwrap_or_else(|| {
-                self.counters.arrival_unknown += 1;
-                unknown
-            })
-        };
-        let asked = request.categories & (category::FLUSH | category::FUA);
-        request.in_flush_sequence = request.bytes > 0 && asked & !record.categories() != 0;
-        self.ends.remove(&request.end());
-        request.issued_ns = Some(record.time_ns);
-        self.requests.entry(request.sector).or_default().push_back(request);
-    }
-
-    fn requeue(&mut self, record: &Record) {
-        self.counters.requeued += 1;
-        let bytes = u64::from(record.bytes);
-        if let Some(mut request) = take(&mut self.requests, record.sector, |request| {
-            request.issued_ns.is_some() && request.left == bytes
-        }) {
-            request.issued_ns = None;
-            self.add_request(request);
-        }
-    }
-
-    /// The issued request that a completion is of; an empty flush is completed without having been issued.
-    fn take_completed(&mut self, record: &Record) -> Option<Pending> {
-        let bytes = u64::from(record.bytes);
-        let flush = is_device_flush(record.categories());
-        take(&mut self.requests, record.sector, |request| {
-            let same_kind = is_device_flush(request.categories) == flush;
-            same_kind && request.left >= bytes && (request.issued_ns.is_some() == (flush || bytes > 0))
-        })
-        .inspect(|request| {
-            if request.issued_ns.is_none() {
-                self.ends.remove(&request.end());
-            }
-        })
-    }
-
-    /// Whether a completion of no bytes belongs to a request whose data were completed already.
-    fn has_partial(&self, record: &Record) -> bool {
-        record.bytes == 0 && self.requests.contains_key(&record.sector)
-    }
-}
-
 fn relative(ns: u64, epoch_ns: i64) -> Option<i64> {
     Some(i64::try_from(ns).ok()? - epoch_ns)
-}
-
-/// The flush that the block layer itself sends: it is neither a write nor has it data.
-fn is_device_flush(categories: u16) -> bool {
-    categories & category::FLUSH != 0 && categories & category::WRITE == 0
 }
 
 fn op_of(categories: u16) -> BlockOp {

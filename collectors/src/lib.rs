@@ -3,6 +3,10 @@
 //!
 //! Every recording is reconciled with what the kernel itself counted ([`reconcile`]): what was lost is a number
 //! in the report, never silence.
+//!
+//! What no source here sees: a wait that is over before a bio reaches `block_bio_queue`. That is the throttling by
+//! `io.max` (blk-throttle holds bios back before), and io_uring's own queue, which first tries without waiting and
+//! hands a request for which there is no tag to a worker. The application's own times contain both.
 
 pub mod assemble;
 pub mod blktrace_tool;
@@ -16,6 +20,7 @@ pub mod files;
 pub mod fill;
 pub mod ftrace;
 pub mod host;
+pub mod live;
 pub mod reconcile;
 mod spool;
 pub mod to_blktrace;

@@ -97,6 +97,7 @@ impl<'object> Programs<'object> {
         let programs = &mut open.progs;
         programs.rq_complete_lean.set_autoload(!full);
         for program in [
+            &mut programs.task_rename,
             &mut programs.bio_queue,
             &mut programs.bio_split,
             &mut programs.bio_back_merge,
@@ -127,6 +128,7 @@ impl<'object> Programs<'object> {
                 &mut programs.bio_front_merge,
                 &mut programs.bio_back_merge,
                 &mut programs.bio_split,
+                &mut programs.task_rename,
                 &mut programs.bio_queue,
             ],
         };

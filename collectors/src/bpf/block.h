@@ -57,12 +57,11 @@ struct slot {
 	__u8 state;
 };
 
-/* The name last told to the loader, by pid: a line that all CPUs read and that hardly ever changes. */
+/* The tasks whose names the loader knows, by pid: lines that all CPUs read and that hardly ever change. */
 #define NAMES 4096
-struct name {
-	__u32 pid;
-	__u32 unused;
-	__u64 comm[COMM_BYTES / 8];
+struct named {
+	__u64 task_start; /* tells a pid from the same pid used again */
+	__u64 pid;        /* 0: none */
 };
 
 /*

@@ -94,6 +94,7 @@ enum req_flag_bits {
 struct task_struct {
 	int pid;
 	int tgid;
+	__u64 start_time;
 	char comm[16];
 	struct files_struct *files;
 };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* Telling the loader the names of tasks. Part of block.bpf.c. */
+
+/* Names are sent once, not with every request: reading one costs as much as all the rest. */
+static __always_inline __u32 tell_name(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 pid = task->pid;
+	struct named *known = &named[pid & (NAMES - 1)];
+	__u64 comm[COMM_BYTES / 8];
+
+	if (known->pid == pid && known->task_start == task->start_time)
+		return pid;
+	bpf_get_current_comm(comm, sizeof(comm));
+	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e)
+		return pid; /* not remembered, so told with the next request */
+	__builtin_memset(e, 0, sizeof(*e));
+	e->queued_ns = comm[0];
+	e->inserted_ns = comm[1];
+	e->pid = pid;
+	e->kind = EVENT_NAME;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	known->task_start = task->start_time;
+	known->pid = pid;
+	return pid;
+}
+
+/* By exec or by itself: the new name is told with the next request. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(task_rename, struct task_struct *task)
+{
+	__u32 pid = task->pid;
+	struct named *known = &named[pid & (NAMES - 1)];
+
+	if (known->pid == pid)
+		known->pid = 0;
+	return 0;
+}

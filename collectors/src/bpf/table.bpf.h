@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* The table of requests under way: a set-associative array in the data segment. Part of block.bpf.c. */
+
+static __always_inline struct counters *count(__u32 device)
+{
+	return &counters[(device & (MAX_DEVICES - 1)) * MAX_CPUS + (bpf_get_smp_processor_id() & (MAX_CPUS - 1))];
+}
+
+/*
+ * The key of a bio or a request without one. The verifier forbids arithmetic with kernel pointers, but the distance
+ * between two pointers is a plain number: here from the table, which does not move.
+ */
+#define key_from(pointer) ((__u64)(pointer) - (__u64)slots)
+
+static __always_inline __u32 set_of(__u64 key)
+{
+	/* Bios and requests are aligned to 64 bytes or so; the golden ratio spreads the rest. */
+	return (__u32)(((key >> 5) * 0x9E3779B97F4A7C15ULL) >> 40) & (SETS - 1);
+}
+
+static __always_inline struct slot *find_slot(__u64 key)
+{
+	__u32 first = set_of(key) * WAYS;
+
+#pragma unroll
+	for (int way = 0; way < WAYS; way++) {
+		struct slot *slot = &slots[(first + way) & (SLOTS - 1)];
+		if (slot->key == key)
+			return slot;
+	}
+	return 0;
+}
+
+static __always_inline void release(struct slot *slot)
+{
+	__asm__ volatile("" ::: "memory");
+	*(volatile __u64 *)&slot->key = 0;
+}
+
+static __always_inline void emit(struct slot *slot, __u64 completed_ns, __u8 status, __u64 kind, __u64 *ring_full)
+{
+	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		(*ring_full)++;
+		return;
+	}
+	e->queued_ns = slot->queued_ns;
+	e->inserted_ns = slot->inserted_ns;
+	e->issued_ns = slot->issued_ns;
+	e->completed_ns = completed_ns;
+	e->sector = slot->sector;
+	e->cgroup = slot->cgroup;
+	e->bytes = slot->bytes;
+	e->cmd_flags = slot->cmd_flags;
+	e->pid = slot->pid;
+	e->priority = slot->priority;
+	e->device = slot->device;
+	e->status = status;
+	e->kind = kind;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline __u32 group_of(__u32 cmd_flags)
+{
+	__u32 op = cmd_flags & 0xff;
+
+	if (op == 2)
+		return GROUP_FLUSH;
+	if (op == 3)
+		return GROUP_DISCARD;
+	return op & 1 ? GROUP_WRITE : GROUP_READ;
+}
+
+/* A slot for `key`, all fields but the key and the state to be filled in; 0 if another CPU was faster. */
+static __always_inline struct slot *claim(__u64 key, struct counters *c)
+{
+	__u32 first = set_of(key) * WAYS;
+	struct slot *slot = find_slot(key);
+
+	if (slot) {
+		/* The kernel has used the bio again, so the request it belonged to ended out of our sight. */
+		if (slot->state == SLOT_ISSUED || slot->state == SLOT_DATA_DONE) {
+			/* Counted where the request was: the bio may now be used for another device. */
+			struct counters *owner = count(slot->device);
+
+			owner->hidden[group_of(slot->cmd_flags) & (GROUPS - 1)]++;
+			emit(slot, 0, 0, EVENT_HIDDEN, &owner->reuses_ring_full);
+		}
+		goto fresh;
+	}
+#pragma unroll
+	for (int way = 0; way < WAYS; way++) {
+		slot = &slots[(first + way) & (SLOTS - 1)];
+		if (!slot->key && !__sync_val_compare_and_swap(&slot->key, 0, key))
+			goto fresh;
+	}
+	/* All taken: bios that ended without a request leave their slot behind. */
+	slot = &slots[first & (SLOTS - 1)];
+#pragma unroll
+	for (int way = 1; way < WAYS; way++) {
+		struct slot *other = &slots[(first + way) & (SLOTS - 1)];
+		if (other->queued_ns < slot->queued_ns)
+			slot = other;
+	}
+	__u64 old = slot->key;
+	if (slot->state != SLOT_QUEUED)
+		c->evicted++;
+	if (__sync_val_compare_and_swap(&slot->key, old, key) != old)
+		return 0;
+fresh:
+	slot->state = SLOT_QUEUED;
+	slot->inserted_ns = 0;
+	slot->issued_ns = 0;
+	return slot;
+}
