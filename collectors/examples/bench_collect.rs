@@ -173,15 +173,18 @@ fn bench(device: &str, settings: &Settings) -> Outcome<()> {
         println!("  {requests} requests by fio, {lost} lost, {unexplained} unexplained");
     }
     let statistics = BpfStatistics::on()?;
-    let (count, found) = with_collector(device, device, settings)?;
+    let (_, found) = with_collector(device, device, settings)?;
     // A collector of another, idle device leaves every program at once: what remains is the accounting's own clock.
     let idle = MemoryLoop::new(1)?;
-    let (idle_count, unused) = with_collector(&idle.device, device, settings)?;
+    let (_, unused) = with_collector(&idle.device, device, settings)?;
     drop(statistics);
-    let per_request = |found: &Reconciliation, count: u64| {
-        found.programs.iter().map(|program| program.run_time_ns).sum::<u64>() as f64 / count as f64
+    // Programs run for every disk of the host, so it is their own runs that count, not only fio's requests.
+    let per_request = |found: &Reconciliation| {
+        let completions = found.programs.iter().filter(|program| program.name.starts_with("rq_complete"));
+        let requests: u64 = completions.map(|program| program.runs).sum();
+        found.programs.iter().map(|program| program.run_time_ns).sum::<u64>() as f64 / requests.max(1) as f64
     };
-    let (total_ns, own_ns) = (per_request(&found, count.1), per_request(&unused, idle_count.1));
+    let (total_ns, own_ns) = (per_request(&found), per_request(&unused));
     println!("  BPF time   {total_ns:.0} ns per request, of which {own_ns:.0} ns are the accounting's own");
     for program in found.programs.iter().filter(|program| program.runs > 0) {
         println!(
