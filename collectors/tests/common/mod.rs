@@ -3,6 +3,7 @@
 
 pub mod slow_file;
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,6 +42,8 @@ fn missing(tools: &[&str]) -> Option<String> {
 /// A loop device; it goes when it is dropped.
 pub struct Loop {
     pub path: PathBuf,
+    /// Settings that were changed, and what they were: the next user of the device would inherit them.
+    before: RefCell<Vec<(PathBuf, String)>>,
     _file: Option<tempfile::NamedTempFile>,
 }
 
@@ -50,21 +53,30 @@ impl Loop {
         let file = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
         file.as_file().set_len(mib << 20).unwrap();
         let path = attach(file.path());
-        Loop { path, _file: Some(file) }
+        Loop { path, before: RefCell::default(), _file: Some(file) }
     }
 
     /// Over a file that someone else keeps.
     pub fn over(file: &Path) -> Self {
-        Loop { path: attach(file), _file: None }
+        Loop { path: attach(file), before: RefCell::default(), _file: None }
     }
 
     pub fn disk(&self) -> Disk {
         Disk::find(self.path.to_str().unwrap()).unwrap()
     }
 
-    /// Writes a setting of its queue.
+    /// Writes a setting of its queue, until it is dropped.
     pub fn set(&self, setting: &str, value: &str) {
-        fs::write(self.disk().sysfs().join("queue").join(setting), value).unwrap();
+        let queue = self.disk().sysfs().join("queue");
+        // The kernel fits the read-ahead to the largest request.
+        for name in ["read_ahead_kb", setting] {
+            let path = queue.join(name);
+            let text = fs::read_to_string(&path).unwrap();
+            // Of a choice, the one in brackets.
+            let before = text.split(['[', ']']).nth(1).unwrap_or(text.trim()).to_owned();
+            self.before.borrow_mut().push((path, before));
+        }
+        fs::write(queue.join(setting), value).unwrap();
     }
 }
 
@@ -90,7 +102,17 @@ fn attach(file: &Path) -> PathBuf {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = fs::write(self.disk().sysfs().join("queue/scheduler"), "none");
+        // The read-ahead last: what comes before it changes it.
+        let mut before = self.before.borrow_mut();
+        before.reverse();
+        before.sort_by_key(|(path, _)| path.ends_with("read_ahead_kb"));
+        for (path, before) in before.iter() {
+            if path.ends_with("nr_requests") {
+                // Writing what the queue holds already does nothing, and the depth would stay.
+                let _ = fs::write(path, "127");
+            }
+            let _ = fs::write(path, before);
+        }
         let _ = Command::new("losetup").arg("--detach").arg(&self.path).status();
     }
 }
