@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use weir_collectors::block::{Collector, Options};
-use weir_collectors::ftrace::BlindSpot;
-use weir_collectors::{Disk, Reconciliation};
-use weir_records::TableWriter;
+use weir_collectors::{Disk, Reconciliation, fill, ftrace};
+use weir_records::write_all;
 use weir_studies::Capture as Wanted;
 
 use crate::Error;
@@ -15,8 +14,8 @@ use crate::Error;
 pub(crate) struct Capture {
     /// The collector, or why there is none.
     collector: Result<Collector, String>,
-    /// Sees what this kernel hides from BPF; absent where tracing is not to be had.
-    blind_spot: Option<BlindSpot>,
+    /// The kernel's own trace of the same disks, for completions that BPF missed; absent where it is not to be had.
+    second: Option<ftrace::Collector>,
     out: PathBuf,
 }
 
@@ -36,10 +35,10 @@ impl Capture {
         let begin = |disks: &[&str]| {
             let disks = disks.iter().map(|disk| Disk::find(disk)).collect::<Result<Vec<_>, _>>()?;
             let collector = Collector::start(&disks, Options::spooled_to(folder))?;
-            Ok::<_, weir_collectors::Error>((collector, BlindSpot::watch(&disks).ok()))
+            Ok::<_, weir_collectors::Error>((collector, ftrace::Collector::start(&disks, folder).ok()))
         };
-        let (collector, blind_spot) = match begin(disks) {
-            Ok((collector, blind_spot)) => (Ok(collector), blind_spot),
+        let (collector, second) = match begin(disks) {
+            Ok((collector, second)) => (Ok(collector), second),
             Err(error) if wanted == Wanted::Optional => (Err(format!("nothing was captured: {error}")), None),
             Err(error) => {
                 return Err(Error::Failed(format!(
@@ -47,34 +46,34 @@ impl Capture {
                 )));
             }
         };
-        Ok(Some(Capture { collector, blind_spot, out: out.to_owned() }))
+        Ok(Some(Capture { collector, second, out: out.to_owned() }))
     }
 
     /// Ends the capture and writes `block.parquet`, times relative to the epoch.
     pub(crate) fn stop(self, epoch_ns: i64) -> Recording {
-        let Capture { collector, blind_spot, out } = self;
+        let Capture { collector, second, out } = self;
         Recording(collector.and_then(|collector| {
-            write(collector, blind_spot, &out, epoch_ns).map_err(|error| error.to_string())
+            write(collector, second, &out, epoch_ns).map_err(|error| error.to_string())
         }))
     }
 }
 
 fn write(
     collector: Collector,
-    blind_spot: Option<BlindSpot>,
+    second: Option<ftrace::Collector>,
     out: &Path,
     epoch_ns: i64,
 ) -> Result<Reconciliation, weir_collectors::Error> {
-    let capture = collector.stop()?;
-    let mut hidden = blind_spot.map(BlindSpot::end).transpose()?.unwrap_or_default();
-    let mut table = TableWriter::create(out, epoch_ns)?;
-    let mut filled = 0;
-    let mut reconciliation = capture.for_each(epoch_ns, |mut row| {
-        filled += u64::from(hidden.fill(&mut row, epoch_ns));
-        Ok(table.write(&row)?)
-    })?;
-    table.close()?;
-    reconciliation.filled += filled;
+    let capture = collector.stop();
+    // Stopped whatever became of the first: it has settings to put back. Without it the loss stays a loss.
+    let second = second.and_then(|second| second.stop().ok());
+    let (mut rows, mut reconciliation) = capture?.into_rows(epoch_ns)?;
+    if reconciliation.lost > reconciliation.filled
+        && let Some(Ok(other)) = second.map(|second| second.into_rows(epoch_ns))
+    {
+        reconciliation.filled += fill::fill(&mut rows, &other.rows);
+    }
+    write_all(out, epoch_ns, &rows)?;
     Ok(reconciliation)
 }
 

@@ -4,10 +4,8 @@
 //! Tracing is global to the host. What is changed is written to a state file first and put back at the end; the next
 //! start puts back what a crash left behind.
 
-mod blind_spot;
 mod capture;
 mod settings;
 mod tracefs;
 
-pub use blind_spot::{BlindSpot, HiddenCompletions};
 pub use capture::{Capture, Collector};
