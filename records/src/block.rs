@@ -97,7 +97,7 @@ pub struct BlockRequest {
     pub completed_ns: Option<i64>,
     /// 0, or the `errno` of the failure.
     pub status: i32,
-    /// What recorded it: `bpf` or `ftrace`.
+    /// What recorded it: `bpf`, `ftrace`, `blktrace`, or `bpf+ftrace` where the second gave a completion that the first missed.
     pub source: Arc<str>,
 }
 
