@@ -18,8 +18,8 @@ setup: ## Install what is missing: Debian packages, Python environment, the weir
 	@setup/python.sh
 	@setup/build.sh
 
-study: setup ## Run a study on this host and report on it (STUDY=quick, or a file)
-	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)"}' $(ANSIBLE_ARGS)
+study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
+	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false)}' $(ANSIBLE_ARGS)
 
 figures: setup ## Run the notebooks: figures and claims of all studies that have results
 	@$(PYTHON) -m weir figures
@@ -49,7 +49,7 @@ bench-replay: setup ## Lateness of the replayer, beside fio's
 	cargo run --release --locked -p weir-replayer --example bench_replay
 
 bench-collect: setup ## Overhead of the collector, in interleaved pairs with none
-	cargo run --release --locked -p weir-collectors --example bench_collect
+	@collectors/bench.sh
 
 bench-serve: setup ## Service-time error and rate of the modelled disk
 	cargo run --release --locked -p weir-blockserver --example bench_serve

@@ -68,6 +68,23 @@ def test_the_same_study_again_runs_nothing(study):
     assert not (bench.state / "owner.json").exists()
 
 
+def test_a_run_that_was_judged_invalid_is_repeated_on_request(study):
+    """This test will mark one run invalid, and carry out the study again with and without the request."""
+    bench, _ = study
+    (doubted, file), (_, kept) = [(run, folder / "verdict.json") for run, folder in bench.run_folders().items()]
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"status": "invalid"}))
+    before = file.read_text(), kept.stat().st_mtime_ns
+    code, log = bench.play(bench.folder / "tiny.yml", "--skip-tags", "report")
+    assert code == 0 and "2 runs, 0 of them to do" in log, log
+    assert file.read_text() == before[0]
+    retry = ("-e", '{"weir_retry_invalid": true}')
+    code, log = bench.play(bench.folder / "tiny.yml", "--skip-tags", "report", *retry)
+    assert code == 0 and "2 runs, 1 of them to do" in log and f"[1/1] {doubted}" in log, log
+    assert file.read_text() != before[0]
+    assert kept.stat().st_mtime_ns == before[1]
+    assert sorted(path.name for path in (bench.results / "tiny").glob(".*")) == []
+
+
 def test_a_host_claimed_by_a_living_study_is_left_alone(study):
     """This test will claim the host for its own process, and try to begin another study."""
     bench, _ = study

@@ -16,6 +16,9 @@ pub enum Error {
         /// What is wrong and how to mend it.
         message: String,
     },
+    /// The spec file cannot be read as one: nothing was touched.
+    #[error(transparent)]
+    Unreadable(#[from] weir_specs::Problems),
     /// The profile that the spec names is not valid: nothing was touched.
     #[error("{file}: field `profile`: {error}")]
     Profile {
@@ -70,7 +73,7 @@ impl Error {
     /// Whether what was asked for is wrong or not possible here, and nothing was touched.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Spec { .. } | Self::Profile { .. } | Self::State { .. } => true,
+            Self::Spec { .. } | Self::Unreadable(_) | Self::Profile { .. } | Self::State { .. } => true,
             Self::Unable(_) | Self::Running { .. } => true,
             Self::NotStarted { .. } | Self::Refused(_) | Self::System { .. } => false,
         }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_simulator::Device;
 use weir_simulator::profile::{self, Profile};
+use weir_specs::Document;
 
 use crate::error::Error;
 
@@ -57,12 +58,8 @@ impl ServeSpec {
     /// [`Error::Spec`] or [`Error::Profile`]: the file cannot be read, is not a spec, or asks for what is not possible.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::Spec {
-            file: file.clone(),
-            message: format!("cannot be read: {error}"),
-        })?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        Self::parse(&text, &file, folder)
+        Self::from_document(&Document::read(path)?, &file, folder)
     }
 
     /// Parses and checks a spec; `file` is its name in errors, `folder` what its relative paths are relative to.
@@ -70,8 +67,11 @@ impl ServeSpec {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, Error> {
-        let mut spec: Self = serde_saphyr::from_str(text)
-            .map_err(|error| Error::Spec { file: file.to_owned(), message: error.to_string() })?;
+        Self::from_document(&Document::from_text(Path::new(file), text)?, file, folder)
+    }
+
+    fn from_document(document: &Document, file: &str, folder: &Path) -> Result<Self, Error> {
+        let mut spec: Self = document.parse()?;
         if spec.profile.contains('/') || spec.profile.ends_with(".yml") || spec.profile.ends_with(".yaml") {
             spec.profile = folder.join(&spec.profile).display().to_string();
         }

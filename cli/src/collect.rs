@@ -11,7 +11,8 @@ use serde_json::json;
 use weir_collectors::assemble::Recorded;
 use weir_collectors::block::{Delivery, Mode, Options};
 use weir_collectors::clock::monotonic_ns;
-use weir_collectors::{Disk, Error, blktrace_tool, block, files, fill, ftrace, host, live, to_blktrace};
+use weir_collectors::paired::{self, Second};
+use weir_collectors::{Disk, Error, blktrace_tool, block, files, ftrace, host, live, to_blktrace};
 use weir_records::{BlockRequest, TableWriter};
 use weir_traces::blktrace::{Record, write_per_cpu};
 
@@ -115,7 +116,7 @@ fn catch_signals() {
 
 /// What is recording.
 enum Running {
-    Bpf(block::Collector),
+    Bpf(paired::Collector),
     Ftrace(ftrace::Collector),
     Blktrace(blktrace_tool::Collector, tempfile::TempDir),
 }
@@ -182,7 +183,8 @@ fn start_one(args: &Args, disks: &[Disk], scratch: &Path, backend: Backend) -> R
     Ok(match backend {
         Backend::Auto | Backend::Bpf => {
             let options = Options { mode: mode(args), ..Options::spooled_to(scratch) };
-            Running::Bpf(block::Collector::start(disks, options)?)
+            let second = args.second_source.map_or(Second::No, |SecondSource::Ftrace| Second::Required);
+            Running::Bpf(paired::Collector::start(disks, options, second, scratch)?)
         }
         Backend::Ftrace => Running::Ftrace(ftrace::Collector::start(disks, scratch)?),
         Backend::Blktrace => {
@@ -196,6 +198,8 @@ fn start_one(args: &Args, disks: &[Disk], scratch: &Path, backend: Backend) -> R
 /// Starts the one that was asked for; `auto` and a blktrace(8) that cannot record go on to the next, and say so.
 fn start(args: &Args, disks: &[Disk], scratch: &Path) -> anyhow::Result<Running> {
     let order: &[Backend] = match args.backend {
+        // Only BPF has anything to be filled.
+        Backend::Auto if args.second_source.is_some() => &[Backend::Bpf],
         Backend::Auto => &[Backend::Bpf, Backend::Ftrace, Backend::Blktrace],
         Backend::Bpf => &[Backend::Bpf],
         Backend::Ftrace => &[Backend::Ftrace],
@@ -255,22 +259,11 @@ fn record(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
         collector.follow(pid)?;
     }
     let running = if disks.is_empty() { None } else { Some(start(args, disks, &scratch)?) };
-    let second = match (&running, args.second_source) {
-        (Some(Running::Bpf(_)), Some(SecondSource::Ftrace)) => {
-            Some(ftrace::Collector::start(disks, &scratch)?)
-        }
-        (Some(_), Some(_)) => {
-            return Err(anyhow::anyhow!("BPF cannot record here, so there is nothing to fill"));
-        }
-        _ => None,
-    };
     let ended = measure(args, file_collector.as_ref());
-    // First what began last, so that whatever it saw the other has seen, too.
-    let second = second.map(ftrace::Collector::stop).transpose()?;
     let mut report = json!({"epoch_monotonic_ns": epoch_ns});
     let mut lines = Vec::new();
     if let Some(running) = running {
-        let reconciliation = write_block(args, disks, running, second, epoch_ns)?;
+        let reconciliation = write_block(args, disks, running, epoch_ns)?;
         lines.push(reconciliation.summary());
         if !reconciliation.agrees {
             eprintln!("warning: the recording and the kernel's statistics differ; see --json for how");
@@ -309,7 +302,6 @@ fn write_block(
     args: &Args,
     disks: &[Disk],
     running: Running,
-    second: Option<ftrace::Capture>,
     epoch_ns: i64,
 ) -> anyhow::Result<weir_collectors::Reconciliation> {
     let mut raw: Option<Vec<Record>> = None;
@@ -317,14 +309,10 @@ fn write_block(
         Running::Bpf(collector) => {
             let capture = collector.stop()?;
             // The common case needs no rows in memory.
-            if let (Some(out), None, None) = (&args.out, &second, &args.blktrace) {
+            if let (Some(out), None) = (&args.out, &args.blktrace) {
                 return Ok(capture.write(out, epoch_ns)?);
             }
-            let (mut rows, mut reconciliation) = capture.into_rows(epoch_ns)?;
-            if let Some(second) = second {
-                let second = second.into_rows(epoch_ns)?;
-                reconciliation.filled = fill::fill(&mut rows, &second.rows);
-            }
+            let (rows, reconciliation) = capture.into_rows(epoch_ns)?;
             Recorded { rows, reconciliation }
         }
         Running::Ftrace(collector) => {

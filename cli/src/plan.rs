@@ -1,6 +1,6 @@
 //! `weir plan`: the runs that a study stands for, in order.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_studies::{Plan, Run};
@@ -19,6 +19,9 @@ pub struct Args {
     /// Leave out runs that this folder of results already holds.
     #[arg(long, value_name = "DIR")]
     missing: Option<PathBuf>,
+    /// With --missing: count runs that were judged invalid as missing.
+    #[arg(long, requires = "missing")]
+    retry_invalid: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -27,7 +30,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let all = plan.runs.len();
     if let Some(results) = &args.missing {
         let folder = results.join(&plan.study);
-        plan.runs.retain(|run| !folder.join(&run.id).is_dir());
+        let done =
+            |folder: &Path| folder.is_dir() && !(args.retry_invalid && weir_runner::is_invalid(folder));
+        plan.runs.retain(|run| !done(&folder.join(&run.id)));
         plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
     }
     if args.json {

@@ -32,6 +32,9 @@ pub struct Args {
     /// Folder for mount points and for the journal of changes to undo.
     #[arg(long, value_name = "DIR", default_value = "/run/weir")]
     state: PathBuf,
+    /// If the run is there, but was judged invalid: carry it out again, and replace it.
+    #[arg(long)]
+    retry_invalid: bool,
     /// Print the outcome as JSON.
     #[arg(long)]
     json: bool,
@@ -44,7 +47,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if unsafe { libc::geteuid() } != 0 {
         return Err(bad_input("a run formats, mounts and traces devices: it needs root"));
     }
-    let options = Options { results: args.results, state: args.state, stop: stop_on_signal() };
+    let options = Options {
+        results: args.results,
+        state: args.state,
+        retry_invalid: args.retry_invalid,
+        stop: stop_on_signal(),
+    };
     let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(|error| match error {
         Error::Refused(_) => bad_input(error),
         Error::Failed(_) => anyhow::Error::new(error),

@@ -1,12 +1,13 @@
 //! What the collector costs: fio's rate with it and without, in interleaved pairs, and the BPF time per request.
 //!
 //! ```text
-//! cargo run --release -p weir-collectors --example bench_collect [-- [--rounds N] [--seconds S] [--lean] [DEVICE...]]
+//! cargo run --release -p weir-collectors --example bench_collect [-- [--rounds N] [--seconds S] [DEVICE[=RATIO]...]]
 //! ```
 //!
-//! Without a device a loop device over a file in `/dev/shm` is made, which saturates the CPUs. A device that is named is
-//! only read. With `--rounds 0` only the BPF time is measured. Every round has three arms in changing order: nothing, nothing again (the control, which shows the
-//! noise), and the collector. Needs root, fio and, for the BPF time, permission to set `kernel.bpf_stats_enabled`.
+//! First a loop device over a file in `/dev/shm` is made, which saturates the CPUs; then every device that is named is
+//! read. RATIO is the share of the rate that must be left. Every round has five arms in changing order: nothing, nothing
+//! again (the control, which shows the noise), the collector in mode `full`, in mode `lean`, and `full` with the ftrace
+//! tracer beside it. Needs root, fio and, for the BPF time, permission to set `kernel.bpf_stats_enabled`.
 
 use std::error::Error;
 use std::fs;
@@ -14,34 +15,70 @@ use std::process::Command;
 use std::time::Duration;
 
 use weir_collectors::Disk;
-use weir_collectors::block::{Collector, Mode, Options};
+use weir_collectors::block::{Mode, Options};
+use weir_collectors::paired::{Collector, Second};
 use weir_collectors::reconcile::Reconciliation;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const STATS_SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
+/// Least share of the rate that a collector should leave on a loop device that saturates the CPUs.
+const SATURATED_RATIO: f64 = 0.85;
+/// Longest time in BPF programs per request that is aimed at.
+const BPF_TIME_NS: f64 = 350.0;
+
 struct Settings {
     rounds: usize,
     seconds: f64,
-    mode: Mode,
-    devices: Vec<String>,
+    /// With the share of the rate that must be left.
+    devices: Vec<(String, Option<f64>)>,
 }
 
 fn settings() -> Outcome<Settings> {
-    let mut found = Settings { rounds: 9, seconds: 3.0, mode: Mode::Full, devices: Vec::new() };
+    let mut found = Settings { rounds: 9, seconds: 3.0, devices: Vec::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
         match argument.as_str() {
             "--rounds" => found.rounds = value()?.parse()?,
             "--seconds" => found.seconds = value()?.parse()?,
-            "--lean" => found.mode = Mode::Lean,
             other if other.starts_with('-') => return Err(format!("unknown option {other}").into()),
-            device => found.devices.push(device.to_owned()),
+            device => found.devices.push(match device.split_once('=') {
+                Some((device, ratio)) => (device.to_owned(), Some(ratio.parse()?)),
+                None => (device.to_owned(), None),
+            }),
         }
     }
     Ok(found)
+}
+
+/// What runs beside fio.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arm {
+    Nothing,
+    Control,
+    Collector(Mode, Second),
+}
+
+const ARMS: [Arm; 5] = [
+    Arm::Nothing,
+    Arm::Control,
+    Arm::Collector(Mode::Full, Second::No),
+    Arm::Collector(Mode::Lean, Second::No),
+    Arm::Collector(Mode::Full, Second::Required),
+];
+
+impl Arm {
+    fn name(self) -> &'static str {
+        match self {
+            Arm::Nothing => "without",
+            Arm::Control => "control",
+            Arm::Collector(Mode::Lean, _) => "lean",
+            Arm::Collector(Mode::Full, Second::No) => "full",
+            Arm::Collector(Mode::Full, _) => "full and ftrace",
+        }
+    }
 }
 
 /// A loop device over a file in memory; both go when it is dropped.
@@ -76,8 +113,8 @@ impl Drop for MemoryLoop {
     }
 }
 
-/// 4 KiB random reads at queue depth 32; the rate per second and the number.
-fn fio(device: &str, seconds: f64) -> Outcome<(f64, u64)> {
+/// 4 KiB random reads at queue depth 32; the rate per second.
+fn fio(device: &str, seconds: f64) -> Outcome<f64> {
     let output = Command::new("fio")
         .args(["--name=bench", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=32"])
         .args(["--readonly", "--time_based", "--output-format=json"])
@@ -88,24 +125,25 @@ fn fio(device: &str, seconds: f64) -> Outcome<(f64, u64)> {
         return Err(format!("fio failed: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
     let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let read = &report["jobs"][0]["read"];
-    let (Some(rate), Some(count)) = (read["iops"].as_f64(), read["total_ios"].as_u64()) else {
-        return Err("fio's report has no iops".into());
-    };
-    Ok((rate, count))
+    report["jobs"][0]["read"]["iops"].as_f64().ok_or_else(|| "fio's report has no iops".into())
 }
 
 /// Loads one device while another, or the same, is recorded.
 fn with_collector(
     recorded: &str,
     loaded: &str,
-    settings: &Settings,
-) -> Outcome<((f64, u64), Reconciliation)> {
-    let mut options = Options::spooled_to(&std::env::temp_dir());
-    options.mode = settings.mode;
-    let collector = Collector::start(&[Disk::find(recorded)?], options)?;
-    let rate = fio(loaded, settings.seconds)?;
-    Ok((rate, collector.stop()?.reconciliation().clone()))
+    seconds: f64,
+    (mode, second): (Mode, Second),
+) -> Outcome<(f64, Reconciliation)> {
+    let folder = std::env::temp_dir();
+    let options = Options { mode, ..Options::spooled_to(&folder) };
+    let collector = Collector::start(&[Disk::find(recorded)?], options, second, &folder)?;
+    let rate = fio(loaded, seconds)?;
+    let capture = collector.stop()?;
+    // The rows only where there is something to fill: millions of them take their time.
+    let fill = second != Second::No && capture.reconciliation().lost > 0;
+    let found = if fill { capture.into_rows(0)?.1 } else { capture.reconciliation().clone() };
+    Ok((rate, found))
 }
 
 /// Turns the kernel's accounting of BPF time on, and off again when dropped.
@@ -133,50 +171,83 @@ fn median(values: &mut [f64]) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-fn print_ratio(name: &str, ratios: &mut [f64]) {
-    let middle = median(ratios);
-    println!(
-        "  {name:<10} median {middle:.3} of the rate without, range {:.3} to {:.3}, n = {}",
-        ratios[0],
-        ratios[ratios.len() - 1],
-        ratios.len()
-    );
+/// What one arm came to in all rounds.
+#[derive(Default)]
+struct Results {
+    rates: Vec<f64>,
+    ratios: Vec<f64>,
+    requests: u64,
+    lost: u64,
+    filled: u64,
+    unexplained: u64,
 }
 
-fn bench(device: &str, settings: &Settings) -> Outcome<()> {
-    println!("{device}, mode {}, fio 4 KiB random reads at queue depth 32:", settings.mode.name());
+fn print_arm(arm: Arm, found: &mut Results, at_least: Option<f64>) {
+    let rate = median(&mut found.rates);
+    let ratio = median(&mut found.ratios);
+    let (low, high) = (found.ratios[0], found.ratios[found.ratios.len() - 1]);
+    print!(
+        "  {:<16} {rate:>7.0} requests/s  {ratio:.3} of the rate without ({low:.3} to {high:.3})",
+        arm.name()
+    );
+    if let Arm::Collector(..) = arm {
+        print!(
+            "  {} requests, {} lost, {} filled, {} unexplained",
+            found.requests, found.lost, found.filled, found.unexplained
+        );
+    }
+    match at_least.filter(|_| matches!(arm, Arm::Collector(_, Second::No))) {
+        Some(at_least) if ratio < at_least => println!("  (at least {at_least}: missed)"),
+        Some(at_least) => println!("  (at least {at_least}: met)"),
+        None => println!(),
+    }
+}
+
+fn bench(device: &str, at_least: Option<f64>, settings: &Settings) -> Outcome<()> {
+    println!(
+        "{device}, fio 4 KiB random reads at queue depth 32, {} rounds of {} s:",
+        settings.rounds, settings.seconds
+    );
     fio(device, 1.0)?;
-    let (mut alone, mut control, mut collected) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut requests, mut lost, mut unexplained) = (0, 0, 0);
+    let mut results: [Results; ARMS.len()] = std::array::from_fn(|_| Results::default());
     for round in 0..settings.rounds {
-        let mut rates = [0.0; 3];
-        for step in 0..3 {
-            let arm = (round + if round % 2 == 0 { step } else { 2 - step }) % 3;
-            rates[arm] = if arm == 2 {
-                let ((rate, count), found) = with_collector(device, device, settings)?;
-                requests += count;
-                lost += found.lost;
-                unexplained += found.unexplained;
-                rate
-            } else {
-                fio(device, settings.seconds)?.0
+        let mut rates = [0.0; ARMS.len()];
+        for step in 0..ARMS.len() {
+            let at = (round + if round % 2 == 0 { step } else { ARMS.len() - 1 - step }) % ARMS.len();
+            rates[at] = match ARMS[at] {
+                Arm::Nothing | Arm::Control => fio(device, settings.seconds)?,
+                Arm::Collector(mode, second) => {
+                    let (rate, found) = with_collector(device, device, settings.seconds, (mode, second))?;
+                    results[at].requests +=
+                        found.devices.iter().map(|device| device.kernel.requests()).sum::<u64>();
+                    results[at].lost += found.lost;
+                    results[at].filled += found.filled;
+                    results[at].unexplained += found.unexplained;
+                    rate
+                }
             };
         }
-        alone.push(rates[0]);
-        control.push(rates[1] / rates[0]);
-        collected.push(rates[2] / rates[0]);
+        for (found, rate) in results.iter_mut().zip(rates) {
+            found.rates.push(rate);
+            found.ratios.push(rate / rates[0]);
+        }
     }
-    if settings.rounds > 0 {
-        println!("  without    median {:.0} requests/s", median(&mut alone));
-        print_ratio("control", &mut control);
-        print_ratio("collector", &mut collected);
-        println!("  {requests} requests by fio, {lost} lost, {unexplained} unexplained");
+    for (arm, found) in ARMS.into_iter().zip(&mut results).filter(|_| settings.rounds > 0) {
+        print_arm(arm, found, at_least);
     }
+    for mode in [Mode::Full, Mode::Lean] {
+        bpf_time(device, mode, settings.seconds)?;
+    }
+    Ok(())
+}
+
+/// Prints the time in the programs of a mode, by the kernel's own accounting.
+fn bpf_time(device: &str, mode: Mode, seconds: f64) -> Outcome<()> {
     let statistics = BpfStatistics::on()?;
-    let (_, found) = with_collector(device, device, settings)?;
+    let (_, found) = with_collector(device, device, seconds, (mode, Second::No))?;
     // A collector of another, idle device leaves every program at once: what remains is the accounting's own clock.
     let idle = MemoryLoop::new(1)?;
-    let (_, unused) = with_collector(&idle.device, device, settings)?;
+    let (_, unused) = with_collector(&idle.device, device, seconds, (mode, Second::No))?;
     drop(statistics);
     // Programs run for every disk of the host, so it is their own runs that count, not only fio's requests.
     let per_request = |found: &Reconciliation| {
@@ -185,8 +256,12 @@ fn bench(device: &str, settings: &Settings) -> Outcome<()> {
         found.programs.iter().map(|program| program.run_time_ns).sum::<u64>() as f64 / requests.max(1) as f64
     };
     let (total_ns, own_ns) = (per_request(&found), per_request(&unused));
-    println!("  BPF time   {total_ns:.0} ns per request, of which {own_ns:.0} ns are the accounting's own");
-    for program in found.programs.iter().filter(|program| program.runs > 0) {
+    let verdict = if total_ns < BPF_TIME_NS { "met" } else { "missed" };
+    println!(
+        "  BPF time, {}: {total_ns:.0} ns per request (below {BPF_TIME_NS}: {verdict}), of which {own_ns:.0} ns for leaving a program at once and the accounting itself",
+        mode.name()
+    );
+    for program in found.programs.iter().filter(|program| program.runs > 100) {
         println!(
             "    {:<16} {:>9} runs, {:>4.0} ns each",
             program.name,
@@ -199,9 +274,9 @@ fn bench(device: &str, settings: &Settings) -> Outcome<()> {
 
 fn main() -> Outcome<()> {
     let settings = settings()?;
-    if settings.devices.is_empty() {
-        let memory = MemoryLoop::new(256)?;
-        return bench(&memory.device, &settings);
-    }
-    settings.devices.iter().try_for_each(|device| bench(device, &settings))
+    let memory = MemoryLoop::new(256)?;
+    println!("a loop device over memory, which saturates the CPUs:");
+    bench(&memory.device, Some(SATURATED_RATIO), &settings)?;
+    drop(memory);
+    settings.devices.iter().try_for_each(|(device, at_least)| bench(device, *at_least, &settings))
 }

@@ -21,9 +21,11 @@ pub mod fill;
 pub mod ftrace;
 pub mod host;
 pub mod live;
+pub mod paired;
 pub mod reconcile;
 mod spool;
 pub mod to_blktrace;
+mod worker;
 
 pub use disk::Disk;
 pub use error::Error;

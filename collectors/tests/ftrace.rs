@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use common::{Loop, fio, must_skip, start};
 use weir_collectors::Disk;
 use weir_collectors::assemble::Recorded;
+use weir_collectors::block::Options;
 use weir_collectors::clock::monotonic_ns;
 use weir_collectors::ftrace::Collector;
-use weir_collectors::{blktrace_tool, fill};
+use weir_collectors::{blktrace_tool, fill, paired};
 use weir_records::{BlockOp, BlockRequest};
 use weir_traces::blktrace::write_per_cpu;
 
@@ -101,6 +102,28 @@ fn what_bpf_did_not_see_is_filled() {
         assert!((row.completed_ns.unwrap() - known_ns).abs() < 1_000_000, "{row:?} {known:?}");
     }
     assert_eq!(rows.iter().filter(|row| &*row.source == "bpf+ftrace").count() as u64, missing);
+}
+
+#[test]
+fn a_pair_loses_nothing_at_any_rate() {
+    if must_skip(&[]) {
+        return;
+    }
+    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let device = Loop::in_memory(64);
+    // As fast as the host goes: at such rates some kernels hide completions from BPF, in bursts.
+    let load = ["--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=32"];
+    drop(trace(&[device.disk()])); // waits for other test programs
+    let scratch = std::env::temp_dir();
+    let options = Options::spooled_to(&scratch);
+    let pair =
+        paired::Collector::start(&[device.disk()], options, paired::Second::Required, &scratch).unwrap();
+    fio(&device.path, &[&load[..], &["--time_based", "--runtime=3"]].concat());
+    let (rows, found) = pair.stop().unwrap().into_rows(0).unwrap();
+    eprintln!("{}", found.summary());
+    assert!(found.agrees && found.unexplained == 0, "{found:#?}");
+    assert_eq!(found.filled, found.lost, "{}", found.summary());
+    assert!(rows.iter().all(|row| row.completed_ns.is_some()));
 }
 
 #[test]

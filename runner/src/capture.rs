@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use weir_collectors::block::{Collector, Options};
-use weir_collectors::{Disk, Reconciliation, fill, ftrace};
-use weir_records::write_all;
-use weir_studies::Capture as Wanted;
+use weir_collectors::block::Options;
+use weir_collectors::paired::{Collector, Second};
+use weir_collectors::{Disk, Reconciliation};
+use weir_studies::{Capture as Wanted, Run};
 
 use crate::Error;
 
@@ -14,8 +14,6 @@ use crate::Error;
 pub(crate) struct Capture {
     /// The collector, or why there is none.
     collector: Result<Collector, String>,
-    /// The kernel's own trace of the same disks, for completions that BPF missed; absent where it is not to be had.
-    second: Option<ftrace::Collector>,
     out: PathBuf,
 }
 
@@ -27,54 +25,35 @@ impl Capture {
     ///
     /// # Errors
     /// A capture is required, and this kernel allows none.
-    pub(crate) fn start(wanted: Wanted, disks: &[&str], out: &Path) -> Result<Option<Self>, Error> {
+    pub(crate) fn start(run: &Run, disks: &[&str], out: &Path) -> Result<Option<Self>, Error> {
+        let wanted = run.capture;
         if wanted == Wanted::None || disks.is_empty() {
             return Ok(None);
         }
         let folder = out.parent().unwrap_or(Path::new("."));
         let begin = |disks: &[&str]| {
             let disks = disks.iter().map(|disk| Disk::find(disk)).collect::<Result<Vec<_>, _>>()?;
-            let collector = Collector::start(&disks, Options::spooled_to(folder))?;
-            Ok::<_, weir_collectors::Error>((collector, ftrace::Collector::start(&disks, folder).ok()))
+            let second = if run.fill_losses { Second::IfPossible } else { Second::No };
+            Collector::start(&disks, Options::spooled_to(folder), second, folder)
         };
-        let (collector, second) = match begin(disks) {
-            Ok((collector, second)) => (Ok(collector), second),
-            Err(error) if wanted == Wanted::Optional => (Err(format!("nothing was captured: {error}")), None),
+        let collector = match begin(disks) {
+            Ok(collector) => Ok(collector),
+            Err(error) if wanted == Wanted::Optional => Err(format!("nothing was captured: {error}")),
             Err(error) => {
                 return Err(Error::Failed(format!(
                     "{error}; a study that can do without the block layer's view says `capture: optional`"
                 )));
             }
         };
-        Ok(Some(Capture { collector, second, out: out.to_owned() }))
+        Ok(Some(Capture { collector, out: out.to_owned() }))
     }
 
     /// Ends the capture and writes `block.parquet`, times relative to the epoch.
     pub(crate) fn stop(self, epoch_ns: i64) -> Recording {
-        let Capture { collector, second, out } = self;
-        Recording(collector.and_then(|collector| {
-            write(collector, second, &out, epoch_ns).map_err(|error| error.to_string())
-        }))
+        let Capture { collector, out } = self;
+        let write = |collector: Collector| collector.stop()?.write(&out, epoch_ns);
+        Recording(collector.and_then(|collector| write(collector).map_err(|error| error.to_string())))
     }
-}
-
-fn write(
-    collector: Collector,
-    second: Option<ftrace::Collector>,
-    out: &Path,
-    epoch_ns: i64,
-) -> Result<Reconciliation, weir_collectors::Error> {
-    let capture = collector.stop();
-    // Stopped whatever became of the first: it has settings to put back. Without it the loss stays a loss.
-    let second = second.and_then(|second| second.stop().ok());
-    let (mut rows, mut reconciliation) = capture?.into_rows(epoch_ns)?;
-    if reconciliation.lost > reconciliation.filled
-        && let Some(Ok(other)) = second.map(|second| second.into_rows(epoch_ns))
-    {
-        reconciliation.filled += fill::fill(&mut rows, &other.rows);
-    }
-    write_all(out, epoch_ns, &rows)?;
-    Ok(reconciliation)
 }
 
 impl Recording {

@@ -22,7 +22,7 @@ use crate::journal::{Change, Journal};
 use crate::open_loop::{Merged, layout};
 use crate::place::{self, Place};
 use crate::testbed::Testbed;
-use crate::verdict::{Facts, Verdict, judge};
+use crate::verdict::{Facts, Verdict, is_invalid, judge};
 use crate::{fill, mount, queue};
 
 /// Requests begin this long after everything is ready, so that the first is not late.
@@ -35,6 +35,8 @@ pub struct Options {
     pub results: PathBuf,
     /// Folder for the journal and for mount points.
     pub state: PathBuf,
+    /// Whether a run that is there, but was judged invalid, is carried out again and replaced.
+    pub retry_invalid: bool,
     /// Set to `true` to end the run early and undo it.
     pub stop: Arc<AtomicBool>,
 }
@@ -73,7 +75,7 @@ pub struct Timing {
 /// done was undone then.
 pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outcome, Error> {
     let folder = options.results.join(&run.id);
-    if folder.is_dir() {
+    if folder.is_dir() && !(options.retry_invalid && is_invalid(&folder)) {
         return Ok(Outcome::Present);
     }
     let began = Instant::now();
@@ -106,12 +108,19 @@ struct Finished {
     ended_s: f64,
 }
 
-/// Completes the folder and gives it its name.
+/// Completes the folder and gives it its name. An invalid one of that name, if there is one, goes when this is there.
 fn publish(finished: &Finished, folder: &Path) -> Result<(), Error> {
     let mut observed = finished.observed.clone();
     observed["timing"] = json!(finished.timing);
     write_json(&finished.partial.join("observed.json"), &observed)?;
-    fs::rename(&finished.partial, folder).map_err(Error::io("cannot complete", folder))
+    let replaced = finished.partial.with_extension("replaced");
+    if folder.is_dir() {
+        let _ = fs::remove_dir_all(&replaced);
+        fs::rename(folder, &replaced).map_err(Error::io("cannot replace", folder))?;
+    }
+    fs::rename(&finished.partial, folder).map_err(Error::io("cannot complete", folder))?;
+    let _ = fs::remove_dir_all(&replaced);
+    Ok(())
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
@@ -335,7 +344,7 @@ fn measure(
     let targets = Targets::open(&layout(places)).map_err(|error| Error::Failed(error.to_string()))?;
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
     let names: Vec<&str> = devices.iter().map(|device| device.kernel_name.as_str()).collect();
-    let capture = Capture::start(run.capture, &names, &partial.join("block.parquet"))?;
+    let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
     let before: u64 = devices.iter().map(|device| device.transferred_bytes().0).sum();
     let wall_before = wall_against_monotonic_ns();
     let epoch_ns = clock::monotonic_ns() + lead_ns;

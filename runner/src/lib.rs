@@ -24,4 +24,4 @@ pub use carry_out::{Options, Outcome, carry_out};
 pub use error::Error;
 pub use journal::recover;
 pub use testbed::{Device, Testbed};
-pub use verdict::{Ruling, Status, Verdict};
+pub use verdict::{Ruling, Status, Verdict, is_invalid};

@@ -1,5 +1,7 @@
 //! Whether a run's data may be believed: rules with ids, each with a status and a reason.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use weir_blockserver::Stats;
 use weir_replayer::Fidelity;
@@ -40,6 +42,12 @@ pub struct Verdict {
     pub status: Status,
     /// All rules, in a fixed order.
     pub rules: Vec<Ruling>,
+}
+
+/// Whether a folder holds a run that was judged invalid.
+pub fn is_invalid(folder: &Path) -> bool {
+    let text = std::fs::read(folder.join("verdict.json")).unwrap_or_default();
+    serde_json::from_slice::<Verdict>(&text).is_ok_and(|verdict| verdict.status == Status::Invalid)
 }
 
 /// Median lateness of a replay that changes no response time worth measuring on a disk.

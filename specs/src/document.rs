@@ -119,8 +119,12 @@ fn dotted(path: &serde_path_to_error::Path) -> String {
     steps.collect::<Vec<_>>().join(".")
 }
 
-/// Adds the nearest allowed name to serde's "unknown field `x`, expected one of `a`, `b`".
+/// Adds what to do about it: the nearest allowed name to serde's "unknown field `x`, expected one of `a`, `b`", or quotes
+/// around a word such as `null`, `off` or `7` that YAML does not take for text.
 fn with_suggestion(message: &str) -> String {
+    if message.starts_with("invalid type: ") && message.ends_with("expected a string") {
+        return format!("{message}; if that is the text you mean, put it in quotes");
+    }
     let Some(rest) = message.strip_prefix("unknown ") else { return message.to_owned() };
     let mut names = rest.split('`').skip(1).step_by(2);
     let Some(found) = names.next() else { return message.to_owned() };

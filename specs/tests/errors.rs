@@ -53,6 +53,15 @@ fn an_unknown_field_names_its_line_and_the_nearest_name() {
 }
 
 #[test]
+fn a_word_that_yaml_takes_for_something_else_is_to_be_quoted() {
+    for word in ["null", "off", "7"] {
+        let problem = only(&GOOD.replace("quick", word));
+        assert_eq!((problem.line, problem.field.as_str()), (Some(1), "name"));
+        assert!(problem.message.contains("expected a string; if that"), "{}", problem.message);
+    }
+}
+
+#[test]
 fn an_unknown_field_inside_a_variant_is_placed_too() {
     let problem = only(&GOOD.replace("rate_per_s", "rate"));
     assert_eq!((problem.line, problem.field.as_str()), (Some(5), "classes.0.arrivals.poisson.rate"));

@@ -194,6 +194,7 @@ fn resolve(
         duration_s: study.duration_s,
         capture: study.capture,
         allowed_loss: study.allowed_loss,
+        fill_losses: study.fill_losses,
         classes,
         devices,
     }

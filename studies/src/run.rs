@@ -48,6 +48,8 @@ pub struct Run {
     pub capture: Capture,
     /// Share of block requests that may be lost.
     pub allowed_loss: f64,
+    /// Whether completions that BPF misses are filled in from a second source.
+    pub fill_losses: bool,
     /// Who asks.
     pub classes: Vec<RunClass>,
     /// What is asked.

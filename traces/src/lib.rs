@@ -1,4 +1,20 @@
 //! What was recorded elsewhere: reading and writing trace formats, one file per format.
+//!
+//! [`open`] opens a trace of any format of [`FORMATS`], compressed or not, and yields [`TraceRequest`]s one by one
+//! in bounded memory. What is damaged is an error with its place, or is counted.
 
+mod binary;
 pub mod blktrace;
+mod error;
+mod formats;
 pub mod frame_sizes;
+mod input;
+mod reader;
+mod request;
+mod text;
+
+pub use error::{Bad, Error, Place};
+pub use formats::{FORMATS, Format, Options, open, open_input};
+pub use input::{HEAD_BYTES, Input};
+pub use reader::{Reader, Skipping};
+pub use request::{Devices, TraceOp, TraceRequest};

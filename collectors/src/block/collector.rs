@@ -3,10 +3,7 @@
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::RingBufferBuilder;
@@ -21,6 +18,7 @@ use crate::clock::monotonic_ns;
 use crate::disk::Disk;
 use crate::reconcile::{CpuCount, Reconciliation, Snapshot};
 use crate::spool::Spool;
+use crate::worker::{Told, Worker};
 
 /// How to collect.
 #[derive(Debug)]
@@ -68,10 +66,7 @@ impl Options {
 
 /// A collection under way. Dropping it ends it and forgets what was recorded.
 #[derive(Debug)]
-pub struct Collector {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Capture, Error>>>,
-}
+pub struct Collector(Worker<Capture>);
 
 /// What was recorded.
 pub struct Capture {
@@ -87,51 +82,17 @@ impl Collector {
     /// More than 8 devices; BPF cannot be used here, with one line that says why.
     pub fn start(devices: &[Disk], options: Options) -> Result<Self, Error> {
         check_limits(devices)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let (ready, started) = channel();
-        let work = Work { devices: devices.to_vec(), options, stop: Arc::clone(&stop), ready };
-        let thread = std::thread::Builder::new()
-            .name("weir-collect".to_owned())
-            .spawn(move || work.run())
-            .map_err(|error| Error::Bpf(format!("the collector's thread cannot be started: {error}")))?;
-        let collector = Collector { stop, thread: Some(thread) };
-        wait_until_started(collector, &started)
+        let devices = devices.to_vec();
+        let (worker, ()) = Worker::start("weir-collect", move |told| collect(devices, options, told))?;
+        Ok(Collector(worker))
     }
 
     /// Ends the recording: waits for the requests that are under way, reconciles, detaches.
     ///
     /// # Errors
     /// The statistics of a device cannot be read any more.
-    pub fn stop(mut self) -> Result<Capture, Error> {
-        self.join()
-    }
-
-    fn join(&mut self) -> Result<Capture, Error> {
-        self.stop.store(true, Ordering::Release);
-        let Some(thread) = self.thread.take() else {
-            return Err(Error::Bpf("the collector has ended already".to_owned()));
-        };
-        thread.thread().unpark();
-        thread.join().unwrap_or_else(|_| Err(Error::Bpf("the collector's thread panicked".to_owned())))
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        if self.thread.is_some() {
-            let _ = self.join();
-        }
-    }
-}
-
-fn wait_until_started(mut collector: Collector, started: &Receiver<()>) -> Result<Collector, Error> {
-    match started.recv() {
-        Ok(()) => Ok(collector),
-        // The thread ended before it was ready, and says why.
-        Err(_) => match collector.join() {
-            Err(error) => Err(error),
-            Ok(_) => Err(Error::Bpf("the collector ended before it began".to_owned())),
-        },
+    pub fn stop(self) -> Result<Capture, Error> {
+        self.0.stop()
     }
 }
 
@@ -141,7 +102,7 @@ impl Capture {
         &self.reconciliation
     }
 
-    /// Turns what was recorded into rows, in the order of completion, and gives each to `each`.
+    /// Turns what was recorded into rows in the order of completion, and gives each to `each`.
     ///
     /// # Errors
     /// The file of events that did not fit into memory cannot be written or read; `each` failed.
@@ -214,13 +175,29 @@ impl Sink {
     }
 }
 
+/// What came out of the ring buffer so far.
+struct Taken {
+    sink: Sink,
+    /// Requests among it.
+    rows: u64,
+    /// Bytes since the last visit.
+    bytes: usize,
+}
+
+impl Taken {
+    fn take(&mut self, event: &[u8]) {
+        self.bytes += event.len();
+        self.rows += u64::from(Event::is_request(event));
+        self.sink.push(event);
+    }
+}
+
 /// Shortest and longest sleep between two visits to the ring buffer.
 const VISITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
 /// The next sleep: a visit should find the buffer between a sixteenth and a quarter full.
-fn next_sleep(sleep: Duration, found_events: usize, ring_bytes: u32) -> Duration {
-    // 8 bytes of header before each event.
-    let fill = (found_events * (EVENT_BYTES + 8)) as f64 / f64::from(ring_bytes);
+fn next_sleep(sleep: Duration, found_bytes: usize, ring_bytes: u32) -> Duration {
+    let fill = found_bytes as f64 / f64::from(ring_bytes);
     let next = if fill > 0.25 {
         sleep / 2
     } else if fill < 0.0625 {
@@ -231,82 +208,67 @@ fn next_sleep(sleep: Duration, found_events: usize, ring_bytes: u32) -> Duration
     next.clamp(VISITS.0, VISITS.1)
 }
 
-struct Work {
-    devices: Vec<Disk>,
-    options: Options,
-    stop: Arc<AtomicBool>,
-    ready: Sender<()>,
-}
+fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capture, Error> {
+    let Options { mode, ring_bytes, delivery, drain } = options;
+    libbpf_rs::set_print(None);
+    let mut storage = MaybeUninit::uninit();
+    let mut programs = Programs::load(&mut storage, &devices, mode, ring_bytes)?;
+    programs.attach(mode)?;
+    programs.set_recording(Recording::On, monotonic_ns())?;
+    // Counted from here on: what completed before was begun before, too.
+    let starts = snapshots(&programs, &devices)?;
 
-impl Work {
-    fn run(self) -> Result<Capture, Error> {
-        let Work { devices, options, stop, ready } = self;
-        let Options { mode, ring_bytes, delivery, drain } = options;
-        libbpf_rs::set_print(None);
-        let mut storage = MaybeUninit::uninit();
-        let mut programs = Programs::load(&mut storage, &devices, mode, ring_bytes)?;
-        programs.attach(mode)?;
-        programs.set_recording(Recording::On, monotonic_ns())?;
-        // Counted from here on: what completed before was begun before, too.
-        let starts = snapshots(&programs, &devices)?;
-
-        // The sink, and the requests that it has been given.
-        let taken = RefCell::new((Sink::new(delivery, &devices), 0));
-        let mut leftovers = Vec::new();
-        let stops;
-        {
-            // The map is reached by a handle of its own, since the skeleton is still needed for other things.
-            let map = libbpf_rs::MapHandle::try_from(&programs.skeleton.maps.events)
-                .map_err(|error| Error::Bpf(format!("the ring buffer cannot be shared: {error}")))?;
-            let mut builder = RingBufferBuilder::new();
-            builder
-                .add(&map, |bytes| {
-                    let (sink, rows) = &mut *taken.borrow_mut();
-                    *rows += u64::from(Event::is_request(bytes));
-                    sink.push(bytes);
-                    0
-                })
-                .map_err(|error| Error::Bpf(format!("the ring buffer cannot be read: {error}")))?;
-            let ring = builder
-                .build()
-                .map_err(|error| Error::Bpf(format!("the ring buffer cannot be mapped: {error}")))?;
-            let _ = ready.send(());
-            let mut sleep = VISITS.0;
-            while !stop.load(Ordering::Acquire) {
-                std::thread::park_timeout(sleep);
-                let found = usize::try_from(ring.consume_raw()).unwrap_or(0);
-                sleep = next_sleep(sleep, found, ring_bytes);
-            }
-            programs.set_recording(Recording::Drain, 0)?;
-            let deadline = Instant::now() + drain;
-            while Instant::now() < deadline && under_way(&devices)? > 0 {
-                std::thread::sleep(VISITS.0);
-                ring.consume_raw();
-            }
-            stops = snapshots(&programs, &devices)?;
-            for device in 0..devices.len() {
-                leftovers.push(programs.leftovers(device)?);
-            }
-            programs.detach();
+    let taken = RefCell::new(Taken { sink: Sink::new(delivery, &devices), rows: 0, bytes: 0 });
+    let mut leftovers = Vec::new();
+    let stops;
+    {
+        // The map is reached by a handle of its own, since the skeleton is still needed for other things.
+        let map = libbpf_rs::MapHandle::try_from(&programs.skeleton.maps.events)
+            .map_err(|error| Error::Bpf(format!("the ring buffer cannot be shared: {error}")))?;
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(&map, |bytes| {
+                taken.borrow_mut().take(bytes);
+                0
+            })
+            .map_err(|error| Error::Bpf(format!("the ring buffer cannot be read: {error}")))?;
+        let ring = builder
+            .build()
+            .map_err(|error| Error::Bpf(format!("the ring buffer cannot be mapped: {error}")))?;
+        told.ready(());
+        let mut sleep = VISITS.0;
+        while told.sleep(sleep) {
+            ring.consume_raw();
+            sleep = next_sleep(sleep, std::mem::take(&mut taken.borrow_mut().bytes), ring_bytes);
+        }
+        programs.set_recording(Recording::Drain, 0)?;
+        let deadline = Instant::now() + drain;
+        while Instant::now() < deadline && under_way(&devices)? > 0 {
+            std::thread::sleep(VISITS.0);
             ring.consume_raw();
         }
-
-        let (mut sink, mut rows) = taken.into_inner();
-        for left in &leftovers {
-            left.issued.iter().for_each(|event| sink.push(&event.encode()));
-            rows += left.issued.len() as u64;
+        stops = snapshots(&programs, &devices)?;
+        for device in 0..devices.len() {
+            leftovers.push(programs.leftovers(device)?);
         }
-        let readings = Readings { devices: &devices, starts: &starts, stops: &stops, leftovers: &leftovers };
-        let mut reconciliation = readings.reconcile(mode);
-        reconciliation.rows = rows;
-        reconciliation.cpus = cpu_counts(&programs, devices.len())?;
-        reconciliation.programs = programs.runs();
-        let spool = match sink {
-            Sink::Spool(spool) => Some(spool),
-            Sink::Live { .. } => None,
-        };
-        Ok(Capture { devices, spool, reconciliation })
+        programs.detach();
+        ring.consume_raw();
     }
+
+    let mut taken = taken.into_inner();
+    for left in &leftovers {
+        left.issued.iter().for_each(|event| taken.take(&event.encode()));
+    }
+    let readings = Readings { devices: &devices, starts: &starts, stops: &stops, leftovers: &leftovers };
+    let mut reconciliation = readings.reconcile(mode);
+    reconciliation.rows = taken.rows;
+    reconciliation.cpus = cpu_counts(&programs, devices.len())?;
+    reconciliation.programs = programs.runs();
+    let spool = match taken.sink {
+        Sink::Spool(spool) => Some(spool),
+        Sink::Live { .. } => None,
+    };
+    Ok(Capture { devices, spool, reconciliation })
 }
 
 /// Requests that the kernel has under way on any of the devices.

@@ -3,10 +3,6 @@
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
@@ -19,6 +15,7 @@ use super::skeleton::FilesSkelBuilder;
 use crate::capability;
 use crate::error::Error;
 use crate::spool::Spool;
+use crate::worker::{Told, Worker};
 
 /// Bytes of `struct file_event` in `files.h`.
 const EVENT_BYTES: usize = 64;
@@ -85,9 +82,8 @@ impl FileCounters {
 
 /// A collection under way. Dropping it ends it and forgets what was recorded.
 pub struct Collector {
-    stop: Arc<AtomicBool>,
+    worker: Worker<FileCapture>,
     followed: MapHandle,
-    thread: Option<JoinHandle<Result<FileCapture, Error>>>,
 }
 
 /// What was recorded.
@@ -104,21 +100,9 @@ impl Collector {
     /// # Errors
     /// BPF cannot be used here, with one line that says why.
     pub fn start(directory: &Path) -> Result<Self, Error> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (ready, started) = channel();
-        let (told, directory) = (Arc::clone(&stop), directory.to_owned());
-        let thread = std::thread::Builder::new()
-            .name("weir-files".to_owned())
-            .spawn(move || collect(&directory, &told, &ready))
-            .map_err(|error| Error::Bpf(format!("the collector's thread cannot be started: {error}")))?;
-        match started.recv() {
-            Ok(followed) => Ok(Collector { stop, followed, thread: Some(thread) }),
-            // The thread ended before it was ready, and says why.
-            Err(_) => match thread.join() {
-                Ok(Err(error)) => Err(error),
-                _ => Err(Error::Bpf("the collector ended before it began".to_owned())),
-            },
-        }
+        let directory = directory.to_owned();
+        let (worker, followed) = Worker::start("weir-files", move |told| collect(&directory, told))?;
+        Ok(Collector { worker, followed })
     }
 
     /// Follows a process, its threads, and all that it forks from now on.
@@ -140,29 +124,12 @@ impl Collector {
     ///
     /// # Errors
     /// The programs' counters cannot be read.
-    pub fn stop(mut self) -> Result<FileCapture, Error> {
-        self.join()
-    }
-
-    fn join(&mut self) -> Result<FileCapture, Error> {
-        self.stop.store(true, Ordering::Release);
-        let Some(thread) = self.thread.take() else {
-            return Err(Error::Bpf("the collector has ended already".to_owned()));
-        };
-        thread.thread().unpark();
-        thread.join().unwrap_or_else(|_| Err(Error::Bpf("the collector's thread panicked".to_owned())))
+    pub fn stop(self) -> Result<FileCapture, Error> {
+        self.worker.stop()
     }
 }
 
-impl Drop for Collector {
-    fn drop(&mut self) {
-        if self.thread.is_some() {
-            let _ = self.join();
-        }
-    }
-}
-
-fn collect(directory: &Path, stop: &AtomicBool, ready: &Sender<MapHandle>) -> Result<FileCapture, Error> {
+fn collect(directory: &Path, told: &Told<MapHandle>) -> Result<FileCapture, Error> {
     if let Some(missing) = capability::missing_for_bpf() {
         return Err(Error::Bpf(missing));
     }
@@ -198,9 +165,8 @@ fn collect(directory: &Path, stop: &AtomicBool, ready: &Sender<MapHandle>) -> Re
             })
             .map_err(refuse("reading the ring buffer"))?;
         let ring = builder.build().map_err(refuse("mapping the ring buffer"))?;
-        let _ = ready.send(followed);
-        while !stop.load(Ordering::Acquire) {
-            std::thread::park_timeout(VISIT);
+        told.ready(followed);
+        while told.sleep(VISIT) {
             ring.consume_raw();
         }
         // Links go with the skeleton; what ends until then is still taken.

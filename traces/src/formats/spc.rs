@@ -1,0 +1,81 @@
+//! SPC: the Storage Performance Council's trace format 1.0, as in the UMass repository's Financial and WebSearch.
+//!
+//! `ASU,LBA,size,opcode,timestamp`: application storage unit, 512-byte block, bytes, `R` or `W` in either case, seconds
+//! since the start with a fraction. Further fields are optional and are not used.
+
+use super::{Format, Options};
+use crate::error::Bad;
+use crate::input::Input;
+use crate::request::{Devices, TraceOp, TraceRequest};
+use crate::text::{LineFormat, TextReader, decimal_ns, split, whole};
+use crate::{Error, Reader};
+
+pub(super) const FORMAT: Format = Format {
+    name: "spc",
+    about: "Storage Performance Council 1.0 (UMass Financial, WebSearch); seconds since the start",
+    detect,
+    open,
+};
+
+const SECTOR_BYTES: u64 = 512;
+
+fn detect(head: &[u8]) -> bool {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    Spc.parse(line, &mut Devices::default()).is_ok()
+}
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
+    Ok(Box::new(TextReader::new(input, Spc, options.skip_bad)))
+}
+
+struct Spc;
+
+impl LineFormat for Spc {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad> {
+        let mut fields = split(line, b',');
+        let mut need = |field, expected| fields.need(field, expected);
+        let unit = need("ASU", "a whole number")?;
+        whole("ASU", unit)?;
+        let block = whole("LBA", need("LBA", "a whole number")?)?;
+        let size_bytes = whole("size", need("size", "a whole number")?)?;
+        let op = match need("opcode", "R or W")? {
+            b"R" | b"r" => TraceOp::Read,
+            b"W" | b"w" => TraceOp::Write,
+            other => return Err(Bad::text("opcode", other, "R or W")),
+        };
+        let arrival_ns = decimal_ns("timestamp", need("timestamp", "seconds")?, 1_000_000_000)?;
+        let offset_bytes =
+            block.checked_mul(SECTOR_BYTES).ok_or_else(|| Bad::number("LBA", block, "a block below 2^55"))?;
+        Ok(Some(TraceRequest {
+            arrival_ns,
+            device: devices.number(unit),
+            op,
+            offset_bytes,
+            size_bytes,
+            ..TraceRequest::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
+        Spc.parse(line.as_bytes(), &mut Devices::default())
+    }
+
+    #[test]
+    fn a_line_of_websearch() {
+        let request = parse("0,20941264,8192,W,0.551706,Alpha/NT").unwrap().unwrap();
+        assert_eq!((request.arrival_ns, request.op), (551_706_000, TraceOp::Write));
+        assert_eq!((request.offset_bytes, request.size_bytes), (20_941_264 * 512, 8192));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(parse("0,1,8192,X,0.5").unwrap_err().to_string(), "opcode is \"X\", expected R or W");
+        assert_eq!(parse("0,1,8192").unwrap_err().field, "opcode");
+        assert_eq!(parse("0,36028797018963968,512,R,1").unwrap_err().field, "LBA");
+    }
+}
