@@ -7,7 +7,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test lint fmt bench bench-replay bench-collect bench-serve clean
+.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ report: setup ## Write the page of one study that has results (STUDY=quick)
 test: setup ## Run every test: Rust, Python, end to end
 	cargo test --release --locked --workspace
 	$(PYTHON) -m pytest analysis/tests tests
+
+test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
+	$(PYTHON) -m pytest -m guest tests/guest
 
 lint: setup ## Check the style of everything
 	cargo fmt --all --check

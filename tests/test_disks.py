@@ -77,6 +77,18 @@ def test_a_disk_with_data_is_refused_unless_they_may_be_lost(bench, disk):
     assert list(bench.run_folders()) == [run["id"]]
 
 
+def test_an_array_is_refused_where_the_kernel_has_none(bench, disk):
+    """This test will ask for two disks to be striped on a kernel without md, and see that nothing was touched."""
+    mdstat = Path("/proc/mdstat")
+    if mdstat.exists() and "raid0" in mdstat.read_text():
+        pytest.skip("this kernel can stripe disks: tests/guest shows it at work")
+    disks = json.dumps({"weir_devices": {"shared": {"members": [{"path": str(disk)}, {"path": str(disk)}]}}})
+    code, log = bench.play(bench.study(schedulers="[mq-deadline]"), "-e", disks)
+    said = " ".join(log.split())
+    assert code != 0 and ("mdadm" in said or "RAID 0 (md)" in said), log
+    assert _signature(disk) == "" and not bench.results.exists()
+
+
 def test_a_name_that_may_move_is_refused(bench, disk):
     """This test will list a disk by its kernel name."""
     code, log = _play(bench, disk.resolve())

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 
 import pytest
+from ansible.errors import AnsibleError
 from support import ROOT, weir
 
 
@@ -69,6 +70,33 @@ def test_a_listed_disk_is_not_modelled(plan, file_systems):
     assert devices["shared"] == {"disk": {"path": "/dev/disk/by-id/x", "overwrite_signature": False}}
     assert devices["text"] == {"modelled": {"state": "/s/devices/text.json"}}
     assert json.loads(files["/s/specs/text.yml"])["profile"] == "hdd-7200"
+
+
+def test_an_array_of_listed_disks(plan, file_systems):
+    disks = {name: {"path": f"/dev/disk/by-id/{name}"} for name in ("text", "video")}
+    disks["shared"] = {"members": [disks["video"], disks["text"] | {"overwrite_signature": True}]}
+    needs = study.needs(plan, study.runs_of_host(plan["runs"], ["a"], "a"), file_systems, disks)
+    # A run uses either the array or the two disks.
+    assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"] and needs["disputed"] == []
+    assert needs["arrays"] and "mdadm" in needs["commands"] and needs["modelled"] == []
+    devices = json.loads(study.device_files([], disks, "/s")["/s/testbed.json"])["devices"]
+    members = [("/dev/disk/by-id/video", False), ("/dev/disk/by-id/text", True)]
+    assert devices["shared"]["array"]["members"] == [
+        {"path": path, "overwrite_signature": overwrite} for path, overwrite in members
+    ]
+
+
+def test_a_disk_that_one_run_would_use_twice_is_disputed(plan, file_systems):
+    disks = dict.fromkeys(("text", "video"), {"path": "/dev/disk/by-id/x"})
+    needs = study.needs(plan, study.runs_of_host(plan["runs"], ["a"], "a"), file_systems, disks)
+    assert needs["disputed"] == ["/dev/disk/by-id/x"] and not needs["arrays"]
+
+
+@pytest.mark.parametrize("listed", [{}, {"path": "/dev/x", "members": []}, {"members": ["/dev/x"]}])
+def test_what_is_neither_a_disk_nor_an_array_is_refused(plan, file_systems, listed):
+    runs = study.runs_of_host(plan["runs"], ["a"], "a")
+    with pytest.raises(AnsibleError, match="weir_devices: shared"):
+        study.needs(plan, runs, file_systems, {"shared": listed})
 
 
 def test_a_file_system_in_memory_needs_memory_and_no_device(file_systems):
@@ -167,6 +195,6 @@ def test_durations(seconds, text):
 
 
 def test_a_kernel_part_is_there_or_absent():
-    absent, to_load = host.kernel_parts(["tmpfs", "nosuchfs"], ["none", "nosuchsched"])
+    absent, to_load = host.kernel_parts(["tmpfs", "nosuchfs"], ["none", "nosuchsched"], False)
     assert "file system nosuchfs" in absent and "scheduler nosuchsched" in absent
     assert not any("tmpfs" in text or "none" in text for text in absent + to_load)

@@ -7,23 +7,41 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use weir_blockserver::{Control, State};
+use weir_studies::RunDevice;
 
-use crate::Error;
 use crate::mount::mounts;
-use crate::testbed::Device;
+use crate::testbed::{Device, Disk};
+use crate::{Error, array};
+
+/// A disk with a request queue.
+pub(crate) struct Queue {
+    /// Its name in the study's device, for errors.
+    pub(crate) device: String,
+    /// Its kernel name, such as `loop3`.
+    pub(crate) kernel_name: String,
+    /// Modelled disks in it.
+    pub(crate) heads: u32,
+}
+
+impl Queue {
+    /// A file below `/sys/block/NAME/`.
+    pub(crate) fn sys(&self, file: &str) -> PathBuf {
+        Path::new("/sys/block").join(&self.kernel_name).join(file)
+    }
+}
 
 /// A device that has been found fit for use.
 pub(crate) struct BlockDevice {
     /// Its name in the study.
     pub(crate) name: String,
-    /// Its node, such as `/dev/loop3`.
+    /// Its node, such as `/dev/loop3`; that of an array is there once it is assembled.
     pub(crate) node: PathBuf,
-    /// Its kernel name, such as `loop3`.
-    pub(crate) kernel_name: String,
-    /// Bytes on it.
+    /// The disks that answer: itself, or the members of an array.
+    pub(crate) queues: Vec<Queue>,
+    /// The names by which the members of an array are listed; none if it is a single device.
+    pub(crate) members: Vec<PathBuf>,
+    /// Bytes on it; on an array at most.
     pub(crate) size_bytes: u64,
-    /// Disks in it.
-    pub(crate) heads: u32,
     /// Connection to the server of a modelled device.
     pub(crate) control: Option<Control>,
 }
@@ -33,31 +51,52 @@ impl BlockDevice {
     ///
     /// # Errors
     /// It is absent, is not what the test bed says, is in use, or holds somebody's data.
-    pub(crate) fn open(name: &str, heads: u32, device: &Device) -> Result<Self, Error> {
+    pub(crate) fn open(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
+        let name = &wanted.name;
         let refuse = |text: String| Error::Refused(format!("device `{name}`: {text}"));
-        let (node, control) = match device {
+        let single = |node: PathBuf, heads, control| {
+            let (queue, size_bytes) = queue(name, &node, heads).map_err(refuse)?;
+            let queues = vec![queue];
+            Ok(BlockDevice { name: name.clone(), node, queues, members: Vec::new(), size_bytes, control })
+        };
+        match device {
             Device::Modelled { state } => {
                 let state = State::load(state).map_err(|error| refuse(error.to_string()))?;
                 let control = Control::connect(&state).map_err(|error| refuse(error.to_string()))?;
                 let device =
                     state.device.ok_or_else(|| refuse("its server has not made a device yet".to_owned()))?;
-                (device.path, Some(control))
+                single(device.path, wanted.heads, Some(control))
             }
-            Device::Disk { path, .. } => (stable_node(path).map_err(refuse)?, None),
-        };
-        let kernel_name = kernel_name(&node).map_err(refuse)?;
-        unused(&kernel_name).map_err(refuse)?;
-        if let Device::Disk { path, overwrite_signature: false } = device {
-            blank(path).map_err(refuse)?;
+            Device::Disk(disk) => {
+                let found = single(stable_node(&disk.path).map_err(refuse)?, wanted.heads, None)?;
+                may_be_lost(disk).map_err(refuse)?;
+                Ok(found)
+            }
+            Device::Array { members } => {
+                array::check(members.len(), wanted.heads, wanted.stripe_unit_kib).map_err(refuse)?;
+                let (mut queues, mut smallest) = (Vec::new(), u64::MAX);
+                for disk in members {
+                    let node = stable_node(&disk.path).map_err(refuse)?;
+                    let (found, size_bytes) = queue(name, &node, 1).map_err(refuse)?;
+                    may_be_lost(disk).map_err(refuse)?;
+                    smallest = smallest.min(size_bytes);
+                    queues.push(found);
+                }
+                Ok(BlockDevice {
+                    name: name.clone(),
+                    node: array::node(name),
+                    size_bytes: smallest * queues.len() as u64,
+                    queues,
+                    members: members.iter().map(|disk| disk.path.clone()).collect(),
+                    control: None,
+                })
+            }
         }
-        let sectors = read_sys(&kernel_name, "size").and_then(|text| text.parse::<u64>().ok());
-        let size_bytes = sectors.ok_or_else(|| refuse("has no size".to_owned()))? * 512;
-        Ok(BlockDevice { name: name.to_owned(), node, kernel_name, size_bytes, heads, control })
     }
 
-    /// A file below `/sys/block/NAME/`.
-    pub(crate) fn sys(&self, file: &str) -> PathBuf {
-        Path::new("/sys/block").join(&self.kernel_name).join(file)
+    /// The kernel's names of the disks that answer.
+    pub(crate) fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        self.queues.iter().map(|queue| queue.kernel_name.as_str())
     }
 
     /// Writes out and forgets what the page cache holds of the device itself.
@@ -72,15 +111,29 @@ impl BlockDevice {
         }
     }
 
-    /// Bytes read from and written to the device since boot.
-    pub(crate) fn transferred_bytes(&self) -> (u64, u64) {
-        let stat = read_sys(&self.kernel_name, "stat").unwrap_or_default();
-        let field = |index| {
-            stat.split_ascii_whitespace().nth(index).and_then(|f: &str| f.parse::<u64>().ok()).unwrap_or(0)
+    /// Bytes read from the disks since boot.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        // Documentation/block/stat.rst: read sectors, of 512 bytes, are the third field.
+        let of_disk = |name: &str| {
+            let stat = read_sys(name, "stat").unwrap_or_default();
+            stat.split_ascii_whitespace().nth(2).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0) * 512
         };
-        // Documentation/block/stat.rst: read sectors are field 3, written sectors field 7, of 512 bytes.
-        (field(2) * 512, field(6) * 512)
+        self.kernel_names().map(of_disk).sum()
     }
+}
+
+/// A disk that is not in use, and its size in bytes.
+fn queue(device: &str, node: &Path, heads: u32) -> Result<(Queue, u64), String> {
+    let kernel_name = kernel_name(node)?;
+    unused(&kernel_name)?;
+    let sectors = read_sys(&kernel_name, "size").and_then(|text| text.parse::<u64>().ok());
+    let size_bytes = sectors.ok_or_else(|| format!("{} has no size", node.display()))? * 512;
+    Ok((Queue { device: device.to_owned(), kernel_name, heads }, size_bytes))
+}
+
+/// Nothing is on a disk, or the inventory says that it may be lost.
+fn may_be_lost(disk: &Disk) -> Result<(), String> {
+    if disk.overwrite_signature { Ok(()) } else { blank(&disk.path) }
 }
 
 fn read_sys(kernel_name: &str, file: &str) -> Option<String> {

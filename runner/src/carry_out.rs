@@ -23,7 +23,7 @@ use crate::open_loop::{Merged, layout};
 use crate::place::{self, Place};
 use crate::testbed::Testbed;
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
-use crate::{fill, mount, queue};
+use crate::{array, fill, mount, queue};
 
 /// Requests begin this long after everything is ready, so that the first is not late.
 const LEAD: Duration = Duration::from_millis(20);
@@ -143,7 +143,7 @@ fn prepare_and_measure(
     fs::create_dir_all(partial.join("logs")).map_err(Error::io("cannot make", &partial))?;
     write_json(&partial.join("run.json"), run)?;
 
-    let points = make_file_systems(run, testbed, options, filesystem, &mut devices, journal)?;
+    let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
     let raw = filesystem.mount_type.is_none();
     let places = place::all(run, raw, |device| target(device, &devices, &points));
     for place in &places {
@@ -151,7 +151,10 @@ fn prepare_and_measure(
     }
     forget_what_was_written(run, filesystem, &devices, &points)?;
     for device in &mut devices {
-        queue::apply(device, &run.settings, journal)?;
+        device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
+        if !device.members.is_empty() {
+            array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
+        }
         start_timing(device)?;
     }
     write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
@@ -206,17 +209,17 @@ fn open_devices(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result
         let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
             Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
         })?;
-        let device = BlockDevice::open(&wanted.name, wanted.heads, device)?;
+        let device = BlockDevice::open(wanted, device)?;
         if device.size_bytes < wanted.size_mib << 20 {
             return Err(Error::Refused(format!(
                 "device `{}` ({}) has {} MiB; the study needs {}",
                 wanted.name,
-                device.kernel_name,
+                device.kernel_names().collect::<Vec<_>>().join(", "),
                 device.size_bytes >> 20,
                 wanted.size_mib
             )));
         }
-        queue::check(&device, &run.settings)?;
+        device.queues.iter().try_for_each(|queue| queue::check(queue, &run.settings))?;
         Ok(device)
     };
     run.devices.iter().map(open).collect()
@@ -224,10 +227,10 @@ fn open_devices(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result
 
 /// The host as the requests find it: with the devices and file systems in the state of the run.
 fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRecord, Error> {
-    let find = |device: &BlockDevice| Disk::find(&device.kernel_name);
     let disks = devices
         .iter()
-        .map(find)
+        .flat_map(BlockDevice::kernel_names)
+        .map(Disk::find)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| Error::Failed(error.to_string()))?;
     let points: Vec<&Path> = points.iter().map(|point| point.path.as_path()).collect();
@@ -241,10 +244,9 @@ struct MountPoint {
     path: PathBuf,
 }
 
-/// Blanks the devices, makes and mounts the file systems; on a raw device only the blanking.
+/// Blanks the devices, assembles arrays, makes and mounts the file systems; on a raw device only the blanking.
 fn make_file_systems(
     run: &Run,
-    testbed: &Testbed,
     options: &Options,
     filesystem: &FileSystem,
     devices: &mut [BlockDevice],
@@ -257,6 +259,13 @@ fn make_file_systems(
             control.discard().map_err(failed)?;
         }
     }
+    for device in devices.iter_mut().filter(|device| !device.members.is_empty()) {
+        let wanted = run.devices.iter().find(|wanted| wanted.name == device.name);
+        let stripe_unit_kib = wanted.map_or(0, |wanted| wanted.stripe_unit_kib);
+        array::assemble(&device.node, &device.members, stripe_unit_kib, journal)?;
+        // The mount table knows it by its kernel name.
+        device.node = device.node.canonicalize().map_err(Error::io("cannot find", &device.node))?;
+    }
     if filesystem.mount_type.is_none() {
         return Ok(Vec::new());
     }
@@ -266,8 +275,8 @@ fn make_file_systems(
         let source = device.map_or_else(|| PathBuf::from(&filesystem.name), |device| device.node.clone());
         let path = options.state.join("mnt").join(&wanted.name);
         fs::create_dir_all(&path).map_err(Error::io("cannot make", &path))?;
-        if device.is_some() {
-            if matches!(testbed.devices.get(&wanted.name), Some(crate::Device::Disk { .. })) {
+        if let Some(device) = device {
+            if device.control.is_none() {
                 journal.note(Change::Formatted(source.clone()))?;
             }
             mount::make(filesystem, &source)?;
@@ -343,9 +352,9 @@ fn measure(
     let stream = Merged::new(run, places)?;
     let targets = Targets::open(&layout(places)).map_err(|error| Error::Failed(error.to_string()))?;
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
-    let names: Vec<&str> = devices.iter().map(|device| device.kernel_name.as_str()).collect();
+    let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
-    let before: u64 = devices.iter().map(|device| device.transferred_bytes().0).sum();
+    let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let wall_before = wall_against_monotonic_ns();
     let epoch_ns = clock::monotonic_ns() + lead_ns;
     let setup_s = began.elapsed().as_secs_f64();
@@ -388,7 +397,7 @@ fn measure(
         reports.push(report);
     }
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
-    let after: u64 = devices.iter().map(|device| device.transferred_bytes().0).sum();
+    let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
     let mut models = Vec::new();
@@ -436,6 +445,7 @@ fn state_problems(
     points: &[MountPoint],
 ) -> Vec<String> {
     let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
-    let queues = devices.iter().filter_map(|device| queue::verify(device, &run.settings).err());
+    let queues = devices.iter().flat_map(|device| &device.queues);
+    let queues = queues.filter_map(|queue| queue::verify(queue, &run.settings).err());
     mounts.chain(queues).collect()
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::mount;
+use crate::{array, mount};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub(crate) enum Change {
     Folder(PathBuf),
     /// A file system was mounted here.
     Mounted(PathBuf),
+    /// Listed disks were made one, striped.
+    Assembled(PathBuf),
     /// A listed disk was formatted; its signature is wiped, so that it is blank for the next run.
     Formatted(PathBuf),
     /// A setting below /sys had this value.
@@ -167,6 +169,7 @@ fn take_back(change: &Change) -> Result<(), String> {
             _ => Ok(()),
         },
         Change::Mounted(path) => mount::unmount(path),
+        Change::Assembled(path) => array::stop(path),
         Change::Partial(path) => match fs::remove_dir_all(path) {
             Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),
             _ => Ok(()),
@@ -242,9 +245,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let partial = folder.path().join("x.partial");
         fs::create_dir(&partial).unwrap();
-        // Process 1 lives, but did not start at this tick: the pid was used again.
-        let content =
-            Content { pid: 1, started_ticks: u64::MAX, changes: vec![Change::Partial(partial.clone())] };
+        // This process lives, but did not start at that tick: the pid was used again.
+        let changes = vec![Change::Partial(partial.clone())];
+        let content = Content { pid: std::process::id(), started_ticks: u64::MAX, changes };
         fs::write(folder.path().join(NAME), serde_json::to_vec(&content).unwrap()).unwrap();
         let (_, undone) = Journal::begin(folder.path()).unwrap();
         assert_eq!(undone.len(), 1);
@@ -254,7 +257,9 @@ mod tests {
     #[test]
     fn a_living_run_is_not_disturbed() {
         let folder = tempfile::tempdir().unwrap();
-        let content = Content { pid: 1, started_ticks: started_ticks(1).unwrap(), changes: Vec::new() };
+        // Another process than this one, of which it is known that it lives.
+        let pid = std::os::unix::process::parent_id();
+        let content = Content { pid, started_ticks: started_ticks(pid).unwrap(), changes: Vec::new() };
         fs::write(folder.path().join(NAME), serde_json::to_vec(&content).unwrap()).unwrap();
         assert!(Journal::begin(folder.path()).is_err_and(|error| error.is_refusal()));
     }

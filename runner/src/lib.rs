@@ -5,6 +5,7 @@
 //! whole or not there. Whatever it changes on the host it writes down first, so that a run that is killed can
 //! be undone by the next ([`recover`]).
 
+mod array;
 mod block_device;
 mod capture;
 mod carry_out;
@@ -23,5 +24,5 @@ mod verdict;
 pub use carry_out::{Options, Outcome, carry_out};
 pub use error::Error;
 pub use journal::recover;
-pub use testbed::{Device, Testbed};
+pub use testbed::{Device, Disk, Testbed};
 pub use verdict::{Ruling, Status, Verdict, is_invalid};

@@ -1,4 +1,4 @@
-//! Putting a device's request queue in the state that a cell asks for, and checking that it is there.
+//! Putting a disk's request queue in the state that a cell asks for, and checking that it is there.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use weir_studies::Settings;
 
 use crate::Error;
-use crate::block_device::BlockDevice;
+use crate::block_device::Queue;
 use crate::journal::{Journal, selected};
 
 /// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
@@ -15,19 +15,19 @@ const SCHEDULER_REQUESTS: u32 = 256;
 /// Tags of a loop device: more cannot be had.
 const MOST_TAGS: u32 = 128;
 
-/// Tags of a device: those of each head, so that disks that are striped together do not share what each had alone.
-fn tags(device: &BlockDevice, settings: &Settings) -> u32 {
-    settings.queue_depth.saturating_mul(device.heads).min(MOST_TAGS)
+/// Tags of a queue: those of each head, so that disks that are striped together do not share what each had alone.
+fn tags(queue: &Queue, settings: &Settings) -> u32 {
+    settings.queue_depth.saturating_mul(queue.heads).min(MOST_TAGS)
 }
 
 /// What can be known to be impossible before anything is touched.
 ///
 /// # Errors
 /// The scheduler is not in this kernel.
-pub(crate) fn check(device: &BlockDevice, settings: &Settings) -> Result<(), Error> {
-    let path = device.sys("queue/scheduler");
+pub(crate) fn check(queue: &Queue, settings: &Settings) -> Result<(), Error> {
+    let path = queue.sys("queue/scheduler");
     let text = fs::read_to_string(&path).map_err(|_| {
-        Error::Refused(format!("device `{}`: {} has no scheduler to choose", device.name, device.kernel_name))
+        Error::Refused(format!("device `{}`: {} has no scheduler to choose", queue.device, queue.kernel_name))
     })?;
     let available: Vec<&str> =
         text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
@@ -37,7 +37,7 @@ pub(crate) fn check(device: &BlockDevice, settings: &Settings) -> Result<(), Err
     }
     Err(Error::Refused(format!(
         "device `{}`: scheduler {wanted} is not in this kernel (there are {}); load its module, or leave it out of the study",
-        device.name,
+        queue.device,
         available.join(", ")
     )))
 }
@@ -46,13 +46,13 @@ pub(crate) fn check(device: &BlockDevice, settings: &Settings) -> Result<(), Err
 ///
 /// # Errors
 /// The kernel does not accept a value.
-pub(crate) fn apply(device: &BlockDevice, settings: &Settings, journal: &mut Journal) -> Result<(), Error> {
-    let scheduler = device.sys("queue/scheduler");
-    let requests = device.sys("queue/nr_requests");
+pub(crate) fn apply(queue: &Queue, settings: &Settings, journal: &mut Journal) -> Result<(), Error> {
+    let scheduler = queue.sys("queue/scheduler");
+    let requests = queue.sys("queue/nr_requests");
     // The device's own tags can be set only while no scheduler stands before them. Writing the number
     // that is already shown does nothing, even where the tags are others: hence a detour.
     journal.set(&scheduler, "none")?;
-    let depth = tags(device, settings);
+    let depth = tags(queue, settings);
     let detour = if depth > 4 { depth - 1 } else { depth + 1 };
     journal.set(&requests, &detour.to_string())?;
     journal.set(&requests, &depth.to_string())?;
@@ -61,9 +61,9 @@ pub(crate) fn apply(device: &BlockDevice, settings: &Settings, journal: &mut Jou
         journal.set(&requests, &SCHEDULER_REQUESTS.to_string())?;
     }
     for (tunable, value) in &settings.scheduler.tunables {
-        let path = device.sys("queue/iosched").join(tunable);
+        let path = queue.sys("queue/iosched").join(tunable);
         if !path.exists() {
-            let known: Vec<String> = fs::read_dir(device.sys("queue/iosched"))
+            let known: Vec<String> = fs::read_dir(queue.sys("queue/iosched"))
                 .into_iter()
                 .flatten()
                 .flatten()
@@ -79,27 +79,27 @@ pub(crate) fn apply(device: &BlockDevice, settings: &Settings, journal: &mut Jou
         fs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))?;
     }
     // Loop devices of some kernels have no writeback throttling: then there is none to turn off.
-    let throttling = device.sys("queue/wbt_lat_usec");
+    let throttling = queue.sys("queue/wbt_lat_usec");
     if throttling.exists() && fs::read_to_string(&throttling).is_ok() {
         journal.set(&throttling, &settings.wbt_lat_usec.to_string())?;
     } else if settings.wbt_lat_usec != 0 {
-        return Err(Error::Failed(format!("{} has no writeback throttling", device.kernel_name)));
+        return Err(Error::Failed(format!("{} has no writeback throttling", queue.kernel_name)));
     }
-    journal.set(&device.sys("queue/read_ahead_kb"), &settings.read_ahead_kib.to_string())?;
-    verify(device, settings).map_err(Error::Failed)
+    journal.set(&queue.sys("queue/read_ahead_kb"), &settings.read_ahead_kib.to_string())?;
+    verify(queue, settings).map_err(Error::Failed)
 }
 
 /// Whether the queue is in the state that was asked for: checked before and after the measurement.
-pub(crate) fn verify(device: &BlockDevice, settings: &Settings) -> Result<(), String> {
+pub(crate) fn verify(queue: &Queue, settings: &Settings) -> Result<(), String> {
     let requests =
-        if settings.scheduler.name == "none" { tags(device, settings) } else { SCHEDULER_REQUESTS };
+        if settings.scheduler.name == "none" { tags(queue, settings) } else { SCHEDULER_REQUESTS };
     let mut wanted = vec![
-        (device.sys("queue/scheduler"), settings.scheduler.name.clone()),
-        (device.sys("queue/nr_requests"), requests.to_string()),
-        (device.sys("queue/read_ahead_kb"), settings.read_ahead_kib.to_string()),
+        (queue.sys("queue/scheduler"), settings.scheduler.name.clone()),
+        (queue.sys("queue/nr_requests"), requests.to_string()),
+        (queue.sys("queue/read_ahead_kb"), settings.read_ahead_kib.to_string()),
     ];
     for (tunable, value) in &settings.scheduler.tunables {
-        wanted.push((device.sys("queue/iosched").join(tunable), value.clone()));
+        wanted.push((queue.sys("queue/iosched").join(tunable), value.clone()));
     }
     wanted.iter().try_for_each(|(path, value)| says(path, value))
 }

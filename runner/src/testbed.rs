@@ -25,13 +25,23 @@ pub enum Device {
         state: PathBuf,
     },
     /// A disk that the inventory lists; its data are lost.
-    Disk {
-        /// A name that does not change with the order of discovery: below `/dev/disk/by-*`.
-        path: PathBuf,
-        /// Use it although it carries a partition table or a file system.
-        #[serde(default)]
-        overwrite_signature: bool,
+    Disk(Disk),
+    /// Disks that the inventory lists, to be made one, striped; their data are lost.
+    Array {
+        /// As many as the study gives the device heads.
+        members: Vec<Disk>,
     },
+}
+
+/// A disk that the inventory lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// A name that does not change with the order of discovery: below `/dev/disk/by-*`.
+    pub path: PathBuf,
+    /// Use it although it carries a partition table or a file system.
+    #[serde(default)]
+    pub overwrite_signature: bool,
 }
 
 impl Testbed {
@@ -43,5 +53,30 @@ impl Testbed {
         let refuse = |error: &dyn std::fmt::Display| Error::Refused(format!("{}: {error}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| refuse(&error))?;
         serde_json::from_str(&text).map_err(|error| refuse(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_device_is_read() {
+        let text = r#"{"devices": {
+            "text": {"modelled": {"state": "/run/weir/devices/text.json"}},
+            "video": {"disk": {"path": "/dev/disk/by-id/a"}},
+            "shared": {"array": {"members": [
+                {"path": "/dev/disk/by-id/a"}, {"path": "/dev/disk/by-id/b", "overwrite_signature": true}]}}}}"#;
+        let testbed: Testbed = serde_json::from_str(text).unwrap();
+        let disk = |path: &str, overwrite_signature| Disk { path: path.into(), overwrite_signature };
+        let members = vec![disk("/dev/disk/by-id/a", false), disk("/dev/disk/by-id/b", true)];
+        assert_eq!(testbed.devices["video"], Device::Disk(members[0].clone()));
+        assert_eq!(testbed.devices["shared"], Device::Array { members });
+    }
+
+    #[test]
+    fn a_misspelt_field_is_refused() {
+        let text = r#"{"devices": {"a": {"disk": {"path": "/dev/x", "overwrite": true}}}}"#;
+        assert!(serde_json::from_str::<Testbed>(text).is_err());
     }
 }

@@ -2,6 +2,8 @@
 
 import json
 
+from ansible.errors import AnsibleFilterError
+
 
 def runs_of_host(runs, hosts, host):
     """The runs that fall to a host.
@@ -36,11 +38,13 @@ def needs(plan, runs, file_systems, disks):
         plan: the plan.
         runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
         file_systems: what `weir list filesystems --json` says.
-        disks: the disks that the inventory lists, by the name of the device that they stand for.
+        disks: the disks that the inventory lists, by the name of the device that they stand for: each a `path`,
+            or `members` that are to be striped.
 
     Returns:
-        commands, file_systems (those with a mount type), schedulers, disks (paths), modelled (the devices to
-        serve, as `weir serve` wants them) and memory_mib (of these and of tmpfs).
+        commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them that
+        one run would use twice), arrays (whether disks are to be striped), modelled (the devices to serve, as
+        `weir serve` wants them) and memory_mib (of these and of tmpfs).
     """
     wanted = {run["id"] for run in runs}
     todo = [run for run in plan["runs"] if run["id"] in wanted]
@@ -57,6 +61,14 @@ def needs(plan, runs, file_systems, disks):
             devices |= {device["name"]: device for device in run["devices"]}
         else:
             in_memory_mib = max(in_memory_mib, sum(device["size_mib"] for device in run["devices"]))
+    listed = {name: paths_of(name, disks[name]) for name in devices if name in disks}
+    disputed = set()
+    for run in todo:
+        paths = [path for device in run["devices"] for path in listed.get(device["name"], [])]
+        disputed |= {path for path in paths if paths.count(path) > 1}
+    arrays = any("members" in disks[name] for name in listed)
+    if arrays:
+        commands.add("mdadm")
     modelled = [device for name, device in sorted(devices.items()) if name not in disks]
     if modelled:
         commands.add("fusermount3")
@@ -65,10 +77,27 @@ def needs(plan, runs, file_systems, disks):
         "commands": sorted(commands),
         "file_systems": sorted({entry["mount_type"] for entry in used if entry["mount_type"]}),
         "schedulers": sorted(schedulers),
-        "disks": [disks[name]["path"] for name in sorted(devices) if name in disks],
+        "disks": sorted({path for paths in listed.values() for path in paths}),
+        "disputed": sorted(disputed),
+        "arrays": arrays,
         "modelled": modelled,
         "memory_mib": in_memory_mib + sum(device["size_mib"] for device in modelled),
     }
+
+
+def paths_of(name, disk):
+    """The paths of what the inventory lists for a device.
+
+    Raises:
+        AnsibleFilterError: it is neither a disk nor an array.
+    """
+    if ("path" in disk) == ("members" in disk):
+        raise AnsibleFilterError(f"weir_devices: {name}: give it a path, or members that are to be striped")
+    if "path" in disk:
+        return [disk["path"]]
+    if not all(isinstance(member, dict) and "path" in member for member in disk["members"]):
+        raise AnsibleFilterError(f"weir_devices: {name}: each of its members needs a path")
+    return [member["path"] for member in disk["members"]]
 
 
 def unfit_devices(modelled, served):
@@ -105,11 +134,17 @@ def device_files(modelled, disks, state):
     specs = {device["name"]: device for device in modelled}
     devices = {name: {"modelled": {"state": f"{state}/devices/{name}.json"}} for name in specs}
     for name, disk in disks.items():
-        overwrite = bool(disk.get("overwrite_signature", False))
-        devices[name] = {"disk": {"path": disk["path"], "overwrite_signature": overwrite}}
+        if "members" in disk:
+            devices[name] = {"array": {"members": [_disk(member) for member in disk["members"]]}}
+        else:
+            devices[name] = {"disk": _disk(disk)}
     # JSON is YAML.
     files = {f"{state}/specs/{name}.yml": json.dumps(spec, indent=2) + "\n" for name, spec in specs.items()}
     return files | {f"{state}/testbed.json": json.dumps({"devices": devices}, indent=2) + "\n"}
+
+
+def _disk(listed):
+    return {"path": listed["path"], "overwrite_signature": bool(listed.get("overwrite_signature", False))}
 
 
 class FilterModule:

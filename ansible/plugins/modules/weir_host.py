@@ -28,6 +28,10 @@ options:
     type: list
     elements: str
     default: []
+  arrays:
+    description: Whether disks are to be striped.
+    type: bool
+    default: false
   disks:
     description: Paths of disks that are to be used.
     type: list
@@ -64,10 +68,10 @@ def main():
     names = {"type": "list", "elements": "str", "default": []}
     folder = {"type": "path", "required": True}
     options = {name: names for name in ("commands", "file_systems", "schedulers", "disks")}
-    options |= {"results": folder, "state": folder}
+    options |= {"results": folder, "state": folder, "arrays": {"type": "bool", "default": False}}
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     wanted = module.params
-    absent, to_load = kernel_parts(wanted["file_systems"], wanted["schedulers"])
+    absent, to_load = kernel_parts(wanted["file_systems"], wanted["schedulers"], wanted["arrays"])
     state = Path(wanted["state"])
     module.exit_json(
         changed=False,
@@ -83,7 +87,7 @@ def main():
     )
 
 
-def kernel_parts(file_systems, schedulers):
+def kernel_parts(file_systems, schedulers, arrays):
     """What is absent from the kernel, and the modules that would bring what is not there yet."""
     known = {line.split()[-1] for line in read_text("/proc/filesystems").splitlines() if line.strip()}
     offered = set()
@@ -98,6 +102,8 @@ def kernel_parts(file_systems, schedulers):
     for name in schedulers:
         module = name if name in ("none", "bfq") else f"{name}-iosched"
         parts.append((f"scheduler {name}", module, name in offered or name == "none"))
+    if arrays:
+        parts.append(("RAID 0 (md)", "raid0", "[raid0]" in read_text("/proc/mdstat")))
     parts.append(("FUSE", "fuse", Path("/dev/fuse").exists()))
     parts.append(("loop devices", "loop", Path("/dev/loop-control").exists()))
     absent = [text for text, module, there in parts if not there and module not in loadable]

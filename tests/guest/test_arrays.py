@@ -1,0 +1,111 @@
+"""Disks of the inventory striped by md, in a guest: the kernel of this host may have no md.
+
+    make test-guest
+
+The guest is Debian's cloud kernel with the programs of this host, under software emulation: function and order are
+shown here, not speed.
+"""
+
+import json
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support import ROOT, WEIR, weir
+
+pytestmark = pytest.mark.guest
+
+HERE = Path(__file__).parent
+KERNEL = ROOT / ".weir/guest/kernel"
+PROGRAMS = ("busybox", "mdadm", "mkfs.ext4", "blkid", "wipefs", str(WEIR))
+MODULES = ("virtio_pci", "virtio_blk", "ext4", "raid0")
+STUDY = """\
+name: arrays
+question: Does a striped array of listed disks work?
+testbed: device
+seed: 7
+repetitions: 2
+warmup_s: 0.5
+duration_s: 4
+storage: {profile: hdd-7200, heads: 2, size_mib: 160}
+classes:
+  text: {workload: poisson-text, clients: 20}
+factors:
+  architecture: [integrated]
+hold: {filesystem: ext4, scheduler: mq-deadline, read_ahead_kib: 64}
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What the guest left."""
+    for program in ("qemu-system-x86_64", "cpio", *PROGRAMS):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed: see CONTRIBUTING.md, Tests in a guest")
+    fetched = subprocess.run([HERE / "fetch_kernel.sh", KERNEL], capture_output=True, text=True, check=False)
+    if fetched.returncode != 0:
+        pytest.skip(f"the guest's kernel cannot be fetched: {fetched.stderr.strip()}")
+    folder = tmp_path_factory.mktemp("guest")
+    study = folder / "arrays.yml"
+    study.write_text(STUDY)
+    plan = weir("plan", study, "--json").stdout
+    (folder / "plan.json").write_text(plan)
+    (folder / "ids").write_text("".join(run["id"] + "\n" for run in json.loads(plan)["runs"]))
+    members = [{"path": f"/dev/disk/by-id/virtio-{name}"} for name in "ab"]
+    (folder / "testbed.json").write_text(json.dumps({"devices": {"shared": {"array": {"members": members}}}}))
+    files = [folder / name for name in ("plan.json", "ids", "testbed.json")]
+    initramfs = folder / "initramfs"
+    pack = [HERE / "initramfs.sh", KERNEL, initramfs, HERE / "arrays.init"]
+    subprocess.run([*pack, *MODULES, "--", *PROGRAMS, "--", *files], check=True)
+    drives = []
+    for name, mib in (("a", 192), ("b", 192), ("results", 64)):
+        image = folder / f"{name}.img"
+        with image.open("wb") as file:
+            file.truncate(mib << 20)
+        drives += ["-drive", f"file={image},format=raw,if=none,id={name},cache=writeback"]
+        drives += ["-device", f"virtio-blk-pci,drive={name},serial={name}"]
+    (kernel,) = (KERNEL / "boot").glob("vmlinuz-*")
+    machine = ["-machine", "q35,accel=kvm:tcg", "-smp", "2", "-m", "1024", "-nodefaults", "-no-reboot"]
+    boot = ["-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1"]
+    console = folder / "console.log"
+    out = ["-display", "none", "-serial", f"file:{console}"]
+    subprocess.run(["qemu-system-x86_64", *machine, *drives, *boot, *out], check=True, timeout=600)
+    try:
+        with tarfile.open(folder / "results.img") as archive:
+            archive.extractall(folder / "results", filter="data")
+    except tarfile.ReadError:
+        pytest.fail(f"the guest left nothing; its console said:\n{console.read_text()[-4000:]}")
+    return folder / "results"
+
+
+def test_a_run_on_an_array(results):
+    """This test will look at what a whole run recorded: requests, both members, the verdict."""
+    log = (results / "whole.log").read_text()
+    outcome = json.loads((results / "whole.json").read_text() or "{}")
+    assert outcome, log
+    folder = results / outcome["id"]
+    rules = {r["rule"]: r for r in json.loads((folder / "verdict.json").read_text())["rules"]}
+    # An emulated processor may be late; everything else has to be as on a real one.
+    for rule in ("R-PLANNED", "R-ERRORS", "R-LOSS", "R-CACHED", "R-STATE"):
+        assert rules[rule]["status"] == "valid", rules[rule]
+    requests = pl.read_parquet(folder / "requests.parquet")
+    assert requests.height > 40 and requests["completed_ns"].null_count() == 0
+    block = pl.read_parquet(folder / "block.parquet").filter(pl.col("op") == "read")
+    by_disk = dict(block.group_by("device").agg(pl.col("size_bytes").sum()).rows())
+    assert sorted(by_disk) == ["vda", "vdb"]
+    # Stripe units of 64 KiB of a whole file system fall on both alike.
+    assert min(by_disk.values()) > 0.3 * sum(by_disk.values())
+    disks = json.loads((folder / "host.json").read_text())["devices"]
+    assert len(disks) == 2
+
+
+@pytest.mark.parametrize("which", ["whole", "killed"])
+def test_nothing_is_left(results, which):
+    """This test will look for arrays, signatures, mounts and journals after a run that ended and one that was killed."""
+    if which == "killed":
+        assert "weir-shared" in (results / "arrays-killed.txt").read_text()
+    left = (results / f"left-{which}.txt").read_text()
+    assert left.split("\n")[:4] == ["arrays: ", "signatures: ", "mounts: 0", "journals: "], left
