@@ -50,8 +50,8 @@ def test_needs_are_those_of_the_missing_runs(plan, file_systems):
     ]
     assert needs["schedulers"] == ["mq-deadline", "none"]
     assert [device["name"] for device in needs["modelled"]] == ["shared", "text", "video"]
-    # Two disks of 1 GiB, once as one array and once apart.
-    assert needs["memory_mib"] == 4096
+    # Two disks of 384 MiB, once as one array and once apart.
+    assert needs["memory_mib"] == 1536
     integrated = [
         run
         for run, full in zip(runs, plan["runs"], strict=True)
