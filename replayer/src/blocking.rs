@@ -3,6 +3,8 @@
 /// A call that hands requests over has blocked if it slept (as opposed to losing its CPU) and took
 /// longer than this.
 const BLOCKED_NS: i64 = 500_000;
+/// One request that was blocked for as long as this is enough: those that were due meanwhile were all late.
+const STALLED_NS: i64 = 5_000_000;
 /// So many blocked requests and the target's requests go to worker threads...
 const BLOCKED: u32 = 3;
 /// ... unless they are spread over more requests than this.
@@ -26,7 +28,7 @@ impl Blocking {
     pub fn note(&mut self, took_ns: i64, slept: bool) {
         self.requests += 1;
         self.blocked += u32::from(slept && took_ns > BLOCKED_NS);
-        self.by_worker |= self.blocked >= BLOCKED;
+        self.by_worker |= self.blocked >= BLOCKED || slept && took_ns > STALLED_NS;
         if self.requests == AMONG {
             (self.blocked, self.requests) = (0, 0);
         }
@@ -41,6 +43,15 @@ impl Blocking {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_long_sleep_is_enough() {
+        let mut target = Blocking::default();
+        target.note(6_000_000, false);
+        assert!(!target.by_worker(), "the CPU was lost, nothing blocked");
+        target.note(6_000_000, true);
+        assert!(target.by_worker());
+    }
 
     #[test]
     fn only_repeated_sleeps_count() {

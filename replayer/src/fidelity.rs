@@ -49,7 +49,7 @@ pub struct Fidelity {
     pub refused: u64,
     /// Those not sent because the replay was stopped.
     pub stopped: u64,
-    /// Median of (handed over - intended).
+    /// Median of (handed over - intended), of the requests after the warm-up.
     pub lateness_median_ns: u64,
     /// 99th percentile of the same.
     pub lateness_p99_ns: u64,
@@ -142,11 +142,14 @@ impl Recorder {
         })
     }
 
-    /// A request was handed over: both times relative to the epoch.
-    pub fn sent(&mut self, intended_ns: i64, submitted_ns: i64) {
+    /// A request was handed over: both times relative to the epoch. Those of the warm-up are no data, nor is their
+    /// lateness.
+    pub fn sent(&mut self, intended_ns: i64, submitted_ns: i64, warmup: bool) {
         let late = u64::try_from(submitted_ns - intended_ns).unwrap_or(0);
-        self.lateness.saturating_record(late);
-        self.fidelity.lateness_max_ns = self.fidelity.lateness_max_ns.max(late);
+        if !warmup {
+            self.lateness.saturating_record(late);
+            self.fidelity.lateness_max_ns = self.fidelity.lateness_max_ns.max(late);
+        }
         self.first.get_or_insert((intended_ns, submitted_ns));
         self.last = (intended_ns, submitted_ns);
         self.fidelity.sent += 1;
@@ -201,10 +204,12 @@ mod tests {
     fn lateness_and_span_are_those_of_the_definition() {
         let mut recorder = Recorder::new(&[], 5, Scheduling::Other).unwrap();
         for i in 0..100_i64 {
-            recorder.sent(i * 1000, i * 1010 + 7);
+            recorder.sent(i * 1000, i * 1010 + 7, false);
         }
+        recorder.sent(100_000, 900_000_000, true);
+        recorder.sent(100_000, 101_000 + 7, false);
         let fidelity = recorder.finish();
-        assert_eq!((fidelity.sent, fidelity.lateness_max_ns), (100, 99 * 10 + 7));
+        assert_eq!((fidelity.sent, fidelity.lateness_max_ns), (102, 100 * 10 + 7));
         assert!((fidelity.span_error.unwrap() - 0.01).abs() < 1e-12);
         assert!((497..=507).contains(&fidelity.lateness_median_ns), "{}", fidelity.lateness_median_ns);
         assert_eq!(Recorder::new(&[], 0, Scheduling::Fifo).unwrap().finish().span_error, None);

@@ -200,7 +200,7 @@ impl<'a> Pacer<'a> {
                 let request = &mut flight.planned.request;
                 let submitted_ns = before - self.epoch_ns;
                 request.submitted_ns = Some(submitted_ns);
-                self.recorder.sent(request.intended_ns, submitted_ns);
+                self.recorder.sent(request.intended_ns, submitted_ns, request.warmup);
             }
         }
         self.submit()?;

@@ -118,7 +118,6 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
     option("thread", &1);
     option("time_based", &1);
     option("runtime", &format!("{}ms", run.length_ns() / 1_000_000));
-    option("randseed", &run.seed);
     option("norandommap", &1);
     option("allow_mounted_write", &0);
     // Completion stamps on CLOCK_MONOTONIC, in ms; the issue log refines them to microseconds.
@@ -133,7 +132,7 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
     for client in 0..place.class.clients {
         let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
         // Each client has its own addresses, and sequential ones begin apart.
-        let _ = writeln!(text, "randseed={}", run.seed.wrapping_add(u64::from(client)));
+        let _ = writeln!(text, "randseed={}", seed(run.seed, client));
         if recipe.access == Access::Sequential && place.class.clients > 1 {
             let share = size / u64::from(place.class.clients) / bytes * bytes;
             let _ =
@@ -141,6 +140,11 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
         }
     }
     Ok(text)
+}
+
+/// A client's seed: fio reads it as a signed number and refuses one of 2^63 or more.
+fn seed(run_seed: u64, client: u32) -> u64 {
+    run_seed.wrapping_add(u64::from(client)) & (u64::MAX >> 1)
 }
 
 impl Job {
@@ -170,7 +174,10 @@ impl Job {
         let result = self.folder.join("result.json");
         let text = fs::read_to_string(&result).map_err(Error::io("fio left no result", &result))?;
         // With errors fio puts words before the JSON.
-        let json = text.find('{').map_or("", |start| &text[start..]);
+        let Some(start) = text.find('{') else {
+            return Err(Error::Failed(format!("fio for class {} failed: {}", report.class, report.words)));
+        };
+        let json = &text[start..];
         let value: Value = serde_json::from_str(json)
             .map_err(|error| Error::Failed(format!("{}: {error}", result.display())))?;
         summarise(&value, &mut report);
@@ -273,6 +280,12 @@ mod tests {
         assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows), Some(0.0));
         assert_eq!(percentile_difference(&job(500.0, 900.0, 1980.0), &rows), Some(0.5));
         assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows[..100]), None);
+    }
+
+    #[test]
+    fn seeds_are_numbers_that_fio_reads() {
+        assert_eq!(seed(7, 2), 9);
+        assert!(seed(u64::MAX - 1, 0) < 1 << 63 && seed(u64::MAX, 1) < 1 << 63);
     }
 
     #[test]
