@@ -5,31 +5,39 @@ set -euo pipefail
 
 kernel=$1 out=$2 init=$3
 shift 3
+modules=() programs=()
+while [[ $1 != -- ]]; do
+    modules+=("$1")
+    shift
+done
+shift
+while [[ $1 != -- ]]; do
+    programs+=("$(command -v "$1")")
+    shift
+done
+shift
+
 root=$(mktemp --directory)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root"/{bin,dev,etc,lib,mnt,proc,run,sys,tmp,results,work}
 version=$(ls "$kernel/lib/modules")
 
-# In the order in which they are to be loaded.
-while [[ $1 != -- ]]; do
-    modprobe --dirname "$kernel" --set-version "$version" --show-depends "$1" | sed -n 's/^insmod *\([^ ]*\).*/\1/p'
-    shift
-done | awk '!seen[$0]++' | while read -r module; do
+# In the order in which they are to be loaded; what is built in has no file.
+for module in "${modules[@]}"; do
+    modprobe --dirname "$kernel" --set-version "$version" --show-depends "$module"
+done | sed -n 's/^insmod *\([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while read -r module; do
     cp "$module" "$root/lib/"
     basename "$module"
 done >"$root/lib/modules.list"
-shift
 
-while [[ $1 != -- ]]; do
-    program=$(command -v "$1")
+for program in "${programs[@]}"; do
     cp --dereference "$program" "$root/bin/"
-    ldd "$program" 2>/dev/null | sed -n 's/.*\(\/[^ ]*\) (0x.*/\1/p' | while read -r library; do
+    # A program that is linked statically has no libraries to show.
+    { ldd "$program" 2>/dev/null || true; } | sed -n 's/.*[ \t]\(\/[^ ]*\) (0x.*/\1/p' | while read -r library; do
         mkdir -p "$root$(dirname "$library")"
         cp --dereference "$library" "$root$library"
     done
-    shift
 done
-shift
 [[ $# -eq 0 ]] || cp "$@" "$root/work/"
 install --mode=755 "$init" "$root/init"
 (cd "$root" && find . | cpio --quiet --create --format=newc | gzip --fast) >"$out"

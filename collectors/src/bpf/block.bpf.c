@@ -28,6 +28,7 @@ __u64 started_ns SEC(".data") = 0;
 struct counters counters[MAX_DEVICES * MAX_CPUS] = {};
 struct slot slots[SLOTS] = {};
 struct named named[NAMES] = {};
+__u64 table_address = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -105,7 +106,7 @@ int BPF_PROG(bio_split, struct bio *front)
 		return 0;
 	struct counters *c = count(device);
 	c->splits++;
-	struct slot *whole = find_slot(key_from(front->bi_private));
+	struct slot *whole = find_slot(key_from_number((__u64)front->bi_private));
 	if (!whole)
 		return 0;
 	struct slot *part = claim(key_from(front), c);

@@ -3,7 +3,11 @@
 
 static __always_inline struct counters *count(__u32 device)
 {
-	return &counters[(device & (MAX_DEVICES - 1)) * MAX_CPUS + (bpf_get_smp_processor_id() & (MAX_CPUS - 1))];
+	__u64 index = (__u64)device * MAX_CPUS + (bpf_get_smp_processor_id() & (MAX_CPUS - 1));
+
+	/* In assembly, or the compiler moves the mask to where the verifier of older kernels (6.1) has lost sight of it. */
+	__asm__ volatile("%0 &= %1" : "+r"(index) : "i"(MAX_DEVICES * MAX_CPUS - 1));
+	return &counters[index];
 }
 
 /*
@@ -11,6 +15,16 @@ static __always_inline struct counters *count(__u32 device)
  * between two pointers is a plain number: here from the table, which does not move.
  */
 #define key_from(pointer) ((__u64)(pointer) - (__u64)slots)
+
+/*
+ * The same for a pointer that the verifier knows no type of and takes for a number (a `void *`): older kernels (6.1) refuse
+ * to subtract the table's address from a number, so that it has to be made one itself, by way of memory.
+ */
+static __always_inline __u64 key_from_number(__u64 pointer)
+{
+	*(volatile __u64 *)&table_address = (__u64)slots;
+	return pointer - *(volatile __u64 *)&table_address;
+}
 
 static __always_inline __u32 set_of(__u64 key)
 {
