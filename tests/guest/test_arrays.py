@@ -85,13 +85,11 @@ def results(tmp_path_factory):
 
 
 def test_the_collectors_load_and_record(results):
-    """This test will look at what the collectors recorded of a dd, in both modes and of its system calls."""
+    """This test will look at what the block collector recorded of a dd, in both modes."""
     log = (results / "collect.log").read_text()
     assert "bpf full: " in log and "bpf lean: " in log, log
     for name in ("block", "lean"):
         assert pl.read_parquet(results / f"{name}.parquet")["size_bytes"].sum() >= 8 * 65536, log
-    files = pl.read_parquet(results / "files.parquet").filter(pl.col("op") == "read")
-    assert files.filter(pl.col("size_bytes") == 65536).height == 8
 
 
 def test_a_run_on_an_array(results):
