@@ -78,7 +78,7 @@ def test_a_disk_with_data_is_refused_unless_they_may_be_lost(bench, disk):
 
 
 def test_an_array_is_refused_where_the_kernel_has_none(bench, disk):
-    """This test will ask for two disks to be striped on a kernel without md, and see that nothing was touched."""
+    """This test will ask for two disks to be striped on a kernel without md, and look at the disk."""
     mdstat = Path("/proc/mdstat")
     if mdstat.exists() and "raid0" in mdstat.read_text():
         pytest.skip("this kernel can stripe disks: tests/guest shows it at work")

@@ -71,7 +71,8 @@ def test_the_same_study_again_runs_nothing(study):
 def test_a_run_that_was_judged_invalid_is_repeated_on_request(study):
     """This test will mark one run invalid, and carry out the study again with and without the request."""
     bench, _ = study
-    (doubted, file), (_, kept) = [(run, folder / "verdict.json") for run, folder in bench.run_folders().items()]
+    verdicts = [(run, folder / "verdict.json") for run, folder in bench.run_folders().items()]
+    (doubted, file), (_, kept) = verdicts
     file.write_text(json.dumps(json.loads(file.read_text()) | {"status": "invalid"}))
     before = file.read_text(), kept.stat().st_mtime_ns
     code, log = bench.play(bench.folder / "tiny.yml", "--skip-tags", "report")

@@ -87,7 +87,7 @@ def test_an_array_of_listed_disks(plan, file_systems):
 
 
 def test_a_disk_that_one_run_would_use_twice_is_disputed(plan, file_systems):
-    disks = dict.fromkeys(("text", "video"), {"path": "/dev/disk/by-id/x"})
+    disks = {name: {"path": "/dev/disk/by-id/x"} for name in ("text", "video")}
     needs = study.needs(plan, study.runs_of_host(plan["runs"], ["a"], "a"), file_systems, disks)
     assert needs["disputed"] == ["/dev/disk/by-id/x"] and not needs["arrays"]
 

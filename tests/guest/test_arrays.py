@@ -2,8 +2,8 @@
 
     make test-guest
 
-The guest is Debian's cloud kernel with the programs of this host, under software emulation: function and order are
-shown here, not speed.
+The guest is Debian's cloud kernel with the programs of this host, under software emulation: function and
+order are shown here, not speed.
 """
 
 import json
@@ -115,7 +115,7 @@ def test_a_run_on_an_array(results):
 
 @pytest.mark.parametrize("which", ["whole", "killed"])
 def test_nothing_is_left(results, which):
-    """This test will look for arrays, signatures, mounts and journals after a run that ended and one that was killed."""
+    """This test will look for arrays, signatures, mounts and journals after a run that ended or was killed."""
     if which == "killed":
         assert "weir-shared" in (results / "arrays-killed.txt").read_text()
     left = (results / f"left-{which}.txt").read_text()

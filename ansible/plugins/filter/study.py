@@ -38,13 +38,13 @@ def needs(plan, runs, file_systems, disks):
         plan: the plan.
         runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
         file_systems: what `weir list filesystems --json` says.
-        disks: the disks that the inventory lists, by the name of the device that they stand for: each a `path`,
-            or `members` that are to be striped.
+        disks: the disks that the inventory lists, by the name of the device that they stand for: each a
+            `path`, or `members` that are to be striped.
 
     Returns:
-        commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them that
-        one run would use twice), arrays (whether disks are to be striped), modelled (the devices to serve, as
-        `weir serve` wants them) and memory_mib (of these and of tmpfs).
+        commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them
+        that one run would use twice), arrays (whether disks are to be striped), modelled (the devices to
+        serve, as `weir serve` wants them) and memory_mib (of these and of tmpfs).
     """
     wanted = {run["id"] for run in runs}
     todo = [run for run in plan["runs"] if run["id"] in wanted]
