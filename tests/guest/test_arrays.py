@@ -115,7 +115,7 @@ def test_a_run_on_an_array(results):
 
 @pytest.mark.parametrize("which", ["whole", "killed"])
 def test_nothing_is_left(results, which):
-    """This test will look for arrays, signatures, mounts and journals after a run that ended or was killed."""
+    """This test will look for arrays, signatures, mounts and journals of a run that ended or was killed."""
     if which == "killed":
         assert "weir-shared" in (results / "arrays-killed.txt").read_text()
     left = (results / f"left-{which}.txt").read_text()
