@@ -203,7 +203,8 @@ impl FrameReader {
     pub(crate) fn new(input: Input, options: &FrameOptions, skip_bad: bool) -> Result<Self, Error> {
         let incomplete =
             |what: &str| Error::Incomplete { path: input.path().to_owned(), what: what.to_owned() };
-        let layout = rows(input.available()).find_map(Layout::of).unwrap_or(Layout::Plain);
+        // Of a file without rows, nothing has to be asked.
+        let layout = rows(input.available()).find_map(Layout::of).unwrap_or(Layout::Verbose);
         let unit = match (options.unit, layout) {
             (Some(unit), _) => unit,
             (None, Layout::Plain) => {

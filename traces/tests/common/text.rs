@@ -13,7 +13,7 @@ pub fn codecs() -> Vec<Codec> {
         Codec {
             format: "msr",
             options: &[],
-            keep: |all| in_units(all, 100).map(|r| timed(r, r.response_ns)).collect(),
+            keep: |all| in_units(all, 100).map(|r| timed(r, r.response_ns.or(Some(0)))).collect(),
             device: |_, device| format!("srv_{device}"),
             encode: |all| {
                 lines("", all, |text, r| {
