@@ -42,8 +42,11 @@ pub struct Format {
     /// yes is taken, so that a format without marks of its own comes late.
     pub detect: fn(&[u8]) -> bool,
     /// Begins to read.
-    pub open: fn(Input, &Options) -> Result<Box<dyn Reader>, Error>,
+    pub open: Open,
 }
+
+/// Begins to read a trace of a format.
+type Open = fn(Input, &Options) -> Result<Box<dyn Reader>, Error>;
 
 /// All formats, those with the surest marks first.
 pub const FORMATS: &[Format] = &[
