@@ -261,24 +261,40 @@ pub(crate) fn hexadecimal(field: &'static str, text: &[u8]) -> Result<u64, Bad> 
     })
 }
 
+/// Digits that fit into 64 bits whatever they are.
+const SAFE_DIGITS: usize = 19;
+
+/// The number that at most [`SAFE_DIGITS`] digits make, 0 if there are none; `None` if there is anything else.
+fn safe(digits: &[u8]) -> Option<u64> {
+    let mut value = 0;
+    let mut wrong = false;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        wrong |= digit > 9;
+        value = value * 10 + u64::from(digit & 15);
+    }
+    (!wrong).then_some(value)
+}
+
 /// A decimal whole number; nothing else in the field.
 pub(crate) fn whole(field: &'static str, text: &[u8]) -> Result<u64, Bad> {
-    let mut value = 0_u64;
-    let digits = |text: &[u8]| !text.is_empty() && text.len() <= 20;
-    if !digits(text) {
-        return Err(Bad::text(field, text, "a whole number"));
-    }
-    for byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return Err(Bad::text(field, text, "a whole number"));
+    let value = match text.len() {
+        0 => None,
+        1..=SAFE_DIGITS => safe(text),
+        _ if text.iter().all(u8::is_ascii_digit) => {
+            let (first, last) = text.split_at(SAFE_DIGITS);
+            // At most one digit more can fit.
+            let value = match (safe(first), last) {
+                (Some(value), [digit]) => {
+                    value.checked_mul(10).and_then(|value| value.checked_add(u64::from(digit - b'0')))
+                }
+                _ => None,
+            };
+            return value.ok_or_else(|| Bad::text(field, text, "a whole number below 2^64"));
         }
-        value = value
-            .checked_mul(10)
-            .and_then(|value| value.checked_add(u64::from(digit)))
-            .ok_or_else(|| Bad::text(field, text, "a whole number below 2^64"))?;
-    }
-    Ok(value)
+        _ => None,
+    };
+    value.ok_or_else(|| Bad::text(field, text, "a whole number"))
 }
 
 /// A decimal number, such as `13.191135`, times `unit_ns`, exactly; what is below 1 ns is cut off.
@@ -290,24 +306,21 @@ pub(crate) fn decimal_ns(field: &'static str, text: &[u8], unit_ns: u64) -> Resu
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    let (before, after) = match memchr(b'.', digits) {
+    let (before, after) = match digits.iter().position(|byte| *byte == b'.') {
         Some(at) => (&digits[..at], &digits[at + 1..]),
         None => (digits, &[][..]),
     };
     if before.is_empty() && after.is_empty() {
         return Err(bad());
     }
-    let mut value = if before.is_empty() { 0 } else { whole(field, before).map_err(|_| bad())? };
-    value = value.checked_mul(unit_ns).ok_or_else(bad)?;
-    let mut unit = unit_ns;
-    for byte in after {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return Err(bad());
-        }
-        unit /= 10;
-        value = value.checked_add(u64::from(digit) * unit).ok_or_else(bad)?;
+    let value = if before.is_empty() { 0 } else { whole(field, before).map_err(|_| bad())? };
+    let places = unit_ns.ilog10();
+    let (counts, rest) = after.split_at(after.len().min(places as usize));
+    if !rest.iter().all(u8::is_ascii_digit) {
+        return Err(bad());
     }
+    let fraction = safe(counts).ok_or_else(bad)? * 10_u64.pow(places - counts.len() as u32);
+    let value = value.checked_mul(unit_ns).and_then(|value| value.checked_add(fraction)).ok_or_else(bad)?;
     let value = i64::try_from(value).map_err(|_| bad())?;
     Ok(if negative { -value } else { value })
 }
@@ -319,7 +332,9 @@ mod tests {
     #[test]
     fn whole_numbers_are_exact_or_refused() {
         assert_eq!(whole("n", b"18446744073709551615"), Ok(u64::MAX));
-        for text in [&b""[..], b"-1", b"1.0", b"18446744073709551616", b" 1", b"0x1"] {
+        assert_eq!(whole("n", b"9999999999999999999"), Ok(9_999_999_999_999_999_999));
+        assert!(whole("n", b"100000000000000000000").unwrap_err().expected.contains("2^64"));
+        for text in [&b""[..], b"-1", b"1.0", b"18446744073709551616", b" 1", b"0x1", b"1/", b"1:", b"/"] {
             assert!(whole("n", text).is_err(), "{text:?}");
         }
     }
@@ -331,7 +346,7 @@ mod tests {
         assert_eq!(decimal_ns("t", b"-2.5", 1_000), Ok(-2_500));
         assert_eq!(decimal_ns("t", b".5", 1_000), Ok(500));
         assert_eq!(decimal_ns("t", b"1.23456789012345", 1_000_000_000), Ok(1_234_567_890));
-        for text in [&b""[..], b".", b"1e3", b"1.2.3", b"99999999999999999999", b"-"] {
+        for text in [&b""[..], b".", b"1e3", b"1.2.3", b"99999999999999999999", b"-", b"1.0000000000x"] {
             assert!(decimal_ns("t", text, 1_000_000_000).is_err(), "{text:?}");
         }
     }

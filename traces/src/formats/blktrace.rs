@@ -12,11 +12,11 @@ mod events;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use self::events::Events;
-use super::under_way::{LIMIT, UnderWay};
+use super::under_way::{LIMIT, Table, UnderWay};
 use super::{Format, Options};
 use crate::blktrace::{Event, Record, category};
 use crate::input::Input;
@@ -70,7 +70,7 @@ struct Requests {
     queued: Queued,
     under_way: UnderWay<Place>,
     /// Numbers of the devices.
-    numbers: HashMap<u32, u32>,
+    numbers: Table<u32, u32>,
     ended: bool,
     devices: Devices,
     skipping: Skipping,
@@ -82,7 +82,7 @@ impl Requests {
             events: Events::new(inputs),
             queued: Queued::default(),
             under_way: UnderWay::new(),
-            numbers: HashMap::new(),
+            numbers: Table::default(),
             ended: false,
             devices: Devices::default(),
             skipping: Skipping::new(skip_bad),
@@ -195,7 +195,7 @@ impl Reader for Requests {
 /// than can be under way.
 #[derive(Default)]
 struct Queued {
-    bios: HashMap<Place, (i64, u32, u64)>,
+    bios: Table<Place, (i64, u32, u64)>,
     /// In the order of their queueing, with a number that tells a place's bios apart.
     order: VecDeque<(Place, u64)>,
     added: u64,

@@ -15,11 +15,11 @@ pub(super) const FORMAT: Format =
     Format { name: "msr", about: "Microsoft Research Cambridge block traces; since 1970", detect, open };
 
 fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Msr::default())
+    detect_lines(head, Msr)
 }
 
 fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Msr::default(), options.skip_bad)))
+    Ok(Box::new(TextReader::new(input, Msr, options.skip_bad)))
 }
 
 /// File time of the beginning of 1970.
@@ -32,23 +32,21 @@ pub(super) fn filetime_ns(field: &'static str, ticks: u64) -> Result<i64, Bad> {
         .map_err(|_| Bad::number(field, ticks, "a Windows file time of the years 1678 to 2262"))
 }
 
-/// Keeps the device of the last line, to make its name only when it changes.
-#[derive(Default)]
-struct Msr {
-    host: Vec<u8>,
-    disk: Vec<u8>,
-    device: u32,
-}
+struct Msr;
 
-impl Msr {
-    fn device(&mut self, host: &[u8], disk: &[u8], devices: &mut Devices) -> u32 {
-        if devices.is_empty() || self.disk != disk || self.host != host {
-            self.host = host.to_owned();
-            self.disk = disk.to_owned();
-            self.device = devices.number(&[host, disk].join(&b'_'));
-        }
-        self.device
+/// Longest device whose name is put together without an allocation.
+const SHORT: usize = 64;
+
+/// The number of `HOST_DISK`.
+fn device(host: &[u8], disk: &[u8], devices: &mut Devices) -> u32 {
+    let length = host.len() + 1 + disk.len();
+    let mut name = [b'_'; SHORT];
+    if length > SHORT {
+        return devices.number(&[host, disk].join(&b'_'));
     }
+    name[..host.len()].copy_from_slice(host);
+    name[host.len() + 1..length].copy_from_slice(disk);
+    devices.number(&name[..length])
 }
 
 impl LineFormat for Msr {
@@ -73,7 +71,7 @@ impl LineFormat for Msr {
         Ok(Some(TraceRequest {
             arrival_ns: filetime_ns("Timestamp", ticks)?,
             response_ns: Some(response_ns),
-            device: self.device(host, disk, devices),
+            device: device(host, disk, devices),
             op,
             offset_bytes,
             size_bytes,
@@ -87,14 +85,14 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Msr::default().parse(line.as_bytes(), &mut Devices::default())
+        Msr.parse(line.as_bytes(), &mut Devices::default())
     }
 
     #[test]
     fn a_line_of_a_media_server() {
         let mut devices = Devices::default();
         let line = b"128166372003061629,mds,1,Read,3154132992,4096,41286";
-        let request = Msr::default().parse(line, &mut devices).unwrap().unwrap();
+        let request = Msr.parse(line, &mut devices).unwrap().unwrap();
         // 2007-02-22 17:00:00.3061629 UTC.
         assert_eq!(request.arrival_ns, 1_172_163_600_306_162_900);
         assert_eq!((request.offset_bytes, request.size_bytes), (3_154_132_992, 4096));

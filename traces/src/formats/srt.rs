@@ -24,9 +24,8 @@ mod header;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-
 use self::header::Header;
+use super::under_way::Table;
 use super::{Format, Options};
 use crate::binary::{u32_be, u64_be};
 use crate::error::{Bad, Error, Place};
@@ -61,7 +60,7 @@ fn open(mut input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
     Ok(Box::new(Srt {
         input,
         header,
-        names: HashMap::new(),
+        names: Table::default(),
         devices: Devices::default(),
         skipping: Skipping::new(options.skip_bad),
     }))
@@ -71,7 +70,7 @@ struct Srt {
     input: Input,
     header: Header,
     /// Numbers of the devices, by machine and disk.
-    names: HashMap<(u32, u32), u32>,
+    names: Table<(u32, u32), u32>,
     devices: Devices,
     skipping: Skipping,
 }
