@@ -4,7 +4,8 @@
 python traces/benches/peers.py path/to/count_requests
 
 The file is like those of Microsoft Research Cambridge. Every reader sums up the sizes, so that all have to parse them,
-and runs five times; the median counts. libCacheSim's reader parses three of the seven columns.
+and runs five times; the median counts. libCacheSim's reader parses three of the seven columns, and is read
+through its Python package, request by request.
 """
 
 import random
@@ -58,9 +59,8 @@ def pandas(path):
 
 def lcs(path):
     """As weir()."""
-    params = libcachesim.ReaderInitParam(
-        time_field=1, obj_id_field=5, obj_size_field=6, has_header=False, delimiter=",", obj_id_is_num=True
-    )
+    params = libcachesim.ReaderInitParam(has_header=False, has_header_set=True, delimiter=",")
+    params.time_field, params.obj_id_field, params.obj_size_field = 1, 5, 6
     start = time.perf_counter()
     reader = libcachesim.TraceReader(str(path), libcachesim.TraceType.CSV_TRACE, params)
     total = sum(request.obj_size for request in reader)
@@ -84,7 +84,9 @@ def main():
             medians[name] = statistics.median(seconds for seconds, _ in runs)
     for name, seconds in medians.items():
         ratio = seconds / medians["weir"]
-        print(f"{name:24} {seconds:7.3f} s  {LINES / seconds / 1e6:6.2f} million lines/s  {ratio:5.1f} x weir")
+        print(
+            f"{name:24} {seconds:7.3f} s  {LINES / seconds / 1e6:6.2f} million lines/s  {ratio:5.1f} x weir"
+        )
 
 
 if __name__ == "__main__":
