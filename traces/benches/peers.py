@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times weir's reader against pandas' (and libCacheSim's, if it is installed) on the same file of a million lines.
+"""Times weir's reader against pandas' (and libCacheSim's, if installed) on the same file of a million lines.
 
 python traces/benches/peers.py path/to/count_requests
 
-The file is like those of Microsoft Research Cambridge. Every reader sums up the sizes, so that all have to parse them,
-and runs five times; the median counts. libCacheSim's reader parses three of the seven columns, and is read
-through its Python package, request by request.
+The file is like those of Microsoft Research Cambridge. Every reader sums up the sizes, so that all have to
+parse them, and runs five times; the median counts. libCacheSim's reader parses three of the seven columns,
+and is read through its Python package, request by request.
 """
 
 import random
@@ -68,6 +68,7 @@ def lcs(path):
 
 
 def main():
+    """Writes the file, lets all read it, and prints their speeds."""
     binary = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "msr.csv"
