@@ -121,17 +121,20 @@ mod tests {
     }
 
     #[test]
-    fn stratified_sizes_have_the_mean_of_their_distribution_with_few_files() {
-        let size = Distribution::Pareto { shape: 1.0, min_bytes: 4096, max_bytes: 1 << 24 };
-        let files = Files { count: 500, size, stratified: true, popularity: Popularity::Uniform };
-        // Alignment adds half a unit on average; ln(4096) * 4096 / (1 - 1/4096) is the mean before it.
-        let expected = 4096.0 * 4096f64.ln() + 2048.0;
-        for seed in 0..10 {
-            let set = FileSet::new(&files, "web", seed);
-            let mean = set.total_bytes() as f64 / 500.0;
-            assert!((mean / expected - 1.0).abs() < 0.2, "mean {mean} for {expected} with seed {seed}");
-            assert!(set.sizes_bytes().iter().max() > Some(&(1 << 20)));
-        }
+    fn stratified_sizes_add_up_to_nearly_the_same_with_every_seed() {
+        let deviation = |stratified| {
+            let size =
+                Distribution::Lognormal { median_bytes: 1e5, sigma: 1.3, min_bytes: 4096, max_bytes: 1 << 24 };
+            let files = Files { count: 500, size, stratified, popularity: Popularity::Uniform };
+            let sums: Vec<f64> =
+                (0..20).map(|seed| FileSet::new(&files, "web", seed).total_bytes() as f64).collect();
+            let mean = sums.iter().sum::<f64>() / 20.0;
+            // The mean of the untruncated distribution is 1e5 * exp(1.3^2 / 2).
+            assert!((mean / 500.0 / 2.328e5 - 1.0).abs() < 0.1, "{mean}");
+            (sums.iter().map(|sum| (sum - mean).powi(2)).sum::<f64>() / 20.0).sqrt() / mean
+        };
+        let (stratified, independent) = (deviation(true), deviation(false));
+        assert!(stratified * 3.0 < independent, "{stratified} against {independent}");
     }
 
     #[test]
