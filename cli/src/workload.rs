@@ -94,14 +94,16 @@ fn run_statistics(args: &Statistics) -> anyhow::Result<ExitCode> {
 fn print(calibration: &Calibration) {
     let Calibration { workload, seeds, clients, duration_s, figures } = calibration;
     println!("{workload}: {seeds} seeds, {clients} clients, {duration_s} s each\n");
-    let header = ["statistic", "target", "band", "achieved", "95 % interval", "seeds from-to", "met", "source"];
+    let header =
+        ["statistic", "target", "band", "achieved", "95 % interval", "seeds from-to", "met", "source"];
     let mut rows = vec![header.map(str::to_owned)];
     rows.extend(figures.iter().map(row));
     let widths: Vec<usize> = (0..header.len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
     for (at, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         println!("| {} |", cells.join(" | "));
         if at == 0 {
             let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();

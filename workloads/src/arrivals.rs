@@ -190,7 +190,8 @@ mod tests {
     fn heavy_tailed_periods_stay_bursty_over_long_scales_where_poisson_does_not() {
         let time = ParetoTime { shape: 1.2, min_s: 0.5, max_s: 1000.0 };
         let arrivals = Arrivals::OnOff { rate_per_s: 20.0, on: time, off: time };
-        let by_ten = |counts: Vec<f64>| dispersion(&counts.chunks(10).map(|c| c.iter().sum()).collect::<Vec<_>>());
+        let by_ten =
+            |counts: Vec<f64>| dispersion(&counts.chunks(10).map(|c| c.iter().sum()).collect::<Vec<_>>());
         let heavy = by_ten(counts(&arrivals, 20, 5000));
         let poisson = by_ten(counts(&Arrivals::Poisson { rate_per_s: 10.0 }, 20, 5000));
         assert!((0.8..1.2).contains(&poisson), "{poisson}");

@@ -60,7 +60,12 @@ impl Calibration {
 ///
 /// # Errors
 /// The workload declares no targets, is closed-loop, or its recording cannot be read.
-pub fn calibrate(workload: &Workload, folder: &Path, seeds: u64, threads: usize) -> Result<Calibration, String> {
+pub fn calibrate(
+    workload: &Workload,
+    folder: &Path,
+    seeds: u64,
+    threads: usize,
+) -> Result<Calibration, String> {
     let Some(targets) = workload.targets.as_ref().filter(|targets| !targets.figures.is_empty()) else {
         return Err(format!(
             "workload `{}` declares no targets: add `targets:` with `duration_s` and `figures`",
@@ -180,7 +185,15 @@ fn summary(target: &Target, values: Option<&[f64]>) -> Achieved {
     let band = target.band();
     let unit = Statistic::find(&target.statistic).map_or("", |statistic| statistic.unit);
     let Some(values) = values else {
-        return Achieved { target: target.clone(), unit, band, mean: None, interval: None, range: None, is_met: false };
+        return Achieved {
+            target: target.clone(),
+            unit,
+            band,
+            mean: None,
+            interval: None,
+            range: None,
+            is_met: false,
+        };
     };
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -224,7 +237,9 @@ mod tests {
 
     #[test]
     fn student_t_agrees_with_the_tables() {
-        for (degrees, expected) in [(1, 12.706), (5, 2.571), (6, 2.447), (10, 2.228), (19, 2.093), (100, 1.984)] {
+        for (degrees, expected) in
+            [(1, 12.706), (5, 2.571), (6, 2.447), (10, 2.228), (19, 2.093), (100, 1.984)]
+        {
             assert!((student_t(degrees) - expected).abs() < 2e-3, "{degrees}: {}", student_t(degrees));
         }
     }

@@ -110,8 +110,7 @@ mod tests {
 
     #[test]
     fn no_deviation_means_the_mean() {
-        let sizes =
-            Distribution::Normal { mean_bytes: 700.0, std_bytes: 0.0, min_bytes: 1, max_bytes: 1500 };
+        let sizes = Distribution::Normal { mean_bytes: 700.0, std_bytes: 0.0, min_bytes: 1, max_bytes: 1500 };
         assert_eq!(sizes.quantile(0.99), 700);
     }
 

@@ -89,7 +89,11 @@ pub(crate) fn pareto_quantile(shape: f64, low: f64, high: f64, u: f64) -> f64 {
 pub(crate) fn pareto_mean(shape: f64, low: f64, high: f64) -> f64 {
     // Integral of x^-shape over the limits, divided by that of x^(-shape - 1).
     let integral = |power: f64| {
-        if power == -1.0 { log(high / low) } else { (pow(high, power + 1.0) - pow(low, power + 1.0)) / (power + 1.0) }
+        if power == -1.0 {
+            log(high / low)
+        } else {
+            (pow(high, power + 1.0) - pow(low, power + 1.0)) / (power + 1.0)
+        }
     };
     if low >= high { low } else { integral(-shape) / integral(-shape - 1.0) }
 }
@@ -157,7 +161,23 @@ mod tests {
 
     #[test]
     fn the_normal_quantile_inverts_the_normal_share() {
-        for p in [1e-300, 1e-30, 1e-12, 1e-6, 0.001, 0.02425, 0.07, 0.074, 0.076, 0.3, 0.5, 0.7, 0.93, 0.999, 1.0 - 1e-9] {
+        for p in [
+            1e-300,
+            1e-30,
+            1e-12,
+            1e-6,
+            0.001,
+            0.02425,
+            0.07,
+            0.074,
+            0.076,
+            0.3,
+            0.5,
+            0.7,
+            0.93,
+            0.999,
+            1.0 - 1e-9,
+        ] {
             let back = normal_share(normal_quantile(p));
             assert!((back / p - 1.0).abs() < 1e-12, "{p} comes back as {back}");
         }
@@ -183,8 +203,9 @@ mod tests {
     fn bounded_pareto_quantiles_average_to_its_mean() {
         for shape in [0.0, 0.5, 1.0, 1.1, 2.5] {
             let slices = 1_000_000;
-            let sum: f64 =
-                (0..slices).map(|i| pareto_quantile(shape, 2.0, 300.0, (f64::from(i) + 0.5) / f64::from(slices))).sum();
+            let sum: f64 = (0..slices)
+                .map(|i| pareto_quantile(shape, 2.0, 300.0, (f64::from(i) + 0.5) / f64::from(slices)))
+                .sum();
             let mean = pareto_mean(shape, 2.0, 300.0);
             assert!((sum / f64::from(slices) / mean - 1.0).abs() < 1e-3, "shape {shape}: mean {mean}");
         }

@@ -123,8 +123,12 @@ mod tests {
     #[test]
     fn stratified_sizes_add_up_to_nearly_the_same_with_every_seed() {
         let deviation = |stratified| {
-            let size =
-                Distribution::Lognormal { median_bytes: 1e5, sigma: 1.3, min_bytes: 4096, max_bytes: 1 << 24 };
+            let size = Distribution::Lognormal {
+                median_bytes: 1e5,
+                sigma: 1.3,
+                min_bytes: 4096,
+                max_bytes: 1 << 24,
+            };
             let files = Files { count: 500, size, stratified, popularity: Popularity::Uniform };
             let sums: Vec<f64> =
                 (0..20).map(|seed| FileSet::new(&files, "web", seed).total_bytes() as f64).collect();

@@ -255,7 +255,8 @@ mod tests {
         let logs: Vec<f64> = sizes(&spec, 400_000).into_iter().map(f64::ln).collect();
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let covariance = |lag: usize| {
-            logs.iter().zip(&logs[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / logs.len() as f64
+            logs.iter().zip(&logs[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>()
+                / logs.len() as f64
         };
         // Half a second at 30 frames per second is 15 frames.
         let correlation = covariance(15) / covariance(0);

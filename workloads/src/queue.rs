@@ -98,6 +98,9 @@ mod tests {
     #[test]
     fn nothing_arrived_means_nothing_known() {
         let queues = Queues::new(1, 10);
-        assert_eq!((queues.mean(), queues.std(), queues.longest(), queues.response_ms()), (None, None, None, None));
+        assert_eq!(
+            (queues.mean(), queues.std(), queues.longest(), queues.response_ms()),
+            (None, None, None, None)
+        );
     }
 }

@@ -140,7 +140,8 @@ impl DiskState {
         }
         while left > 0 {
             // Whichever kind is behind its share comes next, so that the share holds at every length of bursts.
-            let op = if (self.reads as f64) < read_share * (self.all + 1) as f64 { Op::Read } else { Op::Write };
+            let op =
+                if (self.reads as f64) < read_share * (self.all + 1) as f64 { Op::Read } else { Op::Write };
             let length = match op {
                 Op::Read => geometric(day.reads.mean_length, &mut self.rng) as u32,
                 Op::Write => {
@@ -191,7 +192,8 @@ impl DiskState {
         let mut fixed = 0;
         if let Some(second) = full {
             // They stand first, and nothing may displace them.
-            fixed = made.iter().take(cap_per_s as usize).take_while(|(at, _)| at / NS_PER_S == second).count();
+            fixed =
+                made.iter().take(cap_per_s as usize).take_while(|(at, _)| at / NS_PER_S == second).count();
             counts[second as usize] = fixed as u32;
         }
         made[fixed..].sort_by_key(|(at_ns, _)| *at_ns);

@@ -106,7 +106,8 @@ fn weights(day: &ServerDay, rng: &mut impl Rng) -> Vec<f64> {
 /// What the caps can hold is dealt whole; counts differ from exact proportion by less than 1.
 pub(crate) fn fill(weights: &[f64], caps: &[f64], total: u32, rng: &mut impl Rng) -> Vec<u32> {
     let mut shares = vec![0.0; weights.len()];
-    let mut open: Vec<usize> = (0..weights.len()).filter(|at| weights[*at] > 0.0 && caps[*at] >= 1.0).collect();
+    let mut open: Vec<usize> =
+        (0..weights.len()).filter(|at| weights[*at] > 0.0 && caps[*at] >= 1.0).collect();
     let mut left = f64::from(total);
     loop {
         let sum: f64 = open.iter().map(|at| weights[*at]).sum();
@@ -136,7 +137,8 @@ pub(crate) fn fill(weights: &[f64], caps: &[f64], total: u32, rng: &mut impl Rng
         .collect();
     // Rounding of the running sum may have cost or gained one.
     while dealt != total {
-        let room = |at: &usize| if dealt < total { f64::from(counts[*at]) < caps[*at] } else { counts[*at] > 0 };
+        let room =
+            |at: &usize| if dealt < total { f64::from(counts[*at]) < caps[*at] } else { counts[*at] > 0 };
         let Some(at) = (0..counts.len()).filter(room).max_by(|a, b| shares[*a].total_cmp(&shares[*b])) else {
             break;
         };

@@ -258,7 +258,8 @@ pub(crate) fn of_files(name: &str, stream: &Stream) -> Option<f64> {
 pub(crate) fn of_frames(target: &Target, frames: &[u64], rate_hz: f64) -> Option<f64> {
     let mean_and_std = |values: &[f64]| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / values.len() as f64;
+        let variance =
+            values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / values.len() as f64;
         (mean, variance.sqrt())
     };
     let sizes: Vec<f64> = frames.iter().map(|size| *size as f64).collect();

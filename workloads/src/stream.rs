@@ -52,7 +52,9 @@ impl Stream {
             return Err(format!("workload `{}` is closed-loop: it has no times of its own", workload.name));
         }
         let frames = match &workload.sizes {
-            Sizes::Frames(frames) => Some(FrameSupply::open(frames, &options.folder, &options.class, options.seed)?),
+            Sizes::Frames(frames) => {
+                Some(FrameSupply::open(frames, &options.folder, &options.class, options.seed)?)
+            }
             _ => None,
         };
         let recipe = ClassRecipe {

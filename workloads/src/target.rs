@@ -176,7 +176,11 @@ impl Target {
         add("op", self.op.map(|op| if op == Operation::Read { "read".into() } else { "write".into() }));
         add("from_s", self.from_s.map(|value| value.to_string()));
         add("to_s", self.to_s.map(|value| value.to_string()));
-        if settings.is_empty() { self.statistic.clone() } else { format!("{}({})", self.statistic, settings.join(", ")) }
+        if settings.is_empty() {
+            self.statistic.clone()
+        } else {
+            format!("{}({})", self.statistic, settings.join(", "))
+        }
     }
 
     /// Settings that select or measure, by name.
@@ -224,12 +228,15 @@ pub(crate) fn check(workload: &Workload, targets: &Targets) -> Vec<(String, Stri
             }
         }
         let positive = [target.window_s, target.below_ms, target.service_ms];
-        if positive.iter().flatten().any(|value| !(value.is_finite() && *value > 0.0)) || target.buffer_bytes == Some(0) {
+        if positive.iter().flatten().any(|value| !(value.is_finite() && *value > 0.0))
+            || target.buffer_bytes == Some(0)
+        {
             problem(here.clone(), "has a window, limit, service time or buffer that is not above 0".into());
         }
         let (from_s, to_s) = (target.from_s.unwrap_or(0.0), target.to_s.unwrap_or(targets.duration_s));
         if !(0.0 <= from_s && from_s < to_s && to_s <= targets.duration_s) {
-            let message = format!("looks from {from_s} s to {to_s} s of a stream of {} s", targets.duration_s);
+            let message =
+                format!("looks from {from_s} s to {to_s} s of a stream of {} s", targets.duration_s);
             problem(here.clone(), message);
         }
         if target.file.is_some_and(|file| file >= workload.files.count) {
@@ -240,7 +247,10 @@ pub(crate) fn check(workload: &Workload, targets: &Targets) -> Vec<(String, Stri
             problem(here.clone(), format!("has a band from {low} to {high} that does not hold its value"));
         }
         if statistic.is_of_frames() && !matches!(workload.sizes, Sizes::Frames(_)) {
-            problem(format!("{here}.statistic"), format!("is {}, but the sizes are not frames", statistic.name));
+            problem(
+                format!("{here}.statistic"),
+                format!("is {}, but the sizes are not frames", statistic.name),
+            );
         }
     }
     found

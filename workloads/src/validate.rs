@@ -82,7 +82,10 @@ impl Check<'_> {
                     self.largest_request("files.size", workload.files.size.largest());
                 }
                 if workload.access != Access::Random {
-                    self.problem("access", "is sequential, but accesses say themselves where they fall: use random");
+                    self.problem(
+                        "access",
+                        "is sequential, but accesses say themselves where they fall: use random",
+                    );
                 }
             }
             Sizes::Frames(frames) => {
@@ -206,7 +209,8 @@ impl Check<'_> {
                     self.within(&format!("{field}.mixture.{at}.share"), part.share, 0.0, 1.0);
                     self.distribution(&format!("{field}.mixture.{at}.of"), &part.of);
                 }
-                return self.sum_of_shares(&format!("{field}.mixture"), parts.iter().map(|part| part.share).sum());
+                return self
+                    .sum_of_shares(&format!("{field}.mixture"), parts.iter().map(|part| part.share).sum());
             }
             Distribution::Pareto { shape, min_bytes, max_bytes } => {
                 self.within(&format!("{field}.pareto.shape"), *shape, 0.0, 10.0);

@@ -11,8 +11,11 @@ const MOST_DISKS: usize = 64;
 pub(crate) fn check(workload: &Workload, day: &ServerDay) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut problem = |field: &str, message: String| {
-        let field =
-            if let Some(outer) = field.strip_prefix('/') { outer.into() } else { format!("arrivals.server_day.{field}") };
+        let field = if let Some(outer) = field.strip_prefix('/') {
+            outer.into()
+        } else {
+            format!("arrivals.server_day.{field}")
+        };
         found.push((field, message));
     };
     let mut within = |field: &str, value: f64, low: f64, high: f64| {
@@ -89,7 +92,9 @@ fn disk_problem(day: &ServerDay, disk: &Disk) -> Option<String> {
     let window_s = day.window.map_or(0, |window| window.length_s());
     let Disk { requests, peak_per_minute, longest_flush, window } = *disk;
     if window_s == 0 && window.requests > 0 {
-        return Some("has requests in a window, but there is no window: remove them, or say when it is".into());
+        return Some(
+            "has requests in a window, but there is no window: remove them, or say when it is".into(),
+        );
     }
     if u64::from(requests) < u64::from(peak_per_minute) + u64::from(window.requests) {
         return Some(format!(

@@ -81,7 +81,11 @@ pub(crate) fn likeliest_alpha(n: u32, mean_log_rank: f64) -> Option<f64> {
         }
         let mean = first / sum;
         let variance = second / sum - mean * mean;
-        if mean > mean_log_rank { low = alpha } else { high = alpha }
+        if mean > mean_log_rank {
+            low = alpha
+        } else {
+            high = alpha
+        }
         let step = (mean - mean_log_rank) / variance;
         if step.abs() < 1e-9 {
             return Some(alpha);

@@ -76,9 +76,7 @@ fn fingerprint(catalog: &Catalog, workload: &Workload) -> String {
 
 /// The fingerprints that every machine must arrive at; a change of one changes published results and belongs
 /// into the changelog.
-const GOLDEN: &[(&str, &str)] = &[
-    ("poisson-text", ""),
-];
+const GOLDEN: &[(&str, &str)] = &[("poisson-text", "")];
 
 #[test]
 fn the_same_specification_and_seed_give_the_same_bytes_on_every_machine() {
@@ -92,7 +90,8 @@ fn the_same_specification_and_seed_give_the_same_bytes_on_every_machine() {
     // Workloads whose fingerprint is kept elsewhere need not be here; those that are here must agree.
     for (name, expected) in GOLDEN {
         let now = found.iter().find(|(found, _)| found == name).map(|(_, now)| now.as_str());
-        let all: Vec<String> = found.iter().map(|(name, now)| format!("    (\"{name}\", \"{now}\"),")).collect();
+        let all: Vec<String> =
+            found.iter().map(|(name, now)| format!("    (\"{name}\", \"{now}\"),")).collect();
         assert_eq!(now, Some(*expected), "{name}; all fingerprints now:\n{}", all.join("\n"));
     }
     assert!(GOLDEN.len() >= 18);
@@ -110,18 +109,38 @@ fn problems_with(name: &str, from: &str, to: &str) -> String {
 #[test]
 fn mistakes_in_targets_and_generators_are_named() {
     let cases = [
-        ("auspex-nfs", "statistic: requests_per_s", "statistic: request_per_s", "did you mean `requests_per_s`?"),
+        (
+            "auspex-nfs",
+            "statistic: requests_per_s",
+            "statistic: request_per_s",
+            "did you mean `requests_per_s`?",
+        ),
         ("auspex-nfs", "window_s: 1, ", "", "window_s: is missing; peak_to_mean_bytes needs it"),
-        ("auspex-nfs", "statistic: requests_per_s", "window_s: 1, statistic: requests_per_s", "does not apply to requests_per_s"),
+        (
+            "auspex-nfs",
+            "statistic: requests_per_s",
+            "window_s: 1, statistic: requests_per_s",
+            "does not apply to requests_per_s",
+        ),
         ("auspex-nfs", "stay_s: 60", "stay_s: -60", "arrivals.mmpp.states.0.stay_s: is -60"),
         ("auspex-nfs", "alignment_bytes: 512", "alignment_bytes: 1000", "it must be 512 or 4096"),
         ("auspex-nfs", "share: 0.58", "share: 0.5", "sizes.drawn.mixture: has shares that add up to 0.92"),
         ("cello-1992-06-01", "peak_per_minute: 2654", "peak_per_minute: 150", "more than"),
-        ("cello-1992-06-01", "from_s: 60480, to_s: 61780}", "from_s: 60485, to_s: 61780}", "must be multiples of 20"),
+        (
+            "cello-1992-06-01",
+            "from_s: 60480, to_s: 61780}",
+            "from_s: 60485, to_s: 61780}",
+            "must be multiples of 20",
+        ),
         ("cello-1992-06-01", "count: 8", "count: 7", "has 8 disks, and files.count is 7"),
         ("cello-1992-06-01", "hours: [0.5, ", "hours: [", "has 23 numbers; it must have 24"),
         ("mpeg-lambs", "marginal: gamma", "marginal: gama", "did you mean `gamma`?"),
-        ("mpeg-lambs", "marginal: gamma", "marginal: gamma\n        correlation: autoregressive", "is gamma; an autoregressive"),
+        (
+            "mpeg-lambs",
+            "marginal: gamma",
+            "marginal: gamma\n        correlation: autoregressive",
+            "is gamma; an autoregressive",
+        ),
         ("mpeg-lambs", "bytes_per_unit: 1", "bytes_per_unit: 0", "bytes_per_unit: is 0"),
         ("sprite", "part: 0.18", "part: 0.2", "sizes.accesses.read: has shares that add up to"),
         ("zipf-class0", "value: 0.9,", "value: 0.9, band: [1, 2],", "does not hold its value"),
