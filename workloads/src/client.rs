@@ -13,6 +13,8 @@ use crate::spec::{Access, AccessMix, Arrivals, Deadline, Distribution, Sizes, Wo
 
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
+/// So that 30 frames a second do not come out as 29.999 in a round of a second.
+const FRAME_ROUNDING: f64 = 1e-6;
 
 /// What all clients of a class share.
 pub(crate) struct ClassRecipe {
@@ -73,6 +75,8 @@ pub(crate) struct Single {
     rng: ChaCha8Rng,
     clock: Clock,
     frames: Option<FrameStream>,
+    /// Parts of a frame that earlier rounds did not fetch.
+    frames_due: f64,
     /// Where the last sequential request in a file ended; exact, not aligned.
     position: Option<(u32, u64)>,
 }
@@ -82,7 +86,7 @@ impl Single {
         let mut rng = generator(seed, class, Purpose::Client(number));
         let frames = recipe.frames.as_ref().map(|supply| supply.stream(&mut rng));
         let clock = Clock::new(&recipe.workload.arrivals, &mut rng);
-        Single { rng, clock, frames, position: None }
+        Single { rng, clock, frames, frames_due: 0.0, position: None }
     }
 
     fn batch(&mut self, recipe: &ClassRecipe) -> Batch {
@@ -106,7 +110,10 @@ impl Single {
                 self.access(mix, piece, workload, file_bytes)
             }
             Sizes::Frames(frames) => {
-                let count = (frames.rate_hz * round_ns / NS_PER_S).round().max(1.0) as u64;
+                // Rounds of 12.5 frames fetch 12 and 13 by turns.
+                self.frames_due += frames.rate_hz * round_ns / NS_PER_S + FRAME_ROUNDING;
+                let count = self.frames_due as u64;
+                self.frames_due -= count as f64 + FRAME_ROUNDING;
                 let wanted = match &mut self.frames {
                     Some(stream) => (0..count).map(|_| stream.next(&mut self.rng)).sum(),
                     None => 0,

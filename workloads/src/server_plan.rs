@@ -83,17 +83,21 @@ pub(crate) fn plan(day: &ServerDay, disk: &Disk, rng: &mut impl Rng) -> Vec<Cell
     cells
 }
 
+/// Relative load at a time of day.
+pub(crate) fn profile(day: &ServerDay, at_s: u32) -> f64 {
+    match day.spike {
+        Some(spike) if (spike.from_s..spike.to_s).contains(&at_s) => spike.weight,
+        _ => day.hours.get((at_s / 3600) as usize).copied().unwrap_or(0.0),
+    }
+}
+
 /// Expected load of each cell, in the measure of the hours, with the day's own variation.
 fn weights(day: &ServerDay, rng: &mut impl Rng) -> Vec<f64> {
     let rho = libm::exp(-f64::from(CELL_S) / day.cell_memory_s);
     let mut z = normal(rng);
     (0..DAY_CELLS as u32)
         .map(|cell| {
-            let at_s = cell * CELL_S;
-            let profile = match day.spike {
-                Some(spike) if (spike.from_s..spike.to_s).contains(&at_s) => spike.weight,
-                _ => day.hours.get((at_s / 3600) as usize).copied().unwrap_or(0.0),
-            };
+            let profile = profile(day, cell * CELL_S);
             let weight = profile * unit_mean_lognormal(z, day.cell_cov);
             z = rho * z + (1.0 - rho * rho).sqrt() * normal(rng);
             weight

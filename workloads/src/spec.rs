@@ -41,7 +41,7 @@ pub struct Workload {
     pub block_bytes: Option<u64>,
     /// Requests begin and end at multiples of this many bytes: 512 or 4096. With 512, a disk of larger sectors
     /// widens them.
-    #[serde(default = "page", skip_serializing_if = "is_page")]
+    #[serde(default = "page")]
     pub alignment_bytes: u64,
     /// What the requests are to add up to; `weir workload calibrate` checks it. Not part of a run: a class in
     /// a study may override what they rest on.
@@ -55,18 +55,6 @@ fn all() -> f64 {
 
 fn page() -> u64 {
     ALIGNMENT_BYTES
-}
-
-fn is_page(bytes: &u64) -> bool {
-    *bytes == ALIGNMENT_BYTES
-}
-
-fn is_one(value: &f64) -> bool {
-    *value == 1.0
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// When a client asks.
@@ -158,7 +146,7 @@ pub struct Files {
     pub size: Distribution,
     /// Sizes are one draw from each of `count` equal slices of the distribution, so that even few files have
     /// its mean and its largest ones; otherwise each is drawn on its own.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub stratified: bool,
     /// How often each is asked for.
     #[serde(default)]
@@ -314,7 +302,7 @@ pub struct SyntheticFrames {
     /// Mean frame size, in units of `bytes_per_unit`.
     pub mean_bytes: f64,
     /// Bytes that a unit of `mean_bytes` stands for: 0.125 if the figure counts bits.
-    #[serde(default = "all", skip_serializing_if = "is_one")]
+    #[serde(default = "all")]
     pub bytes_per_unit: f64,
     /// Group of pictures, such as `IBBPBBPBBPBB`.
     pub group: String,
@@ -327,14 +315,14 @@ pub struct SyntheticFrames {
     /// Mean length of a scene, in seconds; under `autoregressive` the time over which correlation falls to 1/e.
     pub scene_mean_s: f64,
     /// Distribution of the scenes' and the frames' own factors.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub marginal: Marginal,
     /// How activity moves from frame to frame.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub correlation: Correlation,
     /// Frames of the movie, which each run makes once and whose mean is exact; clients start at a random frame
     /// and go round. Absent: each client has frames of its own without end.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length_frames: Option<u32>,
 }
 

@@ -1,7 +1,7 @@
 //! What the specification of a server's day may say.
 
 use crate::server::{Disk, ServerDay};
-use crate::server_plan::{CELL_S, SECOND_BUSIEST};
+use crate::server_plan::{CELL_S, SECOND_BUSIEST, profile};
 use crate::spec::{Access, Sizes, Workload};
 
 const DAY_S: u32 = 86_400;
@@ -114,6 +114,13 @@ fn disk_problem(day: &ServerDay, disk: &Disk) -> Option<String> {
         ));
     }
     let minute = (f64::from(peak_per_minute) * SECOND_BUSIEST / 3.0).floor();
+    if f64::from(window.peak_per_s) > minute {
+        return Some(format!(
+            "has {} requests in the busiest second of its window, too many for a busiest minute of {peak_per_minute} \
+             outside it",
+            window.peak_per_s
+        ));
+    }
     let in_cell = minute.min(f64::from(window.peak_per_s) * f64::from(CELL_S));
     if f64::from(window.requests) > in_cell * f64::from(window_s / CELL_S) {
         return Some(format!(
@@ -122,13 +129,17 @@ fn disk_problem(day: &ServerDay, disk: &Disk) -> Option<String> {
             window.requests, window.peak_per_s
         ));
     }
-    // Cells of hours without weight hold nothing.
-    let open = (0..DAY_S / CELL_S).filter(|cell| {
-        let at_s = cell * CELL_S;
-        let outside = day.window.is_none_or(|window| !(window.from_s..window.to_s).contains(&at_s));
-        outside && day.hours.get((at_s / 3600) as usize).is_some_and(|hour| *hour > 0.0)
+    // Minutes without weight hold nothing, and the busiest minute lies outside the window.
+    let open = (0..DAY_S / 60).filter(|minute| {
+        let mut cells = (0..60 / CELL_S).map(|cell| minute * 60 + cell * CELL_S);
+        let outside = |at_s: u32| day.window.is_none_or(|w| !(w.from_s..w.to_s).contains(&at_s));
+        cells.all(|at_s| outside(at_s) && profile(day, at_s) > 0.0)
     });
-    let cells = open.count().saturating_sub(3) as f64;
+    let minutes = open.count();
+    if peak_per_minute > 0 && minutes == 0 {
+        return Some("has a busiest minute, but no minute outside the window has a weight".into());
+    }
+    let cells = 3.0 * minutes.saturating_sub(1) as f64;
     let rest = requests - peak_per_minute - window.requests;
     if f64::from(rest) > minute * cells {
         return Some(format!(
