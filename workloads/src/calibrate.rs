@@ -53,6 +53,9 @@ impl Calibration {
     }
 }
 
+/// A seed and the figures that it gave, in the order of the targets.
+type Row = (u64, Vec<Option<f64>>);
+
 /// Generates the workload with the seeds 1 to `seeds` and works out what its targets name.
 ///
 /// `folder` is what a recording's path is relative to. Seeds are spread over `threads`; the result does not
@@ -74,7 +77,7 @@ pub fn calibrate(
     };
     let seeds = seeds.max(1);
     let next = AtomicU64::new(1);
-    let work = || -> Result<Vec<(u64, Vec<Option<f64>>)>, String> {
+    let work = || -> Result<Vec<Row>, String> {
         let mut done = Vec::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
