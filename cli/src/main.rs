@@ -4,6 +4,7 @@ mod check;
 mod clean;
 mod collect;
 mod exit;
+mod fetch;
 mod generate;
 mod list;
 mod plan;
@@ -12,6 +13,7 @@ mod replay;
 mod run;
 mod schema;
 mod serve;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -39,6 +41,7 @@ enum Command {
     Serve(serve::Args),
     Replay(replay::Args),
     Collect(collect::Args),
+    Trace(trace::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
+        Command::Trace(args) => trace::run(args),
     };
     exit::code(done)
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Workload`] is a recipe: when requests arrive, how large they are, which files they touch, how soon
 //! they must be answered. [`Stream`] turns an open-loop recipe into timed requests, deterministically from a
-//! seed, in memory bounded by the number of clients. Closed-loop recipes are carried out by fio.
+//! seed, in memory bounded by the number of clients. Closed-loop recipes are carried out by fio. [`sessions`] are recipes
+//! for the people in front of a web site.
 
 mod catalog;
 mod client;
@@ -10,6 +11,7 @@ mod distribution;
 mod fileset;
 mod frames;
 mod seed;
+pub mod sessions;
 mod spec;
 mod stream;
 mod validate;
