@@ -277,7 +277,8 @@ fn the_same_seed_gives_the_same_interactions_and_clients_do_not_disturb_each_oth
 
 #[test]
 fn an_answer_that_takes_longer_puts_off_what_follows() {
-    let model = model("tpcw-browsing");
+    // A session of RUBiS does not end by the clock, so that the walk is the same.
+    let model = model("rubis-default");
     let (mut quick, mut slow) = (Browser::new(&model, "site", 1, 0), Browser::new(&model, "site", 1, 0));
     let (mut quick_ns, mut slow_ns) = (0, 0);
     for number in 0..50 {
@@ -352,8 +353,7 @@ fn what_is_wrong_with_a_table_is_named() {
         check("\nthresholds:", "\nprobabilities: {}\nthresholds:")
             .contains("either thresholds or probabilities")
     );
-    let rest: String = "  BUYC: ".into();
-    assert!(check(&rest, "  ADMC: ").contains("given twice"));
+    assert!(check("  ADMR: ", "  ADMC: ").contains("ADMC"));
 }
 
 /// Our tables against the files that they were taken from, number by number.
