@@ -7,7 +7,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve clean
+.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ fmt: setup ## Put everything in style
 	ruff check --fix .
 	ruff format .
 
-bench: bench-serve bench-replay bench-collect ## Measure the harness itself (on a quiet machine)
+bench: bench-serve bench-replay bench-collect bench-traces ## Measure the harness itself (on a quiet machine)
 
 bench-replay: setup ## Lateness of the replayer, beside fio's
 	cargo run --release --locked -p weir-replayer --example bench_replay
@@ -56,6 +56,11 @@ bench-collect: setup ## Overhead of the collector, in interleaved pairs with non
 
 bench-serve: setup ## Service-time error and rate of the modelled disk
 	cargo run --release --locked -p weir-blockserver --example bench_serve
+
+bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheSim's, if it is installed)
+	cargo bench --locked -p weir-traces --bench readers
+	cargo build --release --locked -p weir-traces --example count_requests
+	$(PYTHON) traces/benches/peers.py target/release/examples/count_requests
 
 clean: ## Take down devices of studies that died, remove what was built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi

@@ -88,3 +88,13 @@ pub(crate) fn u32_le(record: &[u8], at: usize) -> u32 {
 pub(crate) fn u64_le(record: &[u8], at: usize) -> u64 {
     u64::from(u32_le(record, at)) | u64::from(u32_le(record, at + 4)) << 32
 }
+
+/// The big-endian number at a place within a record.
+pub(crate) fn u32_be(record: &[u8], at: usize) -> u32 {
+    u32_le(record, at).swap_bytes()
+}
+
+/// As [`u32_be`].
+pub(crate) fn u64_be(record: &[u8], at: usize) -> u64 {
+    u64_le(record, at).swap_bytes()
+}

@@ -1,13 +1,12 @@
-//! Frame sizes of a video: one whole number a line, in display order.
+//! Frame sizes of a video as plain numbers, in display order and in the file's own unit.
 //!
-//! The common denominator of published MPEG traces (Rose 1995; Garrett and Willinger 1994; the terse files of
-//! Fitzek and Reisslein 2001). Only the first column counts; lines that are empty or begin with `#` are
-//! passed over. The file does not say whether it counts bits or bytes, nor at what frame rate: whoever reads
-//! it has to know.
+//! All layouts of the trace format `frames` are read, compressed or not. A file may not say whether it counts bits or
+//! bytes, nor at what frame rate: whoever reads it has to know.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+
+use crate::formats::frames::{FrameOptions, FrameRate, FrameReader, SizeUnit};
+use crate::{Input, Place, Reader};
 
 /// A frame-size file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -21,14 +20,16 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A line does not begin with a whole number.
-    #[error("{}:{line}: {found:?} is no frame size (a whole number was expected)", path.display())]
+    #[error("{}:{line}: {found:?} is no frame size ({expected} was expected)", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
-        line: usize,
+        line: u64,
         /// What stands there.
         found: String,
+        /// What could.
+        expected: &'static str,
     },
     /// There is no frame in it.
     #[error("{}: has no frames", path.display())]
@@ -36,6 +37,21 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// It is no trace of frames.
+    #[error(transparent)]
+    Trace(crate::Error),
+}
+
+impl From<crate::Error> for Error {
+    fn from(error: crate::Error) -> Self {
+        match error {
+            crate::Error::Io { path, source } => Error::Io { path, source },
+            crate::Error::Bad { path, place: Place::Line(line), bad } => {
+                Error::Line { path, line, found: bad.found, expected: bad.expected }
+            }
+            other => Error::Trace(other),
+        }
+    }
 }
 
 /// Reads all frame sizes, in the file's own unit.
@@ -43,18 +59,16 @@ pub enum Error {
 /// # Errors
 /// The file cannot be read, a line is no number, or there is none.
 pub fn read(path: &Path) -> Result<Vec<u64>, Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
+    // As bytes, sizes stay what they are; times are not looked at.
+    let own_unit = FrameOptions {
+        unit: Some(SizeUnit::Bytes),
+        rate: Some(FrameRate { frames: 1000, seconds: 1 }),
+        ..FrameOptions::default()
+    };
+    let mut reader = FrameReader::new(Input::open(path)?, &own_unit, false)?;
     let mut sizes = Vec::new();
-    for (index, line) in BufReader::new(File::open(path).map_err(io)?).lines().enumerate() {
-        let line = line.map_err(io)?;
-        let Some(first) = line.split_ascii_whitespace().next().filter(|word| !word.starts_with('#')) else {
-            continue;
-        };
-        sizes.push(first.parse().map_err(|_| Error::Line {
-            path: path.to_owned(),
-            line: index + 1,
-            found: first.chars().take(40).collect(),
-        })?);
+    while let Some(frame) = reader.next_request()? {
+        sizes.push(frame.size_bytes);
     }
     if sizes.is_empty() { Err(Error::Empty { path: path.to_owned() }) } else { Ok(sizes) }
 }
@@ -75,9 +89,14 @@ mod tests {
     }
 
     #[test]
+    fn verbose_files_give_their_sizes_in_display_order() {
+        assert_eq!(read_text("0 0.0 I 801\n2 80.0 P 20\n1 40.0 B 3\n").unwrap(), [801, 3, 20]);
+    }
+
+    #[test]
     fn a_line_that_is_no_number_is_named() {
         let error = read_text("12\nI\n").unwrap_err().to_string();
-        assert!(error.contains(":2: \"I\" is no frame size"), "{error}");
+        assert!(error.contains(":2: \"I\" is no frame size (a whole number"), "{error}");
     }
 
     #[test]

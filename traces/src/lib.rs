@@ -15,7 +15,7 @@ mod request;
 mod text;
 
 pub use error::{Bad, Error, Place};
-pub use formats::{FORMATS, Format, Options, open, open_input};
+pub use formats::{FORMATS, Format, Options, csv, frames, open, open_input};
 pub use input::{HEAD_BYTES, Input};
 pub use reader::{Reader, Skipping};
 pub use request::{Devices, TraceOp, TraceRequest};

@@ -16,6 +16,11 @@ pub trait Reader: Send {
 
     /// What was skipped so far.
     fn skipped(&self) -> &Skipping;
+
+    /// What the trace says of itself before its requests: names and values, in its own words.
+    fn header(&self) -> &[(String, String)] {
+        &[]
+    }
 }
 
 /// Records that are passed over because they are not as their format has them.
@@ -24,12 +29,13 @@ pub struct Skipping {
     allowed: bool,
     count: u64,
     first: Option<Error>,
+    noted: Vec<(&'static str, u64)>,
 }
 
 impl Skipping {
     /// Whether bad records are passed over at all.
     pub(crate) fn new(allowed: bool) -> Self {
-        Skipping { allowed, count: 0, first: None }
+        Skipping { allowed, ..Skipping::default() }
     }
 
     /// Passes over a bad record, or gives the error back.
@@ -40,6 +46,28 @@ impl Skipping {
         self.count += 1;
         self.first.get_or_insert(error);
         Ok(())
+    }
+
+    /// As [`Skipping::over`] if a record is bad; what the operating system refuses is never passed over.
+    pub(crate) fn over_bad(&mut self, error: Error) -> Result<(), Error> {
+        match error {
+            Error::Bad { .. } => self.over(error),
+            _ => Err(error),
+        }
+    }
+
+    /// Counts something that is no damage, but that whoever reads the trace should know of.
+    pub(crate) fn note(&mut self, what: &'static str) {
+        match self.noted.iter_mut().find(|(noted, _)| *noted == what) {
+            Some((_, count)) => *count += 1,
+            None => self.noted.push((what, 1)),
+        }
+    }
+
+    /// What is no damage and yet peculiar, such as records that the recorder itself calls suspect: what, and how
+    /// often so far.
+    pub fn noted(&self) -> &[(&'static str, u64)] {
+        &self.noted
     }
 
     /// How many were passed over.

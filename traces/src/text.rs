@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 use crate::error::{Bad, Error, Place};
-use crate::input::Input;
+use crate::input::{HEAD_BYTES, Input};
 use crate::reader::{Reader, Skipping};
 use crate::request::{Devices, TraceRequest};
 
@@ -19,55 +19,112 @@ pub(crate) trait LineFormat: Send {
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad>;
 }
 
+/// The lines of a trace, one after another.
+pub(crate) struct Lines {
+    input: Input,
+    line: u64,
+    /// Bytes of the line given last, its end included: still to be consumed.
+    given: usize,
+}
+
+impl Lines {
+    pub(crate) fn new(input: Input) -> Self {
+        Lines { input, line: 0, given: 0 }
+    }
+
+    /// The next line that is not empty, without white space at its end.
+    ///
+    /// # Errors
+    /// The file cannot be read, or (once, then the rest of it is passed over) this is too long for a line.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Error> {
+        let end = loop {
+            self.input.consume(std::mem::take(&mut self.given));
+            let Some(end) = self.find()? else { return Ok(None) };
+            let line = &self.input.available()[..end];
+            if line.last().is_some_and(|byte| *byte > b' ') || !line.trim_ascii_end().is_empty() {
+                break end;
+            }
+        };
+        Ok(Some(self.input.available()[..end].trim_ascii_end()))
+    }
+
+    /// The length of the next line without its end; [`Lines::given`] is set.
+    fn find(&mut self) -> Result<Option<usize>, Error> {
+        let mut searched = 0;
+        loop {
+            let available = self.input.available();
+            if let Some(at) = memchr(b'\n', &available[searched..]) {
+                self.line += 1;
+                self.given = searched + at + 1;
+                return Ok(Some(searched + at));
+            }
+            searched = available.len();
+            if searched > LINE_BYTES {
+                self.line += 1;
+                let bad = Bad::text("line", available, "lines of text; this is none");
+                self.pass_over_line()?;
+                return Err(self.bad(bad));
+            }
+            if !self.input.fill()? {
+                self.line += u64::from(searched > 0);
+                self.given = searched;
+                return Ok((searched > 0).then_some(searched));
+            }
+        }
+    }
+
+    fn pass_over_line(&mut self) -> Result<(), Error> {
+        loop {
+            let available = self.input.available();
+            match memchr(b'\n', available) {
+                Some(at) => {
+                    self.input.consume(at + 1);
+                    return Ok(());
+                }
+                None => self.input.consume(available.len()),
+            }
+            if !self.input.fill()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What is wrong with the line given last, with its place.
+    pub(crate) fn bad(&self, bad: Bad) -> Error {
+        Error::Bad { path: self.input.path().to_owned(), place: Place::Line(self.line), bad }
+    }
+}
+
 /// Reads a format of lines.
 pub(crate) struct TextReader<F> {
-    input: Input,
+    lines: Lines,
     format: F,
     devices: Devices,
-    line: u64,
     skipping: Skipping,
 }
 
 impl<F: LineFormat> TextReader<F> {
     pub(crate) fn new(input: Input, format: F, skip_bad: bool) -> Self {
-        TextReader { input, format, devices: Devices::default(), line: 0, skipping: Skipping::new(skip_bad) }
+        let devices = Devices::default();
+        TextReader { lines: Lines::new(input), format, devices, skipping: Skipping::new(skip_bad) }
     }
 }
 
 impl<F: LineFormat> Reader for TextReader<F> {
     fn next_request(&mut self) -> Result<Option<TraceRequest>, Error> {
-        let mut searched = 0;
         loop {
-            let available = self.input.available();
-            let (end, length) = match memchr(b'\n', &available[searched..]) {
-                Some(at) => (searched + at, searched + at + 1),
-                None => {
-                    searched = available.len();
-                    if searched > LINE_BYTES {
-                        let bad = Bad::text("line", available, "lines of text; this is none");
-                        return Err(self.bad_at(self.line + 1, bad));
-                    }
-                    if self.input.fill()? {
-                        continue;
-                    }
-                    if searched == 0 {
-                        return Ok(None);
-                    }
-                    (searched, searched)
+            let parsed = match self.lines.next() {
+                Ok(Some(line)) => self.format.parse(line, &mut self.devices),
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.skipping.over_bad(error)?;
+                    continue;
                 }
             };
-            searched = 0;
-            self.line += 1;
-            let line = self.input.available()[..end].trim_ascii_end();
-            let parsed = if line.is_empty() { Ok(None) } else { self.format.parse(line, &mut self.devices) };
-            self.input.consume(length);
             match parsed {
                 Ok(Some(request)) => return Ok(Some(request)),
                 Ok(None) => {}
-                Err(bad) => {
-                    let error = self.bad_at(self.line, bad);
-                    self.skipping.over(error)?;
-                }
+                Err(bad) => self.skipping.over(self.lines.bad(bad))?,
             }
         }
     }
@@ -81,10 +138,29 @@ impl<F: LineFormat> Reader for TextReader<F> {
     }
 }
 
-impl<F> TextReader<F> {
-    fn bad_at(&self, line: u64, bad: Bad) -> Error {
-        Error::Bad { path: self.input.path().to_owned(), place: Place::Line(line), bad }
+/// Lines that are looked at to tell a format.
+const DETECTED: usize = 16;
+
+/// Whether most of the first lines are requests of a format: what is damaged shall still be told.
+pub(crate) fn detect_lines(head: &[u8], mut format: impl LineFormat) -> bool {
+    let (mut requests, mut others) = (0, 0);
+    for line in head_lines(head).take(DETECTED) {
+        match format.parse(line, &mut Devices::default()) {
+            Ok(Some(_)) => requests += 1,
+            Ok(None) => {}
+            Err(_) => others += 1,
+        }
     }
+    requests > others
+}
+
+/// The lines of a file's beginning that are not empty; the last only if it is whole, or all that there is.
+pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = match head.iter().rposition(|byte| *byte == b'\n') {
+        Some(at) if head.len() >= HEAD_BYTES => &head[..at],
+        _ => head,
+    };
+    whole.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty())
 }
 
 /// The fields of a line between single separators.
@@ -117,10 +193,72 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Makes sure that there are no more.
+    pub(crate) fn end(&mut self) -> Result<(), Bad> {
+        match self.next() {
+            None => Ok(()),
+            Some(more) => Err(Bad::text("the end of the line", more, "no further field")),
+        }
+    }
+
     /// The next field, which must be there.
     pub(crate) fn need(&mut self, field: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
         self.next().ok_or_else(|| Bad::text(field, b"", expected))
     }
+}
+
+/// The fields of a line between white space.
+pub(crate) fn words(line: &[u8]) -> Words<'_> {
+    Words { rest: line }
+}
+
+/// See [`words`].
+pub(crate) struct Words<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        let rest = &self.rest[start..];
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        self.rest = &rest[end..];
+        Some(&rest[..end])
+    }
+}
+
+impl<'a> Words<'a> {
+    /// The next field, which must be there.
+    pub(crate) fn need(&mut self, field: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
+        self.next().ok_or_else(|| Bad::text(field, b"", expected))
+    }
+
+    /// Makes sure that there are no more.
+    pub(crate) fn end(&mut self) -> Result<(), Bad> {
+        match self.next() {
+            None => Ok(()),
+            Some(more) => Err(Bad::text("the end of the line", more, "no further field")),
+        }
+    }
+}
+
+/// A product that must fit, such as of blocks and their size.
+pub(crate) fn times(field: &'static str, count: u64, unit: u64) -> Result<u64, Bad> {
+    count.checked_mul(unit).ok_or_else(|| Bad::number(field, count, "a number whose bytes are below 2^64"))
+}
+
+/// A hexadecimal whole number without a prefix; nothing else in the field.
+pub(crate) fn hexadecimal(field: &'static str, text: &[u8]) -> Result<u64, Bad> {
+    let bad = || Bad::text(field, text, "a hexadecimal number below 2^64");
+    if text.is_empty() || text.len() > 16 {
+        return Err(bad());
+    }
+    text.iter().try_fold(0, |value, byte| {
+        let digit = char::from(*byte).to_digit(16).ok_or_else(bad)?;
+        Ok(value << 4 | u64::from(digit))
+    })
 }
 
 /// A decimal whole number; nothing else in the field.
@@ -196,6 +334,43 @@ mod tests {
         for text in [&b""[..], b".", b"1e3", b"1.2.3", b"99999999999999999999", b"-"] {
             assert!(decimal_ns("t", text, 1_000_000_000).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn hexadecimal_numbers_are_exact_or_refused() {
+        assert_eq!(hexadecimal("n", b"fFffffffffffffff"), Ok(u64::MAX));
+        for text in [&b""[..], b"0x1", b"g", b"10000000000000000", b"-1"] {
+            assert!(hexadecimal("n", text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_between_any_white_space() {
+        assert_eq!(words(b" a \t b  ").collect::<Vec<_>>(), [b"a", b"b"]);
+        assert_eq!(words(b"  ").next(), None);
+    }
+
+    #[test]
+    fn lines_are_numbered_and_the_last_needs_no_end() {
+        let input = Input::from_reader(std::path::Path::new("x"), &b"a\n\n  \r\nb \r\nc"[..]).unwrap();
+        let mut lines = Lines::new(input);
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            let line = line.to_vec();
+            seen.push((line, lines.line));
+        }
+        assert_eq!(seen, [(b"a".to_vec(), 1), (b"b".to_vec(), 4), (b"c".to_vec(), 5)]);
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_line_is_passed_over_as_one() {
+        let mut text = vec![b'x'; 3 * LINE_BYTES];
+        text.extend(b"\nafter\n");
+        let input = Input::from_reader(std::path::Path::new("x"), std::io::Cursor::new(text)).unwrap();
+        let mut lines = Lines::new(input);
+        assert!(matches!(lines.next(), Err(Error::Bad { place: Place::Line(1), .. })));
+        assert_eq!(lines.next().unwrap(), Some(&b"after"[..]));
+        assert_eq!(lines.next().unwrap(), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{Format, Options};
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, decimal_ns, split, whole};
+use crate::text::{LineFormat, TextReader, decimal_ns, detect_lines, split, times, whole};
 use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
@@ -20,8 +20,7 @@ pub(super) const FORMAT: Format = Format {
 const SECTOR_BYTES: u64 = 512;
 
 fn detect(head: &[u8]) -> bool {
-    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
-    Spc.parse(line, &mut Devices::default()).is_ok()
+    detect_lines(head, Spc)
 }
 
 fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
@@ -44,8 +43,7 @@ impl LineFormat for Spc {
             other => return Err(Bad::text("opcode", other, "R or W")),
         };
         let arrival_ns = decimal_ns("timestamp", need("timestamp", "seconds")?, 1_000_000_000)?;
-        let offset_bytes =
-            block.checked_mul(SECTOR_BYTES).ok_or_else(|| Bad::number("LBA", block, "a block below 2^55"))?;
+        let offset_bytes = times("LBA", block, SECTOR_BYTES)?;
         Ok(Some(TraceRequest {
             arrival_ns,
             device: devices.number(unit),

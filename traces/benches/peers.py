@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Times weir's reader against pandas' (and libCacheSim's, if it is installed) on the same file of a million lines.
+
+python traces/benches/peers.py path/to/count_requests
+
+The file is like those of Microsoft Research Cambridge. Every reader sums up the sizes, so that all have to parse them,
+and runs five times; the median counts. libCacheSim's reader parses three of the seven columns.
+"""
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pandas as pd
+
+try:
+    import libcachesim
+except ImportError:
+    libcachesim = None
+
+LINES = 1_000_000
+REPETITIONS = 5
+COLUMNS = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"]
+
+
+def write(path):
+    """Writes the file; returns the sum of its sizes."""
+    rng = random.Random(1)
+    ticks, total = 128166372003061629, 0
+    with path.open("w") as file:
+        for _ in range(LINES):
+            ticks += rng.randrange(1, 100_000)
+            size = 512 * rng.randrange(1, 257)
+            total += size
+            op = "Read" if rng.random() < 0.7 else "Write"
+            offset, response = 512 * rng.randrange(1 << 31), rng.randrange(100, 1_000_000)
+            file.write(f"{ticks},srv,{rng.randrange(4)},{op},{offset},{size},{response}\n")
+    return total
+
+
+def weir(binary, path):
+    """Seconds, and the sum of sizes."""
+    done = subprocess.run([binary, path, "msr"], check=True, capture_output=True, text=True)
+    _, total, elapsed_ns = done.stdout.split()
+    return int(elapsed_ns) / 1e9, int(total)
+
+
+def pandas(path):
+    """As weir()."""
+    start = time.perf_counter()
+    total = int(pd.read_csv(path, header=None, names=COLUMNS)["Size"].sum())
+    return time.perf_counter() - start, total
+
+
+def lcs(path):
+    """As weir()."""
+    params = libcachesim.ReaderInitParam(
+        time_field=1, obj_id_field=5, obj_size_field=6, has_header=False, delimiter=",", obj_id_is_num=True
+    )
+    start = time.perf_counter()
+    reader = libcachesim.TraceReader(str(path), libcachesim.TraceType.CSV_TRACE, params)
+    total = sum(request.obj_size for request in reader)
+    return time.perf_counter() - start, total
+
+
+def main():
+    binary = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "msr.csv"
+        expected = write(path)
+        readers = {"weir": lambda: weir(binary, path), "pandas.read_csv": lambda: pandas(path)}
+        if libcachesim is None:
+            print("libcachesim is not installed (pip install libcachesim): not compared")
+        else:
+            readers["libcachesim.TraceReader"] = lambda: lcs(path)
+        medians = {}
+        for name, read in readers.items():
+            runs = [read() for _ in range(REPETITIONS)]
+            assert all(total == expected for _, total in runs), f"{name} reads other sizes than were written"
+            medians[name] = statistics.median(seconds for seconds, _ in runs)
+    for name, seconds in medians.items():
+        ratio = seconds / medians["weir"]
+        print(f"{name:24} {seconds:7.3f} s  {LINES / seconds / 1e6:6.2f} million lines/s  {ratio:5.1f} x weir")
+
+
+if __name__ == "__main__":
+    main()

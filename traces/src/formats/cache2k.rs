@@ -1,0 +1,44 @@
+//! Keys and nothing else: big-endian u32, as cache2k's web traces and the CloudPhysics traces of LIRS2 are stored.
+//!
+//! There are no times (all are 0) and no sizes, and nothing that the format could be told by: it has to be named.
+
+use super::{Format, Options};
+use crate::binary::{RecordFormat, RecordReader, u32_be};
+use crate::error::Bad;
+use crate::input::Input;
+use crate::request::{Devices, TraceRequest};
+use crate::{Error, Reader};
+
+pub(super) const FORMAT: Format = Format {
+    name: "cache2k",
+    about: "keys of objects in 4 bytes, big endian (cache2k, LIRS2); no times; has to be named",
+    detect: |_| false,
+    open,
+};
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
+    Ok(Box::new(RecordReader::new(input, Keys, options.skip_bad)))
+}
+
+struct Keys;
+
+impl RecordFormat<4> for Keys {
+    fn parse(&mut self, record: &[u8; 4], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad> {
+        Ok(Some(TraceRequest {
+            device: devices.number(b"0"),
+            object: Some(u64::from(u32_be(record, 0))),
+            ..TraceRequest::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_big_endian() {
+        let request = Keys.parse(&[0, 0, 1, 2], &mut Devices::default()).unwrap().unwrap();
+        assert_eq!((request.object, request.size_bytes, request.arrival_ns), (Some(258), 0, 0));
+    }
+}

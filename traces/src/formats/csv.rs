@@ -1,0 +1,364 @@
+//! Any table of one request a line, by a map of its columns.
+//!
+//! Which column is what, and in which units, is said with options (see [`Options::KEYS`](super::Options::KEYS)); there is
+//! nothing that the format could be told by, so it has to be named. Times are as the table has them. Quotes around a
+//! cell are taken off; separators within quotes are not understood.
+
+use std::str::FromStr;
+
+use super::msr::filetime_ns;
+use super::{Format, Options};
+use crate::error::Bad;
+use crate::input::Input;
+use crate::request::{Devices, TraceOp, TraceRequest};
+use crate::text::{LineFormat, TextReader, decimal_ns, head_lines, split, times, whole, words};
+use crate::{Error, Reader};
+
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    about: "a table with any columns, said with options; times as in the table; has to be named",
+    detect: |_| false,
+    open,
+};
+
+/// What a table's columns are.
+#[derive(Debug, Clone)]
+pub struct CsvOptions {
+    /// Between cells.
+    pub delimiter: Delimiter,
+    /// Whether the first line names the columns; if not said, it does where a column is given by name.
+    pub header: Option<bool>,
+    /// Arrival; has to be said.
+    pub time: Option<Column>,
+    /// What times count.
+    pub time_unit: TimeUnit,
+    /// Response time; an empty cell is none.
+    pub response: Option<Column>,
+    /// Operation; all requests read if absent.
+    pub op: Option<Column>,
+    /// What the operation of a read says; all others write. If absent, the usual words are understood.
+    pub reads: Option<String>,
+    /// Offset.
+    pub offset: Option<Column>,
+    /// Bytes that an offset counts.
+    pub offset_unit_bytes: u64,
+    /// Size.
+    pub size: Option<Column>,
+    /// Bytes that a size counts.
+    pub size_unit_bytes: u64,
+    /// Device.
+    pub device: Option<Column>,
+    /// Object, a number.
+    pub object: Option<Column>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        CsvOptions {
+            delimiter: Delimiter::Byte(b','),
+            header: None,
+            time: None,
+            time_unit: TimeUnit::Ns(1_000_000_000),
+            response: None,
+            op: None,
+            reads: None,
+            offset: None,
+            offset_unit_bytes: 1,
+            size: None,
+            size_unit_bytes: 1,
+            device: None,
+            object: None,
+        }
+    }
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Column {
+    /// Its number, from 1.
+    Number(usize),
+    /// Its name in the first line.
+    Name(String),
+}
+
+impl FromStr for Column {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(0) => Err("column 0: columns are counted from 1".to_owned()),
+            Ok(number) => Ok(Column::Number(number)),
+            Err(_) => Ok(Column::Name(text.to_owned())),
+        }
+    }
+}
+
+/// What stands between cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delimiter {
+    /// One such byte.
+    Byte(u8),
+    /// Any white space.
+    Space,
+}
+
+impl FromStr for Delimiter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.as_bytes()) {
+            ("comma", _) => Ok(Delimiter::Byte(b',')),
+            ("tab", _) => Ok(Delimiter::Byte(b'\t')),
+            ("semicolon", _) => Ok(Delimiter::Byte(b';')),
+            ("space", _) => Ok(Delimiter::Space),
+            (_, [byte]) => Ok(Delimiter::Byte(*byte)),
+            _ => {
+                Err(format!("delimiter is {text:?}, expected comma, tab, space, semicolon or one character"))
+            }
+        }
+    }
+}
+
+/// What a time counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// So many ns, a power of ten.
+    Ns(u64),
+    /// 100 ns since 1601; becomes ns since 1970.
+    Filetime,
+}
+
+impl FromStr for TimeUnit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "s" => TimeUnit::Ns(1_000_000_000),
+            "ms" => TimeUnit::Ns(1_000_000),
+            "us" => TimeUnit::Ns(1000),
+            "100ns" => TimeUnit::Ns(100),
+            "ns" => TimeUnit::Ns(1),
+            "filetime" => TimeUnit::Filetime,
+            _ => return Err(format!("time_unit is {text:?}, expected s, ms, us, ns, 100ns or filetime")),
+        })
+    }
+}
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
+    let first = head_lines(input.available()).next().unwrap_or_default();
+    match Table::new(&options.csv, first) {
+        Ok(table) => Ok(Box::new(TextReader::new(input, table, options.skip_bad))),
+        Err(what) => Err(Error::Incomplete { path: input.path().to_owned(), what }),
+    }
+}
+
+/// Numbers of the columns, from 0.
+struct Table {
+    options: CsvOptions,
+    time: usize,
+    response: Option<usize>,
+    op: Option<usize>,
+    offset: Option<usize>,
+    size: Option<usize>,
+    device: Option<usize>,
+    object: Option<usize>,
+    /// Whether the next line names the columns.
+    at_header: bool,
+    /// Where the cells of the line stand in it.
+    cells: Vec<(usize, usize)>,
+}
+
+impl Table {
+    fn new(options: &CsvOptions, first: &[u8]) -> Result<Self, String> {
+        let columns = [
+            &options.time,
+            &options.response,
+            &options.op,
+            &options.offset,
+            &options.size,
+            &options.device,
+            &options.object,
+        ];
+        let by_name = columns.into_iter().any(|column| matches!(column, Some(Column::Name(_))));
+        let mut names = Vec::new();
+        cut(options.delimiter, first, &mut names);
+        let find = |column: &Option<Column>| match column {
+            None => Ok(None),
+            Some(Column::Number(number)) => Ok(Some(number - 1)),
+            Some(Column::Name(name)) => {
+                let place = names.iter().position(|(start, end)| first[*start..*end] == *name.as_bytes());
+                place.map(Some).ok_or_else(|| {
+                    let first = String::from_utf8_lossy(&first[..first.len().min(200)]);
+                    format!("has no column {name:?}: its first line is {first:?}")
+                })
+            }
+        };
+        let time = find(&options.time)?
+            .ok_or("which column is the time? Say --option time=NAME (or NUMBER, from 1), time_unit=s|ms|us|ns, and so on")?;
+        let (offset, object) = (find(&options.offset)?, find(&options.object)?);
+        if offset.is_none() && object.is_none() {
+            return Err("which column says what is asked for? Say --option offset=NAME or object=NAME".into());
+        }
+        if options.header == Some(false) && by_name {
+            return Err("columns are given by name, but header=no: give them by number, from 1".into());
+        }
+        Ok(Table {
+            time,
+            response: find(&options.response)?,
+            op: find(&options.op)?,
+            offset,
+            size: find(&options.size)?,
+            device: find(&options.device)?,
+            object,
+            at_header: options.header.unwrap_or(by_name),
+            cells: names,
+            options: options.clone(),
+        })
+    }
+
+    fn time_ns(&self, field: &'static str, text: &[u8]) -> Result<i64, Bad> {
+        match self.options.time_unit {
+            TimeUnit::Ns(unit_ns) => decimal_ns(field, text, unit_ns),
+            TimeUnit::Filetime => filetime_ns(field, whole(field, text)?),
+        }
+    }
+
+    fn op(&self, text: &[u8]) -> Result<TraceOp, Bad> {
+        if let Some(reads) = &self.options.reads {
+            return Ok(if text == reads.as_bytes() { TraceOp::Read } else { TraceOp::Write });
+        }
+        let is = |words: &[&str]| words.iter().any(|word| word.as_bytes().eq_ignore_ascii_case(text));
+        Ok(if is(&["r", "read"]) {
+            TraceOp::Read
+        } else if is(&["w", "write"]) {
+            TraceOp::Write
+        } else if is(&["f", "flush", "sync"]) {
+            TraceOp::Flush
+        } else if is(&["d", "t", "discard", "trim", "unmap"]) {
+            TraceOp::Discard
+        } else {
+            let expected = "read, write, flush or trim, or their first letters, or what --option reads= says";
+            return Err(Bad::text("operation", text, expected));
+        })
+    }
+}
+
+/// Finds where the cells of a line stand, without the quotes around them.
+fn cut(delimiter: Delimiter, line: &[u8], cells: &mut Vec<(usize, usize)>) {
+    cells.clear();
+    let mut add = |cell: &[u8]| {
+        // A cell is a part of the line.
+        let start = cell.as_ptr().addr() - line.as_ptr().addr();
+        cells.push(match cell {
+            [b'"', inner @ .., b'"'] => (start + 1, start + 1 + inner.len()),
+            _ => (start, start + cell.len()),
+        });
+    };
+    match delimiter {
+        Delimiter::Byte(byte) => split(line, byte).for_each(&mut add),
+        Delimiter::Space => words(line).for_each(&mut add),
+    }
+}
+
+impl LineFormat for Table {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad> {
+        if std::mem::take(&mut self.at_header) {
+            return Ok(None);
+        }
+        let mut cells = std::mem::take(&mut self.cells);
+        cut(self.options.delimiter, line, &mut cells);
+        self.cells = cells;
+        let cell = |field: &'static str, column: usize| match self.cells.get(column) {
+            Some((start, end)) => Ok(&line[*start..*end]),
+            None => Err(Bad::text(field, b"", "a cell")),
+        };
+        let bytes = |field, column: Option<usize>, unit| match column {
+            Some(column) => times(field, whole(field, cell(field, column)?)?, unit),
+            None => Ok(0),
+        };
+        let response_ns = match self.response.map(|column| cell("response", column)).transpose()? {
+            None | Some(b"") => None,
+            Some(text) => Some(match self.options.time_unit {
+                TimeUnit::Ns(unit_ns) => decimal_ns("response", text, unit_ns)?,
+                TimeUnit::Filetime => decimal_ns("response", text, 100)?,
+            }),
+        };
+        let op = self.op.map(|column| self.op(cell("operation", column)?)).transpose()?;
+        let object = self.object.map(|column| whole("object", cell("object", column)?)).transpose()?;
+        Ok(Some(TraceRequest {
+            arrival_ns: self.time_ns("time", cell("time", self.time)?)?,
+            response_ns,
+            op: op.unwrap_or_default(),
+            offset_bytes: bytes("offset", self.offset, self.options.offset_unit_bytes)?,
+            size_bytes: bytes("size", self.size, self.options.size_unit_bytes)?,
+            object,
+            device: devices.number(self.device.map_or(Ok(&b"0"[..]), |column| cell("device", column))?),
+            ..TraceRequest::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &'static str, options: &[(&str, &str)]) -> Result<Vec<TraceRequest>, Error> {
+        let mut all = Options::default();
+        for (key, value) in options {
+            all.set(key, value).unwrap();
+        }
+        let mut reader =
+            open(Input::from_reader(std::path::Path::new("t.csv"), text.as_bytes()).unwrap(), &all)?;
+        std::iter::from_fn(|| reader.next_request().transpose()).collect()
+    }
+
+    #[test]
+    fn columns_by_name_in_any_order() {
+        let text = "size,\"lba\",t,vol,kind\n8,100,1.5,b,\"read\"\n16,7,2.25,a,W\n";
+        let options = [
+            ("time", "t"),
+            ("time_unit", "ms"),
+            ("offset", "lba"),
+            ("offset_unit", "512"),
+            ("size", "size"),
+            ("size_unit", "512"),
+            ("op", "kind"),
+            ("device", "vol"),
+        ];
+        let requests = read(text, &options).unwrap();
+        let [first, second] = requests[..] else { panic!("{requests:?}") };
+        assert_eq!((first.arrival_ns, first.op, first.device), (1_500_000, TraceOp::Read, 0));
+        assert_eq!((first.offset_bytes, first.size_bytes), (51_200, 4096));
+        assert_eq!((second.arrival_ns, second.op, second.device), (2_250_000, TraceOp::Write, 1));
+    }
+
+    #[test]
+    fn columns_by_number_between_spaces() {
+        let text = "116444736000000010  5 1 3\n116444736000000020 6 0 -\n";
+        let options = [
+            ("time", "1"),
+            ("time_unit", "filetime"),
+            ("object", "2"),
+            ("op", "3"),
+            ("reads", "0"),
+            ("delimiter", "space"),
+        ];
+        let requests = read(text, &options).unwrap();
+        assert_eq!((requests[0].arrival_ns, requests[0].op), (1000, TraceOp::Write));
+        assert_eq!((requests[1].object, requests[1].op), (Some(6), TraceOp::Read));
+    }
+
+    #[test]
+    fn what_is_not_said_is_asked_for_and_what_is_wrong_is_named() {
+        let error = |text, options: &[_]| read(text, options).unwrap_err().to_string();
+        assert!(error("1,2\n", &[]).contains("--option time="));
+        assert!(error("1,2\n", &[("time", "1")]).contains("--option offset="));
+        assert!(error("a,b\n", &[("time", "c")]).contains("has no column \"c\""));
+        let options = [("time", "1"), ("offset", "2"), ("op", "3")];
+        assert_eq!(
+            error("1,2,R\n1,2,Q\n", &options).split(", expected").next(),
+            Some("t.csv:2: operation is \"Q\"")
+        );
+        assert!(error("1,2\n", &options).starts_with("t.csv:1: operation is \"\""));
+    }
+}

@@ -1,0 +1,455 @@
+//! Frame sizes of videos: the common denominator of published MPEG and motion-JPEG traces.
+//!
+//! Three layouts, told by the first line that is neither empty nor begins with `#`:
+//!
+//! * one whole number a line, in display order, in **bits** (Rose, Wuerzburg 1995) or **bytes** (Garrett and Willinger 1994;
+//!   the terse MPEG-4 files of Fitzek and Reisslein, TU Berlin 2001), at 24 or 25 frames a second: nothing in the file says
+//!   which, so [`FrameOptions::unit`] and [`FrameOptions::rate`] have to be given;
+//! * `size psnr`, in display order, bits: the terse files of Arizona State University (Seeling and Reisslein 2012); the
+//!   rate has to be given;
+//! * `number time type size psnr...`, in **coding** order, with the display time in ms and bits: the verbose files of the
+//!   same. Rows are put into display order, unless coding order is asked for.
+//!
+//! A frame arrives at its time of display, since the start; in coding order, at its place over the rate. Its offset is the sum
+//! of the sizes before it in the file; its object is its number. Bits that fill no byte count as one.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use super::Format;
+use crate::error::Bad;
+use crate::input::Input;
+use crate::reader::Skipping;
+use crate::request::{Devices, TraceRequest};
+use crate::text::{Lines, decimal_ns, head_lines, whole, words};
+use crate::{Error, Reader};
+
+pub(super) const FORMAT: Format = Format {
+    name: "frames",
+    about: "frame sizes of a video (ASU, TU Berlin, Wuerzburg, Garrett); since the start",
+    detect,
+    open: |input, options| Ok(Box::new(FrameReader::new(input, &options.frames, options.skip_bad)?)),
+};
+
+/// What has to be known of a file of frame sizes.
+#[derive(Debug, Clone, Default)]
+pub struct FrameOptions {
+    /// What sizes count.
+    pub unit: Option<SizeUnit>,
+    /// Frames a second.
+    pub rate: Option<FrameRate>,
+    /// The order that is wanted.
+    pub order: FrameOrder,
+}
+
+/// What frame sizes count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeUnit {
+    /// Bits.
+    Bits,
+    /// Bytes.
+    Bytes,
+}
+
+impl FromStr for SizeUnit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "bits" => Ok(SizeUnit::Bits),
+            "bytes" => Ok(SizeUnit::Bytes),
+            _ => Err(format!("unit is {text:?}, expected bits or bytes")),
+        }
+    }
+}
+
+/// The order in which frames are given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrameOrder {
+    /// As they are shown.
+    #[default]
+    Display,
+    /// As they are stored and sent: a frame comes after those that it is predicted from.
+    Coding,
+}
+
+impl FromStr for FrameOrder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "display" => Ok(FrameOrder::Display),
+            "coding" => Ok(FrameOrder::Coding),
+            _ => Err(format!("order is {text:?}, expected display or coding")),
+        }
+    }
+}
+
+/// Frames per second, as a fraction: exact for 30000/1001 too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameRate {
+    /// So many frames,
+    pub frames: u32,
+    /// in so many seconds.
+    pub seconds: u32,
+}
+
+impl FrameRate {
+    /// When a frame is due, in ns since the first, cut off below 1 ns; `None` after 292 years.
+    pub fn time_ns(self, frame: u64) -> Option<i64> {
+        let ns = u128::from(frame) * u128::from(self.seconds) * 1_000_000_000 / u128::from(self.frames);
+        i64::try_from(ns).ok()
+    }
+}
+
+impl FromStr for FrameRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rate = match (text.split_once('/'), text.split_once('.')) {
+            (Some((frames, seconds)), _) => frames.parse().ok().zip(seconds.parse().ok()),
+            (_, Some((before, after))) => u32::try_from(after.len())
+                .ok()
+                .and_then(|places| 10_u32.checked_pow(places))
+                .and_then(|seconds| Some((format!("{before}{after}").parse().ok()?, seconds))),
+            _ => text.parse().ok().map(|frames| (frames, 1)),
+        };
+        match rate {
+            Some((frames, seconds)) if frames > 0 && seconds > 0 => Ok(FrameRate { frames, seconds }),
+            _ => {
+                Err(format!("rate_hz is {text:?}, expected frames a second, such as 24, 29.97 or 30000/1001"))
+            }
+        }
+    }
+}
+
+/// Rows by which a frame may come too early or too late in coding order: twice the longest group of pictures known.
+const REORDERED: usize = 64;
+const DETECTED: usize = 16;
+const ROW: &str = "a whole number, the size of a frame";
+
+/// What the first row tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Plain,
+    Terse,
+    Verbose,
+}
+
+impl Layout {
+    fn of(row: &[u8]) -> Option<Self> {
+        let mut fields = words(row);
+        whole("size", fields.next()?).ok()?;
+        let Some(second) = fields.next() else { return Some(Layout::Plain) };
+        decimal_ns("PSNR", second, 1_000_000).ok()?;
+        match (fields.next(), fields.next()) {
+            (Some(kind), Some(_)) if is_kind(kind) => Some(Layout::Verbose),
+            (None, _) if second.contains(&b'.') => Some(Layout::Terse),
+            _ => None,
+        }
+    }
+}
+
+/// Whether this is a type of frame.
+fn is_kind(word: &[u8]) -> bool {
+    matches!(word, b"I" | b"IDR" | b"P" | b"B")
+}
+
+fn rows(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    head_lines(head).filter(|line| line[0] != b'#')
+}
+
+fn detect(head: &[u8]) -> bool {
+    let mut layouts = rows(head).take(DETECTED).map(Layout::of);
+    match layouts.next() {
+        Some(first @ Some(_)) => layouts.all(|layout| layout == first),
+        _ => false,
+    }
+}
+
+/// A row of a file.
+struct Row {
+    number: u64,
+    /// Display time, if the row says it.
+    time_ns: Option<i64>,
+    /// In the file's unit.
+    size: u64,
+}
+
+/// Reads any of the layouts.
+pub(crate) struct FrameReader {
+    lines: Lines,
+    layout: Layout,
+    unit: SizeUnit,
+    rate: Option<FrameRate>,
+    order: FrameOrder,
+    /// Rows read so far, and the sum of their sizes.
+    row: u64,
+    offset_bytes: u64,
+    /// Frames read before those that are shown before them.
+    early: BTreeMap<u64, TraceRequest>,
+    /// The frame to be shown next.
+    next: u64,
+    ended: bool,
+    devices: Devices,
+    skipping: Skipping,
+}
+
+impl FrameReader {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// The unit or the rate has to be given and is not; coding order is asked of a file without it.
+    pub(crate) fn new(input: Input, options: &FrameOptions, skip_bad: bool) -> Result<Self, Error> {
+        let incomplete =
+            |what: &str| Error::Incomplete { path: input.path().to_owned(), what: what.to_owned() };
+        // Of a file without rows, nothing has to be asked.
+        let layout = rows(input.available()).find_map(Layout::of).unwrap_or(Layout::Verbose);
+        let unit = match (options.unit, layout) {
+            (Some(unit), _) => unit,
+            (None, Layout::Plain) => {
+                return Err(incomplete(
+                    "lines of one number: if they are frame sizes, say --option unit=bits or unit=bytes, and --option \
+                     rate_hz=24; if they are numbers of blocks, say --format lirs",
+                ));
+            }
+            (None, _) => SizeUnit::Bits,
+        };
+        let has_times = layout == Layout::Verbose && options.order == FrameOrder::Display;
+        if options.rate.is_none() && !has_times {
+            return Err(incomplete(
+                "how many frames a second are there? Say --option rate_hz=24, or as it is",
+            ));
+        }
+        if options.order == FrameOrder::Coding && layout != Layout::Verbose {
+            return Err(incomplete(
+                "its rows are not numbered, and by convention in display order: order=coding needs a verbose file",
+            ));
+        }
+        let mut devices = Devices::default();
+        devices.number(b"video");
+        Ok(FrameReader {
+            lines: Lines::new(input),
+            layout,
+            unit,
+            rate: options.rate,
+            order: options.order,
+            row: 0,
+            offset_bytes: 0,
+            early: BTreeMap::new(),
+            next: 0,
+            ended: false,
+            devices,
+            skipping: Skipping::new(skip_bad),
+        })
+    }
+
+    /// The request for a row, the next one in the file.
+    fn request(&mut self, row: &Row) -> Result<TraceRequest, Bad> {
+        let size_bytes = match self.unit {
+            SizeUnit::Bytes => row.size,
+            SizeUnit::Bits => row.size.div_ceil(8),
+        };
+        let place = if self.order == FrameOrder::Coding { self.row } else { row.number };
+        let arrival_ns = match (self.rate, row.time_ns) {
+            (Some(rate), _) => rate.time_ns(place),
+            (None, time_ns) => time_ns,
+        };
+        let request = TraceRequest {
+            arrival_ns: arrival_ns.ok_or_else(|| Bad {
+                field: "frame",
+                found: place.to_string(),
+                expected: "one shown within 292 years",
+            })?,
+            offset_bytes: self.offset_bytes,
+            size_bytes,
+            object: Some(row.number),
+            ..TraceRequest::default()
+        };
+        self.offset_bytes = self
+            .offset_bytes
+            .checked_add(size_bytes)
+            .ok_or_else(|| Bad::number("size", size_bytes, "less than 2^64 bytes in all"))?;
+        self.row += 1;
+        Ok(request)
+    }
+
+    /// Reads a row; `None` at the end.
+    fn read(&mut self) -> Result<Option<TraceRequest>, Error> {
+        loop {
+            let (layout, row) = (self.layout, self.row);
+            let parsed = match self.lines.next() {
+                Ok(Some(line)) => parse(line, layout, row),
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.skipping.over_bad(error)?;
+                    continue;
+                }
+            };
+            let request = parsed.and_then(|row| row.map(|row| self.checked(&row)).transpose());
+            match request {
+                Ok(Some(request)) => return Ok(Some(request)),
+                Ok(None) => {}
+                Err(bad) => self.skipping.over(self.lines.bad(bad))?,
+            }
+        }
+    }
+
+    /// As [`FrameReader::request`], of a frame that can still be put into its place.
+    fn checked(&mut self, row: &Row) -> Result<TraceRequest, Bad> {
+        let reordered = self.layout == Layout::Verbose && self.order == FrameOrder::Display;
+        if reordered && (row.number < self.next || self.early.contains_key(&row.number)) {
+            let found = row.number.to_string();
+            return Err(Bad {
+                field: "frame",
+                found,
+                expected: "one that was not there, at most 64 rows late",
+            });
+        }
+        self.request(row)
+    }
+}
+
+fn parse(line: &[u8], layout: Layout, row: u64) -> Result<Option<Row>, Bad> {
+    if line[0] == b'#' {
+        return Ok(None);
+    }
+    let mut fields = words(line);
+    if layout != Layout::Verbose {
+        let size =
+            whole("size", fields.next().unwrap_or_default()).map_err(|bad| Bad { expected: ROW, ..bad })?;
+        return Ok(Some(Row { number: row, time_ns: None, size }));
+    }
+    let mut need = |field, expected| fields.need(field, expected);
+    let number = whole("frame", need("frame", "a whole number")?)?;
+    let time_ns = decimal_ns("time", need("time", "ms")?, 1_000_000)?;
+    let kind = need("type", "I, IDR, P or B")?;
+    if !is_kind(kind) {
+        return Err(Bad::text("type", kind, "I, IDR, P or B"));
+    }
+    let size = whole("size", need("size", "a whole number")?)?;
+    Ok(Some(Row { number, time_ns: Some(time_ns), size }))
+}
+
+impl Reader for FrameReader {
+    fn next_request(&mut self) -> Result<Option<TraceRequest>, Error> {
+        if self.layout != Layout::Verbose || self.order == FrameOrder::Coding {
+            return self.read();
+        }
+        loop {
+            let full = self.early.len() > REORDERED;
+            if let Some(first) = self.early.first_entry()
+                && (*first.key() == self.next || full || self.ended)
+            {
+                let (number, request) = first.remove_entry();
+                self.next = number.saturating_add(1);
+                return Ok(Some(request));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.read()? {
+                Some(request) => {
+                    self.early.insert(request.object.unwrap_or_default(), request);
+                }
+                None => self.ended = true,
+            }
+        }
+    }
+
+    fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    fn skipped(&self) -> &Skipping {
+        &self.skipping
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+
+    fn read(text: &'static str, options: &[(&str, &str)]) -> Result<Vec<TraceRequest>, Error> {
+        let mut all = Options::default();
+        for (key, value) in options {
+            all.set(key, value).unwrap();
+        }
+        let input = Input::from_reader(std::path::Path::new("video"), text.as_bytes()).unwrap();
+        let mut reader = (FORMAT.open)(input, &all)?;
+        std::iter::from_fn(|| reader.next_request().transpose()).collect()
+    }
+
+    const VERBOSE: &str = "# Frame\tTime [ms]\tType\tSize [Bit]\n0\t0.0\tIDR\t800\t9\n3\t100.0\tP\t161\t9\n\
+                           1\t33.333330\tB\t16\t9\n2\t66.666660\tB\t8\t9\n";
+
+    #[test]
+    fn verbose_files_are_put_into_display_order() {
+        let frames = read(VERBOSE, &[]).unwrap();
+        let seen: Vec<_> =
+            frames.iter().map(|f| (f.object, f.arrival_ns, f.size_bytes, f.offset_bytes)).collect();
+        assert_eq!(
+            seen,
+            [
+                (Some(0), 0, 100, 0),
+                (Some(1), 33_333_330, 2, 121),
+                (Some(2), 66_666_660, 1, 123),
+                (Some(3), 100_000_000, 21, 100)
+            ]
+        );
+        // The rate, if given, is more exact than the times of the file.
+        assert_eq!(read(VERBOSE, &[("rate_hz", "30")]).unwrap()[1].arrival_ns, 33_333_333);
+    }
+
+    #[test]
+    fn or_left_in_coding_order() {
+        let frames = read(VERBOSE, &[("order", "coding"), ("rate_hz", "30")]).unwrap();
+        let seen: Vec<_> = frames.iter().map(|f| (f.object, f.arrival_ns)).collect();
+        assert_eq!(
+            seen,
+            [(Some(0), 0), (Some(3), 33_333_333), (Some(1), 66_666_666), (Some(2), 100_000_000)]
+        );
+    }
+
+    #[test]
+    fn plain_files_need_their_unit_and_rate() {
+        let error = |options: &[_]| read("18059\n7274\n", options).unwrap_err().to_string();
+        assert!(error(&[]).contains("--option unit=bits") && error(&[]).contains("--format lirs"));
+        assert!(error(&[("unit", "bytes")]).contains("--option rate_hz="));
+        assert!(error(&[("unit", "bytes"), ("rate_hz", "25"), ("order", "coding")]).contains("verbose"));
+        let frames = read("18059\n7274\n", &[("unit", "bytes"), ("rate_hz", "30000/1001")]).unwrap();
+        assert_eq!((frames[0].size_bytes, frames[1].offset_bytes), (18_059, 18_059));
+        assert_eq!(frames[1].arrival_ns, 33_366_666);
+        assert_eq!(read("12\n", &[("unit", "bits"), ("rate_hz", "24")]).unwrap()[0].size_bytes, 2);
+    }
+
+    #[test]
+    fn terse_files_need_their_rate() {
+        assert!(read("536\t98.19\n", &[]).unwrap_err().to_string().contains("rate_hz"));
+        let frames = read("536\t98.19\n136\t98.19\n", &[("rate_hz", "29.97")]).unwrap();
+        assert_eq!((frames[0].size_bytes, frames[1].arrival_ns), (67, 33_366_700));
+    }
+
+    #[test]
+    fn layouts_are_told_apart() {
+        for (row, layout) in [
+            ("18059", Some(Layout::Plain)),
+            ("536\t98.19", Some(Layout::Terse)),
+            ("0\t0.0\tIDR\t800\t9", Some(Layout::Verbose)),
+            ("1 2", None),
+            ("0 0.0 X 800", None),
+            ("3.5", None),
+        ] {
+            assert_eq!(Layout::of(row.as_bytes()), layout, "{row}");
+        }
+        assert!(detect(VERBOSE.as_bytes()) && !detect(b"1\n2.5\n"));
+    }
+
+    #[test]
+    fn a_frame_that_comes_again_or_too_late_is_named() {
+        let rows = "0 0.0 I 8\n1 1.0 P 8\n1 1.0 P 8\n";
+        let error = read(rows, &[]).unwrap_err().to_string();
+        assert!(error.starts_with("video:3: frame is \"1\""), "{error}");
+    }
+}

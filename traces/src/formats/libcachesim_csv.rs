@@ -1,0 +1,82 @@
+//! The CSV that libCacheSim ships its sample in.
+//!
+//! A header, `version,time,op,size,lbn`, then lines so: a whole number, whole seconds since an origin of the recorder's,
+//! a SCSI operation code in hexadecimal, bytes, 512-byte block. Other columns that libCacheSim can be told to read are
+//! read by format `csv`.
+
+use super::{Format, Options, scsi};
+use crate::error::Bad;
+use crate::input::Input;
+use crate::request::{Devices, TraceRequest};
+use crate::text::{LineFormat, TextReader, decimal_ns, head_lines, hexadecimal, split, times, whole};
+use crate::{Error, Reader};
+
+pub(super) const FORMAT: Format = Format {
+    name: "libcachesim-csv",
+    about: "libCacheSim's CSV of SCSI commands; since an origin of the recorder's, in whole seconds",
+    detect,
+    open,
+};
+
+const HEADER: &[u8] = b"version,time,op,size,lbn";
+const BLOCK_BYTES: u64 = 512;
+
+fn detect(head: &[u8]) -> bool {
+    head_lines(head).next() == Some(HEADER)
+}
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
+    Ok(Box::new(TextReader::new(input, LibcachesimCsv, options.skip_bad)))
+}
+
+struct LibcachesimCsv;
+
+impl LineFormat for LibcachesimCsv {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad> {
+        if line == HEADER {
+            return Ok(None);
+        }
+        let mut fields = split(line, b',');
+        let mut need = |field, expected| fields.need(field, expected);
+        whole("version", need("version", "a whole number")?)?;
+        let arrival_ns = decimal_ns("time", need("time", "seconds")?, 1_000_000_000)?;
+        let code = hexadecimal("op", need("op", "a SCSI operation code")?)?;
+        let size_bytes = whole("size", need("size", "bytes")?)?;
+        let block = whole("lbn", need("lbn", "a whole number")?)?;
+        fields.end()?;
+        let code = u16::try_from(code).map_err(|_| Bad::number("op", code, "a SCSI operation code"))?;
+        Ok(Some(TraceRequest {
+            arrival_ns,
+            device: devices.number(b"0"),
+            op: scsi::op(code),
+            offset_bytes: times("lbn", block, BLOCK_BYTES)?,
+            size_bytes,
+            ..TraceRequest::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TraceOp;
+
+    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
+        LibcachesimCsv.parse(line.as_bytes(), &mut Devices::default())
+    }
+
+    #[test]
+    fn operations_are_hexadecimal() {
+        let request = parse("1,33898,2a,512,42932745").unwrap().unwrap();
+        assert_eq!((request.arrival_ns, request.op), (33_898_000_000_000, TraceOp::Write));
+        assert_eq!((request.offset_bytes, request.size_bytes), (42_932_745 * 512, 512));
+        assert_eq!(parse("1,33898,28,512,1").unwrap().unwrap().op, TraceOp::Read);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(parse("1,33898,zz,512,42932745").unwrap_err().field, "op");
+        assert_eq!(parse("1,33898,12345,512,42932745").unwrap_err().field, "op");
+        assert_eq!(parse("1,33898,2a,512").unwrap_err().field, "lbn");
+    }
+}

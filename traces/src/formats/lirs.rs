@@ -1,0 +1,59 @@
+//! The block references of LIRS (Jiang and Zhang, SIGMETRICS 2002): one block number a line, `*` where its simulator is to
+//! print its state.
+//!
+//! There are no times (all are 0) and no sizes. Without a `*` in the beginning it is not told from frame sizes, and has
+//! to be named.
+
+use super::{Format, Options};
+use crate::error::Bad;
+use crate::input::Input;
+use crate::request::{Devices, TraceRequest};
+use crate::text::{LineFormat, TextReader, head_lines, whole};
+use crate::{Error, Reader};
+
+pub(super) const FORMAT: Format = Format {
+    name: "lirs",
+    about: "block numbers, one a line (LIRS); no times; has to be named unless a line is *",
+    detect,
+    open,
+};
+
+const BREAKPOINT: &[u8] = b"*";
+
+fn detect(head: &[u8]) -> bool {
+    let known = |line| Lirs.parse(line, &mut Devices::default()).is_ok();
+    head_lines(head).all(known) && head_lines(head).any(|line| line == BREAKPOINT)
+}
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
+    Ok(Box::new(TextReader::new(input, Lirs, options.skip_bad)))
+}
+
+struct Lirs;
+
+impl LineFormat for Lirs {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad> {
+        if line == BREAKPOINT {
+            return Ok(None);
+        }
+        Ok(Some(TraceRequest {
+            device: devices.number(b"0"),
+            object: Some(whole("block", line)?),
+            ..TraceRequest::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn breakpoints_are_no_references() {
+        let parse = |line: &str| Lirs.parse(line.as_bytes(), &mut Devices::default());
+        assert_eq!(parse("7075").unwrap().unwrap().object, Some(7075));
+        assert_eq!(parse("*"), Ok(None));
+        assert_eq!(parse("7075 1").unwrap_err().field, "block");
+        assert!(detect(b"1\n2\n*\n") && !detect(b"1\n2\n"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Block traces of Microsoft Research Cambridge (Narayanan, Donnelly and Rowstron, FAST 2008).
+//!
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, no header: a Windows file time (units of 100 ns since
+//! 1601, made into ns since 1970), `Read` or `Write`, bytes, bytes, units of 100 ns. A device is `HOST_DISK`, as the
+//! files are called.
+
+use super::{Format, Options};
+use crate::error::Bad;
+use crate::input::Input;
+use crate::request::{Devices, TraceOp, TraceRequest};
+use crate::text::{LineFormat, TextReader, detect_lines, split, whole};
+use crate::{Error, Reader};
+
+pub(super) const FORMAT: Format =
+    Format { name: "msr", about: "Microsoft Research Cambridge block traces; since 1970", detect, open };
+
+fn detect(head: &[u8]) -> bool {
+    detect_lines(head, Msr::default())
+}
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
+    Ok(Box::new(TextReader::new(input, Msr::default(), options.skip_bad)))
+}
+
+/// File time of the beginning of 1970.
+const UNIX_EPOCH_TICKS: i128 = 116_444_736_000_000_000;
+const TICK_NS: i128 = 100;
+
+/// Ns since 1970 of a Windows file time.
+pub(super) fn filetime_ns(field: &'static str, ticks: u64) -> Result<i64, Bad> {
+    i64::try_from((i128::from(ticks) - UNIX_EPOCH_TICKS) * TICK_NS)
+        .map_err(|_| Bad::number(field, ticks, "a Windows file time of the years 1678 to 2262"))
+}
+
+/// Keeps the device of the last line, to make its name only when it changes.
+#[derive(Default)]
+struct Msr {
+    host: Vec<u8>,
+    disk: Vec<u8>,
+    device: u32,
+}
+
+impl Msr {
+    fn device(&mut self, host: &[u8], disk: &[u8], devices: &mut Devices) -> u32 {
+        if devices.is_empty() || self.disk != disk || self.host != host {
+            self.host = host.to_owned();
+            self.disk = disk.to_owned();
+            self.device = devices.number(&[host, disk].join(&b'_'));
+        }
+        self.device
+    }
+}
+
+impl LineFormat for Msr {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad> {
+        let mut fields = split(line, b',');
+        let mut need = |field, expected| fields.need(field, expected);
+        let ticks = whole("Timestamp", need("Timestamp", "a Windows file time")?)?;
+        let host = need("Hostname", "a name")?;
+        let disk = need("DiskNumber", "a whole number")?;
+        whole("DiskNumber", disk)?;
+        let op = match need("Type", "Read or Write")? {
+            b"Read" => TraceOp::Read,
+            b"Write" => TraceOp::Write,
+            other => return Err(Bad::text("Type", other, "Read or Write")),
+        };
+        let offset_bytes = whole("Offset", need("Offset", "bytes")?)?;
+        let size_bytes = whole("Size", need("Size", "bytes")?)?;
+        let response = whole("ResponseTime", need("ResponseTime", "units of 100 ns")?)?;
+        fields.end()?;
+        let response_ns = i64::try_from(i128::from(response) * TICK_NS)
+            .map_err(|_| Bad::number("ResponseTime", response, "less than 292 years"))?;
+        Ok(Some(TraceRequest {
+            arrival_ns: filetime_ns("Timestamp", ticks)?,
+            response_ns: Some(response_ns),
+            device: self.device(host, disk, devices),
+            op,
+            offset_bytes,
+            size_bytes,
+            ..TraceRequest::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
+        Msr::default().parse(line.as_bytes(), &mut Devices::default())
+    }
+
+    #[test]
+    fn a_line_of_a_media_server() {
+        let mut devices = Devices::default();
+        let line = b"128166372003061629,mds,1,Read,3154132992,4096,41286";
+        let request = Msr::default().parse(line, &mut devices).unwrap().unwrap();
+        // 2007-02-22 17:00:00.3061629 UTC.
+        assert_eq!(request.arrival_ns, 1_172_163_600_306_162_900);
+        assert_eq!((request.offset_bytes, request.size_bytes), (3_154_132_992, 4096));
+        assert_eq!((request.op, request.response_ns), (TraceOp::Read, Some(4_128_600)));
+        assert_eq!(devices.name(request.device), "mds_1");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, field) in [
+            ("128166372003061629,mds,1,read,3154132992,4096,41286", "Type"),
+            ("128166372003061629,mds,x,Read,3154132992,4096,41286", "DiskNumber"),
+            ("18446744073709551615,mds,1,Read,3154132992,4096,41286", "Timestamp"),
+            ("128166372003061629,mds,1,Read,3154132992,4096", "ResponseTime"),
+            ("128166372003061629,mds,1,Read,3154132992,4096,4,1", "the end of the line"),
+        ] {
+            assert_eq!(parse(line).unwrap_err().field, field);
+        }
+    }
+}

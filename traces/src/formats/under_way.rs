@@ -1,0 +1,132 @@
+//! Requests whose end is recorded apart from their beginning: kept until both are known, in bounded memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+use crate::request::TraceRequest;
+
+/// Most requests that wait for their end; the oldest is let go then. No device or client has as many under way.
+pub(super) const LIMIT: usize = 1 << 16;
+
+/// Requests in the order in which they began, each given out once it and all before it have ended.
+pub(super) struct UnderWay<K> {
+    requests: VecDeque<(State<K>, TraceRequest)>,
+    /// Requests given out: the number of the first that is kept.
+    first: u64,
+    /// The number of the request that has begun under a key and has not ended.
+    open: HashMap<K, u64>,
+}
+
+enum State<K> {
+    Open(K),
+    Ended,
+    /// Another has begun under its key: its end was not recorded.
+    Lost,
+    /// It is to be forgotten.
+    Withdrawn,
+}
+
+impl<K: Hash + Eq + Copy> UnderWay<K> {
+    pub(super) fn new() -> Self {
+        UnderWay { requests: VecDeque::new(), first: 0, open: HashMap::new() }
+    }
+
+    /// A request begins.
+    pub(super) fn begin(&mut self, key: K, request: TraceRequest) {
+        let number = self.first + self.requests.len() as u64;
+        self.requests.push_back((State::Open(key), request));
+        if let Some(older) = self.open.insert(key, number) {
+            self.requests[(older - self.first) as usize].0 = State::Lost;
+        }
+    }
+
+    /// The request under a key ends: what is still to be said of it. `None`: none has begun.
+    pub(super) fn end(&mut self, key: K) -> Option<&mut TraceRequest> {
+        self.close(key, State::Ended)
+    }
+
+    /// The request under a key has not begun after all.
+    pub(super) fn withdraw(&mut self, key: K) -> Option<&mut TraceRequest> {
+        self.close(key, State::Withdrawn)
+    }
+
+    fn close(&mut self, key: K, state: State<K>) -> Option<&mut TraceRequest> {
+        let number = self.open.remove(&key)?;
+        let (found, request) = &mut self.requests[(number - self.first) as usize];
+        *found = state;
+        Some(request)
+    }
+
+    /// The next request that is to be given out, and whether its end is known; at the end of a trace also those
+    /// whose is not.
+    pub(super) fn next(&mut self, trace_has_ended: bool) -> Option<(TraceRequest, bool)> {
+        loop {
+            let (state, _) = self.requests.front()?;
+            if matches!(state, State::Open(_)) && !trace_has_ended && self.requests.len() <= LIMIT {
+                return None;
+            }
+            let (state, request) = self.requests.pop_front()?;
+            self.first += 1;
+            match state {
+                State::Ended => return Some((request, true)),
+                State::Lost => return Some((request, false)),
+                State::Withdrawn => {}
+                State::Open(key) => {
+                    self.open.remove(&key);
+                    return Some((request, false));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(arrival_ns: i64) -> TraceRequest {
+        TraceRequest { arrival_ns, ..TraceRequest::default() }
+    }
+
+    #[test]
+    fn requests_are_given_out_in_the_order_of_their_beginnings() {
+        let mut under_way = UnderWay::new();
+        for number in 0..3 {
+            under_way.begin(number, at(number));
+        }
+        under_way.end(1).unwrap().response_ns = Some(7);
+        assert_eq!(under_way.next(false), None);
+        under_way.end(0).unwrap();
+        assert_eq!(under_way.next(false), Some((at(0), true)));
+        assert_eq!(under_way.next(false).unwrap().0.response_ns, Some(7));
+        assert_eq!(under_way.next(false), None);
+        assert_eq!(under_way.next(true), Some((at(2), false)));
+        assert_eq!((under_way.next(true), under_way.end(2)), (None, None));
+    }
+
+    #[test]
+    fn who_begins_twice_has_lost_an_end_and_who_is_withdrawn_is_forgotten() {
+        let mut under_way = UnderWay::new();
+        under_way.begin(0, at(1));
+        under_way.begin(0, at(2));
+        under_way.begin(1, at(3));
+        under_way.withdraw(1).unwrap();
+        under_way.end(0).unwrap();
+        assert_eq!(under_way.next(false), Some((at(1), false)));
+        assert_eq!(under_way.next(false), Some((at(2), true)));
+        assert_eq!(under_way.next(false), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut under_way = UnderWay::new();
+        let mut given = 0;
+        for number in 0..LIMIT + 100 {
+            under_way.begin(number, at(0));
+            while under_way.next(false).is_some() {
+                given += 1;
+            }
+        }
+        assert_eq!((given, under_way.requests.len(), under_way.open.len()), (100, LIMIT, LIMIT));
+    }
+}
