@@ -14,6 +14,7 @@ mod run;
 mod schema;
 mod serve;
 mod trace;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,7 @@ enum Command {
     Replay(replay::Args),
     Collect(collect::Args),
     Trace(trace::Args),
+    Workload(workload::Args),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
         Command::Trace(args) => trace::run(args),
+        Command::Workload(args) => workload::run(args),
     };
     exit::code(done)
 }

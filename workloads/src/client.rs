@@ -1,14 +1,15 @@
 //! One client of an open-loop class: its requests in order of time, without end.
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution as _, Exp};
 use weir_records::Op;
 
-use crate::fileset::{ALIGNMENT_BYTES, FileSet, Picker, align_up};
+use crate::arrivals::Clock;
+use crate::draw::{below, chance, unit};
+use crate::fileset::{FileSet, Picker};
 use crate::frames::{FrameStream, FrameSupply};
 use crate::seed::{Purpose, generator};
-use crate::spec::{Access, Arrivals, Deadline, Sizes, Workload};
+use crate::server_day::Server;
+use crate::spec::{Access, AccessMix, Arrivals, Deadline, Distribution, Sizes, Workload};
 
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
@@ -33,60 +34,76 @@ pub(crate) struct Batch {
 }
 
 /// A client's own state.
-pub(crate) struct Client {
+pub(crate) enum Client {
+    /// It follows the recipe.
+    Single(Box<Single>),
+    /// It stands for a server of several disks.
+    Server(Box<Server>),
+}
+
+impl Client {
+    pub(crate) fn new(recipe: &ClassRecipe, class: &str, seed: u64, number: u32) -> Self {
+        match &recipe.workload.arrivals {
+            Arrivals::ServerDay(day) => {
+                Client::Server(Box::new(Server::new(day, &recipe.workload, class, seed, number)))
+            }
+            _ => Client::Single(Box::new(Single::new(recipe, class, seed, number))),
+        }
+    }
+
+    /// When the client's next batch is due.
+    pub(crate) fn next_ns(&self) -> i64 {
+        match self {
+            Client::Single(single) => single.clock.next_ns(),
+            Client::Server(server) => server.next_ns(),
+        }
+    }
+
+    /// The next batch; the clock moves on to the one after it.
+    pub(crate) fn batch(&mut self, recipe: &ClassRecipe) -> Batch {
+        match self {
+            Client::Single(single) => single.batch(recipe),
+            Client::Server(server) => server.batch(recipe),
+        }
+    }
+}
+
+/// A client that follows the recipe on its own.
+pub(crate) struct Single {
     rng: ChaCha8Rng,
-    next_ns: f64,
+    clock: Clock,
     frames: Option<FrameStream>,
     /// Where the last sequential request in a file ended; exact, not aligned.
     position: Option<(u32, u64)>,
 }
 
-impl Client {
-    pub(crate) fn new(recipe: &ClassRecipe, class: &str, seed: u64, number: u32) -> Self {
+impl Single {
+    fn new(recipe: &ClassRecipe, class: &str, seed: u64, number: u32) -> Self {
         let mut rng = generator(seed, class, Purpose::Client(number));
         let frames = recipe.frames.as_ref().map(|supply| supply.stream(&mut rng));
-        let next_ns = match recipe.workload.arrivals {
-            Arrivals::Poisson { rate_per_s } => exponential_ns(rate_per_s, &mut rng),
-            Arrivals::Periodic { interval_ms } => rng.random_range(0.0..1.0) * interval_ms * NS_PER_MS,
-            Arrivals::Rounds { round_ms } => rng.random_range(0.0..1.0) * round_ms * NS_PER_MS,
-            Arrivals::Closed { .. } => f64::INFINITY,
-        };
-        Client { rng, next_ns, frames, position: None }
+        let clock = Clock::new(&recipe.workload.arrivals, &mut rng);
+        Single { rng, clock, frames, position: None }
     }
 
-    /// When the client's next batch is due.
-    pub(crate) fn next_ns(&self) -> i64 {
-        self.next_ns as i64
-    }
-
-    /// The next batch; the clock moves on to the one after it.
-    pub(crate) fn batch(&mut self, recipe: &ClassRecipe) -> Batch {
-        let at_ns = self.next_ns();
+    fn batch(&mut self, recipe: &ClassRecipe) -> Batch {
+        let at_ns = self.clock.next_ns();
         let workload = &recipe.workload;
-        let round_ns = match workload.arrivals {
-            Arrivals::Poisson { rate_per_s } => exponential_ns(rate_per_s, &mut self.rng),
-            Arrivals::Periodic { interval_ms } => interval_ms * NS_PER_MS,
-            Arrivals::Rounds { round_ms } => round_ms * NS_PER_MS,
-            Arrivals::Closed { .. } => f64::INFINITY,
-        };
-        self.next_ns += round_ns;
-        let deadline_ns = workload.deadline.as_ref().map(|deadline| {
-            at_ns
-                + match deadline {
-                    Deadline::RoundEnd => round_ns as i64,
-                    Deadline::After { ms } => (ms * NS_PER_MS) as i64,
-                }
-        });
+        let round_ns = self.clock.advance(&workload.arrivals, &mut self.rng);
         let file = match self.position {
             Some((file, _)) if workload.access == Access::Sequential => file,
             _ => recipe.picker.pick(&mut self.rng),
         };
         let file_bytes = recipe.files.sizes_bytes()[file as usize];
+        let op = draw_op(workload.read_share, &mut self.rng);
         let extents = match &workload.sizes {
-            Sizes::WholeFile => vec![(0, file_bytes)],
+            Sizes::WholeFile => cut(0, file_bytes, workload.block_bytes),
             Sizes::Drawn(sizes) => {
                 let wanted = sizes.draw(&mut self.rng);
                 self.extents(workload, file, file_bytes, wanted)
+            }
+            Sizes::Accesses { read, write, piece } => {
+                let mix = if op == Op::Read { read } else { write };
+                self.access(mix, piece, workload, file_bytes)
             }
             Sizes::Frames(frames) => {
                 let count = (frames.rate_hz * round_ns / NS_PER_S).round().max(1.0) as u64;
@@ -97,28 +114,50 @@ impl Client {
                 self.extents(workload, file, file_bytes, wanted)
             }
         };
-        let op = if workload.read_share >= 1.0 || self.rng.random_bool(workload.read_share) {
-            Op::Read
+        Batch { at_ns, deadline_ns: deadline_ns(workload, at_ns, round_ns), file, op, extents }
+    }
+
+    /// Which bytes an access moves.
+    fn access(
+        &mut self,
+        mix: &AccessMix,
+        piece: &Distribution,
+        workload: &Workload,
+        file_bytes: u64,
+    ) -> Vec<(u64, u64)> {
+        let unit_bytes = workload.alignment_bytes;
+        let units = file_bytes / unit_bytes;
+        let kind = unit(&mut self.rng);
+        let (start, end) = if kind < mix.whole_file || units < 2 {
+            (0, units)
+        } else if kind < mix.whole_file + mix.part {
+            let (a, b) = (below(units + 1, &mut self.rng), below(units, &mut self.rng));
+            // Two different places of the units + 1: the second is drawn among the others.
+            let b = if b >= a { b + 1 } else { b };
+            (a.min(b), a.max(b))
         } else {
-            Op::Write
+            let size = piece.draw(&mut self.rng).div_ceil(unit_bytes).clamp(1, units);
+            let start = below(units - size + 1, &mut self.rng);
+            (start, start + size)
         };
-        Batch { at_ns, deadline_ns, file, op, extents }
+        cut(start * unit_bytes, end * unit_bytes, workload.block_bytes)
     }
 
     /// Which bytes to transfer, cut at the workload's blocks.
     fn extents(&mut self, workload: &Workload, file: u32, file_bytes: u64, wanted: u64) -> Vec<(u64, u64)> {
-        let unit = workload.block_bytes.unwrap_or(ALIGNMENT_BYTES);
+        let alignment_bytes = workload.alignment_bytes;
+        let unit = workload.block_bytes.unwrap_or(alignment_bytes);
         match workload.access {
             Access::Random => {
-                let size = align_up(wanted).min(file_bytes);
-                let places = (file_bytes - size) / ALIGNMENT_BYTES + 1;
-                let start = self.rng.random_range(0..places) * ALIGNMENT_BYTES;
+                let size = align(wanted, alignment_bytes).min(file_bytes);
+                let places = (file_bytes - size) / alignment_bytes + 1;
+                let start = below(places, &mut self.rng) * alignment_bytes;
                 cut(start, start + size, workload.block_bytes)
             }
             Access::Sequential => {
                 let start = match self.position {
                     Some((_, position)) => position,
-                    None => self.rng.random_range(0..file_bytes / ALIGNMENT_BYTES) * ALIGNMENT_BYTES,
+                    None => below(file_bytes / alignment_bytes, &mut self.rng) * alignment_bytes,
                 };
                 // Blocks that the last request widened into are already in the client's buffer.
                 let held =
@@ -143,12 +182,29 @@ impl Client {
     }
 }
 
-fn exponential_ns(rate_per_s: f64, rng: &mut ChaCha8Rng) -> f64 {
-    Exp::new(rate_per_s).map_or(f64::INFINITY, |gap| gap.sample(rng)) * NS_PER_S
+/// Reads with the share's probability; no number is drawn where there is no choice.
+fn draw_op(read_share: f64, rng: &mut ChaCha8Rng) -> Op {
+    if read_share >= 1.0 || chance(read_share, rng) { Op::Read } else { Op::Write }
+}
+
+/// When an answer to what was asked at `at_ns` in a round of this length is worthless.
+pub(crate) fn deadline_ns(workload: &Workload, at_ns: i64, round_ns: f64) -> Option<i64> {
+    workload.deadline.as_ref().map(|deadline| {
+        at_ns
+            + match deadline {
+                Deadline::RoundEnd => round_ns as i64,
+                Deadline::After { ms } => (ms * NS_PER_MS) as i64,
+            }
+    })
+}
+
+/// `bytes` rounded up to whole units, at least one.
+pub(crate) fn align(bytes: u64, unit_bytes: u64) -> u64 {
+    bytes.max(1).div_ceil(unit_bytes).saturating_mul(unit_bytes)
 }
 
 /// `start..end` cut at multiples of the block size; empty if there is nothing in it.
-fn cut(start: u64, end: u64, block_bytes: Option<u64>) -> Vec<(u64, u64)> {
+pub(crate) fn cut(start: u64, end: u64, block_bytes: Option<u64>) -> Vec<(u64, u64)> {
     let Some(block) = block_bytes else {
         return if start < end { vec![(start, end - start)] } else { Vec::new() };
     };

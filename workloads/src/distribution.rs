@@ -1,52 +1,74 @@
 //! Drawing sizes.
 
+use libm::log;
 use rand::Rng;
-use rand_distr::{Distribution as _, LogNormal, Normal};
 
-use crate::spec::Distribution;
-
-/// Draws that fall outside the limits before the last is clamped: a validated specification needs few.
-const MOST_REDRAWS: u32 = 10_000;
+use crate::draw::{normal_quantile, normal_share, pareto_quantile, unit};
+use crate::spec::{Distribution, Part};
 
 impl Distribution {
     /// One size in bytes.
     pub(crate) fn draw(&self, rng: &mut impl Rng) -> u64 {
-        match *self {
-            Distribution::Fixed { bytes } => bytes,
+        self.quantile(unit(rng))
+    }
+
+    /// The size, in bytes, that a share `u` of the draws stays below, for `u` between 0 and 1.
+    pub(crate) fn quantile(&self, u: f64) -> u64 {
+        match self {
+            Distribution::Fixed { bytes } => *bytes,
             Distribution::Normal { mean_bytes, std_bytes, min_bytes, max_bytes } => {
-                match Normal::new(mean_bytes, std_bytes) {
-                    Ok(normal) => within(min_bytes, max_bytes, || normal.sample(rng)),
-                    Err(_) => min_bytes,
-                }
+                let z = |bytes: u64| (bytes as f64 - mean_bytes) / std_bytes;
+                let value = mean_bytes + std_bytes * truncated_normal(z(*min_bytes), z(*max_bytes), u);
+                within(*min_bytes, *max_bytes, value)
             }
             Distribution::Lognormal { median_bytes, sigma, min_bytes, max_bytes } => {
-                match LogNormal::new(median_bytes.ln(), sigma) {
-                    Ok(lognormal) => within(min_bytes, max_bytes, || lognormal.sample(rng)),
-                    Err(_) => min_bytes,
-                }
+                let mu = log(*median_bytes);
+                let z = |bytes: u64| (log(bytes as f64) - mu) / sigma;
+                let value = libm::exp(mu + sigma * truncated_normal(z(*min_bytes), z(*max_bytes), u));
+                within(*min_bytes, *max_bytes, value)
             }
+            Distribution::Pareto { shape, min_bytes, max_bytes } => {
+                let value = pareto_quantile(*shape, *min_bytes as f64, *max_bytes as f64, u);
+                within(*min_bytes, *max_bytes, value)
+            }
+            Distribution::Mixture(parts) => mixture(parts, u),
         }
     }
 
     /// The largest size that can be drawn, in bytes.
     pub(crate) fn largest(&self) -> u64 {
-        match *self {
-            Distribution::Fixed { bytes } => bytes,
-            Distribution::Normal { max_bytes, .. } | Distribution::Lognormal { max_bytes, .. } => max_bytes,
+        match self {
+            Distribution::Fixed { bytes } => *bytes,
+            Distribution::Normal { max_bytes, .. }
+            | Distribution::Lognormal { max_bytes, .. }
+            | Distribution::Pareto { max_bytes, .. } => *max_bytes,
+            Distribution::Mixture(parts) => parts.iter().map(|part| part.of.largest()).max().unwrap_or(0),
         }
     }
 }
 
-/// Redraws until the value falls within the limits: truncation, not clamping, so no mass piles up at them.
-fn within(min: u64, max: u64, mut draw: impl FnMut() -> f64) -> u64 {
-    let mut value = draw();
-    for _ in 0..MOST_REDRAWS {
-        if value >= min as f64 && value <= max as f64 {
-            break;
+/// The `u` quantile of a standard normal within limits; 0 where they are undefined for want of a deviation.
+fn truncated_normal(low: f64, high: f64, u: f64) -> f64 {
+    let (from, to) = (normal_share(low), normal_share(high));
+    let z = normal_quantile(from + u * (to - from));
+    if z.is_nan() { 0.0 } else { z.clamp(low, high) }
+}
+
+/// The parts one behind the other: each takes its share of the unit interval.
+fn mixture(parts: &[Part], u: f64) -> u64 {
+    let mut from = 0.0;
+    for part in parts {
+        if u < from + part.share {
+            return part.of.quantile((u - from) / part.share);
         }
-        value = draw();
+        from += part.share;
     }
-    (value.round().max(0.0) as u64).clamp(min, max)
+    // Shares that add up to a little less than 1 leave the rest to the last.
+    parts.last().map_or(0, |part| part.of.quantile(u))
+}
+
+fn within(min: u64, max: u64, value: f64) -> u64 {
+    (value.round().max(0.0) as u64).max(min).min(max)
 }
 
 #[cfg(test)]
@@ -84,5 +106,22 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let at_limits = (0..10_000).filter(|_| [500, 1500].contains(&sizes.draw(&mut rng))).count();
         assert!(at_limits < 50, "{at_limits} of 10,000 draws sit on a limit");
+    }
+
+    #[test]
+    fn no_deviation_means_the_mean() {
+        let sizes = Distribution::Normal { mean_bytes: 700.0, std_bytes: 0.0, min_bytes: 1, max_bytes: 1500 };
+        assert_eq!(sizes.quantile(0.99), 700);
+    }
+
+    #[test]
+    fn a_mixture_draws_each_part_by_its_share() {
+        let part = |share, bytes| Part { share, of: Distribution::Fixed { bytes } };
+        let sizes = Distribution::Mixture(vec![part(0.7, 8192), part(0.1, 4096), part(0.2, 65536)]);
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let draws = (0..100_000).filter(|_| sizes.draw(&mut rng) == 8192).count();
+        // Five standard errors: 5 * sqrt(0.7 * 0.3 / 1e5) = 0.0072.
+        assert!((draws as f64 / 1e5 - 0.7).abs() < 0.0072, "{draws}");
+        assert_eq!(sizes.largest(), 65536);
     }
 }

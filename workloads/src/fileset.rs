@@ -1,11 +1,11 @@
 //! The files of a class: how large each is and how often it is asked for.
 
 use rand::Rng;
-use rand::seq::SliceRandom;
-use rand_distr::{Distribution as _, Zipf};
 
+use crate::draw::{below, shuffle, unit};
 use crate::seed::{Purpose, generator};
 use crate::spec::{Files, Popularity};
+use crate::zipf::Zipf;
 
 /// Offsets and sizes are multiples of this: direct I/O needs it on every file system in use.
 pub const ALIGNMENT_BYTES: u64 = 4096;
@@ -25,7 +25,21 @@ impl FileSet {
     /// The files of `class` in a run with this seed. The same arguments give the same files.
     pub fn new(files: &Files, class: &str, seed: u64) -> Self {
         let mut rng = generator(seed, class, Purpose::FileSizes);
-        FileSet { sizes_bytes: (0..files.count).map(|_| align_up(files.size.draw(&mut rng))).collect() }
+        let mut sizes_bytes: Vec<u64> = (0..files.count)
+            .map(|slice| {
+                let within = unit(&mut rng);
+                let u = if files.stratified {
+                    (f64::from(slice) + within) / f64::from(files.count)
+                } else {
+                    within
+                };
+                align_up(files.size.quantile(u))
+            })
+            .collect();
+        if files.stratified {
+            shuffle(&mut sizes_bytes, &mut rng);
+        }
+        FileSet { sizes_bytes }
     }
 
     /// Bytes of each file, by file id; multiples of [`ALIGNMENT_BYTES`].
@@ -54,29 +68,39 @@ impl FileSet {
 pub(crate) struct Picker {
     /// File id by rank.
     ranks: Vec<u32>,
-    zipf: Option<Zipf<f64>>,
+    zipf: Option<Zipf>,
 }
 
 impl Picker {
     pub(crate) fn new(files: &Files, class: &str, seed: u64) -> Self {
         let mut ranks: Vec<u32> = (0..files.count).collect();
         let zipf = match files.popularity {
-            Popularity::Zipf { alpha } => Zipf::new(f64::from(files.count), alpha).ok(),
+            Popularity::Zipf { alpha } => Some(Zipf::new(files.count, alpha)),
             Popularity::Uniform => None,
         };
         if zipf.is_some() {
             // Popular files must not lie side by side, or popularity would pass for locality.
-            ranks.shuffle(&mut generator(seed, class, Purpose::Popularity));
+            shuffle(&mut ranks, &mut generator(seed, class, Purpose::Popularity));
         }
         Picker { ranks, zipf }
     }
 
     pub(crate) fn pick(&self, rng: &mut impl Rng) -> u32 {
         let rank = match &self.zipf {
-            Some(zipf) => zipf.sample(rng) as usize - 1,
-            None => rand::RngExt::random_range(rng, 0..self.ranks.len()),
+            Some(zipf) => zipf.draw(rng) as usize,
+            None => below(self.ranks.len() as u64, rng) as usize,
         };
-        self.ranks[rank.min(self.ranks.len() - 1)]
+        self.ranks[rank]
+    }
+
+    /// Rank from 0 of each file; absent where popularity knows none.
+    pub(crate) fn rank_of_file(&self) -> Option<Vec<u32>> {
+        self.zipf.as_ref()?;
+        let mut rank_of = vec![0; self.ranks.len()];
+        for (rank, file) in (0..).zip(&self.ranks) {
+            rank_of[*file as usize] = rank;
+        }
+        Some(rank_of)
     }
 }
 
@@ -86,7 +110,7 @@ mod tests {
     use crate::spec::Distribution;
 
     fn files(count: u32, popularity: Popularity) -> Files {
-        Files { count, size: Distribution::Fixed { bytes: 5000 }, popularity }
+        Files { count, size: Distribution::Fixed { bytes: 5000 }, stratified: false, popularity }
     }
 
     #[test]
@@ -94,6 +118,27 @@ mod tests {
         let set = FileSet::new(&files(3, Popularity::Uniform), "text", 1);
         assert_eq!(set.sizes_bytes(), [8192, 8192, 8192]);
         assert_eq!(set.offsets_bytes(), [0, 8192, 16384]);
+    }
+
+    #[test]
+    fn stratified_sizes_add_up_to_nearly_the_same_with_every_seed() {
+        let deviation = |stratified| {
+            let size = Distribution::Lognormal {
+                median_bytes: 1e5,
+                sigma: 1.3,
+                min_bytes: 4096,
+                max_bytes: 1 << 24,
+            };
+            let files = Files { count: 500, size, stratified, popularity: Popularity::Uniform };
+            let sums: Vec<f64> =
+                (0..20).map(|seed| FileSet::new(&files, "web", seed).total_bytes() as f64).collect();
+            let mean = sums.iter().sum::<f64>() / 20.0;
+            // The mean of the untruncated distribution is 1e5 * exp(1.3^2 / 2).
+            assert!((mean / 500.0 / 2.328e5 - 1.0).abs() < 0.1, "{mean}");
+            (sums.iter().map(|sum| (sum - mean).powi(2)).sum::<f64>() / 20.0).sqrt() / mean
+        };
+        let (stratified, independent) = (deviation(true), deviation(false));
+        assert!(stratified * 3.0 < independent, "{stratified} against {independent}");
     }
 
     #[test]

@@ -3,31 +3,40 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rand::{Rng, RngExt};
-use rand_distr::{Distribution as _, LogNormal};
+use rand::Rng;
 use weir_traces::frame_sizes;
 
-use crate::spec::{FrameSource, FrameUnit, Frames, SyntheticFrames};
+use crate::draw::{below, chance, normal, unit_mean_gamma, unit_mean_lognormal};
+use crate::seed::{Purpose, generator};
+use crate::spec::{Correlation, FrameSource, FrameUnit, Frames, Marginal, SyntheticFrames};
 
 /// Where the frames of every client of a class come from; shared, read only.
 #[derive(Clone)]
 pub(crate) enum FrameSupply {
-    Recorded(Arc<[u64]>),
-    Synthetic(Arc<SyntheticFrames>, f64),
+    /// A movie of given frames, in bytes.
+    Movie(Arc<[u64]>),
+    Endless(Arc<Model>),
 }
 
 /// One client's frames, in display order, without end.
 pub(crate) enum FrameStream {
-    Recorded { sizes: Arc<[u64]>, next: usize },
-    Synthetic { model: Arc<SyntheticFrames>, shares: Vec<f64>, new_scene: f64, position: usize, scene: f64 },
+    Movie { sizes: Arc<[u64]>, next: usize },
+    Endless(Synthesis),
 }
 
 impl FrameSupply {
-    /// Opens the recording, if there is one; `folder` is what its path is relative to.
-    pub(crate) fn open(frames: &Frames, folder: &Path) -> Result<Self, String> {
+    /// Opens the recording, or makes the movie of a class in a run with this seed; `folder` is what a
+    /// recording's path is relative to.
+    pub(crate) fn open(frames: &Frames, folder: &Path, class: &str, seed: u64) -> Result<Self, String> {
         match &frames.source {
-            FrameSource::Synthetic(model) => {
-                Ok(FrameSupply::Synthetic(Arc::new(model.clone()), frames.rate_hz))
+            FrameSource::Synthetic(spec) => {
+                let model = Model::new(spec, frames.rate_hz);
+                Ok(match spec.length_frames {
+                    Some(length) => {
+                        FrameSupply::Movie(model.movie(length, &mut generator(seed, class, Purpose::Movie)))
+                    }
+                    None => FrameSupply::Endless(Arc::new(model)),
+                })
             }
             FrameSource::File { path, unit } => {
                 let path = folder.join(path);
@@ -36,7 +45,7 @@ impl FrameSupply {
                     FrameUnit::Bits => number.div_ceil(8),
                     FrameUnit::Bytes => number,
                 };
-                Ok(FrameSupply::Recorded(numbers.into_iter().map(bytes).collect()))
+                Ok(FrameSupply::Movie(numbers.into_iter().map(bytes).collect()))
             }
         }
     }
@@ -44,18 +53,20 @@ impl FrameSupply {
     /// A client's own sequence, from a random start.
     pub(crate) fn stream(&self, rng: &mut impl Rng) -> FrameStream {
         match self {
-            FrameSupply::Recorded(sizes) => {
-                FrameStream::Recorded { sizes: Arc::clone(sizes), next: rng.random_range(0..sizes.len()) }
+            FrameSupply::Movie(sizes) => {
+                FrameStream::Movie { next: below(sizes.len() as u64, rng) as usize, sizes: Arc::clone(sizes) }
             }
-            FrameSupply::Synthetic(model, rate_hz) => {
-                let shares = type_shares(model);
-                FrameStream::Synthetic {
-                    position: rng.random_range(0..shares.len()),
-                    shares,
-                    new_scene: 1.0 / (model.scene_mean_s * rate_hz).max(1.0),
-                    scene: unit_mean_lognormal(model.scene_cov, rng),
-                    model: Arc::clone(model),
-                }
+            FrameSupply::Endless(model) => FrameStream::Endless(Synthesis::new(Arc::clone(model), rng)),
+        }
+    }
+
+    /// The whole movie from its first frame; of an endless one, `count` frames.
+    pub(crate) fn frames(&self, count: usize, rng: &mut impl Rng) -> Vec<u64> {
+        match self {
+            FrameSupply::Movie(sizes) => sizes.to_vec(),
+            FrameSupply::Endless(_) => {
+                let mut stream = self.stream(rng);
+                (0..count).map(|_| stream.next(rng)).collect()
             }
         }
     }
@@ -65,21 +76,101 @@ impl FrameStream {
     /// Bytes of the next frame.
     pub(crate) fn next(&mut self, rng: &mut impl Rng) -> u64 {
         match self {
-            FrameStream::Recorded { sizes, next } => {
+            FrameStream::Movie { sizes, next } => {
                 let size = sizes[*next];
                 *next = (*next + 1) % sizes.len();
                 size
             }
-            FrameStream::Synthetic { model, shares, new_scene, position, scene } => {
-                if rng.random_bool(*new_scene) {
-                    *scene = unit_mean_lognormal(model.scene_cov, rng);
-                }
-                let share = shares[*position];
-                *position = (*position + 1) % shares.len();
-                let own = unit_mean_lognormal(model.frame_cov, rng);
-                (model.mean_bytes * share * *scene * own).round().max(1.0) as u64
-            }
+            FrameStream::Endless(synthesis) => whole_bytes(synthesis.next(rng)),
         }
+    }
+}
+
+fn whole_bytes(size: f64) -> u64 {
+    size.round().max(1.0) as u64
+}
+
+/// A synthetic sequence's parameters, worked out.
+pub(crate) struct Model {
+    mean_bytes: f64,
+    /// Size of each frame of the group relative to the group's mean.
+    shares: Vec<f64>,
+    frame_cov: f64,
+    scene_cov: f64,
+    marginal: Marginal,
+    correlation: Correlation,
+    /// Mean length of a scene, in frames.
+    scene_frames: f64,
+}
+
+/// Where a synthetic sequence stands.
+pub(crate) struct Synthesis {
+    model: Arc<Model>,
+    position: usize,
+    /// The scene's factor; under an autoregressive process its standard normal.
+    scene: f64,
+}
+
+impl Model {
+    fn new(spec: &SyntheticFrames, rate_hz: f64) -> Self {
+        Model {
+            mean_bytes: spec.mean_bytes * spec.bytes_per_unit,
+            shares: type_shares(spec),
+            frame_cov: spec.frame_cov,
+            scene_cov: spec.scene_cov,
+            marginal: spec.marginal,
+            correlation: spec.correlation,
+            scene_frames: (spec.scene_mean_s * rate_hz).max(1.0),
+        }
+    }
+
+    /// A whole movie, scaled to the mean.
+    fn movie(self, length: u32, rng: &mut impl Rng) -> Arc<[u64]> {
+        let mean_bytes = self.mean_bytes;
+        let mut synthesis = Synthesis::new(Arc::new(self), rng);
+        synthesis.position = 0;
+        let sizes: Vec<f64> = (0..length.max(1)).map(|_| synthesis.next(rng)).collect();
+        let scale = mean_bytes * sizes.len() as f64 / sizes.iter().sum::<f64>();
+        sizes.into_iter().map(|size| whole_bytes(size * scale)).collect()
+    }
+
+    fn factor(&self, cov: f64, rng: &mut impl Rng) -> f64 {
+        match self.marginal {
+            Marginal::Lognormal => unit_mean_lognormal(normal(rng), cov),
+            Marginal::Gamma => unit_mean_gamma(cov, rng),
+        }
+    }
+}
+
+impl Synthesis {
+    fn new(model: Arc<Model>, rng: &mut impl Rng) -> Self {
+        let position = below(model.shares.len() as u64, rng) as usize;
+        let scene = match model.correlation {
+            Correlation::Scenes => model.factor(model.scene_cov, rng),
+            Correlation::Autoregressive => normal(rng),
+        };
+        Synthesis { model, position, scene }
+    }
+
+    /// Bytes of the next frame, not yet whole.
+    fn next(&mut self, rng: &mut impl Rng) -> f64 {
+        let model = &self.model;
+        let activity = match model.correlation {
+            Correlation::Scenes => {
+                if chance(1.0 / model.scene_frames, rng) {
+                    self.scene = model.factor(model.scene_cov, rng);
+                }
+                self.scene
+            }
+            Correlation::Autoregressive => {
+                let rho = libm::exp(-1.0 / model.scene_frames);
+                self.scene = rho * self.scene + (1.0 - rho * rho).sqrt() * normal(rng);
+                unit_mean_lognormal(self.scene, model.scene_cov)
+            }
+        };
+        let share = model.shares[self.position];
+        self.position = (self.position + 1) % model.shares.len();
+        model.mean_bytes * share * activity * model.factor(model.frame_cov, rng)
     }
 }
 
@@ -99,12 +190,6 @@ fn type_shares(model: &SyntheticFrames) -> Vec<f64> {
     weights.iter().map(|weight| weight / mean).collect()
 }
 
-/// A lognormal draw with mean 1 and the given coefficient of variation: sigma^2 = ln(1 + cov^2).
-fn unit_mean_lognormal(cov: f64, rng: &mut impl Rng) -> f64 {
-    let variance = cov.mul_add(cov, 1.0).ln();
-    LogNormal::new(-variance / 2.0, variance.sqrt()).map_or(1.0, |draw| draw.sample(rng))
-}
-
 #[cfg(test)]
 mod tests {
     use rand_chacha::ChaCha8Rng;
@@ -112,27 +197,82 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn synthetic_frames_have_the_mean_and_variation_they_are_calibrated_to() {
-        let model = SyntheticFrames {
+    fn spec() -> SyntheticFrames {
+        SyntheticFrames {
             mean_bytes: 6208.0,
+            bytes_per_unit: 1.0,
             group: "IBBPBBPBBPBB".into(),
             ratio_i_p_b: [5.0, 3.0, 1.0],
             frame_cov: 0.3,
             scene_cov: 0.3,
             scene_mean_s: 0.5,
-        };
-        let shares = type_shares(&model);
-        let type_variance =
-            shares.iter().map(|share| (share - 1.0).powi(2)).sum::<f64>() / shares.len() as f64;
-        let expected_cov = ((1.0 + type_variance) * 1.09 * 1.09 - 1.0).sqrt();
-        let supply = FrameSupply::Synthetic(Arc::new(model), 30.0);
+            marginal: Marginal::Lognormal,
+            correlation: Correlation::Scenes,
+            length_frames: None,
+        }
+    }
+
+    fn sizes(spec: &SyntheticFrames, count: usize) -> Vec<f64> {
+        let frames = Frames { rate_hz: 30.0, source: FrameSource::Synthetic(spec.clone()) };
+        let supply = FrameSupply::open(&frames, Path::new("."), "video", 3).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let mut stream = supply.stream(&mut rng);
-        let sizes: Vec<f64> = (0..400_000).map(|_| stream.next(&mut rng) as f64).collect();
+        supply.frames(count, &mut rng).into_iter().map(|size| size as f64).collect()
+    }
+
+    fn mean_and_cov(sizes: &[f64]) -> (f64, f64) {
         let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
         let variance = sizes.iter().map(|size| (size - mean).powi(2)).sum::<f64>() / sizes.len() as f64;
-        assert!((mean / 6208.0 - 1.0).abs() < 0.01, "mean {mean}");
-        assert!((variance.sqrt() / mean / expected_cov - 1.0).abs() < 0.02);
+        (mean, variance.sqrt() / mean)
+    }
+
+    #[test]
+    fn synthetic_frames_have_the_mean_and_variation_they_are_calibrated_to() {
+        for marginal in [Marginal::Lognormal, Marginal::Gamma] {
+            for correlation in [Correlation::Scenes, Correlation::Autoregressive] {
+                if (marginal, correlation) == (Marginal::Gamma, Correlation::Autoregressive) {
+                    continue;
+                }
+                let spec = SyntheticFrames { marginal, correlation, ..spec() };
+                let shares = type_shares(&spec);
+                let type_variance =
+                    shares.iter().map(|share| (share - 1.0).powi(2)).sum::<f64>() / shares.len() as f64;
+                let expected_cov = ((1.0 + type_variance) * 1.09 * 1.09 - 1.0).sqrt();
+                let (mean, cov) = mean_and_cov(&sizes(&spec, 400_000));
+                assert!((mean / 6208.0 - 1.0).abs() < 0.015, "{marginal:?}, {correlation:?}: mean {mean}");
+                assert!((cov / expected_cov - 1.0).abs() < 0.03, "{marginal:?}, {correlation:?}: {cov}");
+            }
+        }
+    }
+
+    #[test]
+    fn autoregressive_activity_is_correlated_over_the_stated_time() {
+        let spec = SyntheticFrames {
+            group: "I".into(),
+            frame_cov: 0.0,
+            correlation: Correlation::Autoregressive,
+            ..spec()
+        };
+        let logs: Vec<f64> = sizes(&spec, 400_000).into_iter().map(f64::ln).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let covariance = |lag: usize| {
+            logs.iter().zip(&logs[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>()
+                / logs.len() as f64
+        };
+        // Half a second at 30 frames per second is 15 frames.
+        let correlation = covariance(15) / covariance(0);
+        assert!((correlation - (-1.0f64).exp()).abs() < 0.03, "{correlation}");
+    }
+
+    #[test]
+    fn a_movie_has_its_length_and_exactly_its_mean_and_counts_in_its_unit() {
+        let spec = SyntheticFrames {
+            length_frames: Some(5960),
+            mean_bytes: 8.0 * 6208.0,
+            bytes_per_unit: 0.125,
+            ..spec()
+        };
+        let sizes = sizes(&spec, 1);
+        assert_eq!(sizes.len(), 5960);
+        assert!((mean_and_cov(&sizes).0 - 6208.0).abs() < 0.1);
     }
 }

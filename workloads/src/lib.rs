@@ -5,21 +5,35 @@
 //! seed, in memory bounded by the number of clients. Closed-loop recipes are carried out by fio. [`sessions`] are recipes
 //! for the people in front of a web site.
 
+mod arrivals;
+mod calibrate;
 mod catalog;
 mod client;
 mod distribution;
+mod draw;
 mod fileset;
 mod frames;
+mod queue;
 mod seed;
 pub mod sessions;
+mod server;
+mod server_day;
+mod server_plan;
 mod spec;
+mod statistics;
 mod stream;
+mod target;
 mod validate;
+mod validate_server;
+mod zipf;
 
+pub use calibrate::{Achieved, Calibration, calibrate};
 pub use catalog::{Catalog, apply_overrides};
 pub use fileset::{ALIGNMENT_BYTES, FileSet};
+pub use server::{Disk, DiskWindow, Flushes, Hot, ReadWrite, ServerDay, Spike, Trains, Window};
 pub use spec::{
-    Access, Arrivals, Deadline, Distribution, Files, FrameSource, FrameUnit, Frames, Popularity, Sizes,
-    SyntheticFrames, Workload,
+    Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, Files, FrameSource, FrameUnit, Frames,
+    Marginal, MmppState, ParetoTime, Part, Popularity, Sizes, SyntheticFrames, Workload,
 };
 pub use stream::{Stream, StreamOptions};
+pub use target::{Operation, STATISTICS, Statistic, Target, Targets};

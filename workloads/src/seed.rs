@@ -9,6 +9,14 @@ pub(crate) enum Purpose {
     FileSizes,
     Popularity,
     Client(u32),
+    /// A movie that all clients see.
+    Movie,
+    /// A disk of the server that a client stands for, on a day.
+    Disk {
+        client: u32,
+        disk: u8,
+        day: u16,
+    },
 }
 
 /// The generator for a purpose within a class of a run.
@@ -18,6 +26,10 @@ pub(crate) fn generator(seed: u64, class: &str, purpose: Purpose) -> ChaCha8Rng 
         Purpose::FileSizes => 0,
         Purpose::Popularity => 1,
         Purpose::Client(client) => 2 + u64::from(client),
+        Purpose::Movie => 1 << 40,
+        Purpose::Disk { client, disk, day } => {
+            1 << 63 | u64::from(client) << 24 | u64::from(disk) << 16 | u64::from(day)
+        }
     });
     rng
 }

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::fileset::ALIGNMENT_BYTES;
+use crate::server::ServerDay;
+use crate::target::Targets;
+
 /// A recipe for requests.
 ///
 /// Each client of a class follows the recipe on its own; a class with ten clients has ten times the load.
@@ -35,10 +39,34 @@ pub struct Workload {
     /// absent: one request however large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_bytes: Option<u64>,
+    /// Requests begin and end at multiples of this many bytes: 512 or 4096. With 512, a disk of larger sectors
+    /// widens them.
+    #[serde(default = "page", skip_serializing_if = "is_page")]
+    pub alignment_bytes: u64,
+    /// What the requests are to add up to; `weir workload calibrate` checks it. Not part of a run: a class in
+    /// a study may override what they rest on.
+    #[serde(default, skip_serializing)]
+    pub targets: Option<Targets>,
 }
 
 fn all() -> f64 {
     1.0
+}
+
+fn page() -> u64 {
+    ALIGNMENT_BYTES
+}
+
+fn is_page(bytes: &u64) -> bool {
+    *bytes == ALIGNMENT_BYTES
+}
+
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// When a client asks.
@@ -63,6 +91,27 @@ pub enum Arrivals {
         /// Length of a round, in ms.
         round_ms: f64,
     },
+    /// Open loop: periods of exponential gaps and of silence, both of bounded Pareto length. Many such clients
+    /// together are self-similar (Willinger et al., IEEE/ACM ToN 5(1), 1997).
+    #[serde(rename = "on_off")]
+    OnOff {
+        /// Mean requests per second within a period.
+        rate_per_s: f64,
+        /// Length of a period of requests.
+        on: ParetoTime,
+        /// Length of a silence.
+        off: ParetoTime,
+    },
+    /// Open loop: a Markov-modulated Poisson process. It stays in a state for an exponential time and leaves it
+    /// for one of the others in proportion to their weights.
+    #[serde(rename = "mmpp")]
+    Mmpp {
+        /// The states, at least two.
+        states: Vec<MmppState>,
+    },
+    /// Open loop: the disks of a server over the day; each file stands for a disk and each client for a server.
+    #[serde(rename = "server_day")]
+    ServerDay(Box<ServerDay>),
     /// Closed loop: a client keeps `depth` requests outstanding.
     #[serde(rename = "closed")]
     Closed {
@@ -74,6 +123,31 @@ pub enum Arrivals {
     },
 }
 
+/// A bounded Pareto distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParetoTime {
+    /// The exponent; between 1 and 2 for self-similar traffic. 0 is uniform in the logarithm.
+    pub shape: f64,
+    /// Shortest, in seconds.
+    pub min_s: f64,
+    /// Longest, in seconds.
+    pub max_s: f64,
+}
+
+/// A state of a Markov-modulated Poisson process.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MmppState {
+    /// Mean requests per second of one client; 0 for silence.
+    pub rate_per_s: f64,
+    /// Mean stay, in seconds.
+    pub stay_s: f64,
+    /// How often it is entered, relative to the others.
+    #[serde(default = "all")]
+    pub weight: f64,
+}
+
 /// The files of a class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -82,6 +156,10 @@ pub struct Files {
     pub count: u32,
     /// Bytes per file, drawn once per run; rounded up to the alignment of direct I/O.
     pub size: Distribution,
+    /// Sizes are one draw from each of `count` equal slices of the distribution, so that even few files have
+    /// its mean and its largest ones; otherwise each is drawn on its own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stratified: bool,
     /// How often each is asked for.
     #[serde(default)]
     pub popularity: Popularity,
@@ -110,7 +188,7 @@ pub enum Distribution {
         /// The size.
         bytes: u64,
     },
-    /// Normal, redrawn until it falls within the limits.
+    /// Normal within the limits.
     Normal {
         /// Mean before the limits.
         mean_bytes: f64,
@@ -121,7 +199,7 @@ pub enum Distribution {
         /// Largest.
         max_bytes: u64,
     },
-    /// Lognormal, redrawn until it falls within the limits.
+    /// Lognormal within the limits.
     Lognormal {
         /// Median before the limits.
         median_bytes: f64,
@@ -132,6 +210,27 @@ pub enum Distribution {
         /// Largest.
         max_bytes: u64,
     },
+    /// Pareto between the limits.
+    Pareto {
+        /// The exponent. 0 is uniform in the logarithm.
+        shape: f64,
+        /// Smallest.
+        min_bytes: u64,
+        /// Largest.
+        max_bytes: u64,
+    },
+    /// One of several.
+    Mixture(Vec<Part>),
+}
+
+/// One distribution of a mixture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// How often it is drawn from; all shares add up to 1.
+    pub share: f64,
+    /// What is drawn.
+    pub of: Distribution,
 }
 
 /// How much a request asks for.
@@ -142,8 +241,29 @@ pub enum Sizes {
     WholeFile,
     /// An amount drawn for each request; cut at the end of the file.
     Drawn(Distribution),
+    /// Files as programs access them: whole, in part from one place on, or a piece of them.
+    Accesses {
+        /// How they are read.
+        read: AccessMix,
+        /// How they are written.
+        write: AccessMix,
+        /// Size of a piece; cut at the end of the file.
+        piece: Distribution,
+    },
     /// The frames of a video that fall into a round.
     Frames(Frames),
+}
+
+/// How files are accessed: shares of the accesses, which add up to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccessMix {
+    /// From end to end.
+    pub whole_file: f64,
+    /// From one place to another, both anywhere.
+    pub part: f64,
+    /// A piece, anywhere.
+    pub piece: f64,
 }
 
 /// A variable-bit-rate video.
@@ -185,14 +305,17 @@ pub enum FrameUnit {
 /// A synthetic frame-size sequence.
 ///
 /// The size of frame n is `mean_bytes * t(n) * s(n) * e(n)`: t is its type's share within the group of
-/// pictures (unit mean over the group), s the scene's activity and e the frame's own, both lognormal with
-/// unit mean. Scene lengths are geometric. The mean is exact in expectation; the coefficient of variation
-/// follows from `(1 + c_t^2)(1 + scene_cov^2)(1 + frame_cov^2) = 1 + cov^2`.
+/// pictures (unit mean over the group), s the scene's activity and e the frame's own, both with unit mean.
+/// The mean is exact in expectation, and exact for each movie where `length_frames` is given; the coefficient
+/// of variation follows from `(1 + c_t^2)(1 + scene_cov^2)(1 + frame_cov^2) = 1 + cov^2`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticFrames {
-    /// Mean frame size.
+    /// Mean frame size, in units of `bytes_per_unit`.
     pub mean_bytes: f64,
+    /// Bytes that a unit of `mean_bytes` stands for: 0.125 if the figure counts bits.
+    #[serde(default = "all", skip_serializing_if = "is_one")]
+    pub bytes_per_unit: f64,
     /// Group of pictures, such as `IBBPBBPBBPBB`.
     pub group: String,
     /// Sizes of I, P and B frames relative to each other.
@@ -201,8 +324,40 @@ pub struct SyntheticFrames {
     pub frame_cov: f64,
     /// Coefficient of variation between scenes.
     pub scene_cov: f64,
-    /// Mean length of a scene, in seconds.
+    /// Mean length of a scene, in seconds; under `autoregressive` the time over which correlation falls to 1/e.
     pub scene_mean_s: f64,
+    /// Distribution of the scenes' and the frames' own factors.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub marginal: Marginal,
+    /// How activity moves from frame to frame.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub correlation: Correlation,
+    /// Frames of the movie, which each run makes once and whose mean is exact; clients start at a random frame
+    /// and go round. Absent: each client has frames of its own without end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub length_frames: Option<u32>,
+}
+
+/// Distribution of a factor with unit mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Marginal {
+    /// Lognormal.
+    #[default]
+    Lognormal,
+    /// Gamma.
+    Gamma,
+}
+
+/// How a video's activity moves from frame to frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Correlation {
+    /// A Markov chain: scenes of geometric length, each with an activity of its own.
+    #[default]
+    Scenes,
+    /// The logarithm of the activity is a first-order autoregressive process; it has no cuts.
+    Autoregressive,
 }
 
 /// Where in a file a request falls.

@@ -52,7 +52,9 @@ impl Stream {
             return Err(format!("workload `{}` is closed-loop: it has no times of its own", workload.name));
         }
         let frames = match &workload.sizes {
-            Sizes::Frames(frames) => Some(FrameSupply::open(frames, &options.folder)?),
+            Sizes::Frames(frames) => {
+                Some(FrameSupply::open(frames, &options.folder, &options.class, options.seed)?)
+            }
             _ => None,
         };
         let recipe = ClassRecipe {
@@ -73,6 +75,11 @@ impl Stream {
     /// The files that the requests refer to.
     pub fn files(&self) -> &FileSet {
         &self.recipe.files
+    }
+
+    /// What all clients share.
+    pub(crate) fn recipe(&self) -> &ClassRecipe {
+        &self.recipe
     }
 }
 

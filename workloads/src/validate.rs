@@ -3,12 +3,22 @@
 use weir_specs::{Document, Problem, Problems};
 
 use crate::fileset::ALIGNMENT_BYTES;
-use crate::spec::{Access, Arrivals, Deadline, Distribution, FrameSource, Popularity, Sizes, Workload};
+use crate::spec::{
+    Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, FrameSource, Marginal, MmppState,
+    ParetoTime, Popularity, Sizes, Workload,
+};
+use crate::{target, validate_server};
 
 /// Largest single request: what a loop device and io_uring take in one piece everywhere.
 const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
 /// Smallest gap between a client's requests that a replay can honour.
 const HIGHEST_RATE_PER_S: f64 = 1e6;
+/// The least requests that a busy period must bring on average, or a client might search for ages for its next.
+const FEWEST_PER_PERIOD: f64 = 1e-3;
+/// Frames of a movie that are kept in memory: four hours and a half at 60 a second.
+const MOST_FRAMES: f64 = 1e6;
+/// Shares that add up to 1 may miss it by this much.
+const ROUNDING: f64 = 1e-6;
 
 /// Checks meaning; `prefix` is the path of the workload within the document.
 pub(crate) fn check(workload: &Workload, document: &Document, prefix: &str) -> Problems {
@@ -38,13 +48,19 @@ impl Check<'_> {
     }
 
     fn workload(&mut self, workload: &Workload) {
-        self.arrivals(&workload.arrivals);
+        self.arrivals(workload);
         if workload.files.count == 0 {
             self.problem("files.count", "is 0; a workload needs at least one file");
         }
         self.distribution("files.size", &workload.files.size);
         if let Popularity::Zipf { alpha } = workload.files.popularity {
             self.within("files.popularity.zipf.alpha", alpha, 0.0, 10.0);
+        }
+        if ![512, ALIGNMENT_BYTES].contains(&workload.alignment_bytes) {
+            self.problem(
+                "alignment_bytes",
+                format!("is {}; it must be 512 or {ALIGNMENT_BYTES}", workload.alignment_bytes),
+            );
         }
         match &workload.sizes {
             Sizes::WholeFile => {
@@ -56,6 +72,20 @@ impl Check<'_> {
                 self.distribution("sizes.drawn", sizes);
                 if workload.block_bytes.is_none() {
                     self.largest_request("sizes.drawn", sizes.largest());
+                }
+            }
+            Sizes::Accesses { read, write, piece } => {
+                self.mix("sizes.accesses.read", read);
+                self.mix("sizes.accesses.write", write);
+                self.distribution("sizes.accesses.piece", piece);
+                if workload.block_bytes.is_none() {
+                    self.largest_request("files.size", workload.files.size.largest());
+                }
+                if workload.access != Access::Random {
+                    self.problem(
+                        "access",
+                        "is sequential, but accesses say themselves where they fall: use random",
+                    );
                 }
             }
             Sizes::Frames(frames) => {
@@ -96,27 +126,98 @@ impl Check<'_> {
         if workload.is_closed_loop() {
             self.closed_loop(workload);
         }
-    }
-
-    fn arrivals(&mut self, arrivals: &Arrivals) {
-        match *arrivals {
-            Arrivals::Poisson { rate_per_s } => {
-                self.within("arrivals.poisson.rate_per_s", rate_per_s, 1e-6, HIGHEST_RATE_PER_S);
-            }
-            Arrivals::Periodic { interval_ms } => {
-                self.within("arrivals.periodic.interval_ms", interval_ms, 0.001, 1e9);
-            }
-            Arrivals::Rounds { round_ms } => self.within("arrivals.rounds.round_ms", round_ms, 1.0, 1e9),
-            Arrivals::Closed { depth, .. } => {
-                self.within("arrivals.closed.depth", f64::from(depth), 1.0, 4096.0)
+        if let Some(targets) = &workload.targets {
+            for (field, message) in target::check(workload, targets) {
+                self.problem(&field, message);
             }
         }
     }
 
+    fn arrivals(&mut self, workload: &Workload) {
+        match &workload.arrivals {
+            Arrivals::Poisson { rate_per_s } => {
+                self.within("arrivals.poisson.rate_per_s", *rate_per_s, 1e-6, HIGHEST_RATE_PER_S);
+            }
+            Arrivals::Periodic { interval_ms } => {
+                self.within("arrivals.periodic.interval_ms", *interval_ms, 0.001, 1e9);
+            }
+            Arrivals::Rounds { round_ms } => self.within("arrivals.rounds.round_ms", *round_ms, 1.0, 1e9),
+            Arrivals::OnOff { rate_per_s, on, off } => {
+                self.within("arrivals.on_off.rate_per_s", *rate_per_s, 1e-6, HIGHEST_RATE_PER_S);
+                self.pareto_time("arrivals.on_off.on", on);
+                self.pareto_time("arrivals.on_off.off", off);
+                if rate_per_s * on.mean_s() < FEWEST_PER_PERIOD {
+                    let message = format!(
+                        "brings {} requests in a mean period; it must bring {FEWEST_PER_PERIOD} at least",
+                        rate_per_s * on.mean_s()
+                    );
+                    self.problem("arrivals.on_off.rate_per_s", message);
+                }
+            }
+            Arrivals::Mmpp { states } => self.mmpp(states),
+            Arrivals::ServerDay(day) => {
+                for (field, message) in validate_server::check(workload, day) {
+                    self.problem(&field, message);
+                }
+            }
+            Arrivals::Closed { depth, .. } => {
+                self.within("arrivals.closed.depth", f64::from(*depth), 1.0, 4096.0);
+            }
+        }
+    }
+
+    fn pareto_time(&mut self, field: &str, time: &ParetoTime) {
+        self.within(&format!("{field}.shape"), time.shape, 0.0, 10.0);
+        self.within(&format!("{field}.min_s"), time.min_s, 1e-6, 1e6);
+        self.within(&format!("{field}.max_s"), time.max_s, time.min_s, 1e6);
+    }
+
+    fn mmpp(&mut self, states: &[MmppState]) {
+        let field = "arrivals.mmpp.states";
+        if states.len() < 2 {
+            self.problem(field, format!("has {}; there must be two at least, or use poisson", states.len()));
+        }
+        for (at, state) in states.iter().enumerate() {
+            self.within(&format!("{field}.{at}.rate_per_s"), state.rate_per_s, 0.0, HIGHEST_RATE_PER_S);
+            self.within(&format!("{field}.{at}.stay_s"), state.stay_s, 1e-6, 1e6);
+            self.within(&format!("{field}.{at}.weight"), state.weight, 1e-3, 1e3);
+        }
+        if states.iter().all(|state| state.rate_per_s * state.stay_s < FEWEST_PER_PERIOD) {
+            self.problem(
+                field,
+                format!("bring less than {FEWEST_PER_PERIOD} requests a stay; one of them must bring that at least"),
+            );
+        }
+    }
+
+    fn mix(&mut self, field: &str, mix: &AccessMix) {
+        let shares = [("whole_file", mix.whole_file), ("part", mix.part), ("piece", mix.piece)];
+        shares.iter().for_each(|(name, share)| self.within(&format!("{field}.{name}"), *share, 0.0, 1.0));
+        self.sum_of_shares(field, shares.iter().map(|(_, share)| share).sum());
+    }
+
+    fn sum_of_shares(&mut self, field: &str, sum: f64) {
+        if (sum - 1.0).abs() > ROUNDING {
+            self.problem(field, format!("has shares that add up to {sum}; they must add up to 1"));
+        }
+    }
+
     fn distribution(&mut self, field: &str, sizes: &Distribution) {
-        let (min, max) = match *sizes {
+        let (min, max) = match sizes {
+            Distribution::Mixture(parts) => {
+                for (at, part) in parts.iter().enumerate() {
+                    self.within(&format!("{field}.mixture.{at}.share"), part.share, 0.0, 1.0);
+                    self.distribution(&format!("{field}.mixture.{at}.of"), &part.of);
+                }
+                return self
+                    .sum_of_shares(&format!("{field}.mixture"), parts.iter().map(|part| part.share).sum());
+            }
+            Distribution::Pareto { shape, min_bytes, max_bytes } => {
+                self.within(&format!("{field}.pareto.shape"), *shape, 0.0, 10.0);
+                (*min_bytes, *max_bytes)
+            }
             Distribution::Fixed { bytes } => {
-                if bytes == 0 {
+                if *bytes == 0 {
                     self.problem(&format!("{field}.fixed.bytes"), "is 0; it must be at least 1");
                 }
                 return;
@@ -124,22 +225,22 @@ impl Check<'_> {
             Distribution::Normal { mean_bytes, std_bytes, min_bytes, max_bytes } => {
                 self.within(
                     &format!("{field}.normal.mean_bytes"),
-                    mean_bytes,
-                    min_bytes as f64,
-                    max_bytes as f64,
+                    *mean_bytes,
+                    *min_bytes as f64,
+                    *max_bytes as f64,
                 );
-                self.within(&format!("{field}.normal.std_bytes"), std_bytes, 0.0, 1e15);
-                (min_bytes, max_bytes)
+                self.within(&format!("{field}.normal.std_bytes"), *std_bytes, 0.0, 1e15);
+                (*min_bytes, *max_bytes)
             }
             Distribution::Lognormal { median_bytes, sigma, min_bytes, max_bytes } => {
                 self.within(
                     &format!("{field}.lognormal.median_bytes"),
-                    median_bytes,
-                    min_bytes.max(1) as f64,
-                    max_bytes as f64,
+                    *median_bytes,
+                    (*min_bytes).max(1) as f64,
+                    *max_bytes as f64,
                 );
-                self.within(&format!("{field}.lognormal.sigma"), sigma, 0.0, 10.0);
-                (min_bytes, max_bytes)
+                self.within(&format!("{field}.lognormal.sigma"), *sigma, 0.0, 10.0);
+                (*min_bytes, *max_bytes)
             }
         };
         if min == 0 || min > max {
@@ -165,6 +266,16 @@ impl Check<'_> {
         self.within(&format!("{field}.frame_cov"), model.frame_cov, 0.0, 10.0);
         self.within(&format!("{field}.scene_cov"), model.scene_cov, 0.0, 10.0);
         self.within(&format!("{field}.scene_mean_s"), model.scene_mean_s, 0.001, 1e6);
+        self.within(&format!("{field}.bytes_per_unit"), model.bytes_per_unit, 1e-6, 1e6);
+        if let Some(length) = model.length_frames {
+            self.within(&format!("{field}.length_frames"), f64::from(length), 1.0, MOST_FRAMES);
+        }
+        if model.marginal == Marginal::Gamma && model.correlation == Correlation::Autoregressive {
+            self.problem(
+                &format!("{field}.marginal"),
+                "is gamma; an autoregressive activity is lognormal: use lognormal, or correlation: scenes",
+            );
+        }
         if model.group.is_empty() || !model.group.chars().all(|kind| "IPB".contains(kind)) {
             self.problem(
                 &format!("{field}.group"),

@@ -1,0 +1,144 @@
+//! `weir workload`: holds a workload against the figures that it declares.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use weir_specs::Document;
+use weir_workloads::{Achieved, Calibration, STATISTICS, Workload, calibrate};
+
+use crate::exit::{self, bad_input};
+use crate::project::Project;
+
+/// Look at a workload on its own.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Calibrate(Calibrate),
+    Statistics(Statistics),
+}
+
+/// Generate a workload with several seeds and hold what comes out against its targets.
+///
+/// Exit code 1 if the mean over the seeds misses a band.
+#[derive(clap::Args)]
+struct Calibrate {
+    /// Name of a workload, or the path of its file.
+    spec: String,
+    /// Number of seeds: 1, 2, and so on.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    seeds: u64,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// List the statistics that a target may name.
+#[derive(clap::Args)]
+struct Statistics {
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
+    match args.command {
+        Command::Calibrate(args) => run_calibrate(&args),
+        Command::Statistics(args) => run_statistics(&args),
+    }
+}
+
+fn run_calibrate(args: &Calibrate) -> anyhow::Result<ExitCode> {
+    let path = Path::new(&args.spec);
+    let (workload, folder) = if path.extension().is_some() || path.components().count() > 1 {
+        let document = Document::read(path).map_err(bad_input)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        (Workload::from_document(&document).map_err(bad_input)?, folder)
+    } else {
+        let catalog = Project::find()?.workloads()?;
+        (catalog.load(&args.spec).map_err(bad_input)?, catalog.folder().to_owned())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let calibration = calibrate(&workload, &folder, args.seeds, threads).map_err(bad_input)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&calibration)?);
+    } else {
+        print(&calibration);
+    }
+    Ok(if calibration.is_met() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn run_statistics(args: &Statistics) -> anyhow::Result<ExitCode> {
+    if args.json {
+        let rows: Vec<_> = STATISTICS
+            .iter()
+            .map(|s| serde_json::json!({"name": s.name, "unit": s.unit, "needs": s.needs, "meaning": s.meaning}))
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = STATISTICS.iter().map(|statistic| statistic.name.len()).max().unwrap_or(0);
+    for statistic in STATISTICS {
+        let needs = statistic.needs.map_or_else(String::new, |needs| format!(" (needs {needs})"));
+        println!("{:width$}  {}{needs}", statistic.name, statistic.meaning);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A Markdown table, which a terminal shows as well as a page does.
+fn print(calibration: &Calibration) {
+    let Calibration { workload, seeds, clients, duration_s, figures } = calibration;
+    println!("{workload}: {seeds} seeds, {clients} clients, {duration_s} s each\n");
+    let header =
+        ["statistic", "target", "band", "achieved", "95 % interval", "seeds from-to", "met", "source"];
+    let mut rows = vec![header.map(str::to_owned)];
+    rows.extend(figures.iter().map(row));
+    let widths: Vec<usize> = (0..header.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    for (at, row) in rows.iter().enumerate() {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        println!("| {} |", cells.join(" | "));
+        if at == 0 {
+            let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+            println!("| {} |", rules.join(" | "));
+        }
+    }
+    if *seeds == 1 {
+        println!("\nOne seed has no interval: use --seeds 2 or more.");
+    }
+}
+
+fn row(figure: &Achieved) -> [String; 8] {
+    let pair = |pair: [f64; 2]| format!("{} - {}", number(pair[0]), number(pair[1]));
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".into());
+    let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
+    [
+        figure.target.label(),
+        format!("{}{unit}", number(figure.target.value)),
+        pair(figure.band),
+        or_none(figure.mean.map(number)),
+        or_none(figure.interval.map(pair)),
+        or_none(figure.range.map(pair)),
+        if figure.is_met { "yes" } else { "NO" }.into(),
+        figure.target.source.clone(),
+    ]
+}
+
+/// Four significant digits, whole numbers whole.
+fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    if value.fract() == 0.0 || digits <= 0 {
+        return format!("{value:.0}");
+    }
+    format!("{value:.*}", digits as usize)
+}

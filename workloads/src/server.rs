@@ -1,0 +1,142 @@
+//! The specification of a server's day: what a file server's disks are asked for from midnight to midnight.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The disks of a server over the day, as published disk traces describe them: a total and a busiest minute for
+/// each disk, an hourly profile, bursts of reads that follow each other and of writes that are flushed together.
+///
+/// Totals and busiest minutes are met exactly on every day; the rest is random. File k of the class stands for
+/// disk k. After midnight comes another day of the same kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerDay {
+    /// Time of day at which the stream begins, in seconds since midnight; a multiple of 20.
+    #[serde(default)]
+    pub start_s: u32,
+    /// Relative load of the 24 hours.
+    pub hours: Vec<f64>,
+    /// A daily job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spike: Option<Spike>,
+    /// Coefficient of variation of the load of 20-second cells around the profile.
+    pub cell_cov: f64,
+    /// Time over which that variation decays to 1/e, in seconds.
+    pub cell_memory_s: f64,
+    /// The disks, one for each file.
+    pub disks: Vec<Disk>,
+    /// A part of the day for which more is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// How reads come.
+    pub reads: Trains,
+    /// How writes come.
+    pub writes: Flushes,
+    /// Share of the requests that begin where the one before them on the same disk ended.
+    pub sequential: ReadWrite,
+    /// Where the other requests fall.
+    pub hot: Hot,
+}
+
+/// A daily job.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Spike {
+    /// When it begins, in seconds since midnight.
+    pub from_s: u32,
+    /// When it ends.
+    pub to_s: u32,
+    /// Relative load, in the same measure as that of the hours.
+    pub weight: f64,
+}
+
+/// A disk's day.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Requests of the day.
+    pub requests: u32,
+    /// Requests in its busiest minute.
+    pub peak_per_minute: u32,
+    /// Requests in its longest flush, which falls into the busiest minute; 0: none is prescribed.
+    #[serde(default)]
+    pub longest_flush: u32,
+    /// Its part of the window.
+    #[serde(default)]
+    pub window: DiskWindow,
+}
+
+/// A part of the day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// When it begins, in seconds since midnight; a multiple of 20.
+    pub from_s: u32,
+    /// When it ends; a multiple of 20.
+    pub to_s: u32,
+}
+
+/// A disk's requests within the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskWindow {
+    /// How many.
+    pub requests: u32,
+    /// How many in the busiest second.
+    pub peak_per_s: u32,
+}
+
+/// Reads, each issued when the one before is done.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trains {
+    /// Mean number of reads in a train.
+    pub mean_length: f64,
+    /// Mean time between them, in ms.
+    pub gap_ms: f64,
+    /// Standard deviation of that time, in ms.
+    pub gap_std_ms: f64,
+}
+
+/// Writes, flushed by the system rather than asked for one by one: bounded Pareto numbers of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flushes {
+    /// Exponent of the number of writes in a flush.
+    pub shape: f64,
+    /// Fewest writes in a flush.
+    pub shortest: u32,
+    /// Most writes in a flush.
+    pub longest: u32,
+    /// Share of the writes that come at the same instant as the one before.
+    pub together: f64,
+    /// Mean time between the others, in ms; exponential.
+    pub gap_ms: f64,
+}
+
+/// A share of the reads and one of the writes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadWrite {
+    /// Of the reads.
+    pub read: f64,
+    /// Of the writes.
+    pub write: f64,
+}
+
+/// A region that is asked for more often than the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hot {
+    /// Share of the requests that fall into it.
+    pub requests: f64,
+    /// Its share of the disk, from the first byte.
+    pub space: f64,
+}
+
+impl Window {
+    /// Its length, in seconds.
+    pub(crate) fn length_s(&self) -> u32 {
+        self.to_s.saturating_sub(self.from_s)
+    }
+}
