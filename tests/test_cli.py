@@ -88,7 +88,7 @@ def test_the_schema_accepts_what_is_shipped_and_not_what_is_misspelt(kind, files
             validator(schema).validate(document | {"misspelt": 1})
 
 
-@pytest.mark.parametrize("what", ["studies", "workloads", "schedulers", "filesystems", "profiles"])
+@pytest.mark.parametrize("what", ["studies", "workloads", "schedulers", "filesystems", "profiles", "traces"])
 def test_what_is_listed_has_names(what):
     listed = json.loads(weir("list", what, "--json").stdout)
     assert len(listed) >= 3

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_specs::{Document, Problems};
-use weir_workloads::Workload;
+use weir_workloads::sessions::AnyWorkload;
 
 use crate::exit;
 use crate::project::Project;
@@ -25,7 +25,14 @@ struct Report {
     file: PathBuf,
     kind: &'static str,
     problems: Vec<String>,
+    /// What it cannot be used for, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
+
+/// What `weir check` says of every workload of sessions.
+const SESSIONS: &str = "a workload of sessions asks a web site, not a disk: weir generate writes its interactions; \
+    a study cannot use it, neither on a device nor simulated";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
@@ -38,6 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         for report in &reports {
             if report.problems.is_empty() {
                 println!("{}: ok ({})", report.file.display(), report.kind);
+                report.note.iter().for_each(|note| println!("  note: {note}"));
             }
             report.problems.iter().for_each(|problem| eprintln!("{problem}"));
         }
@@ -48,8 +56,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn all_files(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     let workloads = project.workloads()?;
-    let mut files: Vec<PathBuf> =
-        workloads.names().map(|name| workloads.folder().join(format!("{name}.yml"))).collect();
+    let mut files: Vec<PathBuf> = workloads
+        .names()
+        .chain(workloads.session_names())
+        .map(|name| workloads.folder().join(format!("{name}.yml")))
+        .collect();
     for study in project.studies()? {
         files.push(project.study_file(&study)?);
     }
@@ -58,8 +69,8 @@ fn all_files(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
 
 fn check(project: &Project, file: PathBuf) -> Report {
     let (kind, checked) = match kind_of(&file) {
-        Ok("workload") => {
-            ("workload", Document::read(&file).and_then(|d| Workload::from_document(&d)).map(drop))
+        Ok(kind @ ("workload" | "sessions")) => {
+            (kind, Document::read(&file).and_then(|d| AnyWorkload::from_document(&d)).map(drop))
         }
         Ok(kind) => (kind, project.check_study(&file).map(drop)),
         Err(problems) => ("unreadable", Err(problems)),
@@ -68,12 +79,17 @@ fn check(project: &Project, file: PathBuf) -> Report {
         Ok(()) => Vec::new(),
         Err(problems) => problems.0.iter().map(ToString::to_string).collect(),
     };
-    Report { file, kind, problems }
+    let note = (kind == "sessions" && problems.is_empty()).then_some(SESSIONS);
+    Report { file, kind, problems, note }
 }
 
-/// A workload says when its clients ask; a study does not.
+/// A workload says when its clients ask, or what sessions they have; a study has classes.
 fn kind_of(file: &Path) -> Result<&'static str, Problems> {
     let document = Document::read(file)?;
     let has = |field: &str| document.value().get(field).is_some();
-    Ok(if has("arrivals") && !has("classes") { "workload" } else { "study" })
+    Ok(match (has("classes"), has("sessions"), has("arrivals")) {
+        (false, true, _) => "sessions",
+        (false, false, true) => "workload",
+        _ => "study",
+    })
 }

@@ -1,20 +1,23 @@
-//! `weir generate`: the request stream of a workload, as a file that `weir replay` sends.
+//! `weir generate`: the request stream of a workload, as a file that `weir replay` sends; or the interactions of a
+//! workload of sessions.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weir_records::TableWriter;
-use weir_workloads::{Stream, StreamOptions};
+use weir_workloads::sessions::{AnyWorkload, SessionModel, SessionStream, SessionWorkload};
+use weir_workloads::{Stream, StreamOptions, Workload};
 
 use crate::exit::bad_input;
 use crate::project::Project;
 
-/// Write the requests of an open-loop workload to a file, without sending them.
+/// Write the requests of an open-loop workload, or the interactions of a workload of sessions, to a file, without
+/// sending them.
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of the workload.
     workload: String,
-    /// File to write (Parquet, the columns of requests.parquet).
+    /// File to write (Parquet): the columns of requests.parquet; of sessions, those of sessions.parquet.
     #[arg(long, value_name = "F")]
     out: PathBuf,
     /// Number of clients.
@@ -29,23 +32,39 @@ pub struct Args {
     /// Name of the class; the workload's own if absent.
     #[arg(long)]
     class: Option<String>,
+    /// Of sessions: time that every answer is taken to need, in milliseconds; 0 if absent.
+    #[arg(long)]
+    response_ms: Option<f64>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let catalog = Project::find()?.workloads()?;
-    let workload = catalog.load(&args.workload).map_err(bad_input)?;
+    let workload = catalog.load_any(&args.workload).map_err(bad_input)?;
     if !(args.duration_s > 0.0 && args.duration_s < 1e7) || args.clients == 0 {
         return Err(bad_input("--duration-s must be above 0 and --clients at least 1"));
     }
     let options = StreamOptions {
-        class: args.class.unwrap_or(args.workload),
+        class: args.class.clone().unwrap_or_else(|| args.workload.clone()),
         clients: args.clients,
         seed: args.seed,
         duration_ns: (args.duration_s * 1e9) as i64,
         warmup_ns: 0,
         folder: catalog.folder().to_owned(),
     };
-    let stream = Stream::new(&workload, options).map_err(bad_input)?;
+    match workload {
+        AnyWorkload::Requests(workload) => requests(&args, &workload, options),
+        AnyWorkload::Sessions(workload) => interactions(&args, &workload, options),
+    }
+}
+
+fn requests(args: &Args, workload: &Workload, options: StreamOptions) -> anyhow::Result<ExitCode> {
+    if args.response_ms.is_some() {
+        return Err(bad_input(format!(
+            "--response-ms is for sessions, and `{}` is a workload of requests: leave it out",
+            workload.name
+        )));
+    }
+    let stream = Stream::new(workload, options).map_err(bad_input)?;
     let files = stream.files().sizes_bytes().len();
     let total_bytes = stream.files().total_bytes();
     let mut writer = TableWriter::create(&args.out, 0).map_err(bad_input)?;
@@ -54,5 +73,26 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let rows = writer.close()?;
     println!("{}: {rows} requests to {files} files of {total_bytes} bytes in all", args.out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn interactions(args: &Args, workload: &SessionWorkload, options: StreamOptions) -> anyhow::Result<ExitCode> {
+    let response_ms = args.response_ms.unwrap_or(0.0);
+    if !(0.0..1e9).contains(&response_ms) {
+        return Err(bad_input(format!("--response-ms is {response_ms}; it must be from 0 to 1e9")));
+    }
+    let model = SessionModel::open(workload, &options.folder).map_err(bad_input)?;
+    let mut writer = TableWriter::create(&args.out, 0).map_err(bad_input)?;
+    let mut sessions = 0u64;
+    for interaction in SessionStream::new(&model, options, (response_ms * 1e6) as i64) {
+        sessions += u64::from(interaction.step == 0);
+        writer.write(&interaction)?;
+    }
+    let rows = writer.close()?;
+    println!(
+        "{}: {rows} interactions in {sessions} sessions of {} clients, each answered after {response_ms} ms",
+        args.out.display(),
+        args.clients
+    );
     Ok(ExitCode::SUCCESS)
 }

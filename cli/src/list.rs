@@ -26,6 +26,7 @@ enum What {
     Schedulers,
     Filesystems,
     Profiles,
+    Traces,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -38,6 +39,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .filter_map(FileSystem::load)
             .map(|fs| (fs.name.clone(), fs.description.clone(), json!(fs)))
             .collect(),
+        What::Traces => crate::fetch::listed(&weir_traces::catalog::Catalog::built_in().map_err(bad_input)?),
         What::Profiles => weir_simulator::profile::names()
             .map(|name| {
                 let profile = weir_simulator::profile::load(name).map_err(bad_input)?;
@@ -74,10 +76,10 @@ fn studies() -> anyhow::Result<Vec<(String, String, serde_json::Value)>> {
 fn workloads() -> anyhow::Result<Vec<(String, String, serde_json::Value)>> {
     let catalog = Project::find()?.workloads()?;
     let describe = |name: &str| {
-        let workload = catalog.load(name).map_err(bad_input)?;
-        Ok((name.to_owned(), workload.description.clone(), json!(workload)))
+        let workload = catalog.load_any(name).map_err(bad_input)?;
+        Ok((name.to_owned(), workload.description().to_owned(), json!(workload)))
     };
-    catalog.names().map(describe).collect()
+    catalog.names().chain(catalog.session_names()).map(describe).collect()
 }
 
 /// The kernel's, with whether this kernel has them on any of its disks.

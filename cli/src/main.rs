@@ -4,6 +4,7 @@ mod check;
 mod clean;
 mod collect;
 mod exit;
+mod fetch;
 mod generate;
 mod list;
 mod plan;
@@ -12,6 +13,7 @@ mod replay;
 mod run;
 mod schema;
 mod serve;
+mod trace;
 mod workload;
 
 use std::process::ExitCode;
@@ -40,6 +42,7 @@ enum Command {
     Serve(serve::Args),
     Replay(replay::Args),
     Collect(collect::Args),
+    Trace(trace::Args),
     Workload(workload::Args),
 }
 
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Workload(args) => workload::run(args),
     };
     exit::code(done)

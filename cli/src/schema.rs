@@ -25,7 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let schema = match args.kind {
         Kind::Study => schema_for!(weir_studies::Study),
-        Kind::Workload => schema_for!(weir_workloads::Workload),
+        Kind::Workload => schema_for!(weir_workloads::sessions::AnyWorkload),
         Kind::Profile => schema_for!(weir_simulator::profile::Profile),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);

@@ -1,9 +1,10 @@
 //! The files that a run leaves behind.
 //!
-//! Two tables, each one row per request and each with a fixed schema:
+//! Tables, each one row per request and each with a fixed schema:
 //!
 //! * [`request::Request`]: `requests.parquet`, requests as the application saw them;
-//! * [`block::BlockRequest`]: `block.parquet`, requests as the block layer saw them.
+//! * [`block::BlockRequest`]: `block.parquet`, requests as the block layer saw them;
+//! * [`interaction::Interaction`]: `sessions.parquet`, what clients ask a site for.
 //!
 //! All times are nanoseconds on `CLOCK_MONOTONIC`, relative to the start of the run (its *epoch*);
 //! the epoch itself is kept in the file's metadata under [`EPOCH_KEY`]. A file is written under a
@@ -12,11 +13,13 @@
 pub mod block;
 mod columns;
 pub mod error;
+pub mod interaction;
 pub mod request;
 mod table;
 
 pub use block::{BlockOp, BlockRequest};
 pub use error::Error;
+pub use interaction::Interaction;
 pub use request::{Op, Request};
 pub use table::{Record, TableReader, TableWriter, read_all, write_all};
 

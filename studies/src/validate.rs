@@ -109,6 +109,10 @@ impl Check<'_> {
     }
 
     fn workload(&mut self, context: &Context<'_>, field: &str, class: &Class) -> Option<Workload> {
+        if let Some(reason) = context.workloads.no_requests(&class.workload) {
+            self.problem(format!("{field}.workload"), reason);
+            return None;
+        }
         if !context.workloads.names().any(|name| name == class.workload) {
             let known: Vec<&str> = context.workloads.names().collect();
             self.problem(format!("{field}.workload"), one_of("workload", &class.workload, known));

@@ -5,6 +5,7 @@
 
 mod binary;
 pub mod blktrace;
+pub mod catalog;
 mod error;
 mod formats;
 pub mod frame_sizes;

@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use weir_specs::{Document, Problem, Problems, one_of};
 
+use crate::sessions::{AnyWorkload, SessionWorkload};
 use crate::spec::Workload;
 use crate::validate;
 
 /// The folder of workload specifications.
 pub struct Catalog {
     folder: PathBuf,
+    /// Workloads of requests.
     files: BTreeMap<String, PathBuf>,
+    /// Workloads of sessions.
+    sessions: BTreeMap<String, PathBuf>,
 }
 
 impl Catalog {
@@ -27,16 +31,20 @@ impl Catalog {
             field: String::new(),
             message: format!("cannot list the workloads: {error}"),
         };
-        let mut files = BTreeMap::new();
+        let (mut files, mut sessions) = (BTreeMap::new(), BTreeMap::new());
         for entry in std::fs::read_dir(folder).map_err(problem)? {
             let path = entry.map_err(problem)?.path();
             if path.extension().is_some_and(|extension| extension == "yml")
                 && let Some(name) = path.file_stem().and_then(|name| name.to_str())
             {
-                files.insert(name.to_owned(), path.clone());
+                // What cannot be read is said when it is loaded.
+                let of_sessions =
+                    Document::read(&path).is_ok_and(|document| SessionWorkload::is_in(&document));
+                let kind = if of_sessions { &mut sessions } else { &mut files };
+                kind.insert(name.to_owned(), path.clone());
             }
         }
-        Ok(Catalog { folder: folder.to_owned(), files })
+        Ok(Catalog { folder: folder.to_owned(), files, sessions })
     }
 
     /// The folder; paths within a workload are relative to it.
@@ -44,9 +52,25 @@ impl Catalog {
         &self.folder
     }
 
-    /// Names of all workloads, sorted.
+    /// Names of the workloads of requests, sorted: those that a study can use.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
+    }
+
+    /// Names of the workloads of sessions, sorted.
+    pub fn session_names(&self) -> impl Iterator<Item = &str> {
+        self.sessions.keys().map(String::as_str)
+    }
+
+    /// Why a workload that exists cannot be sent to a device or a simulated server; `None` if it can, or is unknown.
+    pub fn no_requests(&self, name: &str) -> Option<String> {
+        self.sessions.contains_key(name).then(|| {
+            format!(
+                "`{name}` is a workload of sessions: its interactions ask a web site, and what they ask of a disk is \
+                 decided by the database behind it. It cannot be replayed to a device or simulated; \
+                 `weir generate {name}` writes its interactions"
+            )
+        })
     }
 
     /// Reads and checks a workload by name.
@@ -59,21 +83,31 @@ impl Catalog {
         Ok(workload)
     }
 
-    /// The document of a workload by name, unchecked.
+    /// Reads and checks a workload of either kind by name.
+    ///
+    /// # Errors
+    /// As [`Catalog::load`].
+    pub fn load_any(&self, name: &str) -> Result<AnyWorkload, Problems> {
+        match self.sessions.get(name) {
+            Some(path) => AnyWorkload::from_document(&Document::read(path)?),
+            None => Ok(AnyWorkload::Requests(Box::new(self.load(name)?))),
+        }
+    }
+
+    /// The document of a workload of requests by name, unchecked.
     ///
     /// # Errors
     /// There is none of that name, or the file is no YAML.
     pub fn document(&self, name: &str) -> Result<Document, Problems> {
-        match self.files.get(name) {
-            Some(path) => Document::read(path),
-            None => Err(Problem {
-                file: self.folder.clone(),
-                line: None,
-                field: String::new(),
-                message: one_of("workload", name, self.names()),
-            }
-            .into()),
-        }
+        let Some(path) = self.files.get(name) else {
+            let message = self.no_requests(name).unwrap_or_else(|| {
+                one_of("workload", name, self.files.keys().chain(self.sessions.keys()).map(String::as_str))
+            });
+            return Err(
+                Problem { file: self.folder.clone(), line: None, field: String::new(), message }.into()
+            );
+        };
+        Document::read(path)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A [`Workload`] is a recipe: when requests arrive, how large they are, which files they touch, how soon
 //! they must be answered. [`Stream`] turns an open-loop recipe into timed requests, deterministically from a
-//! seed, in memory bounded by the number of clients. Closed-loop recipes are carried out by fio.
+//! seed, in memory bounded by the number of clients. Closed-loop recipes are carried out by fio. [`sessions`] are recipes
+//! for the people in front of a web site.
 
 mod arrivals;
 mod calibrate;
@@ -17,6 +18,7 @@ mod seed;
 mod server;
 mod server_day;
 mod server_plan;
+pub mod sessions;
 mod spec;
 mod statistics;
 mod stream;
