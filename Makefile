@@ -7,7 +7,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve clean
+.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-caches clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-collect: setup ## Overhead of the collector, in interleaved pairs with non
 
 bench-serve: setup ## Service-time error and rate of the modelled disk
 	cargo run --release --locked -p weir-blockserver --example bench_serve
+
+bench-caches: setup ## Rate of the cache simulators, beside libCacheSim's
+	@traces/bench_caches.sh
 
 clean: ## Take down devices of studies that died, remove what was built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi

@@ -12,6 +12,7 @@ mod replay;
 mod run;
 mod schema;
 mod serve;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,7 @@ enum Command {
     Serve(serve::Args),
     Replay(replay::Args),
     Collect(collect::Args),
+    Trace(trace::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
+        Command::Trace(args) => trace::run(args),
     };
     exit::code(done)
 }

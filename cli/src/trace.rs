@@ -1,0 +1,36 @@
+//! `weir trace`: what was recorded elsewhere, described, filtered and converted.
+
+mod convert;
+mod filter;
+mod output;
+mod source;
+mod stat;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// Describe, filter and convert traces that were recorded elsewhere.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Stat(stat::Args),
+    Convert(convert::Args),
+    Filter(filter::Args),
+    Formats(source::FormatsArgs),
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Command::Stat(args) => stat::run(args),
+        Command::Convert(args) => convert::run(args),
+        Command::Filter(args) => filter::run(args),
+        Command::Formats(args) => source::formats(args),
+    }
+}
