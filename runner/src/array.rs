@@ -113,10 +113,12 @@ mod tests {
         let command = create(&node("shared"), &members, 64);
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         assert!(words.contains(&"--level=0".to_owned()) && words.contains(&"--chunk=64K".to_owned()));
-        assert!(words.ends_with(
-            &["--raid-devices=2", "/dev/md/weir-shared", "/dev/disk/by-id/a", "/dev/disk/by-id/b"]
-                .map(str::to_owned)
-        ));
+        assert!(
+            words.ends_with(
+                &["--raid-devices=2", "/dev/md/weir-shared", "/dev/disk/by-id/a", "/dev/disk/by-id/b"]
+                    .map(str::to_owned)
+            )
+        );
     }
 
     #[test]

@@ -116,7 +116,8 @@ impl BlockDevice {
         // Documentation/block/stat.rst: read sectors, of 512 bytes, are the third field.
         let of_disk = |name: &str| {
             let stat = read_sys(name, "stat").unwrap_or_default();
-            stat.split_ascii_whitespace().nth(2).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0) * 512
+            stat.split_ascii_whitespace().nth(2).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0)
+                * 512
         };
         self.kernel_names().map(of_disk).sum()
     }

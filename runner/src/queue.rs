@@ -91,8 +91,7 @@ pub(crate) fn apply(queue: &Queue, settings: &Settings, journal: &mut Journal) -
 
 /// Whether the queue is in the state that was asked for: checked before and after the measurement.
 pub(crate) fn verify(queue: &Queue, settings: &Settings) -> Result<(), String> {
-    let requests =
-        if settings.scheduler.name == "none" { tags(queue, settings) } else { SCHEDULER_REQUESTS };
+    let requests = if settings.scheduler.name == "none" { tags(queue, settings) } else { SCHEDULER_REQUESTS };
     let mut wanted = vec![
         (queue.sys("queue/scheduler"), settings.scheduler.name.clone()),
         (queue.sys("queue/nr_requests"), requests.to_string()),

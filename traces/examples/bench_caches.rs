@@ -63,7 +63,9 @@ fn measure(name: &str, keys: &[u64], pass: impl Fn(&[u64]) -> usize) -> String {
     seconds.sort_by(f64::total_cmp);
     let rate = keys.len() as f64 / seconds[PASSES / 2];
     let ratio = misses as f64 / keys.len() as f64;
-    format!("  \"{name}\": {{\"requests_per_s\": {rate:.0}, \"misses\": {misses}, \"miss_ratio\": {ratio:.8}}}")
+    format!(
+        "  \"{name}\": {{\"requests_per_s\": {rate:.0}, \"misses\": {misses}, \"miss_ratio\": {ratio:.8}}}"
+    )
 }
 
 /// As libCacheSim's oracleGeneral: time, object, size, and the number of the next request for the object.

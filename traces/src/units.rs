@@ -32,8 +32,8 @@ impl Unit {
     /// Tells what a trace is about by its first requests: objects if all that move data name one and none an offset.
     pub fn detect(first: &[TraceRequest]) -> Unit {
         let mut data = first.iter().filter(|request| moves_data(request)).peekable();
-        let objects =
-            data.peek().is_some() && data.all(|request| request.object.is_some() && request.offset_bytes == 0);
+        let objects = data.peek().is_some()
+            && data.all(|request| request.object.is_some() && request.offset_bytes == 0);
         if objects { Unit::Object } else { Unit::PAGE }
     }
 }

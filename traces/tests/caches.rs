@@ -111,8 +111,7 @@ impl PlainS3Fifo {
     }
 
     fn evict_small(&mut self) {
-        let mut evicted = false;
-        while let (false, Some(tail)) = (evicted, self.small.pop_back()) {
+        while let Some(tail) = self.small.pop_back() {
             if self.count[&tail.0] > 1 {
                 self.count.insert(tail.0, 0);
                 self.main.push_front(tail);
@@ -127,7 +126,7 @@ impl PlainS3Fifo {
                     }
                     self.ghosts.push_front(tail);
                 }
-                evicted = true;
+                return;
             }
         }
     }
@@ -271,7 +270,8 @@ fn keys() -> impl Strategy<Value = Vec<u64>> {
     let skewed = (0_u64..1000, 1_u64..60).prop_map(|(x, most)| vec![x * x * most / 1_000_000]);
     let repeated = (0_u64..50, 1_usize..4).prop_map(|(x, times)| vec![x; times]);
     let scan = (0_u64..80, 1_u64..30).prop_map(|(from, length)| (from..from + length).collect());
-    prop::collection::vec(prop_oneof![4 => skewed, 3 => repeated, 1 => scan], 0..300).prop_map(|parts| parts.concat())
+    prop::collection::vec(prop_oneof![4 => skewed, 3 => repeated, 1 => scan], 0..300)
+        .prop_map(|parts| parts.concat())
 }
 
 /// A size of its own for each key, from 1 to 7, and large ones here and there.

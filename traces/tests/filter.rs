@@ -23,7 +23,8 @@ fn read(arrival_ns: i64, offset_bytes: u64, size_bytes: u64) -> TraceRequest {
 #[test]
 fn a_range_is_half_open_and_times_begin_anew() {
     let requests = [read(0, 0, 1), read(10, 0, 1), read(19, 0, 1), read(20, 0, 1)];
-    let steps: Vec<Box<dyn Step>> = vec![Box::new(TimeRange { from_ns: 10, to_ns: 20 }), Box::new(Rebase::default())];
+    let steps: Vec<Box<dyn Step>> =
+        vec![Box::new(TimeRange { from_ns: 10, to_ns: 20 }), Box::new(Rebase::default())];
     let (left, pipeline) = through(&requests, steps);
     assert_eq!(left.iter().map(|request| request.arrival_ns).collect::<Vec<_>>(), [0, 9]);
     let counts = pipeline.counts();
@@ -41,7 +42,8 @@ fn devices_are_selected_by_name_and_missed_ones_are_told() {
 
 #[test]
 fn scaling_stretches_the_times_between_requests() {
-    let requests = [read(100, 0, 1), read(200, 0, 1), TraceRequest { response_ns: Some(5), ..read(400, 0, 1) }];
+    let requests =
+        [read(100, 0, 1), read(200, 0, 1), TraceRequest { response_ns: Some(5), ..read(400, 0, 1) }];
     let (left, _) = through(&requests, vec![Box::new(ScaleTime::new("0.5".parse().unwrap()))]);
     assert_eq!(left.iter().map(|request| request.arrival_ns).collect::<Vec<_>>(), [100, 150, 250]);
     assert_eq!(left[2].response_ns, None);
@@ -52,7 +54,10 @@ fn addresses_shrink_and_runs_stay_runs() {
     let requests = [read(0, 1 << 20, 4096), read(1, (1 << 20) + 4096, 8192), read(2, 3 << 20, 512)];
     let (left, _) = through(&requests, vec![Box::new(ScaleAddress::by("1/3".parse().unwrap()))]);
     let first = (1 << 20) / 3 / 512 * 512;
-    assert_eq!(left.iter().map(|request| request.offset_bytes).collect::<Vec<_>>(), [first, first + 4096, 1 << 20]);
+    assert_eq!(
+        left.iter().map(|request| request.offset_bytes).collect::<Vec<_>>(),
+        [first, first + 4096, 1 << 20]
+    );
 }
 
 /// 4 blocks of LRU: the first block stays, the second is missed again, and the middle of a request is absorbed.
@@ -63,7 +68,10 @@ fn what_the_cache_holds_is_absorbed() {
     let (left, pipeline) = through(&requests, vec![Box::new(absorb)]);
     assert_eq!(left, [read(0, 4096, 4096), read(1, 0, 4096), read(1, 8192, 4096)]);
     let notes = pipeline.counts()[0].notes.join("; ");
-    assert!(notes.contains("6 blocks asked for, 3 missed") && notes.contains("1 requests were absorbed in part"), "{notes}");
+    assert!(
+        notes.contains("6 blocks asked for, 3 missed") && notes.contains("1 requests were absorbed in part"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -81,14 +89,20 @@ fn objects_have_sizes() {
     let object = |object, size_bytes| TraceRequest { object: Some(object), ..read(0, 0, size_bytes) };
     let requests = [object(1, 600), object(2, 300), object(1, 600), object(3, 200), object(2, 300)];
     let absorb = Absorb::new(Policy::Lru, 1000, Unit::Object, Writes::Absorb);
-    assert_eq!(through(&requests, vec![Box::new(absorb)]).0, [requests[0], requests[1], requests[3], requests[4]]);
+    assert_eq!(
+        through(&requests, vec![Box::new(absorb)]).0,
+        [requests[0], requests[1], requests[3], requests[4]]
+    );
 }
 
 #[test]
 fn disorder_is_an_error_that_names_the_remedy() {
     let mut reader = SinceFirst::new(here(), Made::reader(&[read(5, 0, 1), read(7, 0, 1), read(6, 0, 1)]));
     let error = all(&mut reader).unwrap_err().to_string();
-    assert_eq!(error, "made: request 2 (from 0) is 1 ns earlier than the one before it; sort the trace with --sort");
+    assert_eq!(
+        error,
+        "made: request 2 (from 0) is 1 ns earlier than the one before it; sort the trace with --sort"
+    );
     let mut reader = SinceFirst::new(here(), Made::reader(&[read(i64::MIN, 0, 1), read(i64::MAX, 0, 1)]));
     assert!(all(&mut reader).unwrap_err().to_string().contains("out of range"));
 }

@@ -23,10 +23,15 @@ fn moves_data(request: &&TraceRequest) -> bool {
 }
 
 fn losses(written: &Written) -> u64 {
-    let left_out = written.losses.iter().filter(|(what, _)| what.contains("requests") && what.contains("left out"));
+    let left_out =
+        written.losses.iter().filter(|(what, _)| what.contains("requests") && what.contains("left out"));
     left_out.map(|(_, count)| count).sum::<u64>()
-        + written.losses.iter().filter(|(what, _)| matches!(*what, "flushes left out" | "discards left out"))
-            .map(|(_, count)| count).sum::<u64>()
+        + written
+            .losses
+            .iter()
+            .filter(|(what, _)| matches!(*what, "flushes left out" | "discards left out"))
+            .map(|(_, count)| count)
+            .sum::<u64>()
 }
 
 proptest! {
@@ -180,7 +185,13 @@ fn fio_replays_the_log() {
     written(&sample(), Target::Iolog, &folder.path().join("t.iolog"));
     let data = std::fs::File::create(folder.path().join("disk_0")).unwrap();
     data.set_len(1 << 20).unwrap();
-    let arguments = ["--name=t", "--read_iolog=t.iolog", "--ioengine=psync", "--output-format=json", "--replay_no_stall=1"];
+    let arguments = [
+        "--name=t",
+        "--read_iolog=t.iolog",
+        "--ioengine=psync",
+        "--output-format=json",
+        "--replay_no_stall=1",
+    ];
     let Some(text) = run("fio", &arguments, folder.path()) else { return };
     let start = text.find('{').unwrap();
     let report: serde_json::Value = serde_json::from_str(&text[start..]).unwrap();
@@ -197,7 +208,9 @@ fn blkparse_reads_the_stream() {
         text.lines()
             .filter(|line| {
                 let fields: Vec<_> = line.split_whitespace().collect();
-                fields.first() == Some(&"240,0") && fields.get(5) == Some(&event) && fields.get(6) == Some(&way)
+                fields.first() == Some(&"240,0")
+                    && fields.get(5) == Some(&event)
+                    && fields.get(6) == Some(&way)
             })
             .count()
     };

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use weir_traces::caches::Policy;
 use weir_traces::filter::{
-    Absorb, OfDevices, Peeked, Pipeline, Ratio, Rebase, ScaleAddress, ScaleTime, SinceFirst, Step, TimeRange, Writes,
+    Absorb, OfDevices, Peeked, Pipeline, Ratio, Rebase, ScaleAddress, ScaleTime, SinceFirst, Step, TimeRange,
+    Writes,
 };
 use weir_traces::write::{self, Class, Target, Writer, Written};
 use weir_traces::{Reader, Unit};
@@ -137,9 +138,8 @@ impl Steps {
                     bad_input(format!("--cache {name}: no policy; there are {known}"))
                 })?;
                 let bytes = mib.checked_mul(1 << 20).filter(|bytes| *bytes > 0 && *bytes < 1 << 60);
-                let bytes = bytes.ok_or_else(|| {
-                    bad_input(format!("--cache-mib {mib}: it must be from 1 to 2^40"))
-                })?;
+                let bytes = bytes
+                    .ok_or_else(|| bad_input(format!("--cache-mib {mib}: it must be from 1 to 2^40")))?;
                 Some((policy, bytes, writes))
             }
             _ => None,
@@ -147,8 +147,7 @@ impl Steps {
         if args.fit_to.is_some_and(|bytes| bytes < 512) {
             return Err(bad_input("--fit-to: it must be at least 512 bytes"));
         }
-        let range =
-            (from.is_some() || to.is_some()).then(|| (from.unwrap_or(0), to.unwrap_or(i64::MAX)));
+        let range = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(0), to.unwrap_or(i64::MAX)));
         Ok(Steps { range, cache, unit: unit(args.unit.as_deref(), args.block_bytes)? })
     }
 }
@@ -202,7 +201,12 @@ fn extent(args: &Args, steps: &Steps) -> anyhow::Result<u64> {
     Ok(extent_bytes)
 }
 
-fn split(pipeline: &mut Pipeline, folder: &Path, target: Target, class: &Class) -> anyhow::Result<Vec<Written>> {
+fn split(
+    pipeline: &mut Pipeline,
+    folder: &Path,
+    target: Target,
+    class: &Class,
+) -> anyhow::Result<Vec<Written>> {
     std::fs::create_dir_all(folder)
         .map_err(|error| bad_input(format!("--split-by-device {}: {error}", folder.display())))?;
     let mut writers: BTreeMap<u32, Box<dyn Writer>> = BTreeMap::new();

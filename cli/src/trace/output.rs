@@ -62,7 +62,8 @@ pub fn file_of(folder: &Path, device: u32, name: &str, target: Target) -> PathBu
         .take(100)
         .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' })
         .collect();
-    let stem = if safe.trim_matches('.').is_empty() || safe != name { format!("{safe}-{device}") } else { safe };
+    let stem =
+        if safe.trim_matches('.').is_empty() || safe != name { format!("{safe}-{device}") } else { safe };
     let stem = stem.trim_start_matches('.').to_owned();
     match target {
         Target::Blktrace => folder.join(format!("{stem}.blktrace.0")),

@@ -98,9 +98,11 @@ fn print(report: &Report) {
         let text = format!("{} ({}), {}", whole(op.requests), percent(share), bytes(op.bytes as f64));
         line(name, &text);
     }
-    for (name, sizes) in
-        [("size", &report.size_bytes), ("  reads", &report.read_size_bytes), ("  writes", &report.write_size_bytes)]
-    {
+    for (name, sizes) in [
+        ("size", &report.size_bytes),
+        ("  reads", &report.read_size_bytes),
+        ("  writes", &report.write_size_bytes),
+    ] {
         if let Some(sizes) = sizes {
             spread(name, sizes, bytes);
         }
@@ -108,7 +110,10 @@ fn print(report: &Report) {
     arrivals(report);
     if let Some(found) = &report.sequentiality {
         let runs = found.run_requests.as_ref().map_or(1.0, |runs| runs.mean);
-        line("sequential", &format!("{}; runs of {} requests on average", percent(found.share), number(runs)));
+        line(
+            "sequential",
+            &format!("{}; runs of {} requests on average", percent(found.share), number(runs)),
+        );
     }
     working_set(report);
     if let Some(length) = &report.times.queue_length {
@@ -141,7 +146,8 @@ fn arrivals(report: &Report) {
         spread("inter-arrival", gap, time);
     }
     for peak in &report.burstiness.peaks {
-        let data = peak.peak_to_mean_bytes.map_or(String::new(), |ratio| format!(", of bytes {}", number(ratio)));
+        let data =
+            peak.peak_to_mean_bytes.map_or(String::new(), |ratio| format!(", of bytes {}", number(ratio)));
         let text = format!(
             "{}{data} (most {} requests, {} windows)",
             number(peak.peak_to_mean_requests),
@@ -179,7 +185,9 @@ fn working_set(report: &Report) {
     if set.accesses == 0 {
         return;
     }
-    let unit = set.unit_bytes.map_or_else(|| "objects".to_owned(), |size| format!("blocks of {}", bytes(size as f64)));
+    let unit = set
+        .unit_bytes
+        .map_or_else(|| "objects".to_owned(), |size| format!("blocks of {}", bytes(size as f64)));
     let size = set.distinct_bytes.map_or(String::new(), |amount| format!(", {}", bytes(amount as f64)));
     line("working set", &format!("{} {unit}{size}; {} accesses", whole(set.distinct), whole(set.accesses)));
     if let Some(distances) = &set.reuse_distance {

@@ -96,7 +96,7 @@ impl Cache for Arc {
                 return false;
             }
             if list == T2 {
-                self.lists[usize::from(T2)].to_head(&mut self.store, slot);
+                self.lists[usize::from(T2)].promote(&mut self.store, slot);
             } else {
                 self.shift(slot, T2);
             }

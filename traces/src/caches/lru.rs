@@ -22,7 +22,7 @@ impl Cache for Lru {
     #[inline]
     fn request(&mut self, key: u64, size: u64) -> bool {
         if let Some(slot) = self.store.find(key) {
-            self.list.to_head(&mut self.store, slot);
+            self.list.promote(&mut self.store, slot);
             return true;
         }
         let size = size.max(1);

@@ -105,7 +105,11 @@ mod tests {
                 cache.request(key % 37, key % 37 * 5);
                 assert!(cache.used() <= 100, "{}", policy.name());
             }
-            assert!(!cache.request(1000, 101) && !cache.request(1000, 101), "{} keeps what is too large", policy.name());
+            assert!(
+                !cache.request(1000, 101) && !cache.request(1000, 101),
+                "{} keeps what is too large",
+                policy.name()
+            );
             assert!(!cache.is_empty());
         }
     }

@@ -98,7 +98,7 @@ impl S3Fifo {
                 return true;
             }
             self.store.set_mark(tail, mark - ONCE);
-            self.main.to_head(&mut self.store, tail);
+            self.main.promote(&mut self.store, tail);
         }
         false
     }

@@ -25,22 +25,11 @@ pub(super) struct Store {
 
 impl Default for Store {
     fn default() -> Self {
-        Store {
-            index: Index::default(),
-            nodes: Vec::new(),
-            sizes: Vec::new(),
-            marks: Vec::new(),
-            free: NIL,
-        }
+        Store { index: Index::default(), nodes: Vec::new(), sizes: Vec::new(), marks: Vec::new(), free: NIL }
     }
 }
 
 impl Store {
-    /// Objects that are known.
-    pub(super) fn len(&self) -> usize {
-        self.index.len()
-    }
-
     /// Whether no further object can be told apart: one must go, whatever its size.
     pub(super) fn is_full(&self) -> bool {
         self.index.len() >= MAX_SLOTS - 1
@@ -169,7 +158,7 @@ impl List {
 
     /// Puts an object of this list at its head.
     #[inline]
-    pub(super) fn to_head(&mut self, store: &mut Store, slot: u32) {
+    pub(super) fn promote(&mut self, store: &mut Store, slot: u32) {
         if self.head != slot {
             self.cut(store, slot);
             self.link(store, slot);

@@ -114,7 +114,8 @@ impl Step for Absorb {
         let unit = if self.keys.unit() == Unit::Object { "objects" } else { "blocks" };
         let misses = self.accesses - self.hits;
         let ratio = misses as f64 / self.accesses.max(1) as f64;
-        let mut notes = vec![format!("{} {unit} asked for, {misses} missed (miss ratio {ratio:.6})", self.accesses)];
+        let mut notes =
+            vec![format!("{} {unit} asked for, {misses} missed (miss ratio {ratio:.6})", self.accesses)];
         if self.partly > 0 {
             notes.push(format!("{} requests were absorbed in part", self.partly));
         }

@@ -117,9 +117,8 @@ impl Reader for Pipeline {
                 self.next.clear();
                 for request in self.now.drain(..) {
                     *taken += 1;
-                    step.take(request, self.inner.devices(), &mut self.next).map_err(|Bound(what)| {
-                        Error::OutOfRange { path: self.path.clone(), number, what }
-                    })?;
+                    step.take(request, self.inner.devices(), &mut self.next)
+                        .map_err(|Bound(what)| Error::OutOfRange { path: self.path.clone(), number, what })?;
                 }
                 *given += self.next.len() as u64;
                 std::mem::swap(&mut self.now, &mut self.next);

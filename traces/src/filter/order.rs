@@ -64,7 +64,11 @@ pub struct Peeked {
 
 impl Peeked {
     /// Reads up to so many requests ahead, and gives them to `look`.
-    pub fn new<T>(mut inner: Box<dyn Reader>, most: usize, look: impl FnOnce(&[TraceRequest]) -> T) -> (Self, T) {
+    pub fn new<T>(
+        mut inner: Box<dyn Reader>,
+        most: usize,
+        look: impl FnOnce(&[TraceRequest]) -> T,
+    ) -> (Self, T) {
         let mut first = Vec::new();
         let mut error = None;
         while first.len() < most {

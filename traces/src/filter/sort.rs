@@ -31,7 +31,8 @@ pub struct Sorted {
 impl Sorted {
     /// Sorts what a reader yields, with about this much memory; at least 1 MiB is taken. `path` is for errors.
     pub fn new(path: &Path, source: Box<dyn Reader>, memory_bytes: usize) -> Self {
-        let part_requests = (memory_bytes / size_of::<TraceRequest>()).max((1 << 20) / size_of::<TraceRequest>());
+        let part_requests =
+            (memory_bytes / size_of::<TraceRequest>()).max((1 << 20) / size_of::<TraceRequest>());
         Sorted {
             path: path.to_owned(),
             source,
@@ -68,7 +69,8 @@ impl Sorted {
     fn set_aside(&mut self, part: &mut Vec<TraceRequest>) -> Result<(), Error> {
         if self.parts.len() == MOST_PARTS {
             let most = (MOST_PARTS + 1) * self.part_requests;
-            let what = format!("more than {most} requests cannot be sorted with this much memory; allow more");
+            let what =
+                format!("more than {most} requests cannot be sorted with this much memory; allow more");
             return Err(Error::Incomplete { path: self.path.clone(), what });
         }
         part.sort_by_key(|request| request.arrival_ns);

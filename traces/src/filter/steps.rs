@@ -179,7 +179,9 @@ impl Step for ScaleAddress {
         }
         let latest = most - request.size_bytes;
         let scaled = match self.factor {
-            Some(factor) => factor.times_down(old).ok_or(Bound("its scaled offset"))? / SECTOR_BYTES * SECTOR_BYTES,
+            Some(factor) => {
+                factor.times_down(old).ok_or(Bound("its scaled offset"))? / SECTOR_BYTES * SECTOR_BYTES
+            }
             None => old,
         };
         let before = self.ends.get(&(request.device, request.object));
@@ -187,7 +189,7 @@ impl Step for ScaleAddress {
         request.offset_bytes = match follows {
             Some(end) if end <= latest => end,
             // At the end of what there is, on a boundary of sectors where the original was on one.
-            _ if scaled > latest && old % SECTOR_BYTES == 0 => latest / SECTOR_BYTES * SECTOR_BYTES,
+            _ if scaled > latest && old.is_multiple_of(SECTOR_BYTES) => latest / SECTOR_BYTES * SECTOR_BYTES,
             _ => scaled.min(latest),
         };
         let end = request.offset_bytes.saturating_add(request.size_bytes);

@@ -48,7 +48,10 @@ impl Course {
     /// Two windows become one.
     fn halve(&mut self) {
         let pairs = |counts: &[u64]| {
-            counts.chunks(2).map(|pair| pair.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))).collect()
+            counts
+                .chunks(2)
+                .map(|pair| pair.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)))
+                .collect()
         };
         self.requests = pairs(&self.requests);
         self.bytes = pairs(&self.bytes);

@@ -121,8 +121,7 @@ impl Statistics {
         device.reads += u64::from(request.op == TraceOp::Read);
         if moves_data(request) {
             device.bytes = device.bytes.saturating_add(request.size_bytes);
-            device.end_bytes =
-                device.end_bytes.max(request.offset_bytes.saturating_add(request.size_bytes));
+            device.end_bytes = device.end_bytes.max(request.offset_bytes.saturating_add(request.size_bytes));
         }
     }
 
@@ -188,7 +187,12 @@ impl Statistics {
             requests_per_s: per_s(self.requests),
             bytes_per_s: per_s(bytes),
             read_share: (data > 0).then(|| reads.requests as f64 / data as f64),
-            ops: OPS.iter().zip(self.ops).filter(|(_, op)| op.requests > 0).map(|(kind, op)| (kind.name(), op)).collect(),
+            ops: OPS
+                .iter()
+                .zip(self.ops)
+                .filter(|(_, op)| op.requests > 0)
+                .map(|(kind, op)| (kind.name(), op))
+                .collect(),
             devices: seen as u64,
             devices_not_listed: (seen - others) as u64,
             device: listed,
@@ -226,7 +230,7 @@ impl Statistics {
             .filter(|(device, _)| device.requests > 0)
             .map(|(device, number)| DeviceCount { name: names.name(number), ..device.clone() })
             .collect();
-        devices.sort_by(|a, b| b.requests.cmp(&a.requests));
+        devices.sort_by_key(|device| std::cmp::Reverse(device.requests));
         devices.truncate(DEVICES_LISTED);
         devices
     }

@@ -110,14 +110,18 @@ impl Writer for Stream {
             self.losses.add("requests of 4 GiB or more left out");
             return Ok(());
         };
-        let Some(device) = (request.device >> MINOR_BITS == 0).then_some(MAJOR << MINOR_BITS | request.device)
+        let Some(device) =
+            (request.device >> MINOR_BITS == 0).then_some(MAJOR << MINOR_BITS | request.device)
         else {
             self.losses.add("requests to devices beyond 2^20 left out");
             return Ok(());
         };
         self.losses.add_if(request.queue_length.is_some(), "queue length left out");
         self.losses.add_if(request.object.is_some(), "object left out");
-        self.losses.add_if(request.offset_bytes % SECTOR_BYTES != 0, "offsets cut to sectors of 512 bytes");
+        self.losses.add_if(
+            !request.offset_bytes.is_multiple_of(SECTOR_BYTES),
+            "offsets cut to sectors of 512 bytes",
+        );
         self.losses.add_if(request.arrival_ns < 0, "times below 0 made 0");
         let arrival_ns = u64::try_from(request.arrival_ns).unwrap_or(0);
         self.up_to(arrival_ns)?;

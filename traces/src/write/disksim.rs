@@ -1,7 +1,6 @@
 //! DiskSim's ASCII format (DiskSim 4.0 reference manual, section on input traces): `TIME DEVICE BLOCK BLOCKS FLAGS`, with
 //! ms, blocks of 512 bytes, and bit 0 of the hexadecimal flags for a read.
 
-use std::io::Write;
 use std::path::Path;
 
 use super::partial::Partial;
@@ -42,7 +41,8 @@ impl Writer for Disksim {
         self.losses.add_if(request.object.is_some(), "object left out");
         let block = request.offset_bytes / BLOCK_BYTES;
         let end = request.offset_bytes.saturating_add(request.size_bytes).div_ceil(BLOCK_BYTES);
-        let whole = request.offset_bytes % BLOCK_BYTES == 0 && request.size_bytes % BLOCK_BYTES == 0;
+        let whole = request.offset_bytes.is_multiple_of(BLOCK_BYTES)
+            && request.size_bytes.is_multiple_of(BLOCK_BYTES);
         self.losses.add_if(!whole, "requests enlarged to whole blocks of 512 bytes");
         // The device's own number if that is its name.
         let device = devices.name(request.device).parse().unwrap_or(request.device);

@@ -2,7 +2,6 @@
 //! `add`, `open` and `close`, and `TIME FILE ACTION OFFSET LENGTH` for a request; times are us since the start.
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::Path;
 
 use super::partial::Partial;

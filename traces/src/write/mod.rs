@@ -120,7 +120,8 @@ impl Losses {
 /// What no request of the format can say, of those that the trace has said.
 fn unsaid(losses: &mut Losses, request: &TraceRequest, service: bool) {
     if !service {
-        losses.add_if(request.queueing_ns.is_some() || request.response_ns.is_some(), "service times left out");
+        losses
+            .add_if(request.queueing_ns.is_some() || request.response_ns.is_some(), "service times left out");
     }
     losses.add_if(request.queue_length.is_some(), "queue length left out");
 }

@@ -101,8 +101,10 @@ impl Writer for TableFile {
         let completed_ns = at(request.response_ns);
         unsaid(&mut self.losses, request, true);
         self.losses.add_if(request.pid.is_some(), "process left out");
-        let aligned = request.offset_bytes % SECTOR_BYTES == 0 && request.size_bytes % SECTOR_BYTES == 0;
-        self.losses.add_if(!aligned, "requests not of whole sectors of 512 bytes (a direct replay enlarges them)");
+        let aligned = request.offset_bytes.is_multiple_of(SECTOR_BYTES)
+            && request.size_bytes.is_multiple_of(SECTOR_BYTES);
+        self.losses
+            .add_if(!aligned, "requests not of whole sectors of 512 bytes (a direct replay enlarges them)");
         self.end_bytes = self.end_bytes.max(request.offset_bytes.saturating_add(request.size_bytes));
         self.writer.write(&Request {
             request: self.requests,
