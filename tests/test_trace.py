@@ -10,7 +10,7 @@ from support import ROOT, weir
 
 @pytest.fixture
 def trace(tmp_path):
-    """A week in miniature: 4,000 requests to two devices, every third one a write, half of them sequential."""
+    """A week in miniature: 4,000 requests to two devices, a third of them writes, half sequential."""
     lines = []
     for n in range(4000):
         block = (n // 2 * 7919 % 4001) * 64 + n % 2 * 8
@@ -111,7 +111,10 @@ def test_the_page_is_drawn_from_the_json(trace, tmp_path):
     source = tmp_path / "small.json"
     source.write_text(weir("trace", "stat", trace, "--json").stdout)
     drawn = subprocess.run(
-        [sys.executable, "-m", "weir", "trace-page", source], cwd=ROOT / "analysis", capture_output=True, text=True
+        [sys.executable, "-m", "weir", "trace-page", source],
+        cwd=ROOT / "analysis",
+        capture_output=True,
+        text=True,
     )
     assert drawn.returncode == 0, drawn.stderr
     page = source.with_suffix(".html").read_text()

@@ -1,4 +1,4 @@
-"""libCacheSim's caches on a file of requests, beside the rates that weir's bench printed for the same requests.
+"""libCacheSim's caches on a file of requests, beside the rates of weir's bench on the same requests.
 
 Usage: bench_libcachesim.py ZIPF.oracleGeneral.bin OURS.json
 """
@@ -47,7 +47,7 @@ def main(path, ours):
             f"{name:8} {own['requests_per_s']:12,.0f} {rate:14,.0f} {own['requests_per_s'] / rate:6.2f}"
             f"  {own['miss_ratio']:.8f} {miss_ratio:.8f}"
         )
-    print("libCacheSim's rates include its reading of the file from memory; its S3-FIFO differs from the paper's.")
+    print("libCacheSim's rates include its reading of the file; its S3-FIFO differs from the paper's.")
 
 
 if __name__ == "__main__":

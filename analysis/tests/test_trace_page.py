@@ -11,9 +11,22 @@ from weir.errors import InputError
 
 
 def spread(**changes):
-    quantiles = {"p01": 1, "p10": 2, "p25": 3, "p50": 512, "p75": 4096, "p90": 8192, "p99": 8192, "p999": 8192}
+    quantiles = {
+        "p01": 1,
+        "p10": 2,
+        "p25": 3,
+        "p50": 512,
+        "p75": 4096,
+        "p90": 8192,
+        "p99": 8192,
+        "p999": 8192,
+    }
     cdf = [[1, 0.0], [512, 0.25], [4096, 0.5], [8192, 0.75], [16384, 1.0]]
-    return {"count": 10, "mean": 5914.2, "sd": 10.0, "cov": 0.5, "min": 1, "max": 8192, "cdf": cdf} | quantiles | changes
+    return (
+        {"count": 10, "mean": 5914.2, "sd": 10.0, "cov": 0.5, "min": 1, "max": 8192, "cdf": cdf}
+        | quantiles
+        | changes
+    )
 
 
 @pytest.fixture
@@ -63,7 +76,8 @@ def document():
         "devices": 102,
         "devices_not_listed": 100,
         "device": [
-            {"name": f"disk <{n}>", "requests": 9, "reads": 3, "bytes": 4096, "end_bytes": 1 << 20} for n in range(2)
+            {"name": f"disk <{n}>", "requests": 9, "reads": 3, "bytes": 4096, "end_bytes": 1 << 20}
+            for n in range(2)
         ],
         "size_bytes": spread(),
         "read_size_bytes": spread(),
@@ -92,7 +106,15 @@ def test_the_page_holds_the_trace_and_needs_nothing_else(document, tmp_path):
     source.write_text(json.dumps(document))
     assert main(["trace-page", str(source)]) == 0
     page = (tmp_path / "week.html").read_text()
-    for words in ("ajw.1week.srt", "44,519", "29.3%", "disk &lt;1&gt;", "a &lt;caveat&gt;", "0.810", "not in the order"):
+    for words in (
+        "ajw.1week.srt",
+        "44,519",
+        "29.3%",
+        "disk &lt;1&gt;",
+        "a &lt;caveat&gt;",
+        "0.810",
+        "not in the order",
+    ):
         assert words in page
     assert page.count("data:image/svg+xml;base64,") == 5
     assert "<script" not in page
@@ -125,7 +147,12 @@ def test_another_document_is_refused(document, tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "size", "time"),
-    [(0, "0 B", "0 ns"), (4096, "4 KiB", "4.10 us"), (5914, "5.78 KiB", "5.91 us"), (3 << 30, "3 GiB", "3.22 s")],
+    [
+        (0, "0 B", "0 ns"),
+        (4096, "4 KiB", "4.10 us"),
+        (5914, "5.78 KiB", "5.91 us"),
+        (3 << 30, "3 GiB", "3.22 s"),
+    ],
 )
 def test_amounts_read_well(value, size, time):
     assert trace_page.size(value) == size

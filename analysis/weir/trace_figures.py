@@ -1,7 +1,7 @@
 """Figures of a trace: load over time, distributions, burstiness over scales, reuse.
 
-Each takes the document of `weir trace stat --json` and returns title, caption and figure, or None where the trace does
-not say enough.
+Each takes the document of `weir trace stat --json` and returns title, caption and figure, or None where the
+trace does not say enough.
 """
 
 from typing import Any
@@ -29,7 +29,9 @@ def load(document: dict[str, Any]) -> Drawn | None:
     scale, unit = _time_unit(begin_s[-1])
     figure, axes = _panels(2, 1, 3.4)
     for axis, counts, words in ((axes[0], requests, "requests / s"), (axes[1], data / 2**20, "MiB / s")):
-        axis.fill_between(begin_s[:-1] / scale, counts[:-1] / window_s, step="post", color=PALETTE[0], linewidth=0)
+        axis.fill_between(
+            begin_s[:-1] / scale, counts[:-1] / window_s, step="post", color=PALETTE[0], linewidth=0
+        )
         axis.set_ylabel(words)
         axis.set_ylim(bottom=0)
         axis.margins(x=0)
@@ -67,13 +69,17 @@ def burstiness(document: dict[str, Any]) -> Drawn | None:
         return None
     windows_s = [s["window_ns"] / _SECOND_NS for s in scales]
     figure, axes = _panels(1, 2, 2.6)
-    axes[0].plot(windows_s, [s["dispersion"] for s in scales], marker=MARKERS[0], markersize=3.5, color=PALETTE[0])
+    axes[0].plot(
+        windows_s, [s["dispersion"] for s in scales], marker=MARKERS[0], markersize=3.5, color=PALETTE[0]
+    )
     axes[0].axhline(1, color="#333333", linewidth=0.9, linestyle=(0, (4, 2)), label="Poisson")
     axes[0].set_ylabel("index of dispersion")
     _scales(axes[0])
     axes[0].legend(frameon=False)
     waves = [(w, s["wavelet_energy"]) for w, s in zip(windows_s, scales, strict=True) if s["wavelet_energy"]]
-    axes[1].plot(*zip(*waves, strict=True), marker=MARKERS[1], markersize=3.5, color=PALETTE[1], label="energy")
+    axes[1].plot(
+        *zip(*waves, strict=True), marker=MARKERS[1], markersize=3.5, color=PALETTE[1], label="energy"
+    )
     for estimate in document["burstiness"]["hurst"]:
         if estimate["method"].startswith("Haar"):
             _slope(axes[1], dict(waves), estimate)
@@ -81,8 +87,8 @@ def burstiness(document: dict[str, Any]) -> Drawn | None:
     _scales(axes[1])
     axes[1].legend(frameon=False)
     text = (
-        "Arrivals in windows of growing length, at scales with at least 8 windows. A flat line on the left is a "
-        "process whose bursts do not grow with the scale; the slope on the right gives the Hurst parameter."
+        "Arrivals in windows of growing length, at scales with at least 8 windows. A flat line on the left "
+        "is a process whose bursts do not grow with the scale; the slope on the right gives the Hurst parameter."
     )
     return "Burstiness over scales", text, figure
 
@@ -106,7 +112,10 @@ def reuse(document: dict[str, Any]) -> Drawn | None:
     axes[0].set_ylabel("miss ratio")
     _plain_ticks(axes[0])
     axes[0].legend(frameon=False)
-    text = "Of an LRU cache by its size, exact, from the reuse distances; no cache misses less than the first accesses."
+    text = (
+        "Of an LRU cache by its size, exact, from the reuse distances; no cache misses less than the first "
+        "accesses."
+    )
     return "Reuse", text, figure
 
 
@@ -155,7 +164,14 @@ def _exponential(axis: Axes, gap: dict[str, Any]) -> None:
     low, high = axis.get_xlim()
     if mean > 0:
         x = np.geomspace(max(low, 1e-6), high, 200)
-        axis.plot(x, -np.expm1(-x / mean), color="#333333", linewidth=0.9, linestyle=(0, (4, 2)), label="exponential")
+        axis.plot(
+            x,
+            -np.expm1(-x / mean),
+            color="#333333",
+            linewidth=0.9,
+            linestyle=(0, (4, 2)),
+            label="exponential",
+        )
         axis.set_xlim(low, high)
 
 
@@ -166,8 +182,14 @@ def _slope(axis: Axes, waves: dict[float, float], estimate: dict[str, Any]) -> N
     slope = 2 * estimate["estimate"] - 1
     x = np.asarray(sorted(inside))
     logs = np.log([inside[w] for w in x]) - slope * np.log(x)
-    axis.plot(x, np.exp(np.median(logs)) * x**slope, color="#333333", linewidth=0.9, linestyle=(0, (4, 2)),
-              label=f"H = {estimate['estimate']:.2f}")
+    axis.plot(
+        x,
+        np.exp(np.median(logs)) * x**slope,
+        color="#333333",
+        linewidth=0.9,
+        linestyle=(0, (4, 2)),
+        label=f"H = {estimate['estimate']:.2f}",
+    )
 
 
 def _scales(axis: Axes) -> None:

@@ -100,7 +100,9 @@ def size(amount: float) -> str:
     while amount >= 1024 and unit + 1 < len(_BINARY):
         amount /= 1024
         unit += 1
-    return f"{amount:.0f} {_BINARY[unit]}" if float(amount).is_integer() else f"{number(amount)} {_BINARY[unit]}"
+    return (
+        f"{amount:.0f} {_BINARY[unit]}" if float(amount).is_integer() else f"{number(amount)} {_BINARY[unit]}"
+    )
 
 
 def duration(ns: float) -> str:
@@ -141,14 +143,16 @@ def _warnings(document: dict[str, Any]) -> list[str]:
     skipped = document["skipped"]
     found = []
     if skipped["records"]:
-        found.append(f"{_count(skipped['records'])} damaged records were passed over; the first: {skipped['first']}.")
+        found.append(
+            f"{_count(skipped['records'])} damaged records passed over; the first: {skipped['first']}."
+        )
     if order["early"]:
         found.append(
             f"The file is not in the order of its times: {_count(order['early'])} requests are up to "
             f"{duration(order['most_early_ns'])} earlier than one before and count as arriving with it."
         )
     if working["cut_requests"]:
-        found.append(f"{_count(working['cut_requests'])} requests are so long that only a part was looked at.")
+        found.append(f"{_count(working['cut_requests'])} requests are so long that only a part was seen.")
     if document["times"]["negative"]:
         found.append(f"{_count(document['times']['negative'])} times below 0 were left out.")
     return found

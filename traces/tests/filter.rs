@@ -168,7 +168,8 @@ proptest! {
 
     #[test]
     fn no_request_breaks_a_step(
-        arrival_ns: i64, offset_bytes: u64, size_bytes: u64, object: Option<u64>, device in 0_u32..4
+        arrival_ns: i64, offset_bytes: u64, object: Option<u64>, device in 0_u32..4,
+        size_bytes in prop_oneof![30 => 0_u64..1 << 22, 1 => any::<u64>()],
     ) {
         let odd = TraceRequest { arrival_ns, offset_bytes, size_bytes, object, device, ..TraceRequest::default() };
         let steps: Vec<Box<dyn Step>> = vec![

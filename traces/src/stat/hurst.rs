@@ -1,9 +1,11 @@
 //! The Hurst parameter: how slowly burstiness dies out as windows grow. 0.5 is what independent arrivals have.
 //!
 //! Two methods, for neither is right alone. Both are straight lines through the scales at which windows hold at least one
-//! arrival on average and there are at least 32 of them; below, single arrivals are all there is to see. A trend or a
-//! daily rhythm looks like long-range dependence to both, less so to wavelets, and a week of trace has few long windows:
-//! read them as a description of these scales, not as a proof.
+//! arrival on average and there are at least 32 of them; below, single arrivals are all there is to see. They begin at
+//! the onset of scaling: the finest scale from which on the energies of Haar's wavelet lie on a line (chi-squared by
+//! degree of freedom of at most 2; if there is none, where it is smallest), in the way of Veitch, Abry and Taqqu (2003).
+//! A trend or a daily rhythm looks like long-range dependence to both, and a week of trace has few long windows: read them
+//! as a description of these scales, not as a proof.
 
 use serde::Serialize;
 
@@ -13,6 +15,8 @@ use super::scales::AtScale;
 const FEWEST_WINDOWS: u64 = 32;
 /// Scales that a line is drawn through.
 const FEWEST_SCALES: usize = 4;
+/// Chi-squared by degree of freedom of a line that is believed.
+const MISFIT: f64 = 2.0;
 
 /// An estimate with what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,13 +40,25 @@ pub struct Hurst {
 /// The estimates that these scales carry: none, one or two.
 pub fn estimates(scales: &[AtScale]) -> Vec<Hurst> {
     let used = || scales.iter().filter(|scale| scale.windows >= FEWEST_WINDOWS && scale.mean >= 1.0);
+    // The energy of the coefficients grows like window^(2H - 1); log2 of a mean of n squares varies by 2 / (n ln^2 2).
+    let energies: Vec<Point> = used()
+        .filter_map(|scale| {
+            let energy = scale.wavelet_energy.filter(|energy| *energy > 0.0)?;
+            let weight = scale.windows as f64 * std::f64::consts::LN_2.powi(2) / 2.0;
+            Some(Point { window_ns: scale.window_ns, y: energy.log2(), weight })
+        })
+        .collect();
+    let Some(wavelet) = from_onset(&energies) else { return Vec::new() };
     // The variance of the rate falls like window^(2H - 2).
-    let rates = used().filter(|scale| scale.variance > 0.0).map(|scale| Point {
-        window_ns: scale.window_ns,
-        y: (scale.variance / (scale.mean * scale.mean)).log2(),
-        weight: 1.0,
-    });
-    let variance = line(rates).map(|line| Hurst {
+    let rates: Vec<Point> = used()
+        .filter(|scale| scale.variance > 0.0 && scale.window_ns >= wavelet.from_ns)
+        .map(|scale| Point {
+            window_ns: scale.window_ns,
+            y: (scale.variance / (scale.mean * scale.mean)).log2(),
+            weight: 1.0,
+        })
+        .collect();
+    let variance = line(&rates).map(|line| Hurst {
         method: "aggregated variance",
         estimate: 1.0 + line.slope / 2.0,
         r_squared: line.r_squared,
@@ -51,21 +67,26 @@ pub fn estimates(scales: &[AtScale]) -> Vec<Hurst> {
         scales: line.points,
         caveat: "biased towards 1 by trends and daily rhythms, below the truth by few windows",
     });
-    // The energy of the coefficients grows like window^(2H - 1).
-    let energies = used().filter_map(|scale| {
-        let energy = scale.wavelet_energy.filter(|energy| *energy > 0.0)?;
-        Some(Point { window_ns: scale.window_ns, y: energy.log2(), weight: scale.windows as f64 })
-    });
-    let wavelet = line(energies).map(|line| Hurst {
+    let wavelet = Hurst {
         method: "Haar wavelet energy (Abry and Veitch 1998)",
-        estimate: (line.slope + 1.0) / 2.0,
-        r_squared: line.r_squared,
-        from_ns: line.from_ns,
-        to_ns: line.to_ns,
-        scales: line.points,
+        estimate: (wavelet.slope + 1.0) / 2.0,
+        r_squared: wavelet.r_squared,
+        from_ns: wavelet.from_ns,
+        to_ns: wavelet.to_ns,
+        scales: wavelet.points,
         caveat: "weighted by windows: mostly about the shorter scales; blind to a constant level only, not to trends",
-    });
-    variance.into_iter().chain(wavelet).collect()
+    };
+    variance.into_iter().chain([wavelet]).collect()
+}
+
+/// The line from the onset of scaling on.
+fn from_onset(points: &[Point]) -> Option<Line> {
+    let lines: Vec<Line> = (0..points.len()).map_while(|from| line(&points[from..])).collect();
+    let onset = lines
+        .iter()
+        .position(|line| line.misfit <= MISFIT)
+        .or_else(|| (0..lines.len()).min_by(|a, b| lines[*a].misfit.total_cmp(&lines[*b].misfit)))?;
+    lines.into_iter().nth(onset)
 }
 
 struct Point {
@@ -77,14 +98,15 @@ struct Point {
 struct Line {
     slope: f64,
     r_squared: f64,
+    /// Chi-squared by degree of freedom, where weights are inverse variances.
+    misfit: f64,
     from_ns: i64,
     to_ns: i64,
     points: usize,
 }
 
 /// Weighted least squares over log2 of the window.
-fn line(points: impl Iterator<Item = Point>) -> Option<Line> {
-    let points: Vec<Point> = points.collect();
+fn line(points: &[Point]) -> Option<Line> {
     if points.len() < FEWEST_SCALES {
         return None;
     }
@@ -99,6 +121,7 @@ fn line(points: impl Iterator<Item = Point>) -> Option<Line> {
     Some(Line {
         slope: xy / xx,
         r_squared: if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 },
+        misfit: (yy - xy * xy / xx).max(0.0) / (points.len() - 2) as f64,
         from_ns: points.first()?.window_ns,
         to_ns: points.last()?.window_ns,
         points: points.len(),
