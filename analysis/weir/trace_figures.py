@@ -88,7 +88,8 @@ def burstiness(document: dict[str, Any]) -> Drawn | None:
     axes[1].legend(frameon=False)
     text = (
         "Arrivals in windows of growing length, at scales with at least 8 windows. A flat line on the left "
-        "is a process whose bursts do not grow with the scale; the slope on the right gives the Hurst parameter."
+        "is a process whose bursts do not grow with the scale; the slope on the right gives the Hurst "
+        "parameter."
     )
     return "Burstiness over scales", text, figure
 
