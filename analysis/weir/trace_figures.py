@@ -152,7 +152,8 @@ def _panels(rows: int, cols: int, height: float) -> tuple[Figure, list[Axes]]:
 def _cdf(axis: Axes, found: dict[str, Any], scale: float, place: int, words: str) -> None:
     points = [(x / scale, share) for x, share in found["cdf"] if x > 0]
     # All the rest is between the last but one and the largest.
-    points = [p for p in points if p[1] < 1] + [(max(found["max"], 1) / scale, 1.0)]
+    lowest = (max(found["min"], 1) / scale, 0.0)
+    points = [lowest] + [p for p in points if 0 < p[1] < 1] + [(max(found["max"], 1) / scale, 1.0)]
     colour, line = PALETTE[place % len(PALETTE)], LINES[place % len(LINES)]
     axis.plot(*zip(*points, strict=True), color=colour, linestyle=line, linewidth=1.3, label=words)
     axis.set_xscale("log")
@@ -203,7 +204,8 @@ def _scales(axis: Axes) -> None:
 
 
 def _plain_ticks(axis: Axes) -> None:
-    axis.xaxis.set_major_locator(LogLocator(numticks=7))
+    low, high = axis.get_xlim()
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high / low < 300 else LogLocator(numticks=7))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 

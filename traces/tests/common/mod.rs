@@ -1,6 +1,7 @@
 //! A trace in memory, and requests to fill it with.
 #![allow(dead_code, reason = "each test uses a part")]
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use weir_traces::{Devices, Error, Reader, Skipping, TraceOp, TraceRequest};
 
 /// Yields requests that a test made.
 pub struct Made {
-    requests: std::vec::IntoIter<TraceRequest>,
+    requests: VecDeque<TraceRequest>,
     devices: Devices,
     skipping: Skipping,
 }
@@ -20,13 +21,17 @@ impl Made {
         for number in 0..=requests.iter().map(|request| request.device).max().unwrap_or(0) {
             devices.number(format!("disk {number}").as_bytes());
         }
-        Box::new(Made { requests: requests.to_vec().into_iter(), devices, skipping: Skipping::default() })
+        Box::new(Made {
+            requests: requests.iter().copied().collect(),
+            devices,
+            skipping: Skipping::default(),
+        })
     }
 }
 
 impl Reader for Made {
     fn next_request(&mut self) -> Result<Option<TraceRequest>, Error> {
-        Ok(self.requests.next())
+        Ok(self.requests.pop_front())
     }
 
     fn devices(&self) -> &Devices {
