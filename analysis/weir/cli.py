@@ -1,4 +1,4 @@
-"""`python -m weir`: metrics, report, summary of a study; figures of all.
+"""`python -m weir`: metrics, report, summary of a study; figures of all; the page of a trace.
 
 Exit codes: 0 done, 1 the work failed, 2 bad input.
 """
@@ -50,6 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     summary.add_argument("study", type=Path, help="the study's folder")
     summary.set_defaults(run=_summary)
 
+    trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
+    trace.add_argument("stat", type=Path, help="what `weir trace stat FILE --json` printed")
+    trace.add_argument("--out", type=Path, help="the page (default: the same name with .html)")
+    trace.set_defaults(run=_trace_page)
+
     figures = commands.add_parser("figures", help="run the notebooks and print the claims of papers")
     figures.add_argument("names", nargs="*", metavar="NOTEBOOK", help="notebooks to run (default: all)")
     figures.add_argument("--results", type=Path, default=Path("results"), help="the folder of results")
@@ -73,6 +78,13 @@ def _report(options: argparse.Namespace, console: Console) -> int:
     from weir.report import write_report
 
     console.print(f"report: {write_report(options.study, options.out)}", soft_wrap=True)
+    return 0
+
+
+def _trace_page(options: argparse.Namespace, console: Console) -> int:
+    from weir.trace_page import write_trace_page
+
+    console.print(f"page: {write_trace_page(options.stat, options.out)}", soft_wrap=True)
     return 0
 
 

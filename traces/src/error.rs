@@ -39,6 +39,32 @@ pub enum Error {
         /// What is missing, and how to say it.
         what: String,
     },
+    /// A request is earlier than the one before it, where the order of times is needed.
+    #[error(
+        "{}: request {number} (from 0) is {early_ns} ns earlier than the one before it; sort the trace with --sort",
+        path.display()
+    )]
+    Unordered {
+        /// The file.
+        path: PathBuf,
+        /// Number of the request, from 0.
+        number: u64,
+        /// By how much.
+        early_ns: u64,
+    },
+    /// A number that a request would have does not fit.
+    #[error("{}: request {number} (from 0): {what} is out of range; leave it out, or use a smaller factor", path.display())]
+    OutOfRange {
+        /// The file.
+        path: PathBuf,
+        /// Number of the request, from 0.
+        number: u64,
+        /// Which number.
+        what: &'static str,
+    },
+    /// A table of requests could not be read or written.
+    #[error(transparent)]
+    Table(#[from] weir_records::Error),
 }
 
 /// Where in a file, decompressed.

@@ -1,0 +1,43 @@
+//! `weir trace convert`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weir_traces::Reader;
+use weir_traces::filter::SinceFirst;
+use weir_traces::write;
+
+use super::output::{self, Classes};
+use super::source::{Source, apart, refused};
+
+/// Write a trace in another format, with times since its first request.
+///
+/// parquet is weir's requests.parquet, which `weir replay` sends; iolog is fio's I/O log, version 3
+/// (times in us); blktrace is one stream, OUT.blktrace.0; disksim is DiskSim's ASCII format. What the
+/// format cannot hold is counted.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// Format to write: parquet, iolog, blktrace or disksim
+    #[arg(long, value_name = "FORMAT")]
+    to: String,
+    /// File to write
+    #[arg(long, value_name = "OUT")]
+    out: PathBuf,
+    #[command(flatten)]
+    classes: Classes,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let target = output::target("--to", &args.to)?;
+    apart(&args.source.path, &args.out)?;
+    let mut reader = SinceFirst::new(&args.source.path, args.source.open()?.reader);
+    let writer = target.create(&args.out, &args.classes.class()).map_err(refused)?;
+    let written = write::all(&mut reader, writer).map_err(refused)?;
+    output::say(&written);
+    if reader.skipped().count() > 0 {
+        println!("  {} damaged records passed over", reader.skipped().count());
+    }
+    Ok(ExitCode::SUCCESS)
+}

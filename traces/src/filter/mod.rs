@@ -1,0 +1,137 @@
+//! Making one trace of another: a selection, another pace, other addresses, what a cache lets through.
+//!
+//! The steps of a [`Pipeline`] are carried out for each request in the order in which they are given. `weir trace filter`
+//! gives them in this one: time range, devices, cache, addresses, times, and at last times from the first request left.
+//! So the cache sees the original addresses, begins empty where the time range begins, and is not changed by scaling.
+
+mod absorb;
+mod order;
+mod ratio;
+mod sort;
+mod steps;
+
+pub use absorb::{Absorb, Writes};
+pub use order::{Peeked, SinceFirst};
+pub use ratio::{NoRatio, Ratio};
+pub use sort::Sorted;
+pub use steps::{OfDevices, Rebase, ScaleAddress, ScaleTime, TimeRange};
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use crate::{Devices, Error, Reader, Skipping, TraceRequest};
+
+/// What of a request is out of range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound(pub &'static str);
+
+/// What is done with each request.
+pub trait Step: Send {
+    /// Its name, for counts.
+    fn name(&self) -> &'static str;
+
+    /// Takes a request and puts what becomes of it onto `on`: nothing, itself, or several.
+    ///
+    /// # Errors
+    /// What would become of it is out of range.
+    fn take(
+        &mut self,
+        request: TraceRequest,
+        devices: &Devices,
+        on: &mut Vec<TraceRequest>,
+    ) -> Result<(), Bound>;
+
+    /// What is to be said about the whole, at the end.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// How many requests a step took and gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepCount {
+    /// The step's name.
+    pub name: &'static str,
+    /// Requests that came.
+    pub taken: u64,
+    /// Requests that went on.
+    pub given: u64,
+    /// What the step says.
+    pub notes: Vec<String>,
+}
+
+/// A reader with steps behind it.
+pub struct Pipeline {
+    path: PathBuf,
+    inner: Box<dyn Reader>,
+    steps: Vec<(Box<dyn Step>, u64, u64)>,
+    number: u64,
+    ready: VecDeque<TraceRequest>,
+    now: Vec<TraceRequest>,
+    next: Vec<TraceRequest>,
+}
+
+impl Pipeline {
+    /// Puts steps behind a reader; `path` is for errors.
+    pub fn new(path: &Path, inner: Box<dyn Reader>, steps: Vec<Box<dyn Step>>) -> Self {
+        Pipeline {
+            path: path.to_owned(),
+            inner,
+            steps: steps.into_iter().map(|step| (step, 0, 0)).collect(),
+            number: 0,
+            ready: VecDeque::new(),
+            now: Vec::new(),
+            next: Vec::new(),
+        }
+    }
+
+    /// What each step did so far.
+    pub fn counts(&self) -> Vec<StepCount> {
+        let count = |(step, taken, given): &(Box<dyn Step>, u64, u64)| StepCount {
+            name: step.name(),
+            taken: *taken,
+            given: *given,
+            notes: step.notes(),
+        };
+        self.steps.iter().map(count).collect()
+    }
+
+    /// Requests that were read so far.
+    pub fn read(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Reader for Pipeline {
+    fn next_request(&mut self) -> Result<Option<TraceRequest>, Error> {
+        loop {
+            if let Some(request) = self.ready.pop_front() {
+                return Ok(Some(request));
+            }
+            let Some(request) = self.inner.next_request()? else { return Ok(None) };
+            let number = self.number;
+            self.number += 1;
+            self.now.clear();
+            self.now.push(request);
+            for (step, taken, given) in &mut self.steps {
+                self.next.clear();
+                for request in self.now.drain(..) {
+                    *taken += 1;
+                    step.take(request, self.inner.devices(), &mut self.next)
+                        .map_err(|Bound(what)| Error::OutOfRange { path: self.path.clone(), number, what })?;
+                }
+                *given += self.next.len() as u64;
+                std::mem::swap(&mut self.now, &mut self.next);
+            }
+            self.ready.extend(self.now.drain(..));
+        }
+    }
+
+    fn devices(&self) -> &Devices {
+        self.inner.devices()
+    }
+
+    fn skipped(&self) -> &Skipping {
+        self.inner.skipped()
+    }
+}

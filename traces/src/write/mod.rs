@@ -1,0 +1,138 @@
+//! Writing traces: weir's own table, fio's log, blktrace's stream, DiskSim's text.
+//!
+//! Times are relative to the trace's first request. What a format cannot hold is left out or rounded, and counted.
+
+mod blktrace;
+mod disksim;
+mod iolog;
+mod partial;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use table::Class;
+
+use crate::{Devices, Error, Reader, TraceRequest};
+
+/// A format that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Weir's `requests.parquet`, which `weir replay` sends.
+    Parquet,
+    /// fio's I/O log, version 3.
+    Iolog,
+    /// The binary stream of blktrace(8).
+    Blktrace,
+    /// DiskSim's ASCII format.
+    Disksim,
+}
+
+impl Target {
+    /// All of them.
+    pub const ALL: [Target; 4] = [Target::Parquet, Target::Iolog, Target::Blktrace, Target::Disksim];
+
+    /// `parquet`, `iolog`, `blktrace` or `disksim`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Parquet => "parquet",
+            Target::Iolog => "iolog",
+            Target::Blktrace => "blktrace",
+            Target::Disksim => "disksim",
+        }
+    }
+
+    /// The inverse of [`Target::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|target| target.name() == name)
+    }
+
+    /// Begins to write a file. It appears under its name when it is complete.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(self, path: &Path, class: &Class) -> Result<Box<dyn Writer>, Error> {
+        Ok(match self {
+            Target::Parquet => Box::new(table::TableFile::create(path, class.clone())?),
+            Target::Iolog => Box::new(iolog::Iolog::create(path)?),
+            Target::Blktrace => Box::new(blktrace::Stream::create(path)?),
+            Target::Disksim => Box::new(disksim::Disksim::create(path)?),
+        })
+    }
+}
+
+/// Writes requests in the order of their times, which are since the first.
+pub trait Writer {
+    /// Adds a request, or counts it as lost.
+    ///
+    /// # Errors
+    /// The disk is full, or the file is gone.
+    fn write(&mut self, request: &TraceRequest, devices: &Devices) -> Result<(), Error>;
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    fn finish(self: Box<Self>) -> Result<Written, Error>;
+}
+
+/// What was written, and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The file.
+    pub path: PathBuf,
+    /// Requests in it.
+    pub requests: u64,
+    /// Where the last byte of any request is, plus one: what a device must hold.
+    pub end_bytes: u64,
+    /// What the format cannot hold, and of how many requests.
+    pub losses: Losses,
+}
+
+/// What a format cannot hold: words, and how many requests they are about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Losses(BTreeMap<&'static str, u64>);
+
+impl Losses {
+    /// Counts a request.
+    pub(crate) fn add(&mut self, what: &'static str) {
+        *self.0.entry(what).or_default() += 1;
+    }
+
+    /// Counts a request if.
+    pub(crate) fn add_if(&mut self, lost: bool, what: &'static str) {
+        if lost {
+            self.add(what);
+        }
+    }
+
+    /// Words and counts.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.0.iter().map(|(what, count)| (*what, *count))
+    }
+
+    /// Whether nothing was lost.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What no request of the format can say, of those that the trace has said.
+fn unsaid(losses: &mut Losses, request: &TraceRequest, service: bool) {
+    if !service {
+        losses
+            .add_if(request.queueing_ns.is_some() || request.response_ns.is_some(), "service times left out");
+    }
+    losses.add_if(request.queue_length.is_some(), "queue length left out");
+}
+
+/// Writes all requests of a reader.
+///
+/// # Errors
+/// The trace cannot be read, or the file not be written.
+pub fn all(reader: &mut dyn Reader, mut writer: Box<dyn Writer>) -> Result<Written, Error> {
+    while let Some(request) = reader.next_request()? {
+        writer.write(&request, reader.devices())?;
+    }
+    writer.finish()
+}
