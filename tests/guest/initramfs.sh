@@ -19,7 +19,7 @@ shift
 
 root=$(mktemp --directory)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{bin,dev,etc,lib,mnt,proc,run,sys,tmp,results,work}
+mkdir -p "$root"/{bin,dev,etc,lib,mnt,proc,run,sys,tmp,results,given}
 version=$(ls "$kernel/lib/modules")
 
 # In the order in which they are to be loaded; what is built in has no file.
@@ -38,6 +38,6 @@ for program in "${programs[@]}"; do
         cp --dereference "$library" "$root$library"
     done
 done
-[[ $# -eq 0 ]] || cp "$@" "$root/work/"
+[[ $# -eq 0 ]] || cp "$@" "$root/given/"
 install --mode=755 "$init" "$root/init"
 (cd "$root" && find . | cpio --quiet --create --format=newc | gzip --fast) >"$out"

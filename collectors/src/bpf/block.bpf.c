@@ -106,7 +106,7 @@ int BPF_PROG(bio_split, struct bio *front)
 		return 0;
 	struct counters *c = count(device);
 	c->splits++;
-	struct slot *whole = find_slot(key_from_number((__u64)front->bi_private));
+	struct slot *whole = find_slot(key_from_number((__u64)BPF_CORE_READ(front, bi_private)));
 	if (!whole)
 		return 0;
 	struct slot *part = claim(key_from(front), c);

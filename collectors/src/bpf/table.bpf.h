@@ -17,8 +17,8 @@ static __always_inline struct counters *count(__u32 device)
 #define key_from(pointer) ((__u64)(pointer) - (__u64)slots)
 
 /*
- * The same for a pointer that the verifier knows no type of and takes for a number (a `void *`): older kernels (6.1) refuse
- * to subtract the table's address from a number, so that it has to be made one itself, by way of memory.
+ * The same for a pointer without a type (a `void *`), which kernels take for different things: it is to be read as a number.
+ * A pointer must not be subtracted from a number (6.1), so the table's address becomes one, too, by way of memory.
  */
 static __always_inline __u64 key_from_number(__u64 pointer)
 {
