@@ -22,7 +22,7 @@ pub struct Args {
 enum Command {
     Stat(stat::Args),
     Convert(convert::Args),
-    Filter(filter::Args),
+    Filter(Box<filter::Args>),
     Formats(source::FormatsArgs),
     List(crate::fetch::ListArgs),
     Fetch(crate::fetch::Args),
@@ -32,7 +32,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Stat(args) => stat::run(args),
         Command::Convert(args) => convert::run(args),
-        Command::Filter(args) => filter::run(args),
+        Command::Filter(args) => filter::run(*args),
         Command::Formats(args) => source::formats(args),
         Command::List(args) => crate::fetch::list(args),
         Command::Fetch(args) => crate::fetch::run(args),
