@@ -70,7 +70,7 @@ fn all_files(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
 fn check(project: &Project, file: PathBuf) -> Report {
     let (kind, checked) = match kind_of(&file) {
         Ok(kind @ ("workload" | "sessions")) => {
-            (kind, Document::read(&file).and_then(|d| AnyWorkload::from_document(&d)).map(drop))
+            (kind, Document::read(&file).and_then(|document| workload(&document)))
         }
         Ok(kind) => (kind, project.check_study(&file).map(drop)),
         Err(problems) => ("unreadable", Err(problems)),
@@ -81,6 +81,17 @@ fn check(project: &Project, file: PathBuf) -> Report {
     };
     let note = (kind == "sessions" && problems.is_empty()).then_some(SESSIONS);
     Report { file, kind, problems, note }
+}
+
+/// A workload by itself, with its recording if it has one.
+fn workload(document: &Document) -> Result<(), Problems> {
+    if let AnyWorkload::Requests(workload) = AnyWorkload::from_document(document)? {
+        let folder = document.file().parent().unwrap_or(Path::new(""));
+        workload
+            .look_for_recording(folder)
+            .map_err(|(field, message)| Problems::from(document.problem(field, message)))?;
+    }
+    Ok(())
 }
 
 /// A workload says when its clients ask, or what sessions they have; a study has classes.

@@ -67,12 +67,16 @@ fn requests(args: &Args, workload: &Workload, options: StreamOptions) -> anyhow:
     let stream = Stream::new(workload, options).map_err(bad_input)?;
     let files = stream.files().sizes_bytes().len();
     let total_bytes = stream.files().total_bytes();
+    let notes = stream.notes().to_vec();
     let mut writer = TableWriter::create(&args.out, 0).map_err(bad_input)?;
     for request in stream {
         writer.write(&request)?;
     }
     let rows = writer.close()?;
     println!("{}: {rows} requests to {files} files of {total_bytes} bytes in all", args.out.display());
+    for note in &notes {
+        println!("  {note}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

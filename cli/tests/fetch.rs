@@ -242,6 +242,7 @@ fn a_server_out_of_reach_is_said_with_its_stand_in() {
     assert_eq!(done.status.code(), Some(1));
     assert!(text(&done).contains("cannot be reached from here"), "{}", text(&done));
     assert!(text(&done).contains("weir generate zipf-web"), "{}", text(&done));
+    assert_eq!(names(folder.path()), [""; 0], "nothing came, so nothing is left");
 }
 
 #[test]

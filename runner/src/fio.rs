@@ -91,7 +91,7 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
     let mode = match (recipe.access, recipe.read_share) {
         (Access::Random, share) if share >= 1.0 => "randread",
         (Access::Random, share) if share <= 0.0 => "randwrite",
-        (Access::Random, _) => "randrw",
+        (Access::Random | Access::Recorded, _) => "randrw",
         (Access::Sequential, share) if share >= 1.0 => "read",
         (Access::Sequential, share) if share <= 0.0 => "write",
         (Access::Sequential, _) => "rw",

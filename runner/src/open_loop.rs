@@ -87,7 +87,7 @@ pub(crate) fn layout(places: &[Place]) -> Layout {
     let open_loop = places.iter().filter(|place| place.class.engine == Engine::Replay);
     let classes: BTreeMap<String, Route> =
         open_loop.clone().map(|place| (place.class.name.clone(), route(place))).collect();
-    let writes = |place: &Place| place.class.recipe.read_share < 1.0;
+    let writes = |place: &Place| place.class.recipe.may_write();
     Layout { default: None, classes, allow_writes: open_loop.into_iter().any(writes), buffered: false }
 }
 

@@ -9,7 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problems};
-use weir_workloads::{Catalog, FrameSource, Sizes, Workload};
+use weir_workloads::{Catalog, Workload};
 
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, hash};
@@ -88,7 +88,7 @@ fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) 
         run.name_by_content();
         // Only now, so that a run has the same name wherever the repository lies.
         for class in &mut run.classes {
-            absolute_frames(&mut class.recipe, folder);
+            absolute_recording(&mut class.recipe, folder);
         }
     }
     let each_s = study.warmup_s + study.duration_s + SETUP_S;
@@ -244,9 +244,8 @@ fn label(level: &Value) -> Value {
     }
 }
 
-fn absolute_frames(workload: &mut Workload, folder: &Path) {
-    if let Sizes::Frames(frames) = &mut workload.sizes
-        && let FrameSource::File { path, .. } = &mut frames.source
+fn absolute_recording(workload: &mut Workload, folder: &Path) {
+    if let Some(path) = workload.recording()
         && let Ok(absolute) = std::path::absolute(folder.join(&*path))
     {
         *path = absolute;

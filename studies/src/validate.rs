@@ -122,7 +122,15 @@ impl Check<'_> {
             workload.with_overrides(&class.with, self.document, &format!("{field}.with"))
         });
         match loaded {
-            Ok(workload) => Some(workload),
+            Ok(workload) => {
+                if let Err((at, message)) = workload.look_for_recording(context.workloads.folder()) {
+                    let given = class.with.contains_key(at);
+                    let at = if given { format!("{field}.with.{at}") } else { format!("{field}.workload") };
+                    self.problem(at, message);
+                    return None;
+                }
+                Some(workload)
+            }
             Err(problems) => {
                 self.problems.0.extend(problems.0);
                 None

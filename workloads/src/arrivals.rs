@@ -33,7 +33,9 @@ impl Clock {
             Arrivals::Poisson { .. } => (0.0, Phase::Steady),
             Arrivals::OnOff { on, off, .. } => (0.0, begin_on_off(on, off, rng)),
             Arrivals::Mmpp { states } => (0.0, begin_mmpp(states, rng)),
-            Arrivals::Closed { .. } | Arrivals::ServerDay(_) => (f64::INFINITY, Phase::Steady),
+            Arrivals::Closed { .. } | Arrivals::ServerDay(_) | Arrivals::Recorded(_) => {
+                (f64::INFINITY, Phase::Steady)
+            }
         };
         let mut clock = Clock { next_ns, phase };
         clock.advance(arrivals, rng);
@@ -57,7 +59,9 @@ impl Clock {
             Arrivals::Poisson { rate_per_s } => self.next_ns += exponential(NS_PER_S / rate_per_s, rng),
             Arrivals::OnOff { rate_per_s, on, off } => self.on_off(*rate_per_s, on, off, rng),
             Arrivals::Mmpp { states } => self.mmpp(states, rng),
-            Arrivals::Closed { .. } | Arrivals::ServerDay(_) => self.next_ns = f64::INFINITY,
+            Arrivals::Closed { .. } | Arrivals::ServerDay(_) | Arrivals::Recorded(_) => {
+                self.next_ns = f64::INFINITY;
+            }
         }
         self.next_ns - from_ns
     }

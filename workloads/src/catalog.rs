@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use weir_specs::{Document, Problem, Problems, one_of};
+use weir_traces::frame_sizes;
 
 use crate::sessions::{AnyWorkload, SessionWorkload};
-use crate::spec::Workload;
+use crate::spec::{Arrivals, FrameSource, Sizes, Workload};
 use crate::validate;
 
 /// The folder of workload specifications.
@@ -126,6 +127,37 @@ impl Workload {
             problems.0.push(document.problem("name", message));
         }
         problems.or(workload)
+    }
+
+    /// The recording that it sends, if it has one; as the specification has it, relative to its folder.
+    pub fn recording(&mut self) -> Option<&mut PathBuf> {
+        if let Arrivals::Recorded(recording) = &mut self.arrivals {
+            return Some(&mut recording.path);
+        }
+        match &mut self.sizes {
+            Sizes::Frames(frames) => match &mut frames.source {
+                FrameSource::File { path, .. } => Some(path),
+                FrameSource::Synthetic(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Looks whether its recording is at hand; `folder` is what its path is relative to.
+    ///
+    /// # Errors
+    /// The field that names the recording, and why it cannot be read.
+    pub fn look_for_recording(&self, folder: &Path) -> Result<(), (&'static str, String)> {
+        if let Arrivals::Recorded(recording) = &self.arrivals {
+            return recording.look(folder).map_err(|message| ("arrivals.recorded.path", message));
+        }
+        if let Sizes::Frames(frames) = &self.sizes
+            && let FrameSource::File { path, .. } = &frames.source
+        {
+            let read = frame_sizes::read(&folder.join(path));
+            return read.map(drop).map_err(|error| ("sizes.frames.source.file.path", error.to_string()));
+        }
+        Ok(())
     }
 
     /// This workload with some fields replaced, checked again.

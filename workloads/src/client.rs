@@ -1,5 +1,7 @@
 //! One client of an open-loop class: its requests in order of time, without end.
 
+use std::sync::Arc;
+
 use rand_chacha::ChaCha8Rng;
 use weir_records::Op;
 
@@ -7,6 +9,8 @@ use crate::arrivals::Clock;
 use crate::draw::{below, chance, unit};
 use crate::fileset::{FileSet, Picker};
 use crate::frames::{FrameStream, FrameSupply};
+use crate::player::Player;
+use crate::recording::Tape;
 use crate::seed::{Purpose, generator};
 use crate::server_day::Server;
 use crate::spec::{Access, AccessMix, Arrivals, Deadline, Distribution, Sizes, Workload};
@@ -22,6 +26,8 @@ pub(crate) struct ClassRecipe {
     pub(crate) files: FileSet,
     pub(crate) picker: Picker,
     pub(crate) frames: Option<FrameSupply>,
+    pub(crate) tape: Option<Arc<Tape>>,
+    pub(crate) clients: u32,
 }
 
 /// Bytes `start..end` of a file, to be transferred at one instant.
@@ -41,10 +47,15 @@ pub(crate) enum Client {
     Single(Box<Single>),
     /// It stands for a server of several disks.
     Server(Box<Server>),
+    /// It sends what was recorded.
+    Player(Player),
 }
 
 impl Client {
     pub(crate) fn new(recipe: &ClassRecipe, class: &str, seed: u64, number: u32) -> Self {
+        if let Some(tape) = &recipe.tape {
+            return Client::Player(Player::new(tape, number, recipe.clients));
+        }
         match &recipe.workload.arrivals {
             Arrivals::ServerDay(day) => {
                 Client::Server(Box::new(Server::new(day, &recipe.workload, class, seed, number)))
@@ -58,6 +69,7 @@ impl Client {
         match self {
             Client::Single(single) => single.clock.next_ns(),
             Client::Server(server) => server.next_ns(),
+            Client::Player(player) => player.next_ns(),
         }
     }
 
@@ -66,6 +78,7 @@ impl Client {
         match self {
             Client::Single(single) => single.batch(recipe),
             Client::Server(server) => server.batch(recipe),
+            Client::Player(player) => player.batch(&recipe.workload),
         }
     }
 }
@@ -109,6 +122,8 @@ impl Single {
                 let mix = if op == Op::Read { read } else { write };
                 self.access(mix, piece, workload, file_bytes)
             }
+            // A player has it all on its tape.
+            Sizes::Recorded => Vec::new(),
             Sizes::Frames(frames) => {
                 // Rounds of 12.5 frames fetch 12 and 13 by turns.
                 self.frames_due += frames.rate_hz * round_ns / NS_PER_S + FRAME_ROUNDING;
@@ -155,7 +170,7 @@ impl Single {
         let alignment_bytes = workload.alignment_bytes;
         let unit = workload.block_bytes.unwrap_or(alignment_bytes);
         match workload.access {
-            Access::Random => {
+            Access::Random | Access::Recorded => {
                 let size = align(wanted, alignment_bytes).min(file_bytes);
                 let places = (file_bytes - size) / alignment_bytes + 1;
                 let start = below(places, &mut self.rng) * alignment_bytes;

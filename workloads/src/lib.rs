@@ -13,7 +13,9 @@ mod distribution;
 mod draw;
 mod fileset;
 mod frames;
+mod player;
 mod queue;
+mod recording;
 mod seed;
 mod server;
 mod server_day;
@@ -30,6 +32,7 @@ mod zipf;
 pub use calibrate::{Achieved, Calibration, calibrate};
 pub use catalog::{Catalog, apply_overrides};
 pub use fileset::{ALIGNMENT_BYTES, FileSet};
+pub use recording::Recording;
 pub use server::{Disk, DiskWindow, Flushes, Hot, ReadWrite, ServerDay, Spike, Trains, Window};
 pub use spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, Files, FrameSource, FrameUnit, Frames,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fileset::ALIGNMENT_BYTES;
+use crate::recording::Recording;
 use crate::server::ServerDay;
 use crate::target::Targets;
 
@@ -100,6 +101,9 @@ pub enum Arrivals {
     /// Open loop: the disks of a server over the day; each file stands for a disk and each client for a server.
     #[serde(rename = "server_day")]
     ServerDay(Box<ServerDay>),
+    /// Open loop: when the requests of a trace came. Sizes and access are `recorded` as well.
+    #[serde(rename = "recorded")]
+    Recorded(Box<Recording>),
     /// Closed loop: a client keeps `depth` requests outstanding.
     #[serde(rename = "closed")]
     Closed {
@@ -240,6 +244,8 @@ pub enum Sizes {
     },
     /// The frames of a video that fall into a round.
     Frames(Frames),
+    /// As the trace of the arrivals has it.
+    Recorded,
 }
 
 /// How files are accessed: shares of the accesses, which add up to 1.
@@ -356,6 +362,8 @@ pub enum Access {
     Random,
     /// Behind the client's last request in the same file, from a random start, going round.
     Sequential,
+    /// As the trace of the arrivals has it.
+    Recorded,
 }
 
 /// When an answer is worthless.
@@ -375,5 +383,10 @@ impl Workload {
     /// Whether the next request waits for the last answer; such a workload is carried out by fio.
     pub fn is_closed_loop(&self) -> bool {
         matches!(self.arrivals, Arrivals::Closed { .. })
+    }
+
+    /// Whether its requests may write.
+    pub fn may_write(&self) -> bool {
+        self.read_share < 1.0 || matches!(self.arrivals, Arrivals::Recorded(_))
     }
 }

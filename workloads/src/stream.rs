@@ -10,6 +10,7 @@ use weir_records::Request;
 use crate::client::{ClassRecipe, Client};
 use crate::fileset::{FileSet, Picker};
 use crate::frames::FrameSupply;
+use crate::recording::{self, Tape};
 use crate::spec::{Sizes, Workload};
 
 /// Which requests of a workload are wanted.
@@ -25,7 +26,7 @@ pub struct StreamOptions {
     pub duration_ns: i64,
     /// Requests intended before this are marked as warm-up.
     pub warmup_ns: i64,
-    /// Folder that a frame-size file's path is relative to.
+    /// Folder that the path of a recording is relative to.
     pub folder: PathBuf,
 }
 
@@ -46,7 +47,7 @@ impl Stream {
     /// Begins a stream.
     ///
     /// # Errors
-    /// The workload is closed-loop, or its frame-size file cannot be read.
+    /// The workload is closed-loop, or its recording cannot be read.
     pub fn new(workload: &Workload, options: StreamOptions) -> Result<Self, String> {
         if workload.is_closed_loop() {
             return Err(format!("workload `{}` is closed-loop: it has no times of its own", workload.name));
@@ -57,8 +58,14 @@ impl Stream {
             }
             _ => None,
         };
+        let files = FileSet::new(&workload.files, &options.class, options.seed);
+        let tape = recording::of(workload)
+            .map(|recording| Tape::read(workload, recording, &options.folder, files.sizes_bytes()))
+            .transpose()?;
         let recipe = ClassRecipe {
-            files: FileSet::new(&workload.files, &options.class, options.seed),
+            files,
+            tape: tape.map(Arc::new),
+            clients: options.clients,
             picker: Picker::new(&workload.files, &options.class, options.seed),
             workload: workload.clone(),
             frames,
@@ -75,6 +82,11 @@ impl Stream {
     /// The files that the requests refer to.
     pub fn files(&self) -> &FileSet {
         &self.recipe.files
+    }
+
+    /// What was left out of a recording, or changed in it.
+    pub fn notes(&self) -> &[String] {
+        self.recipe.tape.as_ref().map_or(&[], |tape| &tape.notes)
     }
 
     /// What all clients share.

@@ -7,7 +7,7 @@ use crate::spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, FrameSource, Marginal, MmppState,
     ParetoTime, Popularity, Sizes, Workload,
 };
-use crate::{target, validate_server};
+use crate::{recording, target, validate_server};
 
 /// Largest single request: what a loop device and io_uring take in one piece everywhere.
 const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
@@ -88,6 +88,14 @@ impl Check<'_> {
                     );
                 }
             }
+            Sizes::Recorded => {
+                if recording::of(workload).is_none() {
+                    self.problem(
+                        "sizes",
+                        "is recorded, but the arrivals are not: use arrivals: {recorded: ...}",
+                    );
+                }
+            }
             Sizes::Frames(frames) => {
                 self.within("sizes.frames.rate_hz", frames.rate_hz, 0.001, 1e4);
                 if let FrameSource::Synthetic(model) = &frames.source {
@@ -106,6 +114,9 @@ impl Check<'_> {
                     );
                 }
             }
+        }
+        if workload.access == Access::Recorded && recording::of(workload).is_none() {
+            self.problem("access", "is recorded, but the arrivals are not: use arrivals: {recorded: ...}");
         }
         self.within("read_share", workload.read_share, 0.0, 1.0);
         match workload.deadline {
@@ -157,6 +168,11 @@ impl Check<'_> {
             Arrivals::Mmpp { states } => self.mmpp(states),
             Arrivals::ServerDay(day) => {
                 for (field, message) in validate_server::check(workload, day) {
+                    self.problem(&field, message);
+                }
+            }
+            Arrivals::Recorded(recorded) => {
+                for (field, message) in recording::check(workload, recorded) {
                     self.problem(&field, message);
                 }
             }

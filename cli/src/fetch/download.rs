@@ -130,6 +130,18 @@ impl Download<'_> {
             return self.there_already();
         }
         let mut partial = Partial::open(self.beside(".partial"))?;
+        if let Err(failure) = self.fill(&mut partial, progress) {
+            // Nothing came, so there is nothing to go on from. Its absence would be no reason to fail differently.
+            if partial.bytes == 0 {
+                let _ = std::fs::remove_file(&partial.path);
+            }
+            return Err(failure);
+        }
+        self.check(partial)
+    }
+
+    /// Asks until all is there.
+    fn fill(&self, partial: &mut Partial, progress: &mut dyn Progress) -> Result<(), Failure> {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(CONNECT))
@@ -141,8 +153,8 @@ impl Download<'_> {
         // As long as every try gets further than any before it, the next is worth while.
         let mut furthest = partial.bytes;
         loop {
-            match self.attempt(&agent, &mut partial, progress)? {
-                Try::Whole => break,
+            match self.attempt(&agent, partial, progress)? {
+                Try::Whole => return Ok(()),
                 Try::BrokenOff(reason) if partial.bytes <= furthest => {
                     return Err(Failure::Broken { bytes: partial.bytes, reason });
                 }
@@ -152,7 +164,6 @@ impl Download<'_> {
                 }
             }
         }
-        self.check(partial)
     }
 
     fn beside(&self, ending: &str) -> PathBuf {

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_traces::Reader;
 use weir_traces::filter::SinceFirst;
 use weir_traces::write;
 
@@ -36,8 +35,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let writer = target.create(&args.out, &args.classes.class()).map_err(refused)?;
     let written = write::all(&mut reader, writer).map_err(refused)?;
     output::say(&written);
-    if reader.skipped().count() > 0 {
-        println!("  {} damaged records passed over", reader.skipped().count());
-    }
+    output::say_of_source(&reader);
     Ok(ExitCode::SUCCESS)
 }

@@ -238,7 +238,5 @@ fn say(pipeline: &Pipeline, written: &[Written]) {
         }
     }
     written.iter().for_each(output::say);
-    if pipeline.skipped().count() > 0 {
-        println!("  {} damaged records passed over", pipeline.skipped().count());
-    }
+    output::say_of_source(pipeline);
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use weir_traces::Reader;
 use weir_traces::write::{Class, Target, Written};
 
 use super::words::{bytes, whole};
@@ -52,6 +53,17 @@ pub fn say(written: &Written) {
     );
     for (what, count) in written.losses.iter() {
         println!("  {} {what}", whole(count));
+    }
+}
+
+/// Says what the reader of the original passed over or found peculiar.
+pub fn say_of_source(reader: &dyn Reader) {
+    let skipped = reader.skipped();
+    if skipped.count() > 0 {
+        println!("  {} damaged records passed over", whole(skipped.count()));
+    }
+    for (what, count) in skipped.noted() {
+        println!("  noted: {} {what}", whole(*count));
     }
 }
 

@@ -86,6 +86,12 @@ fn print(report: &Report) {
         let first = report.skipped.first.as_deref().unwrap_or_default();
         line("damaged, passed over", &format!("{} (the first: {first})", whole(report.skipped.records)));
     }
+    for (what, count) in &report.noted {
+        line("noted", &format!("{} {what}", whole(*count)));
+    }
+    for (name, value) in &report.header {
+        line(&format!("says: {name}"), value);
+    }
     if report.requests == 0 {
         return;
     }

@@ -134,4 +134,8 @@ impl Reader for Pipeline {
     fn skipped(&self) -> &Skipping {
         self.inner.skipped()
     }
+
+    fn header(&self) -> &[(String, String)] {
+        self.inner.header()
+    }
 }

@@ -52,6 +52,10 @@ impl Reader for SinceFirst {
     fn skipped(&self) -> &Skipping {
         self.inner.skipped()
     }
+
+    fn header(&self) -> &[(String, String)] {
+        self.inner.header()
+    }
 }
 
 /// Looks at the first requests of a trace before they are read.
@@ -104,5 +108,9 @@ impl Reader for Peeked {
 
     fn skipped(&self) -> &Skipping {
         self.inner.skipped()
+    }
+
+    fn header(&self) -> &[(String, String)] {
+        self.inner.header()
     }
 }

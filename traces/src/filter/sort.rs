@@ -130,6 +130,10 @@ impl Reader for Sorted {
     fn skipped(&self) -> &Skipping {
         self.source.skipped()
     }
+
+    fn header(&self) -> &[(String, String)] {
+        self.source.header()
+    }
 }
 
 const OPS: [TraceOp; 5] = [TraceOp::Read, TraceOp::Write, TraceOp::Flush, TraceOp::Discard, TraceOp::Other];

@@ -182,6 +182,8 @@ impl Statistics {
                 records: reader.skipped().count(),
                 first: reader.skipped().first().map(ToString::to_string),
             },
+            noted: reader.skipped().noted().iter().copied().collect(),
+            header: reader.header().iter().cloned().collect(),
             first_arrival_ns: self.first_ns,
             duration_ns,
             requests_per_s: per_s(self.requests),

@@ -20,6 +20,10 @@ pub struct Report {
     pub requests: u64,
     /// Records that were damaged.
     pub skipped: Skipped,
+    /// What is no damage and yet peculiar, and how often.
+    pub noted: BTreeMap<&'static str, u64>,
+    /// What the trace says of itself, in its own words.
+    pub header: BTreeMap<String, String>,
     /// Arrival of the first request of the file, since the origin of its format.
     pub first_arrival_ns: Option<i64>,
     /// From the first to the latest arrival.

@@ -1,0 +1,323 @@
+//! A recorded trace as a workload: what a specification says of it, and its requests in memory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_records::Op;
+use weir_traces::filter::{ScaleAddress, Sorted, Step};
+use weir_traces::{Devices, Options, Reader, TraceOp, TraceRequest};
+
+use crate::spec::{Access, Arrivals, Deadline, Popularity, Sizes, Workload};
+
+const NS_PER_S: f64 = 1e9;
+/// Requests that are kept in memory: 1.3 GB of them.
+const MOST_REQUESTS: usize = 40_000_000;
+/// Memory for sorting a trace that is not in the order of its times.
+const SORT_BYTES: usize = 256 << 20;
+
+/// The requests of a trace.
+///
+/// The n-th device that the trace asks for becomes the n-th file; where its addresses reach further than the file
+/// they are scaled down, and what followed on the request before still does. A trace that ends goes round; of
+/// several clients each begins at another place of it, the first at its beginning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// The trace, compressed or not; relative to the workload's own folder.
+    pub path: PathBuf,
+    /// Its format (`weir trace formats`); told from its content if absent.
+    #[serde(default)]
+    pub format: Option<String>,
+    /// What the format has to be told, such as `time: "1"` of a table (`weir trace formats`).
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Leave out what comes before so many seconds since the first request.
+    #[serde(default)]
+    pub from_s: f64,
+    /// Leave out what comes from so many seconds on.
+    #[serde(default)]
+    pub to_s: Option<f64>,
+    /// Factor on the times between requests: below 1 the load is heavier (Shenoy and Vin, section 3.3).
+    #[serde(default = "one")]
+    pub time_scale: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Recording {
+    fn options(&self) -> Result<Options, (String, String)> {
+        let mut options = Options { format: self.format.clone(), ..Options::default() };
+        for (key, value) in &self.options {
+            options.set(key, value).map_err(|message| (format!("options.{key}"), message))?;
+        }
+        Ok(options)
+    }
+
+    /// The trace, in order of time.
+    fn open(&self, folder: &Path) -> Result<Box<dyn Reader>, String> {
+        let options = self.options().map_err(|(field, message)| format!("{field}: {message}"))?;
+        let path = folder.join(&self.path);
+        let (_, reader) = weir_traces::open(&path, &options).map_err(|error| error.to_string())?;
+        Ok(Box::new(Sorted::new(&path, reader, SORT_BYTES)))
+    }
+
+    /// Whether the trace can be opened; a look at its beginning only.
+    ///
+    /// # Errors
+    /// The file, and why not.
+    pub fn look(&self, folder: &Path) -> Result<(), String> {
+        let options = self.options().map_err(|(field, message)| format!("{field}: {message}"))?;
+        weir_traces::open(&folder.join(&self.path), &options).map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+/// What a specification with a recording must not say: fields and messages.
+pub(crate) fn check(workload: &Workload, recording: &Recording) -> Vec<(String, String)> {
+    let mut problems = Vec::new();
+    let mut within = |field: &str, value: f64, low: f64, high: f64| {
+        if !(low..=high).contains(&value) {
+            let message = format!("is {value}; it must be from {low} to {high}");
+            problems.push((format!("arrivals.recorded.{field}"), message));
+        }
+    };
+    within("time_scale", recording.time_scale, 1e-9, 1e9);
+    within("from_s", recording.from_s, 0.0, 1e9);
+    if let Some(to_s) = recording.to_s {
+        within("to_s", to_s, recording.from_s, 1e9);
+    }
+    if let Err((field, message)) = recording.options() {
+        problems.push((format!("arrivals.recorded.{field}"), message));
+    }
+    if let Some(name) = &recording.format
+        && !weir_traces::FORMATS.iter().any(|format| format.name == name)
+    {
+        let known = weir_traces::FORMATS.iter().map(|format| format.name);
+        problems.push(("arrivals.recorded.format".to_owned(), weir_specs::one_of("format", name, known)));
+    }
+    let mut wrong = |is_wrong: bool, field: &str, message: &str| {
+        if is_wrong {
+            problems.push((field.to_owned(), message.to_owned()));
+        }
+    };
+    wrong(
+        !matches!(workload.sizes, Sizes::Recorded),
+        "sizes",
+        "must be recorded, as the arrivals are: the trace says how large each request is",
+    );
+    wrong(
+        workload.access != Access::Recorded,
+        "access",
+        "must be recorded, as the arrivals are: the trace says where each request falls",
+    );
+    wrong(
+        workload.read_share != 1.0,
+        "read_share",
+        "is for drawn requests, and these are recorded: leave it out, the trace says what reads",
+    );
+    wrong(
+        workload.files.popularity != Popularity::Uniform,
+        "files.popularity",
+        "is for drawn requests, and these are recorded: leave it out",
+    );
+    wrong(
+        workload.deadline == Some(Deadline::RoundEnd),
+        "deadline",
+        "is round_end, but a trace has no rounds: use after: {ms: ...}",
+    );
+    problems
+}
+
+/// One request of a recording, as it is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// Since the first.
+    pub(crate) at_ns: i64,
+    pub(crate) file: u32,
+    pub(crate) op: Op,
+    /// Aligned, within the file.
+    pub(crate) offset_bytes: u64,
+    /// Aligned, at least one unit.
+    pub(crate) size_bytes: u64,
+}
+
+/// A recording in memory; shared by the clients of a class.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    /// In order of time, at least one.
+    pub(crate) requests: Vec<Recorded>,
+    /// From the first request to where the tape begins again: a mean gap after the last.
+    pub(crate) round_ns: i64,
+    /// What was left out or changed.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Tape {
+    /// Reads the recording of a workload whose files have these sizes.
+    pub(crate) fn read(
+        workload: &Workload,
+        recording: &Recording,
+        folder: &Path,
+        sizes_bytes: &[u64],
+    ) -> Result<Self, String> {
+        let path = folder.join(&recording.path);
+        let refuse = |message: String| format!("{}: {message}", path.display());
+        let mut reader = recording.open(folder)?;
+        let mut selection = Selection::new(recording);
+        while let Some(request) = reader.next_request().map_err(|error| error.to_string())? {
+            selection.take(&request).map_err(refuse)?;
+        }
+        let Selection { kept, left_out, .. } = selection;
+        if kept.is_empty() {
+            return Err(refuse("no reads or writes in what is asked for; look at from_s and to_s".into()));
+        }
+        if selection.files.len() > sizes_bytes.len() {
+            return Err(refuse(format!(
+                "asks {} devices, and files.count is {}: make it as many, or take one device out with \
+                 `weir trace filter --device`",
+                selection.files.len(),
+                sizes_bytes.len()
+            )));
+        }
+        let mut notes = Vec::new();
+        for (what, count) in [
+            ("requests without data left out", left_out),
+            ("damaged records passed over", reader.skipped().count()),
+        ] {
+            if count > 0 {
+                notes.push(format!("{count} {what}"));
+            }
+        }
+        for (what, count) in reader.skipped().noted() {
+            notes.push(format!("{count} {what}"));
+        }
+        let requests = place(kept, sizes_bytes, workload.alignment_bytes, reader.devices(), &mut notes)
+            .map_err(refuse)?;
+        let span_ns = requests.last().map_or(0, |last| last.at_ns);
+        let round_ns = span_ns + (span_ns / requests.len() as i64).max(1);
+        Ok(Tape { requests, round_ns, notes })
+    }
+}
+
+/// What of a trace is wanted.
+struct Selection {
+    from_ns: i64,
+    to_ns: i64,
+    time_scale: f64,
+    origin_ns: Option<i64>,
+    first_ns: Option<i64>,
+    /// File of each device, by the device's number.
+    files: BTreeMap<u32, u32>,
+    kept: Vec<TraceRequest>,
+    left_out: u64,
+}
+
+impl Selection {
+    fn new(recording: &Recording) -> Self {
+        let ns = |seconds: f64| (seconds * NS_PER_S) as i64;
+        Selection {
+            from_ns: ns(recording.from_s),
+            to_ns: recording.to_s.map_or(i64::MAX, ns),
+            time_scale: recording.time_scale,
+            origin_ns: None,
+            first_ns: None,
+            files: BTreeMap::new(),
+            kept: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    fn take(&mut self, request: &TraceRequest) -> Result<(), String> {
+        let origin_ns = *self.origin_ns.get_or_insert(request.arrival_ns);
+        let since_ns = request.arrival_ns.saturating_sub(origin_ns);
+        if !(self.from_ns..self.to_ns).contains(&since_ns) {
+            return Ok(());
+        }
+        if !matches!(request.op, TraceOp::Read | TraceOp::Write) || request.size_bytes == 0 {
+            self.left_out += 1;
+            return Ok(());
+        }
+        if request.object.is_some() {
+            return Err("asks for objects, not for addresses of a device: it cannot be sent to one".into());
+        }
+        if self.kept.len() == MOST_REQUESTS {
+            return Err(format!("has more than {MOST_REQUESTS} requests: choose some by from_s and to_s"));
+        }
+        let first_ns = *self.first_ns.get_or_insert(since_ns);
+        // A trace of a century at the largest factor is still within range.
+        let at_ns = ((since_ns - first_ns) as f64 * self.time_scale).min(i64::MAX as f64 / 4.0) as i64;
+        let next = self.files.len() as u32;
+        let file = *self.files.entry(request.device).or_insert(next);
+        self.kept.push(TraceRequest { arrival_ns: at_ns, device: file, ..*request });
+        Ok(())
+    }
+}
+
+/// Moves requests into their files.
+fn place(
+    kept: Vec<TraceRequest>,
+    sizes_bytes: &[u64],
+    unit_bytes: u64,
+    devices: &Devices,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Recorded>, String> {
+    let mut extents_bytes = vec![0u64; sizes_bytes.len()];
+    for request in &kept {
+        let extent = &mut extents_bytes[request.device as usize];
+        *extent = (*extent).max(request.offset_bytes.saturating_add(request.size_bytes));
+    }
+    let mut scales: Vec<ScaleAddress> = extents_bytes
+        .iter()
+        .zip(sizes_bytes)
+        .map(|(extent, size)| ScaleAddress::fit((*extent).max(1), *size))
+        .collect();
+    for (file, (extent, size)) in extents_bytes.iter().zip(sizes_bytes).enumerate() {
+        if extent > size {
+            notes.push(format!(
+                "file {file}: addresses up to {extent} bytes scaled into {size} bytes, by {:.6}",
+                *size as f64 / *extent as f64
+            ));
+        }
+    }
+    let mut placed = Vec::with_capacity(kept.len());
+    let mut scaled = Vec::with_capacity(1);
+    let mut widened = 0u64;
+    for request in kept {
+        let file = request.device;
+        scaled.clear();
+        scales[file as usize]
+            .take(request, devices, &mut scaled)
+            .map_err(|bound| format!("{} is out of range", bound.0))?;
+        for request in &scaled {
+            let start = request.offset_bytes / unit_bytes * unit_bytes;
+            let end = (request.offset_bytes + request.size_bytes)
+                .next_multiple_of(unit_bytes)
+                .min(sizes_bytes[file as usize]);
+            widened += u64::from(end - start > request.size_bytes);
+            let op = if request.op == TraceOp::Write { Op::Write } else { Op::Read };
+            placed.push(Recorded {
+                at_ns: request.arrival_ns,
+                file,
+                op,
+                offset_bytes: start,
+                size_bytes: end - start,
+            });
+        }
+    }
+    if widened > 0 {
+        notes.push(format!("{widened} requests widened to units of {unit_bytes} bytes"));
+    }
+    notes.extend(scales.iter().flat_map(Step::notes));
+    Ok(placed)
+}
+
+/// The recording of a workload, if it has one.
+pub(crate) fn of(workload: &Workload) -> Option<&Recording> {
+    match &workload.arrivals {
+        Arrivals::Recorded(recording) => Some(recording),
+        _ => None,
+    }
+}
