@@ -26,6 +26,7 @@ mod profile_types;
 mod read_ahead;
 mod rotation;
 mod seek;
+pub mod server;
 mod ssd;
 
 pub use array::StripedArray;
