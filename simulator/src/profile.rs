@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::array::StripedArray;
 use crate::device::Device;
-pub use crate::profile_types::{DiskProfile, NullProfile, Profile, SsdProfile, ZoneProfile};
+pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
+pub use crate::profile_types::{NullProfile, Profile, SsdProfile};
 use crate::seek::SeekCurveError;
 
 /// Name and text of every profile that comes with weir.
@@ -57,6 +58,14 @@ pub enum ProfileError {
         least: f64,
         /// Greatest value allowed.
         most: f64,
+    },
+    /// Fields are missing or exclude each other.
+    #[error("{problem}; {remedy}")]
+    Missing {
+        /// What is wrong.
+        problem: &'static str,
+        /// What to do.
+        remedy: &'static str,
     },
     /// The seek times do not fit together.
     #[error(transparent)]
