@@ -67,7 +67,7 @@ pub(crate) struct Controller {
     write_cache: Option<WriteCache>,
     random_phase: Option<RandomPhase>,
     /// Whether the interface can be slower than the platter.
-    interface_limits: bool,
+    pub interface_limits: bool,
 }
 
 impl Controller {
@@ -159,19 +159,19 @@ impl Controller {
             let room = (self.options.read_ahead_sectors, self.options.keep_sectors);
             self.keep(Segment::after_read(first, end, access.end_ns, access.arm, room, disk_sectors));
         }
-        if !self.interface_limits {
-            return access.end_ns;
-        }
-        let passed_ns = (access.end_ns - access.transfer_start_ns) as f64 * self.options.watermark;
-        access.end_ns.max(access.transfer_start_ns + passed_ns.round() as u64 + delivery_ns)
+        let interface = self.interface_times(request, access.end_ns - access.transfer_start_ns);
+        access.end_ns.max(access.transfer_start_ns + interface.after_start_ns)
     }
 
     /// When the sectors are in the buffer, if the arm need not be sent for them.
     fn read_buffered(&mut self, now_ns: u64, first: u64, end: u64) -> Option<u64> {
         for index in 0..self.segments.len() {
             if let Some(available_ns) = self.segments[index].read(&self.mechanism, now_ns, first, end) {
+                // The arm is where the disk last read or reads ahead, whatever the buffer answers.
+                if self.segments[index].has_arm() {
+                    self.head_sector = self.head_sector.max(end);
+                }
                 self.segments[..=index].rotate_right(1);
-                self.head_sector = end;
                 return Some(available_ns);
             }
         }
@@ -195,8 +195,7 @@ impl Controller {
         let mut ready_ns = start_ns;
         if self.interface_limits {
             let transfer_ns = self.mechanism.transfer_ns(first, sectors, Op::Write);
-            let filled_ns = (delivery_ns as f64 * self.options.watermark).round() as u64;
-            ready_ns = begin_ns + filled_ns.max(delivery_ns.saturating_sub(transfer_ns));
+            ready_ns = begin_ns + self.interface_times(request, transfer_ns).before_ns;
         }
         let access = self.mechanism.access_when_ready(start_ns, ready_ns, arm, first, sectors, Op::Write);
         (self.arm, self.head_sector) = (access.arm, end);

@@ -27,7 +27,7 @@ impl DiskProfile {
     /// # Errors
     /// As [`Profile::build`](crate::profile::Profile::build).
     pub fn build_seeded(&self, capacity_bytes: u64, seed: u64) -> Result<Disk, ProfileError> {
-        self.check()?;
+        self.check_fields()?;
         let zones = self.zone_layouts()?;
         let mean_track: f64 =
             zones.iter().map(|(share, zone)| share * f64::from(zone.data_per_track())).sum();
@@ -50,7 +50,7 @@ impl DiskProfile {
             phase_ns: 0,
         };
         let mechanism = Mechanism {
-            seek: self.seek(geometry.cylinders(), &zones)?,
+            seek: self.seek(geometry.cylinders(), self.full_cylinders(&zones)?)?,
             geometry,
             rotation,
             head_switch_ns: ns(self.head_switch_ms, 1e6),
@@ -104,13 +104,16 @@ impl DiskProfile {
         self.zones.iter().map(|zone| Ok((share(zone)?, small(zone)))).collect()
     }
 
-    fn seek(&self, cylinders: u32, zones: &[(f64, ZoneLayout)]) -> Result<SeekTimes, ProfileError> {
-        let full_cylinders = match self.full_geometry() {
+    fn full_cylinders(&self, zones: &[(f64, ZoneLayout)]) -> Result<u32, ProfileError> {
+        Ok(match self.full_geometry() {
             Some(geometry) => geometry.cylinders(),
             None => {
                 Geometry::fitting_layouts(self.full_bytes()? / SECTOR_BYTES, self.heads, zones).cylinders()
             }
-        };
+        })
+    }
+
+    fn seek(&self, cylinders: u32, full_cylinders: u32) -> Result<SeekTimes, ProfileError> {
         let times = (self.seek_min_ms, self.seek_avg_ms, self.seek_max_ms);
         match (times, &self.seek_points, &self.seek_two_piece) {
             ((Some(min_ms), Some(avg_ms), Some(max_ms)), None, None) => {
@@ -164,7 +167,17 @@ impl DiskProfile {
         }
     }
 
-    fn check(&self) -> Result<(), ProfileError> {
+    /// Checks every field, and that they fit together.
+    pub(crate) fn check(&self) -> Result<(), ProfileError> {
+        self.check_fields()?;
+        let zones = self.zone_layouts()?;
+        self.full_bytes()?;
+        // As many cylinders as show whether the curve is possible; solving it for all of a large disk takes long.
+        let cylinders = self.full_cylinders(&zones)?.min(2_000);
+        self.seek(cylinders, cylinders).map(|_| ())
+    }
+
+    fn check_fields(&self) -> Result<(), ProfileError> {
         let revolution_ms = 60e3 / self.rpm;
         within("rpm", self.rpm, 60.0, 1e6)?;
         within("heads", f64::from(self.heads), 1.0, 1000.0)?;

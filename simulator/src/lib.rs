@@ -31,6 +31,7 @@ mod read_ahead;
 mod rotation;
 mod seek;
 mod seek_times;
+mod service_model;
 mod ssd;
 mod write_cache;
 

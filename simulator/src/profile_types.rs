@@ -64,6 +64,18 @@ impl Profile {
         matches!(self, Self::Null(_))
     }
 
+    /// Checks every field, and that they fit together.
+    ///
+    /// # Errors
+    /// [`ProfileError`] names the field and the remedy.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        match self {
+            Self::Disk(disk) => disk.check(),
+            Self::Ssd(ssd) => ssd.check(),
+            Self::Null(_) => Ok(()),
+        }
+    }
+
     /// Makes a device of `capacity_bytes`, a multiple of 512.
     ///
     /// A disk is scaled, not cut: it gets the fewest cylinders that hold the capacity, with all zones and the arm's whole
@@ -91,12 +103,7 @@ impl SsdProfile {
     /// # Errors
     /// [`ProfileError::Field`].
     pub fn build(&self, capacity_bytes: u64) -> Result<Ssd, ProfileError> {
-        within("channels", f64::from(self.channels), 1.0, 4096.0)?;
-        within("page_kib", f64::from(self.page_kib), 1.0, 65536.0)?;
-        within("read_latency_us", self.read_latency_us, 0.0, 1e6)?;
-        within("write_latency_us", self.write_latency_us, 0.0, 1e6)?;
-        within("channel_mb_s", self.channel_mb_s, 1e-3, 1e6)?;
-        within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)?;
+        self.check()?;
         let timing = FlashTiming {
             page_bytes: u64::from(self.page_kib) * 1024,
             read_latency_ns: ns(self.read_latency_us, 1e3),
@@ -105,6 +112,15 @@ impl SsdProfile {
             command_overhead_ns: ns(self.command_overhead_us, 1e3),
         };
         Ok(Ssd::new(capacity_bytes, self.channels as usize, timing))
+    }
+
+    fn check(&self) -> Result<(), ProfileError> {
+        within("channels", f64::from(self.channels), 1.0, 4096.0)?;
+        within("page_kib", f64::from(self.page_kib), 1.0, 65536.0)?;
+        within("read_latency_us", self.read_latency_us, 0.0, 1e6)?;
+        within("write_latency_us", self.write_latency_us, 0.0, 1e6)?;
+        within("channel_mb_s", self.channel_mb_s, 1e-3, 1e6)?;
+        within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)
     }
 }
 

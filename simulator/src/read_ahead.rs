@@ -75,6 +75,11 @@ impl Segment {
         self.reading.then(|| self.front(mechanism, now_ns).1)
     }
 
+    /// Whether the arm belongs to this segment.
+    pub fn has_arm(&self) -> bool {
+        self.reading
+    }
+
     /// Whether a read of `first..end` at `now_ns` is served without sending the arm anywhere.
     pub fn holds(&self, mechanism: &Mechanism, now_ns: u64, first: u64, end: u64) -> bool {
         let (front, _) = self.front(mechanism, now_ns);
