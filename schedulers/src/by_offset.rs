@@ -68,8 +68,4 @@ impl ByOffset {
     pub(crate) fn iter(&self) -> Range<'_, Key, Request> {
         self.requests.range(..)
     }
-
-    pub(crate) fn pop_first(&mut self) -> Option<Request> {
-        self.requests.pop_first().map(|(_, request)| request)
-    }
 }

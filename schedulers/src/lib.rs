@@ -12,16 +12,21 @@ mod elevator;
 mod fcfs;
 #[cfg(test)]
 mod fixture;
+mod linux;
 mod model;
 mod n_step_scan;
 mod policy;
 mod registry;
 mod request;
+mod round_robin;
 mod satf;
 mod scan_edf;
 mod settings;
+mod sfq;
+mod share;
 mod sstf;
 mod sweep;
+mod wf2q;
 
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Decision, Policy};

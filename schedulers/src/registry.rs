@@ -34,6 +34,12 @@ pub const POLICIES: &[Entry] = &[
     crate::n_step_scan::N_STEP_SCAN,
     crate::edf::ENTRY,
     crate::scan_edf::ENTRY,
+    crate::round_robin::ENTRY,
+    crate::sfq::ENTRY,
+    crate::wf2q::ENTRY,
+    crate::linux::mq_deadline::ENTRY,
+    crate::linux::kyber::ENTRY,
+    crate::linux::bfq::ENTRY,
 ];
 
 /// Makes a policy by its name.
