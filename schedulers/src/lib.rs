@@ -6,6 +6,7 @@
 //!
 //! [`POLICIES`] lists all of them; to add one, write a file and a line there.
 
+pub mod admission;
 mod fcfs;
 mod model;
 mod policy;
