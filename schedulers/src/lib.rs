@@ -9,6 +9,7 @@
 mod by_offset;
 mod edf;
 mod elevator;
+pub mod admission;
 mod fcfs;
 #[cfg(test)]
 mod fixture;

@@ -23,6 +23,7 @@ mod disk_build;
 mod disk_profile;
 mod geometry;
 mod instant;
+pub mod machine;
 mod mechanism;
 pub mod profile;
 mod profile_types;
