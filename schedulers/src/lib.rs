@@ -6,10 +6,10 @@
 //!
 //! [`POLICIES`] lists all of them; to add one, write a file and a line there.
 
+pub mod admission;
 mod by_offset;
 mod edf;
 mod elevator;
-pub mod admission;
 mod fcfs;
 #[cfg(test)]
 mod fixture;
