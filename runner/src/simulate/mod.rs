@@ -17,7 +17,7 @@ use weir_studies::{Records, Run};
 use crate::Error;
 use crate::carry_out::{Outcome, Timing, write_json};
 use crate::verdict::{Ruling, Status, Verdict, is_invalid};
-pub use summary::{ClassSummary, Summary};
+use summary::Summary;
 
 /// Requests that are outstanding when a run is given up: no disk would ever work them off.
 const MOST_OUTSTANDING: usize = 200_000;
@@ -50,7 +50,7 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     };
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let verdict = judge(run, &simulated, &summary);
-    write_json(&partial.join("summary.json"), &summary)?;
+    write_json(&partial.join("summary.json"), &summary.document())?;
     write_json(&partial.join("verdict.json"), &verdict)?;
     let timing =
         Timing { setup_s, measured_s, teardown_s: began.elapsed().as_secs_f64() - setup_s - measured_s };
@@ -75,9 +75,7 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<(Simulate
     let mut record = |served: &Served| {
         let intended_ns = served.ask.intended_ns as i64;
         let warmup = intended_ns < warmup_ns;
-        if !warmup {
-            summary.add(served);
-        }
+        summary.add(served);
         number += 1;
         if let (Some(writer), None) = (&mut writer, &broken) {
             let (class, device) = &names[usize::from(served.class)];
@@ -154,7 +152,7 @@ fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Verdict {
             ),
         ),
     };
-    let asked = summary.classes.iter().map(|class| class.requests).sum::<u64>();
+    let asked = summary.measured();
     let some = if asked > 0 {
         ruling("R-SOME", Status::Valid, format!("{asked} requests in the measured interval"))
     } else {
