@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support import weir
+
 from weir.derive import run_metrics
 from weir.load import load_study
 

@@ -3,10 +3,10 @@
 
 python simulator/benches/simpy_peer.py OURS.json
 
-OURS.json is what `bench_simulator` printed for profile seagate-elite3 and policy scan. The model here is written
-independently: one zone of 99 sectors, 21 heads, the seek curve of Lee and Katz through minimum, average and maximum,
-the platter's position from the time, SCAN over cylinders; no skew, no buffer. Its mean response is printed beside
-weir's, so that it can be seen that both serve much the same disk.
+OURS.json is what `bench_simulator` printed for profile seagate-elite3 and policy scan. The model here is
+written independently: one zone of 99 sectors, 21 heads, the seek curve of Lee and Katz through minimum,
+average and maximum, the platter's position from the time, SCAN over cylinders; no skew, no buffer. Its mean
+response is printed beside weir's, so that it can be seen that both serve much the same disk.
 """
 
 import json
@@ -110,6 +110,7 @@ def run(gap_ms, seeks, seed):
 
 
 def main():
+    """Prints both."""
     ours = json.loads(Path(sys.argv[1]).read_text())
     seeks = seek_curve()
     runs = [run(ours["gap_ms"], seeks, seed) for seed in range(ROUNDS)]
