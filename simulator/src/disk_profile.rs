@@ -48,10 +48,13 @@ pub struct DiskProfile {
     pub write_settle_ms: f64,
     /// Changing to another head.
     pub head_switch_ms: f64,
-    /// How much later the next head's track begins; at least `head_switch_ms`, or sequential streams lose revolutions.
-    pub head_skew_ms: f64,
+    /// How much later the next head's track begins; at least `head_switch_ms`, or sequential streams lose revolutions. Not
+    /// given if the zones give their skews in sectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_skew_ms: Option<f64>,
     /// How much later the next cylinder begins; at least the shortest seek and `head_switch_ms`.
-    pub cylinder_skew_ms: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cylinder_skew_ms: Option<f64>,
     /// Controller time for each command; overlaps with the work on earlier ones.
     pub command_overhead_us: f64,
     /// The same for reads, if it differs.
@@ -117,7 +120,7 @@ pub enum RotationMode {
 }
 
 /// One zone of a disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneProfile {
     /// Share of the cylinders, 0 to 1.
@@ -143,6 +146,18 @@ pub struct ZoneProfile {
     /// Sectors before the zone's first address.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub front_sectors: u32,
+    /// How many sectors later the next head's track begins, where that differs from zone to zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_skew_sectors: Option<u32>,
+    /// How many sectors later the next cylinder begins. Given together with `head_skew_sectors`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cylinder_skew_sectors: Option<u32>,
+    /// Angle of the zone's first track, in sectors.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_skew_sectors: u32,
+    /// Bad tracks that addresses skip, counted from the zone's start, rising. Spare tracks take their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slipped_tracks: Vec<u32>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]

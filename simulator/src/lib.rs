@@ -39,7 +39,7 @@ pub use array::StripedArray;
 pub use controller::ControllerOptions;
 pub use device::{Completion, Device, IoRequest, Op, RequestError, SECTOR_BYTES};
 pub use disk::{Disk, QueueOrder};
-pub use geometry::{Geometry, Location, Spares, Zone, ZoneLayout};
+pub use geometry::{Geometry, Location, Spares, Zone, ZoneLayout, ZoneSkew};
 pub use instant::Instant;
 pub use mechanism::{Access, Arm, Mechanism};
 pub use rotation::Rotation;

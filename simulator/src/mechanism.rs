@@ -198,10 +198,11 @@ struct Step {
     /// When the step's first sector comes under the head after that.
     start_ns: u64,
     arm: Arm,
+    /// Counted from where [`Rotation::track_angle`] says.
     sector: u32,
     sectors: u32,
     sectors_per_track: u32,
-    /// From the start of the track to the step's first sector.
+    /// From there to the step's first sector.
     within_ns: u64,
 }
 
@@ -222,8 +223,9 @@ impl Steps<'_> {
         let at = geometry.locate(self.sector);
         let arm = at.arm();
         let arrived_ns = (self.now_ns + self.mechanism.move_ns(self.arm, arm, self.op)).max(self.ready_ns);
-        let within_ns = rotation.within_track_ns(at.sector, at.sectors_per_track);
-        let angle_ns = rotation.track_start_ns(arm.cylinder, arm.head) + within_ns;
+        let (track_start_ns, sector) = rotation.track_angle(&at);
+        let within_ns = rotation.within_track_ns(sector, at.sectors_per_track);
+        let angle_ns = track_start_ns + within_ns;
         let angle_ns =
             if angle_ns < rotation.revolution_ns { angle_ns } else { angle_ns - rotation.revolution_ns };
         self.arm = arm;
@@ -232,7 +234,7 @@ impl Steps<'_> {
             arrived_ns,
             start_ns: arrived_ns + rotation.wait_ns(arrived_ns, angle_ns),
             arm,
-            sector: at.sector,
+            sector,
             sectors: at.left_on_track,
             sectors_per_track: at.sectors_per_track,
             within_ns,
