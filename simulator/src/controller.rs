@@ -15,12 +15,16 @@ pub struct ControllerOptions {
     pub write_overhead_ns: u64,
     /// The same for a read whose data are in the buffer, if it differs from `read_overhead_ns`.
     pub hit_overhead_ns: Option<u64>,
+    /// From when the arm starts for a write until its data begin to flow into the buffer.
+    pub write_data_delay_ns: u64,
     /// From the end of the transfer until the host knows.
     pub completion_overhead_ns: u64,
     /// How fast data pass between buffer and host.
     pub interface_bytes_per_s: f64,
-    /// How much of a request's data must be in the buffer before the other side starts to take them, from 0 to 1.
-    pub watermark: f64,
+    /// How much of a read's data must be in the buffer before the host gets them, from 0 to 1.
+    pub read_watermark: f64,
+    /// How much of a write's data must be in the buffer before the platter gets them, from 0 to 1.
+    pub write_watermark: f64,
     /// How many sectors the disk reads ahead; 0 for not at all.
     pub read_ahead_sectors: u64,
     /// How many sectors before the reader a segment keeps.
@@ -41,7 +45,9 @@ impl Default for ControllerOptions {
             hit_overhead_ns: None,
             completion_overhead_ns: 0,
             interface_bytes_per_s: f64::INFINITY,
-            watermark: 0.0,
+            read_watermark: 0.0,
+            write_watermark: 0.0,
+            write_data_delay_ns: 0,
             read_ahead_sectors: 0,
             keep_sectors: 0,
             segments: 1,
@@ -82,7 +88,9 @@ impl Controller {
             segments: Vec::new(),
             write_cache: options.write_cache.map(WriteCache::new),
             random_phase: options.random_phase_seed.map(RandomPhase::new),
-            interface_limits: options.watermark > 0.0 || options.interface_bytes_per_s < platter_bytes_per_s,
+            interface_limits: options.read_watermark.max(options.write_watermark) > 0.0
+                || options.write_data_delay_ns > 0
+                || options.interface_bytes_per_s < platter_bytes_per_s,
             mechanism,
             options,
         }
@@ -181,7 +189,7 @@ impl Controller {
     fn write(&mut self, begin_ns: u64, request: &IoRequest) -> u64 {
         let (first, sectors) = request.sectors();
         let end = first + sectors;
-        let delivery_ns = self.delivery_ns(request.size_bytes);
+        let delivery_ns = self.options.write_data_delay_ns + self.delivery_ns(request.size_bytes);
         self.destage_until(begin_ns);
         if self.write_cache.as_ref().is_some_and(|cache| cache.fits(sectors)) {
             return self.write_to_cache(begin_ns, first, end, delivery_ns);

@@ -155,7 +155,9 @@ impl DiskProfile {
             hit_overhead_ns: self.hit_overhead_us.map(|us| ns(us, 1e3)),
             completion_overhead_ns: ns(self.completion_overhead_us, 1e3),
             interface_bytes_per_s: self.interface_mb_s * 1e6,
-            watermark: self.watermark,
+            read_watermark: self.watermark,
+            write_data_delay_ns: ns(self.write_data_delay_us, 1e3),
+            write_watermark: self.write_watermark.unwrap_or(self.watermark),
             read_ahead_sectors: sectors(self.read_ahead_kib),
             keep_sectors: sectors(segment_kib - self.read_ahead_kib),
             segments: self.read_segments as usize,
@@ -197,9 +199,11 @@ impl DiskProfile {
         within("read_overhead_us", self.read_overhead_us.unwrap_or(0.0), 0.0, 1e6)?;
         within("write_overhead_us", self.write_overhead_us.unwrap_or(0.0), 0.0, 1e6)?;
         within("hit_overhead_us", self.hit_overhead_us.unwrap_or(0.0), 0.0, 1e6)?;
+        within("write_data_delay_us", self.write_data_delay_us, 0.0, 1e6)?;
         within("completion_overhead_us", self.completion_overhead_us, 0.0, 1e6)?;
         within("interface_mb_s", self.interface_mb_s, 1e-3, 1e6)?;
         within("watermark", self.watermark, 0.0, 1.0)?;
+        within("write_watermark", self.write_watermark.unwrap_or(0.0), 0.0, 1.0)?;
         within("read_segments", f64::from(self.read_segments), 1.0, 1e4)?;
         within("write_cache_runs", f64::from(self.write_cache_runs), 1.0, 1e6)?;
         let segment_kib = self.segment_kib.unwrap_or(self.read_ahead_kib.saturating_mul(2));

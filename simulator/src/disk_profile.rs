@@ -63,7 +63,10 @@ pub struct DiskProfile {
     /// The same for writes, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_overhead_us: Option<f64>,
-    /// The same for reads from the buffer, if it differs.
+    /// From when the arm starts for a write until its data begin to flow into the buffer.
+    #[serde(default)]
+    pub write_data_delay_us: f64,
+    /// `command_overhead_us` for reads from the buffer, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit_overhead_us: Option<f64>,
     /// From the end of the transfer until the host knows.
@@ -74,6 +77,9 @@ pub struct DiskProfile {
     /// How much of a request must be in the buffer before the other side (host or platter) starts to take it, 0 to 1.
     #[serde(default)]
     pub watermark: f64,
+    /// The same for writes, if it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_watermark: Option<f64>,
     /// Whether a read begins with whichever wanted sector of the track comes first.
     #[serde(default)]
     pub read_on_arrival: bool,

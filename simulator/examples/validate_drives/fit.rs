@@ -54,6 +54,18 @@ pub const FIGURES: &[Figure] = &[
         set: |p, value| p.watermark = value,
     },
     Figure {
+        name: "write_data_delay_us",
+        steps: (200.0, 5.0),
+        get: |p| p.write_data_delay_us,
+        set: |p, value| p.write_data_delay_us = value,
+    },
+    Figure {
+        name: "write_watermark",
+        steps: (0.25, 0.02),
+        get: |p| p.write_watermark.unwrap_or(p.watermark),
+        set: |p, value| p.write_watermark = Some(value),
+    },
+    Figure {
         name: "write_settle_ms",
         steps: (0.3, 0.01),
         get: |p| p.write_settle_ms,
