@@ -3,7 +3,7 @@
 use crate::device::{IoRequest, Op};
 use crate::mechanism::{Arm, Mechanism};
 use crate::random_phase::RandomPhase;
-use crate::read_ahead::Segment;
+use crate::read_ahead::{Reach, ReadAheadStop, Segment};
 use crate::write_cache::{WriteCache, WriteCacheOptions};
 
 /// How a disk's controller treats requests. The default has no caches, no overheads and an interface that never limits.
@@ -27,6 +27,8 @@ pub struct ControllerOptions {
     pub write_watermark: f64,
     /// How many sectors the disk reads ahead; 0 for not at all.
     pub read_ahead_sectors: u64,
+    /// Where reading ahead ends at the latest.
+    pub read_ahead_stop: ReadAheadStop,
     /// How many sectors before the reader a segment keeps.
     pub keep_sectors: u64,
     /// Segments of the buffer, each for one run of sectors.
@@ -49,6 +51,7 @@ impl Default for ControllerOptions {
             write_watermark: 0.0,
             write_data_delay_ns: 0,
             read_ahead_sectors: 0,
+            read_ahead_stop: ReadAheadStop::Segment,
             keep_sectors: 0,
             segments: 1,
             write_cache: None,
@@ -163,9 +166,12 @@ impl Controller {
         let access = self.mechanism.access(start_ns, arm, first, sectors, Op::Read);
         (self.arm, self.head_sector) = (access.arm, end);
         if self.options.read_ahead_sectors > 0 {
-            let disk_sectors = self.mechanism.geometry.sectors();
-            let room = (self.options.read_ahead_sectors, self.options.keep_sectors);
-            self.keep(Segment::after_read(first, end, access.end_ns, access.arm, room, disk_sectors));
+            let reach = Reach {
+                ahead: self.options.read_ahead_sectors,
+                keep: self.options.keep_sectors,
+                stop: self.options.read_ahead_stop,
+            };
+            self.keep(Segment::after_read(first, end, access.end_ns, access.arm, reach, &self.mechanism));
         }
         let interface = self.interface_times(request, access.end_ns - access.transfer_start_ns);
         access.end_ns.max(access.transfer_start_ns + interface.after_start_ns)

@@ -159,6 +159,7 @@ impl DiskProfile {
             write_data_delay_ns: ns(self.write_data_delay_us, 1e3),
             write_watermark: self.write_watermark.unwrap_or(self.watermark),
             read_ahead_sectors: sectors(self.read_ahead_kib),
+            read_ahead_stop: self.read_ahead_stop,
             keep_sectors: sectors(segment_kib - self.read_ahead_kib),
             segments: self.read_segments as usize,
             write_cache: (self.write_cache_kib > 0).then(|| WriteCacheOptions {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::QueueOrder;
+use crate::read_ahead::ReadAheadStop;
 use crate::write_cache::Destage;
 
 /// A disk's figures, as a data sheet gives them.
@@ -86,6 +87,9 @@ pub struct DiskProfile {
     /// How far the disk reads ahead after a read; 0 for not at all.
     #[serde(default)]
     pub read_ahead_kib: u32,
+    /// Where reading ahead ends at the latest: when the segment is full, or already at the end of the track.
+    #[serde(default)]
+    pub read_ahead_stop: ReadAheadStop,
     /// Segments of the read buffer.
     #[serde(default = "one")]
     pub read_segments: u32,

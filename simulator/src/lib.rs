@@ -42,6 +42,7 @@ pub use disk::{Disk, QueueOrder};
 pub use geometry::{Geometry, Location, Spares, Zone, ZoneLayout, ZoneSkew};
 pub use instant::Instant;
 pub use mechanism::{Access, Arm, Mechanism};
+pub use read_ahead::ReadAheadStop;
 pub use rotation::Rotation;
 pub use seek::{SeekCurve, SeekCurveError};
 pub use seek_times::{SeekForm, SeekTimes};
