@@ -84,6 +84,10 @@ fn seek_ms(profile: &mut DiskProfile, index: usize) -> Option<&mut f64> {
     profile.seek_points.as_mut().and_then(|points| points.get_mut(index)).map(|point| &mut point.ms)
 }
 
+/// How much the mean distance between the two times of the same request counts beside the demerits. A distribution may fit
+/// because mistakes either way cancel; single requests do not.
+const PAIRED_WEIGHT: f64 = 1.0;
+
 /// How badly the model fits: the demerits of reads and writes that follow the request before and of those that do not,
 /// each weighted by its number of requests. A profile that is not possible is infinitely bad.
 fn badness(profile: &DiskProfile, requests: &[Measured]) -> f64 {
@@ -94,7 +98,10 @@ fn badness(profile: &DiskProfile, requests: &[Measured]) -> f64 {
         let (measured, modelled): (Vec<u64>, Vec<u64>) = pairs.map(|(m, ns)| (m.response_ns, *ns)).unzip();
         sum += demerit_ms(&measured, &modelled).0.powi(2) * measured.len() as f64;
     }
-    (sum / requests.len().max(1) as f64).sqrt()
+    let count = requests.len().max(1) as f64;
+    let apart_ms = |(m, ns): (&Measured, &u64)| m.response_ns.abs_diff(*ns) as f64 / 1e6;
+    let apart_ms = requests.iter().zip(&modelled_ns).map(apart_ms).sum::<f64>() / count;
+    (sum / count).sqrt() + PAIRED_WEIGHT * apart_ms
 }
 
 /// Fits the figures, the seek points and the choices of the profile to the requests, by steps along one figure at a time.
