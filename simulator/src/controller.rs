@@ -15,6 +15,8 @@ pub struct ControllerOptions {
     pub write_overhead_ns: u64,
     /// The same for a read whose data are in the buffer, if it differs from `read_overhead_ns`.
     pub hit_overhead_ns: Option<u64>,
+    /// Longer requests count as being so long for the watermarks.
+    pub watermark_most_bytes: u64,
     /// From when the arm starts for a write until its data begin to flow into the buffer.
     pub write_data_delay_ns: u64,
     /// From the end of the transfer until the host knows.
@@ -49,6 +51,7 @@ impl Default for ControllerOptions {
             interface_bytes_per_s: f64::INFINITY,
             read_watermark: 0.0,
             write_watermark: 0.0,
+            watermark_most_bytes: u64::MAX,
             write_data_delay_ns: 0,
             read_ahead_sectors: 0,
             read_ahead_stop: ReadAheadStop::Segment,
@@ -173,8 +176,13 @@ impl Controller {
             };
             self.keep(Segment::after_read(first, end, access.end_ns, access.arm, reach, &self.mechanism));
         }
+        if !self.interface_limits {
+            return access.end_ns;
+        }
         let interface = self.interface_times(request, access.end_ns - access.transfer_start_ns);
-        access.end_ns.max(access.transfer_start_ns + interface.after_start_ns)
+        // The host gets the data in order, so not before the lowest sector.
+        let delivered_ns = access.lowest_start_ns + self.delivery_ns(request.size_bytes);
+        access.end_ns.max(access.transfer_start_ns + interface.after_start_ns).max(delivered_ns)
     }
 
     /// When the sectors are in the buffer, if the arm need not be sent for them.

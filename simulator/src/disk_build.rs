@@ -156,6 +156,7 @@ impl DiskProfile {
             completion_overhead_ns: ns(self.completion_overhead_us, 1e3),
             interface_bytes_per_s: self.interface_mb_s * 1e6,
             read_watermark: self.watermark,
+            watermark_most_bytes: self.watermark_most_kib.map_or(u64::MAX, |kib| u64::from(kib) * 1024),
             write_data_delay_ns: ns(self.write_data_delay_us, 1e3),
             write_watermark: self.write_watermark.unwrap_or(self.watermark),
             read_ahead_sectors: sectors(self.read_ahead_kib),

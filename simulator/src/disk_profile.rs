@@ -81,6 +81,9 @@ pub struct DiskProfile {
     /// The same for writes, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_watermark: Option<f64>,
+    /// Requests longer than this count as being so long for the watermarks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watermark_most_kib: Option<u32>,
     /// Whether a read begins with whichever wanted sector of the track comes first.
     #[serde(default)]
     pub read_on_arrival: bool,

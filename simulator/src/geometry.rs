@@ -357,8 +357,9 @@ mod tests {
     fn every_address_has_its_own_place() {
         let spares = Spares { sectors_per_track: 1, tracks: 3, front_sectors: 12, ..Spares::default() };
         let grouped = Spares { sectors_per_group: 5, group_cylinders: 3, tracks: 2, ..Spares::default() };
-        let zone = |cylinders, sectors_per_track, spares| ZoneLayout { cylinders, sectors_per_track, spares };
-        let zones = [zone(7, 9, spares), zone(4, 8, Spares::default()), zone(9, 5, spares)];
+        let first = ZoneLayout { spares, slipped_tracks: vec![3, 4, 9], ..ZoneLayout::plain(7, 9) };
+        let last = ZoneLayout { spares: grouped, ..ZoneLayout::plain(9, 5) };
+        let zones = [first, ZoneLayout::plain(4, 8), last];
         let geometry = Geometry::laid_out(3, &zones);
         let places: Vec<_> = (0..geometry.sectors()).map(|sector| geometry.locate(sector)).collect();
         assert!(places.is_sorted_by(|a, b| (a.cylinder, a.head, a.sector) < (b.cylinder, b.head, b.sector)));

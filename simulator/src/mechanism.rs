@@ -19,6 +19,8 @@ pub struct Arm {
 pub struct Access {
     /// When the first sector to be transferred came under the head.
     pub transfer_start_ns: u64,
+    /// When the sector with the lowest address did; later than the first if the read began on arrival.
+    pub lowest_start_ns: u64,
     /// When the last one had passed.
     pub end_ns: u64,
     /// Where the arm is then.
@@ -95,7 +97,7 @@ impl Mechanism {
         let on_arrival = self.read_on_arrival && op == Op::Read;
         let mut steps = self.steps(start_ns, arm, first_sector, op);
         steps.ready_ns = ready_ns;
-        let mut transfer_start_ns = None;
+        let mut starts_ns = None;
         let mut left = sectors;
         loop {
             let step = steps.next_track();
@@ -105,10 +107,10 @@ impl Mechanism {
             if on_arrival && let Some(early_ns) = self.arrival_within_ns(&step, count as u32) {
                 (begin_ns, end_ns) = (early_ns, early_ns + self.rotation.revolution_ns);
             }
-            let transfer_start_ns = *transfer_start_ns.get_or_insert(begin_ns);
+            let (transfer_start_ns, lowest_start_ns) = *starts_ns.get_or_insert((begin_ns, step.start_ns));
             left -= count;
             if left == 0 {
-                return Access { transfer_start_ns, end_ns, arm: step.arm };
+                return Access { transfer_start_ns, lowest_start_ns, end_ns, arm: step.arm };
             }
             steps.now_ns = end_ns;
         }

@@ -126,7 +126,10 @@ impl Controller {
             return InterfaceTimes { before_ns: 0, after_start_ns: 0 };
         }
         let delivery_ns = self.delivery_ns(request.size_bytes);
-        let part_ns = |whole_ns: u64, share: f64| (whole_ns as f64 * share).round() as u64;
+        // Of a long request only so much is awaited.
+        let counted = self.options.watermark_most_bytes.min(u64::from(request.size_bytes));
+        let counted = counted as f64 / f64::from(request.size_bytes);
+        let part_ns = |whole_ns: u64, share: f64| (whole_ns as f64 * counted * share).round() as u64;
         match request.op {
             Op::Read => InterfaceTimes {
                 before_ns: 0,
