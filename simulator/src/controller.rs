@@ -3,7 +3,7 @@
 use crate::device::{IoRequest, Op};
 use crate::mechanism::{Arm, Mechanism};
 use crate::random_phase::RandomPhase;
-use crate::read_ahead::Segment;
+use crate::read_ahead::{Reach, ReadAheadStop, Segment};
 use crate::write_cache::{WriteCache, WriteCacheOptions};
 
 /// How a disk's controller treats requests. The default has no caches, no overheads and an interface that never limits.
@@ -15,14 +15,22 @@ pub struct ControllerOptions {
     pub write_overhead_ns: u64,
     /// The same for a read whose data are in the buffer, if it differs from `read_overhead_ns`.
     pub hit_overhead_ns: Option<u64>,
+    /// Longer requests count as being so long for the watermarks.
+    pub watermark_most_bytes: u64,
+    /// From when the arm starts for a write until its data begin to flow into the buffer.
+    pub write_data_delay_ns: u64,
     /// From the end of the transfer until the host knows.
     pub completion_overhead_ns: u64,
     /// How fast data pass between buffer and host.
     pub interface_bytes_per_s: f64,
-    /// How much of a request's data must be in the buffer before the other side starts to take them, from 0 to 1.
-    pub watermark: f64,
+    /// How much of a read's data must be in the buffer before the host gets them, from 0 to 1.
+    pub read_watermark: f64,
+    /// How much of a write's data must be in the buffer before the platter gets them, from 0 to 1.
+    pub write_watermark: f64,
     /// How many sectors the disk reads ahead; 0 for not at all.
     pub read_ahead_sectors: u64,
+    /// Where reading ahead ends at the latest.
+    pub read_ahead_stop: ReadAheadStop,
     /// How many sectors before the reader a segment keeps.
     pub keep_sectors: u64,
     /// Segments of the buffer, each for one run of sectors.
@@ -41,8 +49,12 @@ impl Default for ControllerOptions {
             hit_overhead_ns: None,
             completion_overhead_ns: 0,
             interface_bytes_per_s: f64::INFINITY,
-            watermark: 0.0,
+            read_watermark: 0.0,
+            write_watermark: 0.0,
+            watermark_most_bytes: u64::MAX,
+            write_data_delay_ns: 0,
             read_ahead_sectors: 0,
+            read_ahead_stop: ReadAheadStop::Segment,
             keep_sectors: 0,
             segments: 1,
             write_cache: None,
@@ -82,7 +94,9 @@ impl Controller {
             segments: Vec::new(),
             write_cache: options.write_cache.map(WriteCache::new),
             random_phase: options.random_phase_seed.map(RandomPhase::new),
-            interface_limits: options.watermark > 0.0 || options.interface_bytes_per_s < platter_bytes_per_s,
+            interface_limits: options.read_watermark.max(options.write_watermark) > 0.0
+                || options.write_data_delay_ns > 0
+                || options.interface_bytes_per_s < platter_bytes_per_s,
             mechanism,
             options,
         }
@@ -155,12 +169,20 @@ impl Controller {
         let access = self.mechanism.access(start_ns, arm, first, sectors, Op::Read);
         (self.arm, self.head_sector) = (access.arm, end);
         if self.options.read_ahead_sectors > 0 {
-            let disk_sectors = self.mechanism.geometry.sectors();
-            let room = (self.options.read_ahead_sectors, self.options.keep_sectors);
-            self.keep(Segment::after_read(first, end, access.end_ns, access.arm, room, disk_sectors));
+            let reach = Reach {
+                ahead: self.options.read_ahead_sectors,
+                keep: self.options.keep_sectors,
+                stop: self.options.read_ahead_stop,
+            };
+            self.keep(Segment::after_read(first, end, access.end_ns, access.arm, reach, &self.mechanism));
+        }
+        if !self.interface_limits {
+            return access.end_ns;
         }
         let interface = self.interface_times(request, access.end_ns - access.transfer_start_ns);
-        access.end_ns.max(access.transfer_start_ns + interface.after_start_ns)
+        // The host gets the data in order, so not before the lowest sector.
+        let delivered_ns = access.lowest_start_ns + self.delivery_ns(request.size_bytes);
+        access.end_ns.max(access.transfer_start_ns + interface.after_start_ns).max(delivered_ns)
     }
 
     /// When the sectors are in the buffer, if the arm need not be sent for them.
@@ -181,7 +203,7 @@ impl Controller {
     fn write(&mut self, begin_ns: u64, request: &IoRequest) -> u64 {
         let (first, sectors) = request.sectors();
         let end = first + sectors;
-        let delivery_ns = self.delivery_ns(request.size_bytes);
+        let delivery_ns = self.options.write_data_delay_ns + self.delivery_ns(request.size_bytes);
         self.destage_until(begin_ns);
         if self.write_cache.as_ref().is_some_and(|cache| cache.fits(sectors)) {
             return self.write_to_cache(begin_ns, first, end, delivery_ns);

@@ -4,7 +4,7 @@ use crate::controller::ControllerOptions;
 use crate::device::SECTOR_BYTES;
 use crate::disk::Disk;
 use crate::disk_profile::{DiskProfile, RotationMode, ZoneProfile};
-use crate::geometry::{Geometry, Spares, ZoneLayout};
+use crate::geometry::{Geometry, Spares, ZoneLayout, ZoneSkew};
 use crate::mechanism::Mechanism;
 use crate::profile::ProfileError;
 use crate::profile_types::{ns, within};
@@ -44,8 +44,8 @@ impl DiskProfile {
         };
         let rotation = Rotation {
             revolution_ns: (60e9 / self.rpm).round() as u64,
-            head_skew_ns: ns(self.head_skew_ms, 1e6),
-            cylinder_skew_ns: ns(self.cylinder_skew_ms, 1e6),
+            head_skew_ns: ns(self.head_skew_ms.unwrap_or(0.0), 1e6),
+            cylinder_skew_ns: ns(self.cylinder_skew_ms.unwrap_or(0.0), 1e6),
             heads: self.heads,
             phase_ns: 0,
         };
@@ -96,10 +96,11 @@ impl DiskProfile {
                 remedy: "give every zone its `share`, or every zone its `cylinders`",
             }),
         };
-        // Spare tracks and what is kept free at the front belong to the whole disk, not to a small copy of it.
+        // Spare tracks, bad sectors and what is kept free at the front belong to the whole disk, not to a small copy of it.
         let small = |zone: &ZoneProfile| {
             let layout = zone.layout(0);
-            ZoneLayout { spares: Spares { tracks: 0, front_sectors: 0, ..layout.spares }, ..layout }
+            let spares = Spares { tracks: 0, front_sectors: 0, ..layout.spares };
+            ZoneLayout { spares, slipped_tracks: Vec::new(), ..layout }
         };
         self.zones.iter().map(|zone| Ok((share(zone)?, small(zone)))).collect()
     }
@@ -154,8 +155,12 @@ impl DiskProfile {
             hit_overhead_ns: self.hit_overhead_us.map(|us| ns(us, 1e3)),
             completion_overhead_ns: ns(self.completion_overhead_us, 1e3),
             interface_bytes_per_s: self.interface_mb_s * 1e6,
-            watermark: self.watermark,
+            read_watermark: self.watermark,
+            watermark_most_bytes: self.watermark_most_kib.map_or(u64::MAX, |kib| u64::from(kib) * 1024),
+            write_data_delay_ns: ns(self.write_data_delay_us, 1e3),
+            write_watermark: self.write_watermark.unwrap_or(self.watermark),
             read_ahead_sectors: sectors(self.read_ahead_kib),
+            read_ahead_stop: self.read_ahead_stop,
             keep_sectors: sectors(segment_kib - self.read_ahead_kib),
             segments: self.read_segments as usize,
             write_cache: (self.write_cache_kib > 0).then(|| WriteCacheOptions {
@@ -178,7 +183,6 @@ impl DiskProfile {
     }
 
     fn check_fields(&self) -> Result<(), ProfileError> {
-        let revolution_ms = 60e3 / self.rpm;
         within("rpm", self.rpm, 60.0, 1e6)?;
         within("heads", f64::from(self.heads), 1.0, 1000.0)?;
         within("number of zones", self.zones.len() as f64, 1.0, 1000.0)?;
@@ -192,20 +196,57 @@ impl DiskProfile {
         }
         within("write_settle_ms", self.write_settle_ms, 0.0, 4e3)?;
         within("head_switch_ms", self.head_switch_ms, 0.0, 4e3)?;
-        within("head_skew_ms", self.head_skew_ms, self.head_switch_ms, revolution_ms)?;
-        let least_skew_ms = self.shortest_seek_ms().max(self.head_switch_ms);
-        within("cylinder_skew_ms", self.cylinder_skew_ms, least_skew_ms, revolution_ms)?;
+        self.check_skews()?;
         within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)?;
         within("read_overhead_us", self.read_overhead_us.unwrap_or(0.0), 0.0, 1e6)?;
         within("write_overhead_us", self.write_overhead_us.unwrap_or(0.0), 0.0, 1e6)?;
         within("hit_overhead_us", self.hit_overhead_us.unwrap_or(0.0), 0.0, 1e6)?;
+        within("write_data_delay_us", self.write_data_delay_us, 0.0, 1e6)?;
         within("completion_overhead_us", self.completion_overhead_us, 0.0, 1e6)?;
         within("interface_mb_s", self.interface_mb_s, 1e-3, 1e6)?;
         within("watermark", self.watermark, 0.0, 1.0)?;
+        within("write_watermark", self.write_watermark.unwrap_or(0.0), 0.0, 1.0)?;
         within("read_segments", f64::from(self.read_segments), 1.0, 1e4)?;
         within("write_cache_runs", f64::from(self.write_cache_runs), 1.0, 1e6)?;
         let segment_kib = self.segment_kib.unwrap_or(self.read_ahead_kib.saturating_mul(2));
         within("segment_kib", f64::from(segment_kib), f64::from(self.read_ahead_kib), f64::from(u32::MAX))
+    }
+
+    /// Skews shorter than what they cover would cost a revolution at each track.
+    fn check_skews(&self) -> Result<(), ProfileError> {
+        let revolution_ms = 60e3 / self.rpm;
+        let least_ms = self.shortest_seek_ms().max(self.head_switch_ms);
+        let by_zone = self.zones.iter().filter(|zone| zone.head_skew_sectors.is_some()).count();
+        let both =
+            self.zones.iter().all(|z| z.head_skew_sectors.is_some() == z.cylinder_skew_sectors.is_some());
+        match (self.head_skew_ms, self.cylinder_skew_ms) {
+            (Some(head_ms), Some(cylinder_ms)) if by_zone == 0 && both => {
+                within("head_skew_ms", head_ms, self.head_switch_ms, revolution_ms)?;
+                within("cylinder_skew_ms", cylinder_ms, least_ms, revolution_ms)
+            }
+            (None, None) if by_zone == self.zones.len() && both => self.zones.iter().try_for_each(|zone| {
+                let per_track = f64::from(zone.sectors_per_track);
+                let sectors = |ms: f64| (ms / revolution_ms * per_track).floor();
+                let (head, cylinder) = (zone.head_skew_sectors, zone.cylinder_skew_sectors);
+                within(
+                    "zones.head_skew_sectors",
+                    f64::from(head.unwrap_or(0)),
+                    sectors(self.head_switch_ms),
+                    per_track,
+                )?;
+                within(
+                    "zones.cylinder_skew_sectors",
+                    f64::from(cylinder.unwrap_or(0)),
+                    sectors(least_ms),
+                    per_track,
+                )?;
+                within("zones.first_skew_sectors", f64::from(zone.first_skew_sectors), 0.0, per_track)
+            }),
+            _ => Err(ProfileError::Missing {
+                problem: "the skews are missing, not complete, or given twice",
+                remedy: "give `head_skew_ms` and `cylinder_skew_ms`, or `head_skew_sectors` and `cylinder_skew_sectors` in every zone",
+            }),
+        }
     }
 
     fn shortest_seek_ms(&self) -> f64 {
@@ -227,6 +268,14 @@ impl ZoneProfile {
                 tracks: self.spare_tracks,
                 front_sectors: self.front_sectors,
             },
+            skew: self.head_skew_sectors.zip(self.cylinder_skew_sectors).map(
+                |(head_sectors, cylinder_sectors)| ZoneSkew {
+                    first_sectors: self.first_skew_sectors,
+                    head_sectors,
+                    cylinder_sectors,
+                },
+            ),
+            slipped_tracks: self.slipped_tracks.clone(),
         }
     }
 
@@ -252,6 +301,15 @@ impl ZoneProfile {
             within("zones.front_sectors", f64::from(self.front_sectors), 0.0, most)?;
             let tracks = f64::from(cylinders) * f64::from(heads) - 1.0;
             within("zones.spare_tracks", f64::from(self.spare_tracks), 0.0, tracks)?;
+            // Each bad track takes the place of a spare one.
+            let bad = self.slipped_tracks.len() as f64;
+            within("number of zones.slipped_tracks", bad, 0.0, f64::from(self.spare_tracks))?;
+            if !self.slipped_tracks.is_sorted_by(|a, b| a < b) {
+                return Err(ProfileError::Missing {
+                    problem: "`zones.slipped_tracks` is not in rising order",
+                    remedy: "sort it, and give each bad track once",
+                });
+            }
         }
         Ok(())
     }

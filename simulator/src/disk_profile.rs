@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::QueueOrder;
+use crate::read_ahead::ReadAheadStop;
 use crate::write_cache::Destage;
 
 /// A disk's figures, as a data sheet gives them.
@@ -48,10 +49,13 @@ pub struct DiskProfile {
     pub write_settle_ms: f64,
     /// Changing to another head.
     pub head_switch_ms: f64,
-    /// How much later the next head's track begins; at least `head_switch_ms`, or sequential streams lose revolutions.
-    pub head_skew_ms: f64,
+    /// How much later the next head's track begins; at least `head_switch_ms`, or sequential streams lose revolutions. Not
+    /// given if the zones give their skews in sectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_skew_ms: Option<f64>,
     /// How much later the next cylinder begins; at least the shortest seek and `head_switch_ms`.
-    pub cylinder_skew_ms: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cylinder_skew_ms: Option<f64>,
     /// Controller time for each command; overlaps with the work on earlier ones.
     pub command_overhead_us: f64,
     /// The same for reads, if it differs.
@@ -60,7 +64,10 @@ pub struct DiskProfile {
     /// The same for writes, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_overhead_us: Option<f64>,
-    /// The same for reads from the buffer, if it differs.
+    /// From when the arm starts for a write until its data begin to flow into the buffer.
+    #[serde(default)]
+    pub write_data_delay_us: f64,
+    /// `command_overhead_us` for reads from the buffer, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit_overhead_us: Option<f64>,
     /// From the end of the transfer until the host knows.
@@ -71,12 +78,21 @@ pub struct DiskProfile {
     /// How much of a request must be in the buffer before the other side (host or platter) starts to take it, 0 to 1.
     #[serde(default)]
     pub watermark: f64,
+    /// The same for writes, if it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_watermark: Option<f64>,
+    /// Requests longer than this count as being so long for the watermarks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watermark_most_kib: Option<u32>,
     /// Whether a read begins with whichever wanted sector of the track comes first.
     #[serde(default)]
     pub read_on_arrival: bool,
     /// How far the disk reads ahead after a read; 0 for not at all.
     #[serde(default)]
     pub read_ahead_kib: u32,
+    /// Where reading ahead ends at the latest: when the segment is full, or already at the end of the track.
+    #[serde(default)]
+    pub read_ahead_stop: ReadAheadStop,
     /// Segments of the read buffer.
     #[serde(default = "one")]
     pub read_segments: u32,
@@ -117,7 +133,7 @@ pub enum RotationMode {
 }
 
 /// One zone of a disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneProfile {
     /// Share of the cylinders, 0 to 1.
@@ -143,6 +159,18 @@ pub struct ZoneProfile {
     /// Sectors before the zone's first address.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub front_sectors: u32,
+    /// How many sectors later the next head's track begins, where that differs from zone to zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_skew_sectors: Option<u32>,
+    /// How many sectors later the next cylinder begins. Given together with `head_skew_sectors`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cylinder_skew_sectors: Option<u32>,
+    /// Angle of the zone's first track, in sectors.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_skew_sectors: u32,
+    /// Bad tracks that addresses skip, counted from the zone's start, rising. Spare tracks take their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slipped_tracks: Vec<u32>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]

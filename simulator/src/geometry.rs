@@ -15,8 +15,19 @@ pub struct Spares {
     pub front_sectors: u32,
 }
 
-/// A zone as a drive's description gives it.
+/// Where the tracks of a zone begin, in sectors of that zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneSkew {
+    /// Angle of the zone's first track.
+    pub first_sectors: u32,
+    /// From the start of a track to that of the next head's.
+    pub head_sectors: u32,
+    /// From the start of a cylinder's last track to that of the next cylinder's first.
+    pub cylinder_sectors: u32,
+}
+
+/// A zone as a drive's description gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneLayout {
     /// Cylinders in the zone.
     pub cylinders: u32,
@@ -24,10 +35,14 @@ pub struct ZoneLayout {
     pub sectors_per_track: u32,
     /// What is kept free.
     pub spares: Spares,
+    /// Where its tracks begin, if that is not the same time for all zones.
+    pub skew: Option<ZoneSkew>,
+    /// Bad tracks that addresses skip, counted from the zone's first track, rising.
+    pub slipped_tracks: Vec<u32>,
 }
 
 /// A band of neighbouring cylinders with the same number of sectors on each track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// Address of the zone's first sector.
     pub first_sector: u64,
@@ -41,6 +56,10 @@ pub struct Zone {
     pub sectors_per_track: u32,
     /// What is kept free.
     pub spares: Spares,
+    /// Where its tracks begin, if that is not the same time for all zones.
+    pub skew: Option<ZoneSkew>,
+    /// For each bad track that addresses skip, the first address (within the zone) that lies after it, rising.
+    pub slipped: Vec<u64>,
     /// Sectors with an address on a track.
     data_per_track: u32,
     /// Sectors with an address in a group of cylinders that shares spares; 0 if there are no groups.
@@ -60,6 +79,8 @@ pub struct Location {
     pub sectors_per_track: u32,
     /// This sector and those after it on the same track whose addresses follow.
     pub left_on_track: u32,
+    /// Angle of the track's sector 0, in sectors, where the zone gives it.
+    pub skew_sectors: Option<u32>,
 }
 
 /// The layout of a disk. Addresses fill a track, then the cylinder's other tracks, then the next cylinder inwards.
@@ -91,6 +112,8 @@ impl Geometry {
                     cylinders: layout.cylinders,
                     sectors_per_track: layout.sectors_per_track,
                     spares: layout.spares,
+                    skew: layout.skew,
+                    slipped: layout.slipped_addresses(),
                     data_per_track: layout.data_per_track(),
                     data_per_group: layout.data_per_group(heads),
                 });
@@ -117,8 +140,7 @@ impl Geometry {
     /// A small device is thus the whole disk with fewer cylinders, not its outer edge: zones and the arm's full stroke
     /// keep their proportions. A zone may get no cylinder if there are few.
     pub fn fitting(sectors: u64, heads: u32, zones: &[(f64, u32)]) -> Self {
-        let plain =
-            |per_track| ZoneLayout { cylinders: 0, sectors_per_track: per_track, spares: Spares::default() };
+        let plain = |per_track| ZoneLayout::plain(0, per_track);
         let zones: Vec<_> = zones.iter().map(|(share, per_track)| (*share, plain(*per_track))).collect();
         Self::fitting_layouts(sectors, heads, &zones)
     }
@@ -147,7 +169,7 @@ impl Geometry {
             let last = index + 1 == zones.len();
             let end = if last { cylinders } else { (cumulative * f64::from(cylinders)).round() as u32 };
             let end = end.clamp(first_cylinder, cylinders);
-            layouts.push(ZoneLayout { cylinders: end - first_cylinder, ..*zone });
+            layouts.push(ZoneLayout { cylinders: end - first_cylinder, ..zone.clone() });
             first_cylinder = end;
         }
         layouts
@@ -180,23 +202,40 @@ impl Geometry {
             index += 1;
         }
         let zone = &self.zones[index];
-        let within = sector - zone.first_sector + u64::from(zone.spares.front_sectors);
-        let (mut cylinder, mut rest) = (zone.first_cylinder, within);
+        let address = sector - zone.first_sector;
+        let mut within = address + u64::from(zone.spares.front_sectors);
         let mut left = zone.end_sector - sector;
+        if !zone.slipped.is_empty() {
+            let skipped = zone.slipped.partition_point(|first| *first <= address);
+            within += skipped as u64 * u64::from(zone.data_per_track);
+            if let Some(next) = zone.slipped.get(skipped) {
+                left = left.min(next - address);
+            }
+        }
+        let (mut in_zone, mut rest) = (0, within);
         if zone.data_per_group > 0 {
             let (group, in_group) = divide(within, zone.data_per_group);
-            cylinder += group as u32 * zone.spares.group_cylinders;
+            in_zone = group as u32 * zone.spares.group_cylinders;
             left = left.min(zone.data_per_group - in_group);
             rest = in_group;
         }
         let (track, on_track) = divide(rest, u64::from(zone.data_per_track));
         let (cylinders, head) = divide(track, u64::from(self.heads));
+        in_zone += cylinders as u32;
         Location {
-            cylinder: cylinder + cylinders as u32,
+            cylinder: zone.first_cylinder + in_zone,
             head: head as u32,
             sector: on_track as u32,
             sectors_per_track: zone.sectors_per_track,
             left_on_track: left.min(u64::from(zone.data_per_track) - on_track) as u32,
+            skew_sectors: zone.skew.map(|skew| {
+                let per_cylinder = u64::from(self.heads - 1) * u64::from(skew.head_sectors)
+                    + u64::from(skew.cylinder_sectors);
+                let start = u64::from(skew.first_sectors)
+                    + u64::from(in_zone) * per_cylinder
+                    + head * u64::from(skew.head_sectors);
+                divide(start, u64::from(zone.sectors_per_track)).1 as u32
+            }),
         }
     }
 }
@@ -210,6 +249,27 @@ fn divide(value: u64, by: u64) -> (u64, u64) {
 }
 
 impl ZoneLayout {
+    /// A zone without spares.
+    pub fn plain(cylinders: u32, sectors_per_track: u32) -> Self {
+        Self {
+            cylinders,
+            sectors_per_track,
+            spares: Spares::default(),
+            skew: None,
+            slipped_tracks: Vec::new(),
+        }
+    }
+
+    /// For each slipped track the first address after it.
+    fn slipped_addresses(&self) -> Vec<u64> {
+        let per_track = u64::from(self.data_per_track());
+        let after = |(before, track): (usize, &u32)| {
+            let places = u64::from(*track).saturating_sub(before as u64) * per_track;
+            places.saturating_sub(u64::from(self.spares.front_sectors))
+        };
+        self.slipped_tracks.iter().enumerate().map(after).collect()
+    }
+
     /// Sectors with an address on a whole track.
     pub fn data_per_track(&self) -> u32 {
         self.sectors_per_track.saturating_sub(self.spares.sectors_per_track)
@@ -282,8 +342,8 @@ mod tests {
             tracks: 1,
             front_sectors: 3,
         };
-        let zone = ZoneLayout { cylinders: 5, sectors_per_track: 10, spares };
-        let geometry = Geometry::laid_out(2, &[zone, zone]);
+        let zone = ZoneLayout { spares, ..ZoneLayout::plain(5, 10) };
+        let geometry = Geometry::laid_out(2, &[zone.clone(), zone]);
         assert_eq!(geometry.sectors(), 2 * (32 + 32 + 14 - 9 - 3));
         assert_eq!(at(&geometry, 0), (0, 0, 3, 10));
         assert_eq!(geometry.locate(0).left_on_track, 6);
@@ -295,9 +355,11 @@ mod tests {
 
     #[test]
     fn every_address_has_its_own_place() {
-        let spares = Spares { sectors_per_group: 5, group_cylinders: 3, tracks: 2, ..Spares::default() };
-        let zone = |cylinders, sectors_per_track, spares| ZoneLayout { cylinders, sectors_per_track, spares };
-        let zones = [zone(7, 9, spares), zone(4, 8, Spares::default()), zone(9, 5, spares)];
+        let spares = Spares { sectors_per_track: 1, tracks: 3, front_sectors: 12, ..Spares::default() };
+        let grouped = Spares { sectors_per_group: 5, group_cylinders: 3, tracks: 2, ..Spares::default() };
+        let first = ZoneLayout { spares, slipped_tracks: vec![3, 4, 9], ..ZoneLayout::plain(7, 9) };
+        let last = ZoneLayout { spares: grouped, ..ZoneLayout::plain(9, 5) };
+        let zones = [first, ZoneLayout::plain(4, 8), last];
         let geometry = Geometry::laid_out(3, &zones);
         let places: Vec<_> = (0..geometry.sectors()).map(|sector| geometry.locate(sector)).collect();
         assert!(places.is_sorted_by(|a, b| (a.cylinder, a.head, a.sector) < (b.cylinder, b.head, b.sector)));
@@ -308,5 +370,28 @@ mod tests {
                 (place.cylinder, place.head, place.sector + place.left_on_track - 1)
             );
         }
+    }
+
+    #[test]
+    fn bad_tracks_are_skipped_and_tracks_begin_where_the_zone_says() {
+        // Two heads, 10 sectors; tracks 1 and 2 are bad, two spare tracks at the end take their place: 40 addresses.
+        let skew = ZoneSkew { first_sectors: 1, head_sectors: 4, cylinder_sectors: 7 };
+        let zone = ZoneLayout {
+            spares: Spares { tracks: 2, ..Spares::default() },
+            skew: Some(skew),
+            slipped_tracks: vec![1, 2],
+            ..ZoneLayout::plain(3, 10)
+        };
+        let geometry = Geometry::laid_out(2, &[zone]);
+        let place = |sector| {
+            let l = geometry.locate(sector);
+            (l.cylinder, l.head, l.sector, l.left_on_track, l.skew_sectors)
+        };
+        assert_eq!(geometry.sectors(), 40);
+        assert_eq!(place(2), (0, 0, 2, 8, Some(1)));
+        // Cylinder 1 begins 4 + 7 sectors later, its second head 4 more; cylinder 2 with that and 7 more.
+        assert_eq!(place(10), (1, 1, 0, 10, Some(6)));
+        assert_eq!(place(25), (2, 0, 5, 5, Some(3)));
+        assert_eq!(place(39), (2, 1, 9, 1, Some(7)));
     }
 }

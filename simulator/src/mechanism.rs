@@ -19,6 +19,8 @@ pub struct Arm {
 pub struct Access {
     /// When the first sector to be transferred came under the head.
     pub transfer_start_ns: u64,
+    /// When the sector with the lowest address did; later than the first if the read began on arrival.
+    pub lowest_start_ns: u64,
     /// When the last one had passed.
     pub end_ns: u64,
     /// Where the arm is then.
@@ -95,7 +97,7 @@ impl Mechanism {
         let on_arrival = self.read_on_arrival && op == Op::Read;
         let mut steps = self.steps(start_ns, arm, first_sector, op);
         steps.ready_ns = ready_ns;
-        let mut transfer_start_ns = None;
+        let mut starts_ns = None;
         let mut left = sectors;
         loop {
             let step = steps.next_track();
@@ -105,10 +107,10 @@ impl Mechanism {
             if on_arrival && let Some(early_ns) = self.arrival_within_ns(&step, count as u32) {
                 (begin_ns, end_ns) = (early_ns, early_ns + self.rotation.revolution_ns);
             }
-            let transfer_start_ns = *transfer_start_ns.get_or_insert(begin_ns);
+            let (transfer_start_ns, lowest_start_ns) = *starts_ns.get_or_insert((begin_ns, step.start_ns));
             left -= count;
             if left == 0 {
-                return Access { transfer_start_ns, end_ns, arm: step.arm };
+                return Access { transfer_start_ns, lowest_start_ns, end_ns, arm: step.arm };
             }
             steps.now_ns = end_ns;
         }
@@ -198,10 +200,11 @@ struct Step {
     /// When the step's first sector comes under the head after that.
     start_ns: u64,
     arm: Arm,
+    /// Counted from where [`Rotation::track_angle`] says.
     sector: u32,
     sectors: u32,
     sectors_per_track: u32,
-    /// From the start of the track to the step's first sector.
+    /// From there to the step's first sector.
     within_ns: u64,
 }
 
@@ -222,8 +225,9 @@ impl Steps<'_> {
         let at = geometry.locate(self.sector);
         let arm = at.arm();
         let arrived_ns = (self.now_ns + self.mechanism.move_ns(self.arm, arm, self.op)).max(self.ready_ns);
-        let within_ns = rotation.within_track_ns(at.sector, at.sectors_per_track);
-        let angle_ns = rotation.track_start_ns(arm.cylinder, arm.head) + within_ns;
+        let (track_start_ns, sector) = rotation.track_angle(&at);
+        let within_ns = rotation.within_track_ns(sector, at.sectors_per_track);
+        let angle_ns = track_start_ns + within_ns;
         let angle_ns =
             if angle_ns < rotation.revolution_ns { angle_ns } else { angle_ns - rotation.revolution_ns };
         self.arm = arm;
@@ -232,7 +236,7 @@ impl Steps<'_> {
             arrived_ns,
             start_ns: arrived_ns + rotation.wait_ns(arrived_ns, angle_ns),
             arm,
-            sector: at.sector,
+            sector,
             sectors: at.left_on_track,
             sectors_per_track: at.sectors_per_track,
             within_ns,

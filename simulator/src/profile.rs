@@ -12,6 +12,17 @@ use crate::seek::SeekCurveError;
 const PROFILES: &[(&str, &str)] = &[
     ("hdd-7200", include_str!("../profiles/hdd-7200.yml")),
     ("hdd-15k", include_str!("../profiles/hdd-15k.yml")),
+    ("seagate-elite3", include_str!("../profiles/seagate-elite3.yml")),
+    ("seagate-barracuda", include_str!("../profiles/seagate-barracuda.yml")),
+    ("quantum-atlas-ii", include_str!("../profiles/quantum-atlas-ii.yml")),
+    ("seagate-cheetah", include_str!("../profiles/seagate-cheetah.yml")),
+    ("hp-97560", include_str!("../profiles/hp-97560.yml")),
+    ("hp-2204", include_str!("../profiles/hp-2204.yml")),
+    ("seagate-st340810a", include_str!("../profiles/seagate-st340810a.yml")),
+    ("seagate-barracuda-validated", include_str!("../profiles/seagate-barracuda-validated.yml")),
+    ("hp-c2247a", include_str!("../profiles/hp-c2247a.yml")),
+    ("hp-c3323a", include_str!("../profiles/hp-c3323a.yml")),
+    ("dec-rz26", include_str!("../profiles/dec-rz26.yml")),
     ("ssd-sata", include_str!("../profiles/ssd-sata.yml")),
     ("null", include_str!("../profiles/null.yml")),
 ];

@@ -1,7 +1,29 @@
 //! What the disk's buffer holds: after a read the head goes on reading, until the buffer is full or something else is asked.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::device::Op;
 use crate::mechanism::{Arm, Mechanism};
+
+/// Where reading ahead ends at the latest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadAheadStop {
+    /// When the segment is full.
+    #[default]
+    Segment,
+    /// At the end of the track of the last sector that was asked for.
+    Track,
+}
+
+/// How far a segment reads ahead of the reader, how many sectors it keeps behind it, and where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub ahead: u64,
+    pub keep: u64,
+    pub stop: ReadAheadStop,
+}
 
 /// One buffer segment and the read that fills it.
 ///
@@ -15,21 +37,18 @@ pub(crate) struct Segment {
     plan_arm: Arm,
     limit: u64,
     reading: bool,
-    ahead: u64,
-    keep: u64,
-    disk_sectors: u64,
+    reach: Reach,
 }
 
 impl Segment {
-    /// The segment after a read of the sectors `first..end` that ended at `end_ns`; `ahead` sectors are read ahead of the
-    /// reader and `keep` kept behind it.
+    /// The segment after a read of the sectors `first..end` that ended at `end_ns`.
     pub fn after_read(
         first: u64,
         end: u64,
         end_ns: u64,
         arm: Arm,
-        (ahead, keep): (u64, u64),
-        disk_sectors: u64,
+        reach: Reach,
+        mechanism: &Mechanism,
     ) -> Self {
         let mut segment = Self {
             first,
@@ -38,11 +57,9 @@ impl Segment {
             plan_arm: arm,
             limit: end,
             reading: true,
-            ahead,
-            keep,
-            disk_sectors,
+            reach,
         };
-        segment.make_room(end);
+        segment.make_room(mechanism, end);
         segment
     }
 
@@ -55,9 +72,7 @@ impl Segment {
             plan_arm: Arm { cylinder: 0, head: 0 },
             limit: end,
             reading: false,
-            ahead: 0,
-            keep: end - first,
-            disk_sectors: end,
+            reach: Reach { ahead: 0, keep: end - first, stop: ReadAheadStop::Segment },
         }
     }
 
@@ -113,7 +128,7 @@ impl Segment {
             // The read makes room, so the head starts again from where it stopped.
             (self.plan_sector, self.plan_ns, self.plan_arm) = (front, now_ns, arm);
         }
-        self.make_room(end);
+        self.make_room(mechanism, end);
         Some(available_ns)
     }
 
@@ -136,8 +151,12 @@ impl Segment {
     }
 
     /// The reader has taken everything before `end`: read on to `ahead` sectors behind it, and keep `keep` before it.
-    fn make_room(&mut self, end: u64) {
-        self.limit = self.limit.max(end + self.ahead).min(self.disk_sectors);
-        self.first = self.first.max(end.saturating_sub(self.keep));
+    fn make_room(&mut self, mechanism: &Mechanism, end: u64) {
+        let stop = match self.reach.stop {
+            ReadAheadStop::Segment => mechanism.geometry.sectors(),
+            ReadAheadStop::Track => end - 1 + u64::from(mechanism.geometry.locate(end - 1).left_on_track),
+        };
+        self.limit = self.limit.max((end + self.reach.ahead).min(stop));
+        self.first = self.first.max(end.saturating_sub(self.reach.keep));
     }
 }

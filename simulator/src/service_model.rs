@@ -126,11 +126,19 @@ impl Controller {
             return InterfaceTimes { before_ns: 0, after_start_ns: 0 };
         }
         let delivery_ns = self.delivery_ns(request.size_bytes);
-        let part_ns = |whole_ns: u64| (whole_ns as f64 * self.options.watermark).round() as u64;
+        // Of a long request only so much is awaited.
+        let counted = self.options.watermark_most_bytes.min(u64::from(request.size_bytes));
+        let counted = counted as f64 / f64::from(request.size_bytes);
+        let part_ns = |whole_ns: u64, share: f64| (whole_ns as f64 * counted * share).round() as u64;
         match request.op {
-            Op::Read => InterfaceTimes { before_ns: 0, after_start_ns: part_ns(transfer_ns) + delivery_ns },
+            Op::Read => InterfaceTimes {
+                before_ns: 0,
+                after_start_ns: part_ns(transfer_ns, self.options.read_watermark) + delivery_ns,
+            },
             Op::Write => InterfaceTimes {
-                before_ns: part_ns(delivery_ns).max(delivery_ns.saturating_sub(transfer_ns)),
+                before_ns: self.options.write_data_delay_ns
+                    + part_ns(delivery_ns, self.options.write_watermark)
+                        .max(delivery_ns.saturating_sub(transfer_ns)),
                 after_start_ns: 0,
             },
         }
