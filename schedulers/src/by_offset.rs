@@ -55,6 +55,11 @@ impl ByOffset {
         self.from((*nearest, 0))
     }
 
+    /// The last one before a key.
+    pub(crate) fn before(&self, key: Key) -> Option<Key> {
+        self.requests.range(..key).next_back().map(|(key, _)| *key)
+    }
+
     pub(crate) fn lowest(&self) -> Option<Key> {
         self.requests.first_key_value().map(|(key, _)| *key)
     }

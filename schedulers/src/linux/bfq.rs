@@ -3,11 +3,12 @@
 //! After the kernel's Documentation/block/bfq-iosched.rst, P. Valente and M. Andreolini (SYSTOR 2012), and the behaviour
 //! of block/bfq-iosched.c (5.x and 6.x) with `low_latency=0`. Left out: weight raising and what detects interactive and
 //! soft real-time processes, merging of requests and of cooperating queues, injection, burst handling, peak-rate
-//! estimation (`max_budget` is a setting, as a user of the kernel may set it), shorter idling for queues that seek, the
-//! back-shifting of tags after a wait, and groups in groups.
+//! estimation (`max_budget` is a setting, as a user of the kernel may set it), waiting for a second small request while
+//! the device is idle, the back-shifting of tags after a wait, and groups in groups. Every process is taken to be I/O bound.
 
 use std::collections::BTreeMap;
 
+use super::bfq_device::Device;
 use super::bfq_queue::{Expiry, Queue, is_sync};
 use super::bfq_tree::Tree;
 use crate::model::ServiceModel;
@@ -26,11 +27,12 @@ pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
     about: "model of Linux's BFQ without its low-latency heuristics: streams are served budgets of sectors in turn, by \
             weight (Valente and Andreolini 2012)",
-    promises: "not work conserving while slice_idle > 0: after a request of a stream that thinks briefly the device is \
-               kept idle up to slice_idle for its next; sectors of two backlogged streams by weight differ by at most \
+    promises: "not work conserving while slice_idle > 0: the device can be kept idle up to slice_idle for the next \
+               request of a stream; sectors of two backlogged streams by weight differ by at most \
                two budgets of each",
     settings: &[
         ("slice_idle", "ms for which a stream's next request is waited for, 0: not at all; default 8"),
+        ("rotational", "yes or no: whether the device moves an arm; default yes"),
         ("max_budget", "sectors of 512 bytes that a stream is served in turn at most; default 16384"),
         ("timeout_sync", "ms that a stream is served in turn at most; default 125"),
         (
@@ -44,6 +46,9 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     build: |classes, settings| Ok(Box::new(Bfq::new(classes, settings)?)),
 };
+
+/// The device is kept idle so long at most for a queue that seeks.
+const SEEK_IDLE_NS: u64 = 2_000_000;
 
 /// Class, stream, and whether synchronous. The asynchronous writes of a class have one queue.
 type Name = (ClassId, u32, bool);
@@ -59,7 +64,7 @@ struct Current {
 
 #[derive(Debug)]
 struct Bfq {
-    slice_idle_ns: u64,
+    device: Device,
     max_budget: u64,
     timeout_ns: u64,
     by_stream: bool,
@@ -70,6 +75,8 @@ struct Bfq {
     queues: Vec<Queue>,
     tree: Tree,
     current: Option<Current>,
+    /// The end of the request that the device was given last.
+    head_bytes: u64,
     waiting: usize,
 }
 
@@ -78,7 +85,10 @@ impl Bfq {
         let weights = Weight::of(NAME, classes)?;
         let symmetric = weights.windows(2).all(|pair| pair[0] == pair[1]);
         Ok(Bfq {
-            slice_idle_ns: settings.ms("slice_idle", 8.0)?,
+            device: Device::new(
+                settings.ms("slice_idle", 8.0)?,
+                settings.word("rotational", &["yes", "no"])? == "yes",
+            ),
             max_budget: settings.count("max_budget", 16_384, 1, 1 << 32)?,
             timeout_ns: settings.ms("timeout_sync", 125.0)?.max(1),
             by_stream: settings.word("queues", &["stream", "class"])? == "stream",
@@ -89,6 +99,7 @@ impl Bfq {
             queues: Vec::new(),
             tree: Tree::default(),
             current: None,
+            head_bytes: 0,
             waiting: 0,
         })
     }
@@ -119,8 +130,7 @@ impl Bfq {
     /// Gives a queue its next budget, and tags that say when it may have it.
     fn enqueue(&mut self, index: usize) {
         let queue = &mut self.queues[index];
-        let first = queue.requests.iter().next().map(|(key, _)| *key);
-        queue.budget = queue.max_budget.max(first.map_or(1, |key| queue.charge(key)));
+        queue.budget = queue.max_budget.max(queue.next().map_or(1, |key| queue.charge(key)));
         queue.finish = queue.start.saturating_add(queue.pace.times(queue.budget));
         self.tree.insert(index, queue.start, queue.finish);
     }
@@ -149,34 +159,57 @@ impl Bfq {
         }
     }
 
-    /// Whether the next request of a queue that has none is waited for.
-    fn is_awaited(&self, queue: &Queue) -> bool {
-        self.slice_idle_ns > 0 && queue.sync && queue.thinking.is_short(self.slice_idle_ns)
+    /// Whether it is better to keep the device idle for a queue's next request than to serve another queue: because that
+    /// brings more throughput, or because without it weights are not kept.
+    fn is_worth_idling(&self, queue: &Queue) -> bool {
+        let Device { slice_idle_ns, rotational, queues, .. } = self.device;
+        if slice_idle_ns == 0 || !queue.sync {
+            return false;
+        }
+        let streams = !queue.seeks() && queue.thinking.is_short(slice_idle_ns);
+        let faster = if rotational { !queues || streams } else { !queues && streams };
+        faster || self.tree.is_asymmetric() || self.tree.has_one()
+    }
+
+    /// How long the device is kept idle for it: briefly if its next request will be far away.
+    fn idle_ns(&self, queue: &Queue) -> u64 {
+        if queue.seeks() && !self.tree.is_asymmetric() {
+            self.device.slice_idle_ns.min(SEEK_IDLE_NS)
+        } else {
+            self.device.slice_idle_ns
+        }
     }
 
     /// The current queue has no request: the device waits for it, or its service ends.
     fn wait_for_current(&mut self, now_ns: u64) -> Option<Decision> {
-        let Current { queue, idle_until_ns, .. } = self.current.as_ref()?;
+        let Current { queue, idle_until_ns, .. } = *self.current.as_ref()?;
+        let queue = &self.queues[queue];
+        match idle_until_ns {
+            Some(until_ns) if until_ns > now_ns => return Some(Decision::WaitUntil(until_ns)),
+            Some(_) => self.expire(now_ns, Expiry::TooIdle),
+            None if queue.in_service > 0 && self.is_worth_idling(queue) => {
+                return Some(Decision::UNTIL_COMPLETION);
+            }
+            None => self.expire(now_ns, Expiry::Empty),
+        }
+        None
+    }
+
+    /// A queue has come: the current one makes room for it if it has less weight, or if the device would not be kept for
+    /// it either.
+    fn preempt(&mut self, now_ns: u64, by: Weight) {
+        let Some(Current { queue, .. }) = &self.current else { return };
         let queue = &self.queues[*queue];
-        if !self.is_awaited(queue) {
-            self.expire(now_ns, Expiry::Empty);
-            return None;
+        if by > queue.weight || !self.is_worth_idling(queue) {
+            self.expire(now_ns, Expiry::Preempted);
         }
-        if queue.in_service > 0 {
-            return Some(Decision::UNTIL_COMPLETION);
-        }
-        let wait = idle_until_ns.filter(|until_ns| *until_ns > now_ns).map(Decision::WaitUntil);
-        if wait.is_none() {
-            self.expire(now_ns, Expiry::TooIdle);
-        }
-        wait
     }
 
     /// Serves the current queue, or ends its service.
     fn serve_current(&mut self, now_ns: u64) -> Option<Decision> {
         let Current { queue: index, begun_ns, .. } = *self.current.as_ref()?;
         let queue = &mut self.queues[index];
-        let Some(key) = queue.choose(now_ns) else { return self.wait_for_current(now_ns) };
+        let Some(key) = queue.next() else { return self.wait_for_current(now_ns) };
         let timeout = now_ns.saturating_sub(begun_ns) >= self.timeout_ns;
         let charge = queue.charge(key);
         if queue.service == 0 {
@@ -189,12 +222,11 @@ impl Bfq {
             self.expire(now_ns, Expiry::Exhausted);
             return None;
         }
-        let request = queue.take(key)?;
+        let request = queue.take(now_ns)?;
+        self.head_bytes = request.end_bytes();
+        self.device.issued();
         self.tree.served(charge);
         self.waiting -= 1;
-        if let Some(current) = &mut self.current {
-            current.idle_until_ns = None;
-        }
         Some(Decision::Serve(request))
     }
 }
@@ -205,12 +237,18 @@ impl Policy for Bfq {
         let is_current = self.is_current(index);
         let queue = &mut self.queues[index];
         let was_idle = queue.requests.is_empty();
-        queue.arrive(now_ns, request, self.slice_idle_ns);
+        queue.arrive(now_ns, request, &self.device, self.head_bytes);
         self.waiting += 1;
-        if was_idle && !is_current {
+        if is_current {
+            if let Some(current) = &mut self.current {
+                current.idle_until_ns = None;
+            }
+        } else if was_idle {
             queue.start = queue.finish.max(self.tree.virtual_now());
-            self.tree.join(queue.weight);
+            let weight = queue.weight;
+            self.tree.join(weight);
             self.enqueue(index);
+            self.preempt(now_ns, weight);
         }
     }
 
@@ -233,13 +271,21 @@ impl Policy for Bfq {
     fn complete(&mut self, now_ns: u64, request: &Request, _: u64) {
         let index = self.queue_of(request);
         let queue = &mut self.queues[index];
+        let outstanding = queue.in_service + queue.requests.len() as u64;
+        let starved = queue.thinking.is_short(self.device.slice_idle_ns) && outstanding < 3;
         queue.in_service = queue.in_service.saturating_sub(1);
         queue.thinking.completed(now_ns);
+        self.device.completed(self.waiting as u64, starved);
+        let queue = &self.queues[index];
         if queue.in_service == 0
-            && queue.requests.is_empty()
-            && let Some(current) = self.current.as_mut().filter(|current| current.queue == index)
+            && queue.next().is_none()
+            && self.is_current(index)
+            && self.is_worth_idling(queue)
         {
-            current.idle_until_ns = Some(now_ns.saturating_add(self.slice_idle_ns));
+            let until_ns = now_ns.saturating_add(self.idle_ns(queue));
+            if let Some(current) = &mut self.current {
+                current.idle_until_ns = Some(until_ns);
+            }
         }
     }
 

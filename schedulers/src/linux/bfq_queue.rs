@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::bfq_device::Device;
 use crate::by_offset::{ByOffset, Key};
 use crate::request::{Op, Request};
 use crate::share::{Pace, Weight};
@@ -15,6 +16,11 @@ const EXPIRE_SYNC_NS: u64 = 125_000_000;
 const EXPIRE_ASYNC_NS: u64 = 250_000_000;
 /// Think times that are believed.
 const ENOUGH_SAMPLES: u64 = 80;
+/// A request so far from the one before seeks; a queue seeks if more than so many of its last 32 requests do. Without
+/// moving parts, large requests do not count as seeking.
+const SEEK_BYTES: u64 = 800 * 512;
+const SEEKS: u32 = 19;
+const LARGE_BYTES: u32 = 256 * 512;
 
 /// Why a queue is not served any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub(crate) enum Expiry {
     Exhausted,
     /// It has no request, and its next is not waited for.
     Empty,
+    /// Another one has come, and this one is not worth keeping the device for.
+    Preempted,
 }
 
 #[derive(Debug)]
@@ -40,8 +48,12 @@ pub(crate) struct Queue {
     pub(crate) requests: ByOffset,
     /// In the order of arrival, with the time after which they are overdue, and some that were served already.
     fifo: VecDeque<(Key, u64)>,
-    /// The end of the request that was served last.
-    last_bytes: u64,
+    /// The one that is next.
+    next: Option<Key>,
+    /// The end of the request that arrived last, if there was one.
+    last_arrived_bytes: u64,
+    /// One bit for each of the last 32 requests: whether it was far from the one before.
+    seeks: u32,
     /// Whether the oldest request was looked at since the queue was chosen.
     fifo_checked: bool,
     /// Sectors that it may be served when it is chosen next, and what is left to grow to.
@@ -95,7 +107,9 @@ impl Queue {
             charge_factor,
             requests: ByOffset::default(),
             fifo: VecDeque::new(),
-            last_bytes: 0,
+            next: None,
+            last_arrived_bytes: 0,
+            seeks: 0,
             fifo_checked: false,
             max_budget: default_budget,
             budget: 0,
@@ -107,13 +121,25 @@ impl Queue {
         }
     }
 
-    pub(crate) fn arrive(&mut self, now_ns: u64, request: Request, slice_idle_ns: u64) {
+    /// Takes a request. `head_bytes` is the end of the request that the device was given last, from any queue.
+    pub(crate) fn arrive(&mut self, now_ns: u64, request: Request, device: &Device, head_bytes: u64) {
         if self.requests.is_empty() && self.in_service == 0 {
-            self.thinking.arrived(now_ns, slice_idle_ns);
+            self.thinking.arrived(now_ns, device.slice_idle_ns);
         }
+        let far = self.last_arrived_bytes > 0
+            && request.offset_bytes.abs_diff(self.last_arrived_bytes) > SEEK_BYTES
+            && (device.rotational || request.size_bytes < LARGE_BYTES);
+        self.seeks = self.seeks << 1 | u32::from(far);
+        self.last_arrived_bytes = request.end_bytes();
         let expire_ns = if self.sync { EXPIRE_SYNC_NS } else { EXPIRE_ASYNC_NS };
         let key = self.requests.insert(request);
         self.fifo.push_back((key, now_ns.saturating_add(expire_ns)));
+        self.next = Some(self.next.map_or(key, |next| nearer(next, key, head_bytes)));
+    }
+
+    /// Whether its requests are far from each other.
+    pub(crate) fn seeks(&self) -> bool {
+        self.seeks.count_ones() > SEEKS
     }
 
     /// The queue was chosen.
@@ -122,55 +148,52 @@ impl Queue {
         self.fifo_checked = false;
     }
 
-    /// Its next request: the oldest if that is overdue, once in a while, and else the one that is least far.
-    pub(crate) fn choose(&mut self, now_ns: u64) -> Option<Key> {
-        while let Some((key, _)) = self.fifo.front() {
-            if self.requests.get(*key).is_some() {
-                break;
+    /// Its next request.
+    pub(crate) fn next(&self) -> Option<Key> {
+        self.next
+    }
+
+    /// Takes the next request out, and settles which one is next then: the oldest if that is overdue, once in a turn,
+    /// and else the nearer of its neighbours.
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<Request> {
+        let taken = self.next?;
+        let overdue = self.overdue(now_ns).filter(|oldest| *oldest != taken);
+        let request = self.requests.remove(taken)?;
+        let before = self.requests.before(taken);
+        let after = self.requests.from(taken).or_else(|| self.requests.lowest());
+        self.next = overdue.or(match (after, before) {
+            (Some(after), Some(before)) => Some(nearer(after, before, taken.0)),
+            (one, other) => one.or(other),
+        });
+        self.service += sectors(&request) * self.charge_factor;
+        self.in_service += 1;
+        Some(request)
+    }
+
+    /// The oldest request, if it is overdue and was not looked at in this turn.
+    fn overdue(&mut self, now_ns: u64) -> Option<Key> {
+        if std::mem::replace(&mut self.fifo_checked, true) {
+            return None;
+        }
+        while let Some((key, expires_ns)) = self.fifo.front().copied() {
+            if self.requests.get(key).is_some() {
+                return Some(key).filter(|_| expires_ns <= now_ns);
             }
             self.fifo.pop_front();
         }
-        let (oldest, expires_ns) = *self.fifo.front()?;
-        if !self.fifo_checked {
-            self.fifo_checked = true;
-            if expires_ns <= now_ns {
-                return Some(oldest);
-            }
-        }
-        let ahead = self.requests.from((self.last_bytes, 0));
-        let behind = self.requests.below(self.last_bytes);
-        match (ahead, behind) {
-            (Some(ahead), Some(behind)) => {
-                let back_bytes = self.last_bytes - behind.0;
-                let near = back_bytes <= BACK_SEEK_MAX_BYTES
-                    && back_bytes.saturating_mul(BACK_SEEK_PENALTY) < ahead.0 - self.last_bytes;
-                Some(if near { behind } else { ahead })
-            }
-            (Some(ahead), None) => Some(ahead),
-            // None is ahead: a short way back, or else one long seek to the lowest.
-            (None, Some(behind)) if self.last_bytes - behind.0 <= BACK_SEEK_MAX_BYTES => Some(behind),
-            (None, _) => self.requests.lowest(),
-        }
+        None
     }
 
     /// Sectors that a waiting request counts as.
     pub(crate) fn charge(&self, key: Key) -> u64 {
-        let size_bytes = self.requests.get(key).map_or(0, |request| request.size_bytes);
-        u64::from(size_bytes).div_ceil(512).max(1) * self.charge_factor
-    }
-
-    pub(crate) fn take(&mut self, key: Key) -> Option<Request> {
-        let request = self.requests.remove(key)?;
-        self.last_bytes = request.end_bytes();
-        self.service += u64::from(request.size_bytes).div_ceil(512).max(1) * self.charge_factor;
-        self.in_service += 1;
-        Some(request)
+        self.requests.get(key).map_or(1, sectors) * self.charge_factor
     }
 
     /// Learns from a service that has ended what budget suits the queue. `most` is what a queue may have.
     pub(crate) fn learn(&mut self, expiry: Expiry, most: u64) {
         let least = (most / 32).max(1);
         self.max_budget = match expiry {
+            Expiry::Preempted => self.max_budget,
             _ if !self.sync => most,
             Expiry::TooIdle if self.in_service == 0 => {
                 if self.max_budget > 5 * least {
@@ -191,6 +214,33 @@ pub(crate) fn is_sync(op: Op, writes_sync: bool) -> bool {
     op == Op::Read || writes_sync
 }
 
+fn sectors(request: &Request) -> u64 {
+    u64::from(request.size_bytes).div_ceil(512).max(1)
+}
+
+/// The one of two that is less far from a place. Ways back count twice, and only up to a limit: what is farther back is
+/// as good as at the far end of the disk.
+fn nearer(one: Key, other: Key, from_bytes: u64) -> Key {
+    let way = |key: Key| match key.0.checked_sub(from_bytes) {
+        Some(ahead_bytes) => (false, ahead_bytes),
+        None if from_bytes - key.0 <= BACK_SEEK_MAX_BYTES => {
+            (false, (from_bytes - key.0) * BACK_SEEK_PENALTY)
+        }
+        None => (true, key.0),
+    };
+    match way(one).cmp(&way(other)) {
+        std::cmp::Ordering::Less => one,
+        std::cmp::Ordering::Greater => other,
+        std::cmp::Ordering::Equal => {
+            if one.0 >= other.0 {
+                one
+            } else {
+                other
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,32 +250,41 @@ mod tests {
         Queue::new(Weight::ONE, true, 1, 1000)
     }
 
-    fn order(queue: &mut Queue, now_ns: u64) -> Vec<u64> {
-        let mut order = Vec::new();
-        while let Some(key) = queue.choose(now_ns) {
-            order.extend(queue.take(key).map(|request| request.offset_bytes));
+    /// Arrivals at time 0, and then the order in which they are taken at a time.
+    fn order(offsets: &[u64], now_ns: u64) -> Vec<u64> {
+        let mut queue = queue();
+        for offset in offsets {
+            queue.arrive(0, read(*offset), &Device::new(0, true), 1000);
         }
-        order
+        std::iter::from_fn(|| queue.take(now_ns)).map(|request| request.offset_bytes).collect()
     }
 
     #[test]
     fn a_way_back_counts_twice() {
-        let mut queue = queue();
-        for offset in [1000, 1100, 850, 960, 2000] {
-            queue.arrive(0, read(offset), 0);
-        }
-        queue.last_bytes = 1000;
-        // From 1001 it is 99 ahead and 41 back, which counts 82; from 961 it is 139 ahead and 111 back.
-        assert_eq!(order(&mut queue, 0), [1000, 960, 1100, 850, 2000]);
+        // From 1000 it is 100 ahead and 40 back, which counts 80; from 960 140 ahead and 110 back; from 1100 900 ahead
+        // and 250 back.
+        assert_eq!(order(&[1000, 1100, 850, 960, 2000], 0), [1000, 960, 1100, 850, 2000]);
     }
 
     #[test]
     fn the_overdue_one_is_first_once() {
+        let offsets = [1500, 1400, 1010, 1020];
+        assert_eq!(order(&offsets, EXPIRE_SYNC_NS - 1), [1010, 1020, 1400, 1500]);
+        assert_eq!(order(&offsets, EXPIRE_SYNC_NS), [1010, 1500, 1400, 1020]);
+    }
+
+    #[test]
+    fn a_queue_seeks_if_most_of_its_requests_do() {
         let mut queue = queue();
-        for offset in [500, 400, 10, 20] {
-            queue.arrive(0, read(offset), 0);
+        for n in 1..=32 {
+            queue.arrive(0, read(n * 1_000_000), &Device::new(0, true), 0);
+            assert_eq!(queue.seeks(), n > 20, "{n}");
         }
-        assert_eq!(order(&mut queue, EXPIRE_SYNC_NS), [500, 400, 20, 10]);
+        for n in 0..13 {
+            assert!(queue.seeks(), "{n}");
+            queue.arrive(0, read(32_000_000), &Device::new(0, true), 0);
+        }
+        assert!(!queue.seeks());
     }
 
     #[test]

@@ -4,22 +4,25 @@
 //! section 3. The tags of WF2Q+ are computed from budgets, which may turn out too large, and corrected when a queue has
 //! been served.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::share::{Pace, Weight};
 
 /// Queues that want service, by their numbers.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Those whose start has come, by finish.
-    eligible: BTreeSet<(u128, usize)>,
+    /// Those whose start has come, by finish; of equal ones the one that came first is first.
+    eligible: BTreeSet<(u128, u64, usize)>,
     /// The others by start, with their finish.
-    early: BTreeSet<(u128, u128, usize)>,
+    early: BTreeSet<(u128, u128, u64, usize)>,
+    insertions: u64,
     virtual_now: u128,
     /// Weight of those that want service or are being served.
     total: Weight,
     /// How fast virtual time passes for all of them.
     all: Pace,
+    /// How many of them have each weight.
+    weights: BTreeMap<Weight, usize>,
 }
 
 impl Default for Tree {
@@ -28,9 +31,11 @@ impl Default for Tree {
         Tree {
             eligible: BTreeSet::new(),
             early: BTreeSet::new(),
+            insertions: 0,
             virtual_now: 0,
             total,
             all: total.pace_up(),
+            weights: BTreeMap::new(),
         }
     }
 }
@@ -42,12 +47,29 @@ impl Tree {
 
     /// A queue that was idle wants service; [`Tree::insert`] follows.
     pub(crate) fn join(&mut self, weight: Weight) {
+        *self.weights.entry(weight).or_default() += 1;
         self.set_total(self.total + weight);
     }
 
     /// A queue that was served wants no more.
     pub(crate) fn leave(&mut self, weight: Weight) {
+        if let Some(count) = self.weights.get_mut(&weight) {
+            *count -= 1;
+            if *count == 0 {
+                self.weights.remove(&weight);
+            }
+        }
         self.set_total(self.total - weight);
+    }
+
+    /// Whether queues that want service differ in weight.
+    pub(crate) fn is_asymmetric(&self) -> bool {
+        self.weights.len() > 1
+    }
+
+    /// Whether one queue alone wants service.
+    pub(crate) fn has_one(&self) -> bool {
+        self.weights.values().sum::<usize>() == 1
     }
 
     fn set_total(&mut self, total: Weight) {
@@ -56,7 +78,8 @@ impl Tree {
     }
 
     pub(crate) fn insert(&mut self, queue: usize, start: u128, finish: u128) {
-        self.early.insert((start, finish, queue));
+        self.early.insert((start, finish, self.insertions, queue));
+        self.insertions += 1;
     }
 
     /// Takes the queue with the least finish among those whose start has come. Virtual time jumps to the least start if
@@ -65,13 +88,13 @@ impl Tree {
         if let (true, Some((start, ..))) = (self.eligible.is_empty(), self.early.first()) {
             self.virtual_now = self.virtual_now.max(*start);
         }
-        while let Some((start, finish, queue)) = self.early.first().copied()
+        while let Some((start, finish, insertion, queue)) = self.early.first().copied()
             && start <= self.virtual_now
         {
             self.early.pop_first();
-            self.eligible.insert((finish, queue));
+            self.eligible.insert((finish, insertion, queue));
         }
-        self.eligible.pop_first().map(|(_, queue)| queue)
+        self.eligible.pop_first().map(|(.., queue)| queue)
     }
 
     /// Sectors were served.

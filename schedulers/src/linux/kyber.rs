@@ -201,12 +201,15 @@ impl Policy for Kyber {
 
     fn next(&mut self, now_ns: u64, _: &dyn ServiceModel) -> Decision {
         self.run_timer(now_ns);
+        // Like the kernel, which asks nobody who has no work: a batch goes on over a moment without requests.
+        if self.waiting() == 0 {
+            return Decision::Idle;
+        }
         match self.dispatch() {
             Some(request) => {
                 self.issued_ns.insert(request.tag, now_ns);
                 Decision::Serve(request)
             }
-            None if self.waiting() == 0 => Decision::Idle,
             // The depth can also grow when the timer runs.
             None => self.timer_ns.map_or(Decision::UNTIL_COMPLETION, Decision::WaitUntil),
         }

@@ -3,6 +3,7 @@
 //! Settings have the names of the kernel's tunables, and their units and defaults.
 
 pub(crate) mod bfq;
+mod bfq_device;
 mod bfq_queue;
 mod bfq_tree;
 pub(crate) mod kyber;
