@@ -7,6 +7,7 @@
 //! [`POLICIES`] lists all of them; to add one, write a file and a line there.
 
 pub mod admission;
+mod cello;
 mod fcfs;
 mod model;
 mod policy;
