@@ -14,6 +14,7 @@ mod policy;
 mod registry;
 mod request;
 mod settings;
+mod wr;
 
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Decision, Policy};

@@ -22,7 +22,7 @@ pub struct Entry {
 pub type Build = fn(&[Class], &Settings) -> Result<Box<dyn Policy>, SettingError>;
 
 /// All policies, the plain ones first.
-pub const POLICIES: &[Entry] = &[crate::fcfs::ENTRY, crate::cello::ENTRY];
+pub const POLICIES: &[Entry] = &[crate::fcfs::ENTRY, crate::cello::ENTRY, crate::wr::ENTRY];
 
 /// Makes a policy by its name.
 ///
