@@ -117,6 +117,26 @@ fn interactive_requests_use_the_slack_and_no_more() {
 }
 
 #[test]
+fn slack_is_counted_from_when_a_device_with_a_queue_is_free() {
+    let mut policy = cello(&BOTH, &[]);
+    let device = even_disk();
+    let all = (0..3).map(|tag| request(tag, 1, tag, 25_000, Some(60 * MS)));
+    for request in all.chain((10..15).map(|tag| request(tag, 0, tag, 25_000, None))) {
+        policy.arrive(0, request, &device);
+    }
+    let mut order = Vec::new();
+    while let Decision::Serve(request) = policy.next(0, &device) {
+        order.push(request);
+    }
+    let tags: Vec<_> = order.iter().map(|request| request.tag).collect();
+    assert_eq!(tags, [10, 11, 12, 0, 1, 2, 13, 14]);
+    for (request, done_ns) in order.iter().zip((1..).map(|nth| nth * 10 * MS)) {
+        policy.complete(done_ns, request, done_ns - 10 * MS);
+    }
+    assert_eq!(policy.next(80 * MS, &device), Decision::Idle);
+}
+
+#[test]
 fn each_kind_of_class_has_its_order() {
     let classes = [(Service::Throughput, 1.0), (Service::RealTime, 1.0), (Service::Interactive, 1.0)];
     let all = [

@@ -26,7 +26,7 @@ impl Device<'_> {
     /// What requests take one after the other, and where the arm is then.
     fn chain<'r>(self, from_bytes: u64, requests: impl Iterator<Item = &'r Request>) -> (u64, u64) {
         requests.fold((0, from_bytes), |(ns, arm_bytes), request| {
-            (ns + self.ns(arm_bytes, request), request.end_bytes())
+            (self.ns(arm_bytes, request).saturating_add(ns), request.end_bytes())
         })
     }
 
@@ -95,7 +95,7 @@ impl Groups {
     /// What a subgroup takes, as it is turned, and then the rest.
     fn first_and_rest_ns(&self, device: Device, turned: &[Request], place: usize) -> u64 {
         let (own_ns, arm_bytes) = device.chain(device.head_bytes(), turned.iter());
-        own_ns + self.rest_ns(device, arm_bytes, place)
+        own_ns.saturating_add(self.rest_ns(device, arm_bytes, place))
     }
 
     /// Takes the subgroup that is closest to the arm; or, if the rest would not be done within `time_ns` after it, the

@@ -91,7 +91,7 @@ impl WrRound {
     }
 
     fn end_ns(&self) -> u64 {
-        self.round.map_or(0, |round| (round + 1).saturating_mul(self.shares.round_ns))
+        self.round.map_or(0, |round| round.saturating_add(1).saturating_mul(self.shares.round_ns))
     }
 
     /// Time until the end of the round from when the device is free.
@@ -326,7 +326,7 @@ impl Policy for WrRound {
             return self
                 .interactive
                 .next_ns()
-                .map_or(Decision::Idle, |ns| Decision::WaitUntil(ns.max(now_ns + 1)));
+                .map_or(Decision::Idle, |ns| Decision::WaitUntil(ns.max(now_ns.saturating_add(1))));
         };
         if self.periodic_left == 0 && !self.may_last(device, &request) {
             self.put_back(request);

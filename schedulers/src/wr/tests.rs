@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::groups::Device;
+use super::groups::{Device, Groups};
 use crate::model::{LinearModel, ServiceModel};
 use crate::policy::{Decision, Policy};
 use crate::registry::build;
@@ -128,6 +128,28 @@ fn interactive_requests_wait_where_there_is_no_slack() {
     assert_eq!(tags(&with(needs_ns))[..12], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     let order = tags(&with(needs_ns + 25 * MS));
     assert_eq!(order.iter().take_while(|&&tag| tag >= 20).count(), 1, "{order:?}");
+}
+
+#[test]
+fn an_interactive_request_is_combined_only_if_the_rest_is_in_time_then() {
+    let requests = [0, 100, 900, 950].map(|place| request(place, PERIODIC, place, 1000, 0));
+    let interactive = request(1, INTERACTIVE, 920, 1000, 0);
+    let model = disk();
+    let device = Device { model: &model, bound: true };
+    let with = |time_ns| {
+        let mut groups = Groups::new(&requests, 2);
+        let merged = groups.take_merged(device, &interactive, time_ns);
+        (
+            merged.map(|merged| merged.iter().map(|request| request.tag).collect::<Vec<_>>()),
+            groups.iter().count(),
+        )
+    };
+    // To 900 and on to 950, and back to 100 and 0: seeks of 10, 1.2, 1.3, 9.5 and 2 ms and 10.2 ms a piece.
+    let needs_ns = 75 * MS;
+    assert_eq!(with(needs_ns), (Some(vec![900, 1, 950]), 2));
+    assert_eq!(with(needs_ns - 1), (None, 4));
+    let outside = request(1, INTERACTIVE, 500, 1000, 0);
+    assert_eq!(Groups::new(&requests, 2).take_merged(device, &outside, u64::MAX), None);
 }
 
 #[test]
