@@ -168,6 +168,19 @@ fn a_burst_of_one_class_leaves_the_other_its_share() {
 }
 
 #[test]
+fn what_a_class_leaves_unused_goes_to_the_others_by_weight() {
+    let classes = [(Service::Interactive, 1.0), (Service::Throughput, 2.0), (Service::RealTime, 3.0)];
+    let all: Vec<_> =
+        (0..2000).map(|tag| request(tag, (tag % 2) as ClassId, tag % 1000, 25_000, None)).collect();
+    // 12 s of requests of 10 ms; the real-time class, which has half of every interval, has none.
+    let served = serve(&mut *cello(&classes, &[]), even_disk(), &all, 12_000 * MS);
+    let interactive = served.iter().filter(|served| served.request.class == 0).count();
+    // A third, but for a request in each interval.
+    assert_eq!(served.len(), 1200);
+    assert!(interactive.abs_diff(400) <= 12, "{interactive}");
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let refused = |classes: &[Class], pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string()));
