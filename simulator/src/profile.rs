@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::array::StripedArray;
 use crate::device::Device;
-pub use crate::profile_types::{DiskProfile, NullProfile, Profile, SsdProfile, ZoneProfile};
+pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
+pub use crate::profile_types::{NullProfile, Profile, SsdProfile};
 use crate::seek::SeekCurveError;
 
 /// Name and text of every profile that comes with weir.
@@ -38,7 +39,7 @@ pub enum ProfileError {
         /// Why.
         error: std::io::Error,
     },
-    /// The profile file is not a profile.
+    /// The profile file is not a profile, or of a device that cannot be.
     #[error("{file}: {message}")]
     Parse {
         /// Path, or name of the profile.
@@ -57,6 +58,14 @@ pub enum ProfileError {
         least: f64,
         /// Greatest value allowed.
         most: f64,
+    },
+    /// Fields are missing or exclude each other.
+    #[error("{problem}; {remedy}")]
+    Missing {
+        /// What is wrong.
+        problem: &'static str,
+        /// What to do.
+        remedy: &'static str,
     },
     /// The seek times do not fit together.
     #[error(transparent)]
@@ -84,7 +93,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Loads a profile by its name, or from a file if the name has a `/` or ends in `.yml` or `.yaml`.
 ///
 /// # Errors
-/// [`ProfileError`]: unknown name, unreadable file, or text that is not a profile.
+/// [`ProfileError`]: unknown name, unreadable file, text that is not a profile, or a device that cannot be.
 pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
     if name_or_path.contains('/') || name_or_path.ends_with(".yml") || name_or_path.ends_with(".yaml") {
         let path = Path::new(name_or_path);
@@ -99,8 +108,10 @@ pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
 }
 
 fn parse(file: &str, text: &str) -> Result<Profile, ProfileError> {
-    serde_saphyr::from_str(text)
-        .map_err(|error| ProfileError::Parse { file: file.to_owned(), message: error.to_string() })
+    let wrong = |message: String| ProfileError::Parse { file: file.to_owned(), message };
+    let profile: Profile = serde_saphyr::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    profile.check().map_err(|error| wrong(error.to_string()))?;
+    Ok(profile)
 }
 
 fn unknown(name: &str) -> ProfileError {

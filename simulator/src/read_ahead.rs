@@ -15,13 +15,22 @@ pub(crate) struct Segment {
     plan_arm: Arm,
     limit: u64,
     reading: bool,
-    capacity: u64,
+    ahead: u64,
+    keep: u64,
     disk_sectors: u64,
 }
 
 impl Segment {
-    /// The segment after a read of the sectors `first..end` that ended at `end_ns`; `capacity` sectors are read ahead.
-    pub fn after_read(first: u64, end: u64, end_ns: u64, arm: Arm, capacity: u64, disk_sectors: u64) -> Self {
+    /// The segment after a read of the sectors `first..end` that ended at `end_ns`; `ahead` sectors are read ahead of the
+    /// reader and `keep` kept behind it.
+    pub fn after_read(
+        first: u64,
+        end: u64,
+        end_ns: u64,
+        arm: Arm,
+        (ahead, keep): (u64, u64),
+        disk_sectors: u64,
+    ) -> Self {
         let mut segment = Self {
             first,
             plan_sector: end,
@@ -29,11 +38,27 @@ impl Segment {
             plan_arm: arm,
             limit: end,
             reading: true,
-            capacity,
+            ahead,
+            keep,
             disk_sectors,
         };
         segment.make_room(end);
         segment
+    }
+
+    /// A segment that holds `first..end` and does not read.
+    pub fn stored(first: u64, end: u64) -> Self {
+        Self {
+            first,
+            plan_sector: end,
+            plan_ns: 0,
+            plan_arm: Arm { cylinder: 0, head: 0 },
+            limit: end,
+            reading: false,
+            ahead: 0,
+            keep: end - first,
+            disk_sectors: end,
+        }
     }
 
     /// The first sector that is not in the buffer at `now_ns`, and the place of the arm.
@@ -50,6 +75,11 @@ impl Segment {
         self.reading.then(|| self.front(mechanism, now_ns).1)
     }
 
+    /// Whether the arm belongs to this segment.
+    pub fn has_arm(&self) -> bool {
+        self.reading
+    }
+
     /// Whether a read of `first..end` at `now_ns` is served without sending the arm anywhere.
     pub fn holds(&self, mechanism: &Mechanism, now_ns: u64, first: u64, end: u64) -> bool {
         let (front, _) = self.front(mechanism, now_ns);
@@ -62,6 +92,9 @@ impl Segment {
     pub fn read(&mut self, mechanism: &Mechanism, now_ns: u64, first: u64, end: u64) -> Option<u64> {
         if !self.holds(mechanism, now_ns, first, end) {
             return None;
+        }
+        if !self.reading {
+            return Some(now_ns);
         }
         let (front, arm) = self.front(mechanism, now_ns);
         let mut available_ns = now_ns;
@@ -102,9 +135,9 @@ impl Segment {
         first < self.limit && end > self.first
     }
 
-    /// The reader has taken everything before `end`: read on to `capacity` sectors behind it, and keep as much before it.
+    /// The reader has taken everything before `end`: read on to `ahead` sectors behind it, and keep `keep` before it.
     fn make_room(&mut self, end: u64) {
-        self.limit = self.limit.max(end + self.capacity).min(self.disk_sectors);
-        self.first = self.first.max(end.saturating_sub(self.capacity));
+        self.limit = self.limit.max(end + self.ahead).min(self.disk_sectors);
+        self.first = self.first.max(end.saturating_sub(self.keep));
     }
 }
