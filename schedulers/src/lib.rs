@@ -8,6 +8,7 @@
 
 pub mod admission;
 mod by_offset;
+mod cello;
 mod edf;
 mod elevator;
 mod fcfs;
@@ -28,6 +29,7 @@ mod share;
 mod sstf;
 mod sweep;
 mod wf2q;
+mod wr;
 
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Decision, Policy};

@@ -37,6 +37,8 @@ pub const POLICIES: &[Entry] = &[
     crate::round_robin::ENTRY,
     crate::sfq::ENTRY,
     crate::wf2q::ENTRY,
+    crate::cello::ENTRY,
+    crate::wr::ENTRY,
     crate::linux::mq_deadline::ENTRY,
     crate::linux::kyber::ENTRY,
     crate::linux::bfq::ENTRY,

@@ -49,7 +49,7 @@ impl StartPolicy {
             StartPolicy::PrimeHopping(stride) if !is_prime(stride) => {
                 Err(refused("the distance of prime hopping", stride, "a prime number"))
             }
-            StartPolicy::PrimeHopping(stride) if window > 1 && window % stride == 0 => {
+            StartPolicy::PrimeHopping(stride) if window > 1 && window.is_multiple_of(stride) => {
                 Err(AdmissionError::Stride { stride, window })
             }
             _ => Ok(()),
@@ -87,7 +87,9 @@ pub(super) fn window(latency_rounds: u32) -> u64 {
 
 fn is_prime(number: u64) -> bool {
     number >= 2
-        && (2..).take_while(|divisor| divisor * divisor <= number).all(|divisor| number % divisor != 0)
+        && (2..)
+            .take_while(|divisor| divisor * divisor <= number)
+            .all(|divisor| !number.is_multiple_of(divisor))
 }
 
 #[cfg(test)]
