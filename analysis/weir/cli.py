@@ -123,7 +123,7 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
     out = options.results / "notebooks"
     for name in options.names or notebooks.NOTEBOOKS:
         try:
-            study = notebooks.study_for(name, options.results)
+            study = notebooks.study_for(name, options.results) if notebooks.NOTEBOOKS[name] else None
             paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)
         except InputError as error:
             without.append(name)
@@ -132,7 +132,8 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
             failed.append(name)
             print(f"{name}: failed: {error}", file=sys.stderr)
         else:
-            console.print(f"{name} ({study.name}): {', '.join(map(str, paths))}", soft_wrap=True)
+            of = f" ({study.name})" if study else ""
+            console.print(f"{name}{of}: {', '.join(map(str, paths))}", soft_wrap=True)
     claims = present.claims(options.results)
     if claims.height:
         _print(console, claims, "claims")

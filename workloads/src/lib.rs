@@ -13,6 +13,7 @@ mod distribution;
 mod draw;
 mod fileset;
 mod frames;
+mod movie;
 mod queue;
 mod seed;
 mod server;
@@ -30,6 +31,7 @@ mod zipf;
 pub use calibrate::{Achieved, Calibration, calibrate};
 pub use catalog::{Catalog, apply_overrides};
 pub use fileset::{ALIGNMENT_BYTES, FileSet};
+pub use movie::{Movie, movie};
 pub use server::{Disk, DiskWindow, Flushes, Hot, ReadWrite, ServerDay, Spike, Trains, Window};
 pub use spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, Files, FrameSource, FrameUnit, Frames,
