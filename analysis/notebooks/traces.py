@@ -41,8 +41,8 @@ print(book.describe())
 #
 # The paper shows the rate of its Frasier trace over windows of a second, and that of ten clients, to say that
 # one client's demand varies from round to round and that many together vary less. It prints the mean rates
-# only; how much they vary is ours to choose. The real film beside it was coded by another coder (MPEG-4, no
-# constant quality of a broadcast) and varies more.
+# only; how much they vary is ours to choose. The real film beside it is of another coder (MPEG-4), and varies
+# more.
 
 # %%
 mpeg = Mpeg.load(book.plane)
@@ -112,10 +112,10 @@ notebooks.grid(sprite.table())
 # %% [markdown]
 # ## The disks of a file server (Bosch Figs. 3.4-3.6, Tables 3.2-3.5)
 #
-# Two months of the disks of CELLO. The trace is given on request only; our specification stands for one day of
-# it, June 1st, 1992 (the thesis's day 44), of which Tables 6.5 and 7.1 print totals and busiest minutes. What
-# follows shows 63 days of that kind. It has the day's shape; it cannot have the maxima of other days. A week of
-# HPLAJW, a workstation of the same laboratory, is real and stands beside.
+# Two months of the disks of CELLO. The trace is given on request only; our specification stands for one day
+# of it, June 1st, 1992 (the thesis's day 44), of which Tables 6.5 and 7.1 print totals and busiest minutes.
+# What follows shows 63 days of that kind: they have the day's shape and cannot have the maxima of other days.
+# A week of HPLAJW, a workstation of the same laboratory, is real and stands beside.
 
 # %%
 cello = Cello.load(book.plane)

@@ -17,7 +17,8 @@ from weir.errors import InputError
 from weir.load import Study, load_study
 from weir.style import encode, save
 
-#: The notebooks, and the studies that each can be computed from, best first; one of no study makes its own data.
+#: The notebooks, and the studies that each can be computed from, best first; none for one that
+#: makes its own data.
 NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "partitioned_vs_integrated": ("kernel-schedulers", "quick"),
     "multi_filesystem": ("file-systems", "quick"),

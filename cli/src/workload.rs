@@ -106,9 +106,10 @@ fn run_frames(args: &Frames) -> anyhow::Result<ExitCode> {
             args.duration_s
         )));
     }
-    let movie = movie(&workload, &folder, args.seed, args.duration_s).map_err(bad_input)?.ok_or_else(|| {
-        bad_input(format!("workload `{}` is no video: its sizes are not `frames`", workload.name))
-    })?;
+    let movie =
+        movie(&workload, &folder, args.seed, args.duration_s).map_err(bad_input)?.ok_or_else(|| {
+            bad_input(format!("workload `{}` is no video: its sizes are not `frames`", workload.name))
+        })?;
     let file = std::fs::File::create(&args.out)
         .map_err(|error| bad_input(format!("{}: cannot be written: {error}", args.out.display())))?;
     let mut out = std::io::BufWriter::new(file);

@@ -77,6 +77,7 @@ def claim(
     *,
     band: float = BAND,
     shape_holds: bool | None = None,
+    is_comparable: bool = True,
     missed: str = "",
 ) -> Claim:
     """A claim about one number, judged.
@@ -89,6 +90,8 @@ def claim(
         note: what was looked at.
         band: how far ours may be, as a share of the paper's.
         shape_holds: whether what the paper says in words holds; None if it says nothing beside the number.
+        is_comparable: whether the two are of the same thing; if not, they may be near by chance only, and the
+            number is not met.
         missed: why, for the note of a claim that is not reproduced.
     """
     if isinstance(ours, Interval):
@@ -96,7 +99,7 @@ def claim(
         value: float | None = ours.estimate
     else:
         interval, value = None, ours
-    met = None if paper is None or value is None else is_met(value, paper, band)
+    met = None if paper is None or value is None else is_comparable and is_met(value, paper, band)
     found = status(number_met=met, shape_holds=shape_holds)
     if found == "not reproduced" and missed:
         note = f"{note}; not reproduced, because {missed}"

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
 from weir import draw
 from weir.style import LINES, PALETTE, WIDTH_INCH, style
@@ -26,12 +26,12 @@ def hours(cello: Cello) -> Figure:
         for axis in axes:
             axis.set_xticks(range(0, 25, 6))
             axis.set_xlim(0, 24)
-        _finish(figure, axes, "time of day (h)", "I/Os per hour")
+        _finish(figure, axes, paper.HOUR_PEAKS, 10, "time of day (h)", "I/Os per hour")
     return figure
 
 
 def minutes(cello: Cello, which: str) -> Figure:
-    """Bosch Fig. 3.5 or 3.6: mean and maximum load per minute from 8 to 19 h, of four disks, and a real one."""
+    """Bosch Fig. 3.5 or 3.6: mean and maximum load per minute by day, of four disks, and a real one."""
     with style():
         figure, axes = _grid(2, 4.2)
         begin, end = paper.WORK_HOURS
@@ -47,12 +47,12 @@ def minutes(cello: Cello, which: str) -> Figure:
             axis.set_xticks(range(begin, end + 1, 3))
             axis.set_xlim(begin, end)
         axes[5].set_axis_off()
-        _finish(figure, axes, "time of day (h)", "I/Os per minute", legend=axes[5])
+        _finish(figure, axes, paper.MINUTE_PEAKS, 1, "time of day (h)", "I/Os per minute", legend=axes[5])
     return figure
 
 
 def _real_panel(axis: Axes, cello: Cello, at: np.ndarray, disk: int, *, by_hour: bool) -> None:
-    axis.set_title(f"HPLAJW disk {disk}, real, one week", loc="left")
+    axis.set_title(f"HPLAJW disk {disk}, real", loc="left")
     if cello.real is None:
         axis.text(0.5, 0.5, NOT_AT_HAND, transform=axis.transAxes, ha="center", color="#666666", fontsize=8)
         return
@@ -68,14 +68,25 @@ def _mean_and_max(axis: Axes, at: np.ndarray, days: np.ndarray, colour: int) -> 
     axis.step(
         edge, np.append(top, top[-1]), linewidth=0.6, linestyle=LINES[0], alpha=0.65, label="max", **look
     )
-    axis.step(edge, np.append(mean, mean[-1]), linewidth=1.6, label="mean", **look)
-    axis.set_ylim(bottom=0)
+    axis.step(edge, np.append(mean, mean[-1]), linewidth=1.2, label="mean", **look)
 
 
-def _finish(figure: Figure, axes: list[Axes], x: str, y: str, legend: Axes | None = None) -> None:
+def _finish(
+    figure: Figure,
+    axes: list[Axes],
+    peaks: tuple[paper.Peak, ...],
+    linear_to: float,
+    x: str,
+    y: str,
+    legend: Axes | None = None,
+) -> None:
+    top = max(peak.requests for peak in peaks)
     for axis in axes:
+        # One scale for disks whose loads are a hundred times apart; linear at the foot, where 0 is.
+        axis.set_yscale("symlog", linthresh=linear_to, linscale=0.5)
+        axis.set_ylim(0, 2 * top)
+        axis.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear_to))
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axis.set_ylim(bottom=0)
     figure.supxlabel(x, fontsize=9)
     figure.supylabel(y, fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
@@ -83,9 +94,7 @@ def _finish(figure: Figure, axes: list[Axes], x: str, y: str, legend: Axes | Non
         figure.legend(handles, labels, loc="outside upper right", ncols=3, frameon=False)
     else:
         legend.legend(handles, labels, loc="center", frameon=False)
-    draw.note(
-        figure, f"Synthetic: {len(SEEDS)} days of one kind, June 1st, 1992. Scales differ from disk to disk."
-    )
+    draw.note(figure, f"Synthetic: {len(SEEDS)} days of one kind, June 1st, 1992. Real: one week.")
 
 
 def _grid(rows: int, height: float) -> tuple[Figure, list[Axes]]:

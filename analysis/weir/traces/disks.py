@@ -23,7 +23,7 @@ REAL = "disksim/ajw.1week.srt"
 
 #: Maxima are single numbers of a table, so the band is narrower than that of a plot.
 PEAK_BAND = 0.1
-#: "Primarily busy from 8AM to 7PM": more than half of the load in these 11 of 24 hours, and above an even share.
+#: "Primarily busy from 8AM to 7PM": an even load would have 0.46 in these 11 of 24 hours.
 WORK_SHARE = 0.6
 #: "Substantial difference between the mean and maximum load".
 ABOVE_MEAN = 2.0
@@ -177,24 +177,26 @@ class Cello:
 
     def _machine_claims(self) -> Iterator[Claim]:
         machine = next(m for m in paper.MACHINES if m.name == "HPLAJW")
-        same = self.real is not None and _same_disks(self.real, machine)
+        count = None
+        if self.real is not None and (self.real.disks, self.real.bus) == (machine.disks, machine.bus):
+            count = float(len(self.real.disks))
         words = "disks of HPLAJW" if self.real is None else f"disks of HPLAJW: {', '.join(self.real.disks)}"
         missed = NOT_AT_HAND if self.real is None else "the header names other disks"
         yield claim(
-            "B-T3.2 HPLAJW", len(machine.disks), len(self.real.disks) if same and self.real else None, "disks",
+            "B-T3.2 HPLAJW", len(machine.disks), count, "disks",
             f"{words}, as the header of the recorded week has them", band=0, missed=missed,
         )  # fmt: skip
-        cello = paper.MACHINES[0]
-        yield claim(
-            "B-T3.2 CELLO", len(cello.disks), float(len(self.minutes)), "disks",
-            "number of disks only; their types and sizes are not modelled", band=0,
-        )  # fmt: skip
+        for machine in paper.MACHINES[:2]:
+            yield claim(
+                f"B-T3.2 {machine.name}", len(machine.disks), None, "disks", "disks and buses",
+                missed="they stand in the header of the real trace, which is not at hand",
+            )  # fmt: skip
 
     def _load_claims(self) -> Iterator[Claim]:
         cello, _, station = paper.MACHINES
         yield claim(
             "B-T3.3 CELLO rate", cello.io_per_s, self._io_per_s, "I/O/s", "per disk",
-            missed="the specification stands for June 1st, 1992 (Table 6.5), a busier day than the mean of 63",
+            missed="the specification stands for June 1st (Table 6.5), a busier day than most",
         )  # fmt: skip
         yield claim(
             "B-T3.3 CELLO reads", cello.read_share, over_seeds(self.read_shares), "share",
@@ -211,39 +213,40 @@ class Cello:
         )  # fmt: skip
 
     def _peak_claim(self, name: str, of: str, peak: paper.Peak, found: np.ndarray, disk: int) -> Claim:
-        day = over_seeds(found)
-        note = f"busiest {of} of {len(found)} days; one day's: {text(day)}"
         if peak.day == paper.DAY_OF_SPECIFICATION:
-            missed = (
-                f"the paper's {of} is of the very day that the specification stands for, and holds "
-                f"{peak.requests / paper.DAY_REQUESTS[disk]:.0%} of its requests: the generator bounds "
-                f"minutes, not {of}s"
-            )
-        else:
-            missed = (
-                f"the paper's {of} is of day {peak.day}; all our days are like day "
-                f"{paper.DAY_OF_SPECIFICATION}, and the real trace, which has the others, is not at hand"
-            )
-        return claim(name, peak.requests, float(found.max()), "I/Os", note, band=PEAK_BAND, missed=missed)
+            # Like for like: one day's maximum, whose mean has an interval over days.
+            part = f"{peak.requests / paper.DAY_REQUESTS[disk]:.0%}"
+            missed = f"it holds {part} of that day's requests, and the generator bounds minutes, not hours"
+            note = f"busiest {of} of the very day that the specification stands for"
+            return claim(name, peak.requests, over_seeds(found), "I/Os", note, band=PEAK_BAND, missed=missed)
+        # A maximum of another day, if it were met, would be met by chance.
+        note = f"largest of {len(found)} days like day {paper.DAY_OF_SPECIFICATION}"
+        near = " (near by chance)" if is_met(float(found.max()), peak.requests, PEAK_BAND) else ""
+        missed = f"the paper's is of day {peak.day}, and the real trace is not at hand{near}"
+        return claim(
+            name, peak.requests, float(found.max()), "I/Os", note, band=PEAK_BAND, is_comparable=False,
+            missed=missed,
+        )  # fmt: skip
 
     def _hour_claims(self) -> Iterator[Claim]:
         mean = self.hours.mean(axis=1)
         top = self.hours.max(axis=1)
         begin, end = paper.WORK_HOURS
-        work = mean[:, begin:end].sum(axis=1) / mean.sum(axis=1)
+        work, whole = mean[list(BUSY), begin:end].sum(axis=1), mean[list(BUSY)].sum(axis=1)
         checks = {
-            "work hours": bool((work[list(BUSY)] >= WORK_SHARE).all()),
+            "work hours": bool((work >= WORK_SHARE * whole).all()),
             "5:30 peak on all disks": bool((spikes(mean)).all()),
-            "maximum far above mean": bool((top.max(axis=1) >= ABOVE_MEAN * mean.max(axis=1)).all()),
+            "maximum twice the mean on all disks": bool(
+                (top.max(axis=1) >= ABOVE_MEAN * mean.max(axis=1)).all()
+            ),
         }
         said = ", ".join(f"{words}: {'yes' if holds else 'no'}" for words, holds in checks.items())
         failed = [words for words, holds in checks.items() if not holds]
-        share = over_seeds(
-            self.hours[list(BUSY), :, begin:end].sum(axis=(0, 2)) / self.hours[list(BUSY)].sum(axis=(0, 2))
-        )
+        busy = self.hours[list(BUSY)]
+        share = over_seeds(busy[:, :, begin:end].sum(axis=(0, 2)) / busy.sum(axis=(0, 2)))
         yield claim(
             "B-F3.4 daily shape", None, share, "share 8-19 h", f"busy disks; {said}",
-            shape_holds=not failed, missed=f"it does not show: {', '.join(failed)}",
+            shape_holds=not failed, missed=f"ours lacks: {', '.join(failed)}; its days are all of one kind",
         )  # fmt: skip
         ours, printed = order(top.max(axis=1)), order([p.requests for p in paper.HOUR_PEAKS])
         yield claim(
@@ -263,13 +266,13 @@ class Cello:
             for d, value in zip(disks, top, strict=True)
         )
         note = (
-            f"busiest minute from 8 to 19 h of disk {largest}; disks above {paper.SERVED_PER_MINUTE} a minute: "
-            f"paper {_list(printed)}, ours {_list(over)}; all maxima within 10 %: {'yes' if met else 'no'}"
+            f"busiest minute of disk {largest}; all four within 10 %: {'yes' if met else 'no'}; disks above "
+            f"{paper.SERVED_PER_MINUTE} a minute: paper {_list(printed)}, ours {_list(over)}"
         )
         return claim(
-            f"B-F{figure}", paper.MINUTE_PEAKS[largest].requests, float(top[disks.index(largest)]), "I/Os", note,
-            band=PEAK_BAND, shape_holds=apart and over == printed,
-            missed="no maximum of the paper is of June 1st, whose own (Table 6.5) the specification is held to",
+            f"B-F{figure}", paper.MINUTE_PEAKS[largest].requests, float(top[disks.index(largest)]), "I/Os",
+            note, band=PEAK_BAND, shape_holds=apart and over == printed, is_comparable=False,
+            missed="no maximum of the paper is of June 1st, to whose own the specification is held",
         )  # fmt: skip
 
     @property
@@ -280,7 +283,7 @@ class Cello:
 
 
 def spikes(mean: np.ndarray) -> np.ndarray:
-    """Of each row of 24 mean hourly loads: whether the hour from 5 to 6 has more than the one before and after."""
+    """Of each row of 24 hourly loads: whether the hour from 5 to 6 has more than its neighbours."""
     at = paper.SPIKE_HOUR
     return (mean[:, at] > mean[:, at - 1]) & (mean[:, at] > mean[:, at + 1])
 
@@ -326,10 +329,6 @@ def _workstation(plane: Plane) -> Workstation | None:
     duration_s = float(rows["intended_ns"].max() / 1e9)
     reads = float((rows["op"].cast(pl.String) == "read").mean() or 0.0)
     return Workstation(minutes, duration_s, rows.height, reads, disks, bus)
-
-
-def _same_disks(real: Workstation, machine: paper.Machine) -> bool:
-    return (real.disks, real.bus) == (machine.disks, machine.bus)
 
 
 def _printed(of: str) -> tuple[paper.Peak, ...]:

@@ -59,7 +59,7 @@ def distribution(nfs: Nfs) -> Figure:
         axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
         axis.set_xlabel("load (share of the busiest window's)")
         axis.set_ylabel("share of windows above")
-        axis.legend(frameon=False)
+        figure.legend(loc="outside right center", frameon=False)
         absent = f" {NOT_AT_HAND.capitalize()}." if nfs.real is None else ""
         draw.note(figure, f"(b) All {len(nfs.loads)} seeds together, each by its own busiest window.{absent}")
     return figure
@@ -69,6 +69,7 @@ def _rate(axis: Axes, load: Load, colour: int, title: str) -> None:
     axis.plot(load.bytes_per_s / series.KB, color=PALETTE[colour], linewidth=0.6)
     axis.set_title(title, loc="left")
     axis.set_ylabel("rate (KB/s)")
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axis.set_ylim(bottom=0)
     axis.margins(x=0)
 
@@ -76,5 +77,7 @@ def _rate(axis: Axes, load: Load, colour: int, title: str) -> None:
 def _above(axis: Axes, loads: np.ndarray, at: int, label: str) -> None:
     value = np.sort(loads)
     share = 1 - np.arange(1, len(value) + 1) / len(value)
+    # No window is above the busiest, of which each seed has one: the curve ends before them.
+    value, share = value[value < 1], share[value < 1]
     look = {"color": PALETTE[at], "linestyle": LINES[at % len(LINES)], "linewidth": 1.2}
-    axis.step(value, np.maximum(share, LEAST / 2), where="post", label=label, **look)
+    axis.step(value, share, where="post", label=label, **look)

@@ -65,7 +65,7 @@ class Plane:
         Raises:
             InputError: no repository or no binary is found.
         """
-        here = Path(os.environ.get(ROOT_VARIABLE, Path.cwd()))
+        here = Path(os.environ.get(ROOT_VARIABLE, Path.cwd())).resolve()
         root = next((f for f in (here, *here.parents) if (f / SPECS).is_dir()), None)
         if root is None:
             raise InputError(
@@ -76,8 +76,8 @@ class Plane:
         if found is None:
             raise InputError(built, "is not built", "build it: make setup")
         folder = os.environ.get(TRACES_VARIABLE)
-        recordings = Path(folder) if folder else None
-        return cls(Path(found), root, results / "traces" / "cache", recordings)
+        recordings = Path(folder).resolve() if folder else None
+        return cls(Path(found), root, results.resolve() / "traces" / "cache", recordings)
 
     def frames(self, workload: str, seed: int) -> np.ndarray:
         """Sizes in bytes of the frames of a workload's film, in display order."""
@@ -141,7 +141,12 @@ class Plane:
             command = ["filter", str(source), *told, *lru, "--as", "parquet"]
         state = source.stat()
         key = [*command, str(state.st_size), str(state.st_mtime_ns)]
-        path = self._made(key, ".parquet", lambda out: self._call("trace", *command, "--out", out))
+        remedy = "is the recording damaged? take it out of the folder, or get it again"
+
+        def make(out: Path) -> None:
+            self._call("trace", *command, "--out", out, remedy=remedy)
+
+        path = self._made(key, ".parquet", make)
         return pl.read_parquet(path)
 
     def path_of(self, name: str) -> Path | None:
@@ -174,11 +179,15 @@ class Plane:
             partial.replace(path)
         return path
 
-    def _call(self, *arguments: str | Path) -> None:
+    def _call(
+        self,
+        *arguments: str | Path,
+        remedy: str = "is the binary as new as the repository? make setup",
+    ) -> None:
         done = subprocess.run(
             [self.binary, *arguments], cwd=self.root, capture_output=True, text=True, check=False
         )
         if done.returncode:
             reason = done.stderr.strip().removeprefix("error: ").splitlines()
             problem = f"`weir {' '.join(map(str, arguments))}` failed: {reason[0] if reason else 'no reason'}"
-            raise InputError(self.binary, problem, "is the binary as new as the repository? make setup")
+            raise InputError(self.binary, problem, remedy)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 KB = 1024
-#: "10 % more bandwidth than the average": a buffer is early if it is full in less than 1/1.1 of the mean time.
+#: "10 % more bandwidth than the average": a buffer that is full in less than 1/1.1 of the mean
+#: time is early.
 EARLY = 1.1
 
 
@@ -43,7 +44,7 @@ def share_above(loads: np.ndarray, level: float) -> float:
 
 
 def frame_rates_mbit_s(frames_bytes: np.ndarray, rate_hz: float, window_s: float = 1.0) -> np.ndarray:
-    """Bit rate of a film over consecutive windows, in 10^6 bits per second; the rest of a window is left out."""
+    """Bit rate of a film over consecutive windows, in 10^6 bits per second; only whole ones."""
     frames = round(window_s * rate_hz)
     whole = frames_bytes[: len(frames_bytes) // frames * frames].reshape(-1, frames)
     return whole.sum(axis=1) * 8 * rate_hz / frames / 1e6
@@ -52,7 +53,7 @@ def frame_rates_mbit_s(frames_bytes: np.ndarray, rate_hz: float, window_s: float
 def aggregate_mbit_s(
     films: list[np.ndarray], rate_hz: float, clients: int, seconds: int, seed: int
 ) -> np.ndarray:
-    """Bit rate of several clients together, each with a film and a start drawn at random (Shenoy et al., 2.3).
+    """Bit rate of several clients together, of films and starts drawn at random (Shenoy et al., 2.3).
 
     Args:
         films: frame sizes in bytes; a film that ends starts again.
@@ -100,8 +101,8 @@ def early_share(delays: np.ndarray) -> float:
 class UserRates:
     """Rates of users over windows, in bytes per second.
 
-    A user counts in the windows in which it asks for something, as in Baker et al. (SOSP 1991), from whom Bosch
-    has his Table 3.1.
+    A user counts in the windows in which it asks for something, as in Baker et al. (SOSP 1991), the source of
+    Bosch's Table 3.1.
 
     Attributes:
         mean: of users that are active, over all windows.

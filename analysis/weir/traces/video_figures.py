@@ -27,7 +27,8 @@ def rates(mpeg: Mpeg) -> Figure:
             _absent(axes[0])
         else:
             real = series.frame_rates_mbit_s(mpeg.real.frames, mpeg.real.rate_hz)
-            scaled = (real * paper.MPEG_MBIT_S["frasier"] / real.mean())[:SECONDS]
+            shown = real[:SECONDS]
+            scaled = shown * paper.MPEG_MBIT_S["frasier"] / shown.mean()
             label = f"real: {mpeg.real.name}, scaled to the same mean"
             axes[0].plot(scaled, color=PALETTE[1], linewidth=0.8, linestyle=LINES[1], label=label)
         axes[1].plot(mpeg.together(0), color=PALETTE[0], linewidth=1, label="ten clients, synthetic")
@@ -94,9 +95,10 @@ def delay_distributions(films: MotionJpeg) -> Figure:
             axis.set_title(name, loc="left")
         for axis in axes[len(shown) :]:
             _absent(axis)
-        _label_grid(axes, "inter-block delay (us/KB)", "share that is shorter")
+        figure.supxlabel("inter-block delay (us/KB)", fontsize=9)
+        figure.supylabel("share that is not longer", fontsize=9)
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(handles, labels, loc="outside upper right", ncols=4, frameon=False)
         draw.note(figure, _with_absence(films, "Seed 1. Delays of 4 KB blocks go beyond the right edge."))
     return figure
 
@@ -123,15 +125,16 @@ def delay_spreads(films: MotionJpeg) -> Figure:
             axis.set_title(name, loc="left")
         for axis in axes[len(shown) :]:
             _absent(axis)
-        _label_grid(axes, "block (KB)", "inter-block delay\n(us/KB)")
+        figure.supxlabel("block (KB)", fontsize=9)
+        figure.supylabel("inter-block delay (us/KB)", fontsize=9)
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+        figure.legend(handles, labels, loc="outside upper right", ncols=2, frameon=False)
         draw.note(figure, _with_absence(films, "Seed 1; the bars are the standard deviation of blocks."))
     return figure
 
 
 def envelope(values: np.ndarray, rate_hz: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Times in minutes, lowest, mean and highest value of about 400 equal parts of a film; the rest is left out."""
+    """Times in minutes; lowest, mean and highest value of about 400 equal parts of a film."""
     length = max(len(values) // BINS, 1)
     parts = values[: len(values) // length * length].reshape(-1, length)
     time_min = (np.arange(len(parts)) + 0.5) * length / rate_hz / 60
@@ -153,10 +156,3 @@ def _absent(axis: Axes) -> None:
 
 def _with_absence(films: MotionJpeg, words: str) -> str:
     return f"{words} {NOT_AT_HAND.capitalize()}." if films.real is None else words
-
-
-def _label_grid(axes: list[Axes], x: str, y: str) -> None:
-    for axis in axes[2:]:
-        axis.set_xlabel(x)
-    for axis in axes[::2]:
-        axis.set_ylabel(y)
