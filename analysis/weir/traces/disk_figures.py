@@ -58,17 +58,27 @@ def _real_panel(axis: Axes, cello: Cello, at: np.ndarray, disk: int, *, by_hour:
         return
     begin, end = (60 * hour for hour in paper.WORK_HOURS)
     days = cello.real.minutes[disk]
-    _mean_and_max(axis, at, series.by_hour(days) if by_hour else days[:, begin:end], 1)
+    if by_hour:
+        _mean_and_max(axis, at, series.by_hour(days), 1)
+    else:
+        # A few days of a quiet disk jump between 0 and more: wide lines would be one surface.
+        _mean_and_max(axis, at, days[:, begin:end], 1, width=0.5)
 
 
-def _mean_and_max(axis: Axes, at: np.ndarray, days: np.ndarray, colour: int) -> None:
+def _mean_and_max(axis: Axes, at: np.ndarray, days: np.ndarray, colour: int, width: float = 1.2) -> None:
     look = {"where": "post", "color": PALETTE[colour]}
     edge = np.append(at, 2 * at[-1] - at[-2])
     top, mean = days.max(axis=0), days.mean(axis=0)
     axis.step(
-        edge, np.append(top, top[-1]), linewidth=0.6, linestyle=LINES[0], alpha=0.65, label="max", **look
+        edge,
+        np.append(top, top[-1]),
+        linewidth=width / 2,
+        linestyle=LINES[0],
+        alpha=0.65,
+        label="max",
+        **look,
     )
-    axis.step(edge, np.append(mean, mean[-1]), linewidth=1.2, label="mean", **look)
+    axis.step(edge, np.append(mean, mean[-1]), linewidth=width, label="mean", **look)
 
 
 def _finish(

@@ -94,6 +94,7 @@ def delay_distributions(films: MotionJpeg) -> Figure:
             axis.set_ylim(0, 1.02)
             axis.set_title(name, loc="left")
         for axis in axes[len(shown) :]:
+            axis.set_axis_off()
             _absent(axis)
         figure.supxlabel("inter-block delay (us/KB)", fontsize=9)
         figure.supylabel("share that is not longer", fontsize=9)
@@ -124,6 +125,7 @@ def delay_spreads(films: MotionJpeg) -> Figure:
             axis.xaxis.set_minor_locator(NullLocator())
             axis.set_title(name, loc="left")
         for axis in axes[len(shown) :]:
+            axis.set_axis_off()
             _absent(axis)
         figure.supxlabel("block (KB)", fontsize=9)
         figure.supylabel("inter-block delay (us/KB)", fontsize=9)
