@@ -19,13 +19,14 @@
 # every figure is drawn again, from streams that `weir generate` makes from our specifications; where a real
 # recording of the same kind is at hand, it stands beside.
 #
-# Every claim below is judged by the rules of `analysis/weir/traces/claims.py`, which were set before our figures
-# were looked at but for two. How steep the curves of Figure 3.2 are was first taken from the range between 10 and
-# 90 %, which ties where times are multiples of 40 ms, and is now the mean absolute deviation, the thesis's own words:
-# that made B-F3.2 of red-october *reproduced*. And maxima of days other than the one that the specification stands for
-# no longer count as met: that took two claims away. A number is met within 15 % unless the claim's own band says otherwise;
-# a figure of which the paper prints no number can be *shape only* at best. A specification that was fitted
-# to a number meets it by construction, and the claim's note says so.
+# Every claim below is judged by the rules of `analysis/weir/traces/claims.py`, which were set before our
+# figures were looked at but for two. How steep the curves of Figure 3.2 are was first taken from the range
+# between 10 and 90 %, which ties where times are multiples of 40 ms, and is now the mean absolute
+# deviation, the thesis's own words: that made B-F3.2 of red-october *reproduced*. And maxima of days other
+# than the one that the specification stands for no longer count as met: that took two claims away. A number
+# is met within 15 % unless the claim's own band says otherwise; a figure of which the paper prints no
+# number can be *shape only* at best. A specification that was fitted to a number meets it by construction,
+# and the claim's note says so.
 
 # %%
 from weir import notebooks
