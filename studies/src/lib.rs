@@ -11,6 +11,7 @@ mod run;
 mod simulated;
 mod spec;
 mod validate;
+mod variant;
 
 pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};

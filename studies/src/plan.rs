@@ -13,8 +13,9 @@ use weir_workloads::{Catalog, Workload};
 
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
+use crate::simulated;
 use crate::spec::{Class, Settings, Study, Testbed, Wants};
-use crate::{simulated, validate};
+use crate::variant::{self, VARIANT, Variant};
 
 /// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
 const SETUP_S: f64 = 1.5;
@@ -64,13 +65,13 @@ impl Plan {
         let document = Document::read(file)?;
         let mut study: Study = document.parse()?;
         simulated::defaults(&mut study, &document);
-        let workloads = validate::check(&study, &document, context)?;
-        Ok(expand(&study, &workloads, context.workloads.folder()))
+        let variants = variant::all(study.clone(), &document, context)?;
+        Ok(expand(&study, &variants, context.workloads.folder()))
     }
 }
 
 /// The study's runs: blocks of all cells, each in an order of its own.
-fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) -> Plan {
+fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
     let factors = levels_by_factor(study);
     let cells: Vec<Map<String, Value>> =
         cross(&factors).into_iter().filter(|cell| !is_excluded(study, cell)).collect();
@@ -82,7 +83,11 @@ fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) 
         let mut order: Vec<&Map<String, Value>> = cells.iter().collect();
         order.shuffle(&mut rng);
         for cell in order {
-            runs.push(resolve(study, workloads, cell, block, seed, runs.len()));
+            let is_of =
+                |variant: &&Variant| variant.name.as_deref() == cell.get(VARIANT).and_then(Value::as_str);
+            if let Some(variant) = variants.iter().find(is_of) {
+                runs.push(resolve(&variant.study, &variant.workloads, cell, block, seed, runs.len()));
+            }
         }
     }
     let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run: &Run| run.devices.iter().cloned()).collect();
@@ -122,6 +127,9 @@ pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
         Ok(Value::Object(factors)) => factors
             .into_iter()
             .flat_map(|(name, levels)| match levels {
+                Value::Object(variants) if name == VARIANT => {
+                    vec![(name, variants.into_iter().map(|(name, _)| Value::String(name)).collect())]
+                }
                 Value::Array(levels) => vec![(name, levels)],
                 // One factor for each class.
                 Value::Object(classes) => classes
@@ -245,7 +253,7 @@ pub(crate) const SHARED_DEVICE: &str = "shared";
 pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
     let mut value = serde_json::to_value(hold).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
-        for (name, level) in cell {
+        for (name, level) in cell.iter().filter(|(name, _)| *name != VARIANT) {
             match name.strip_prefix(CLIENTS_OF) {
                 Some(class) => fields["clients"][class] = level.clone(),
                 None => {

@@ -49,7 +49,7 @@ pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
 }
 
 /// Scheduler of a simulated server if a study names none.
-const DEFAULT_SCHEDULER: &str = "fcfs";
+const DEFAULT_SCHEDULER: &str = "scan";
 
 /// A scheduler that every simulated server can have.
 pub(crate) fn default_scheduler() -> Scheduler {

@@ -218,6 +218,10 @@ pub enum Objective {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Factors {
+    /// Variants of the study by name, each with the fields in which it differs, by dotted path, such as
+    /// `no-cache: {classes.text.cache_mib: 0}` or `small: {classes.text.with.files.count: 10, storage.profile: ssd-sata}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<BTreeMap<String, BTreeMap<String, Value>>>,
     /// Kernel I/O scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Vec<Scheduler>>,
@@ -255,7 +259,7 @@ pub struct Factors {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Scheduler; if absent, mq-deadline on the device testbed and fcfs in the simulator.
+    /// Scheduler; if absent, mq-deadline on the device testbed and scan in the simulator.
     pub scheduler: Scheduler,
     /// File system.
     pub filesystem: String,

@@ -27,7 +27,8 @@ impl Clock {
     /// A clock set to the first arrival of the stationary process from time 0.
     pub(crate) fn new(arrivals: &Arrivals, rng: &mut impl Rng) -> Self {
         let (next_ns, phase) = match arrivals {
-            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms } => {
+            Arrivals::Rounds { in_step: true, .. } => return Clock { next_ns: 0.0, phase: Phase::Steady },
+            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms, .. } => {
                 return Clock { next_ns: unit(rng) * ms * NS_PER_MS, phase: Phase::Steady };
             }
             Arrivals::Poisson { .. } => (0.0, Phase::Steady),
@@ -51,7 +52,7 @@ impl Clock {
     pub(crate) fn advance(&mut self, arrivals: &Arrivals, rng: &mut impl Rng) -> f64 {
         let from_ns = self.next_ns;
         match arrivals {
-            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms } => {
+            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms, .. } => {
                 self.next_ns += ms * NS_PER_MS;
                 // Not the difference of two clocks, which is rounded.
                 return ms * NS_PER_MS;
