@@ -21,8 +21,8 @@ setup: ## Install what is missing: Debian packages, Python environment, the weir
 study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
 	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false)}' $(ANSIBLE_ARGS)
 
-figures: setup ## Run the notebooks: figures and claims of all studies that have results
-	@$(PYTHON) -m weir figures
+figures: setup ## Run the notebooks of all studies that have results (STUDY=wijayaratne: of a paper, and what is missing of its studies)
+	@$(PYTHON) -m weir figures $(if $(filter-out file,$(origin STUDY)),--study $(STUDY))
 
 report: setup ## Write the page of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)

@@ -43,9 +43,9 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = Project::find()?.plan(&args.study)?;
-    if plan.runs.iter().any(|run| run.testbed != Testbed::Simulator) {
+    if plan.runs.iter().any(|run| !run.testbed.is_virtual()) {
         return Err(bad_input(format!(
-            "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: simulator`",
+            "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: simulator` or `testbed: admission`",
             plan.study, plan.study
         )));
     }
@@ -73,10 +73,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     progress.bar.finish_and_clear();
     let requests: u64 = done.iter().map(|(requests, _)| requests).sum();
     let invalid = done.iter().filter(|(_, valid)| !valid).count();
+    let admits = plan.runs.iter().all(|run| run.testbed == Testbed::Admission);
+    let what = if admits { "streams asked" } else { "requests simulated" };
     let elapsed_s = began.elapsed().as_secs_f64();
     let verdict = if invalid > 0 { format!("{invalid} INVALID") } else { "all valid".to_owned() };
     println!(
-        "{}: {} runs, {verdict}, {requests} requests simulated in {elapsed_s:.1} s",
+        "{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s",
         plan.study,
         done.len()
     );

@@ -4,6 +4,8 @@
 //! [`Run`]s in the order in which they are to be carried out. A run is resolved completely: whoever carries
 //! it out reads nothing else.
 
+mod admission;
+mod admission_check;
 mod filesystem;
 mod level;
 mod plan;
@@ -13,6 +15,10 @@ mod spec;
 mod validate;
 mod variant;
 
+pub use admission::{
+    AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout, StreamPolicy,
+    TransferBound,
+};
 pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};

@@ -22,6 +22,8 @@ const SETUP_S: f64 = 1.5;
 
 /// Simulated seconds a second, of a server of some hundred requests a second. For estimates only.
 const VIRTUAL_SPEED: f64 = 2000.0;
+/// Time of a run of admission control, in seconds. For estimates only.
+const ADMISSION_S: f64 = 0.3;
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -103,6 +105,7 @@ fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
     let each_s = match study.testbed {
         Testbed::Device => study.warmup_s + study.duration_s + SETUP_S,
         Testbed::Simulator => (study.warmup_s + study.duration_s) / VIRTUAL_SPEED,
+        Testbed::Admission => ADMISSION_S,
     };
     Plan {
         format: FORMAT,
@@ -120,6 +123,10 @@ fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
 
 /// Begins the name of a factor that is the number of clients of one class.
 const CLIENTS_OF: &str = "clients.";
+/// The field of factors that has one for each class.
+const CLIENT_COUNTS: &str = "client_counts";
+/// Begins the name of a factor that is a parameter of admission control.
+pub(crate) const ADMISSION: &str = "admission.";
 
 /// Factors with their levels, in the order in which the specification declares them.
 pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
@@ -131,13 +138,16 @@ pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
                     vec![(name, variants.into_iter().map(|(name, _)| Value::String(name)).collect())]
                 }
                 Value::Array(levels) => vec![(name, levels)],
-                // One factor for each class.
-                Value::Object(classes) => classes
-                    .into_iter()
-                    .filter_map(|(class, levels)| {
-                        Some((format!("{CLIENTS_OF}{class}"), levels.as_array()?.clone()))
-                    })
-                    .collect(),
+                // One factor for each class, or each parameter.
+                Value::Object(parts) => {
+                    let prefix = if name == CLIENT_COUNTS { CLIENTS_OF } else { ADMISSION };
+                    parts
+                        .into_iter()
+                        .filter_map(|(part, levels)| {
+                            Some((format!("{prefix}{part}"), levels.as_array()?.clone()))
+                        })
+                        .collect()
+                }
                 _ => Vec::new(),
             })
             .collect(),
@@ -254,11 +264,14 @@ pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
     let mut value = serde_json::to_value(hold).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
         for (name, level) in cell.iter().filter(|(name, _)| *name != VARIANT) {
-            match name.strip_prefix(CLIENTS_OF) {
-                Some(class) => fields["clients"][class] = level.clone(),
-                None => {
-                    fields.insert(name.clone(), level.clone());
-                }
+            if let Some(class) = name.strip_prefix(CLIENTS_OF) {
+                fields["clients"][class] = level.clone();
+            } else if let Some(parameter) = name.strip_prefix(ADMISSION) {
+                // What is absent there has its default.
+                let parameters = fields.entry("admission").or_insert_with(|| Value::Object(Map::new()));
+                parameters[parameter] = level.clone();
+            } else {
+                fields.insert(name.clone(), level.clone());
             }
         }
     }

@@ -59,8 +59,11 @@ pub(crate) fn default_scheduler() -> Scheduler {
 /// Puts the simulator's defaults in place of the device testbed's.
 pub(crate) fn defaults(study: &mut Study, document: &Document) {
     let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
-    if study.testbed != Testbed::Simulator {
+    if !study.testbed.is_virtual() {
         return;
+    }
+    if study.testbed == Testbed::Admission {
+        study.hold.admission.get_or_insert_default();
     }
     if !is_held("queue_depth") {
         // The scheduler under study decides all; a disk with a queue of its own would decide again.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::level::{Architecture, Priority, Scheduler};
 
 /// A question, and how it is to be answered.
@@ -27,7 +28,7 @@ pub struct Study {
     pub repetitions: u32,
     /// Time before the measured interval of each run, in seconds: its requests are marked, not dropped.
     pub warmup_s: f64,
-    /// Length of the measured interval of each run, in seconds.
+    /// Length of the measured interval of each run, in seconds; of admission control that of films without an end.
     pub duration_s: f64,
     /// Whether requests are captured at the block layer.
     #[serde(default)]
@@ -72,16 +73,25 @@ pub enum Testbed {
     Device,
     /// weir's own disks and schedulers in virtual time.
     Simulator,
+    /// Admission control alone: which streams would be let in, and when; no request is served.
+    Admission,
+}
+
+impl Testbed {
+    /// Whether it needs no device.
+    pub fn is_virtual(self) -> bool {
+        self != Testbed::Device
+    }
 }
 
 /// What is kept of each simulated run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Records {
-    /// Every request, as on the device testbed.
+    /// Every request, as on the device testbed; of admission control the load of each disk in each round.
     #[default]
     Requests,
-    /// Counts, means and quantiles of each class only: for studies of a thousand runs.
+    /// Counts, means and quantiles only: for studies of a thousand runs.
     Summary,
 }
 
@@ -166,7 +176,7 @@ pub struct Class {
     /// Fields of the workload to replace, by dotted path.
     #[serde(default)]
     pub with: BTreeMap<String, Value>,
-    /// Clients at load 1.
+    /// Clients at load 1; where streams are admitted, how often this kind asks relative to the others.
     pub clients: u32,
     /// Heads of its own where the architecture is partitioned; an equal share if absent.
     #[serde(default)]
@@ -253,6 +263,9 @@ pub struct Factors {
     /// Read-ahead of buffered reads, in KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kib: Option<Vec<u64>>,
+    /// Parameters of admission control: each is a factor of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission: Option<AdmissionFactors>,
 }
 
 /// One level of each factor: the state a run finds the machine in.
@@ -278,6 +291,9 @@ pub struct Settings {
     pub wbt_lat_usec: u64,
     /// Read-ahead of buffered reads, in KiB.
     pub read_ahead_kib: u64,
+    /// Admission control of the classes of video streams; absent: none. A simulated server serves those that are admitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<AdmissionSettings>,
 }
 
 impl Default for Settings {
@@ -293,6 +309,7 @@ impl Default for Settings {
             queue_depth: 4,
             wbt_lat_usec: 0,
             read_ahead_kib: 128,
+            admission: None,
         }
     }
 }

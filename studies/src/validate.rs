@@ -6,6 +6,7 @@ use serde_json::Value;
 use weir_specs::{Document, Problems, one_of};
 use weir_workloads::{FileSet, Workload};
 
+use crate::admission_check;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
@@ -33,6 +34,9 @@ pub(crate) fn check(
     check.factors();
     check.settings("hold", &study.hold);
     check.excludes();
+    for (field, message) in admission_check::check(study, &workloads) {
+        check.problem(field, message);
+    }
     check.space(&workloads);
     check.problems.or(workloads)
 }
@@ -110,7 +114,7 @@ impl Check<'_> {
                         );
                     }
                 }
-                Testbed::Simulator => {
+                Testbed::Simulator | Testbed::Admission => {
                     for (at, message) in simulated::check_class(class) {
                         self.problem(format!("{field}.{at}"), message);
                     }
@@ -196,7 +200,7 @@ impl Check<'_> {
     /// Settings in which nothing is wrong, to look at one level at a time.
     fn neutral(&self) -> Settings {
         let mut settings = Settings::default();
-        if self.study.testbed == Testbed::Simulator {
+        if self.study.testbed.is_virtual() {
             settings.scheduler = simulated::default_scheduler();
         }
         settings
@@ -213,7 +217,7 @@ impl Check<'_> {
         self.within(&hold("load"), settings.load, 1e-3, 1e6);
         self.scheduler(&hold("scheduler"), &settings.scheduler);
         let depth = settings.queue_depth;
-        let simulated = self.study.testbed == Testbed::Simulator;
+        let simulated = self.study.testbed.is_virtual();
         if simulated && settings.filesystem != "raw" {
             let message =
                 format!("is {}; a simulated server has no kernel file system: use raw", settings.filesystem);
@@ -241,7 +245,7 @@ impl Check<'_> {
                 self.problem(field, one_of("scheduler", &scheduler.name, KERNEL_SCHEDULERS));
             }
             Testbed::Device => {}
-            Testbed::Simulator => {
+            Testbed::Simulator | Testbed::Admission => {
                 if let Err(message) = simulated::check_scheduler(scheduler, self.study) {
                     self.problem(field, message);
                 }

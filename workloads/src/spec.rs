@@ -187,6 +187,13 @@ pub enum Distribution {
         /// The size.
         bytes: u64,
     },
+    /// Each size from the smallest to the largest equally often.
+    Uniform {
+        /// Smallest.
+        min_bytes: u64,
+        /// Largest.
+        max_bytes: u64,
+    },
     /// Normal within the limits.
     Normal {
         /// Mean before the limits.

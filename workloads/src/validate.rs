@@ -269,6 +269,7 @@ impl Check<'_> {
                 }
                 return;
             }
+            Distribution::Uniform { min_bytes, max_bytes } => (*min_bytes, *max_bytes),
             Distribution::Normal { mean_bytes, std_bytes, min_bytes, max_bytes } => {
                 self.within(
                     &format!("{field}.normal.mean_bytes"),

@@ -1,7 +1,11 @@
 //! A run in virtual time: the same specification, the same folder, no device.
 
+mod admission;
+mod admission_run;
+mod bound;
 mod clients;
 mod server;
+mod streams;
 mod summary;
 
 use std::fs;
@@ -12,7 +16,7 @@ use std::time::Instant;
 use serde_json::json;
 use weir_records::{Request, TableWriter};
 use weir_simulator::server::{Limits, Outcome as Simulated, Served};
-use weir_studies::{Records, Run};
+use weir_studies::{Records, Run, Testbed};
 
 use crate::Error;
 use crate::carry_out::{Outcome, Timing, write_json};
@@ -33,6 +37,9 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     if folder.is_dir() && !(retry_invalid && is_invalid(&folder)) {
         return Ok(Outcome::Present);
     }
+    if run.testbed == Testbed::Admission {
+        return admit(run, results, &folder);
+    }
     let began = Instant::now();
     let server = server::build(run)?;
     let partial = results.join(format!(".{}.partial", run.id));
@@ -40,6 +47,9 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
     write_json(&partial.join("run.json"), run)?;
     let setup_s = began.elapsed().as_secs_f64();
+    if let Some(document) = server.admission(run) {
+        write_json(&partial.join("admission.json"), &document)?;
+    }
     let measured = measure(run, server, &partial);
     let (simulated, summary, requests) = match measured {
         Ok(measured) => measured,
@@ -57,6 +67,35 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     write_json(&partial.join("observed.json"), &observed(&simulated, timing))?;
     publish(&partial, &folder)?;
     Ok(Outcome::Done { verdict, timing, requests })
+}
+
+/// Carries out one run of admission control alone.
+fn admit(run: &Run, results: &Path, folder: &Path) -> Result<Outcome, Error> {
+    let began = Instant::now();
+    let partial = results.join(format!(".{}.partial", run.id));
+    let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
+    let carried_out = || {
+        write_json(&partial.join("run.json"), run)?;
+        let found = admission_run::carry_out(run, &partial)?;
+        let asked: u32 = found.asked.iter().sum();
+        let refused = found.refused.as_ref().map(|refused| format!("refused: {refused}"));
+        let because = refused.unwrap_or_else(|| "none was refused".to_owned());
+        let reason = format!("{asked} streams asked, {} admitted; {because}", found.streams.len());
+        let status = Status::Valid;
+        let rule = Ruling { rule: "R-PLANNED".to_owned(), status, reason, value: None, limit: None };
+        let verdict = Verdict { status, rules: vec![rule] };
+        write_json(&partial.join("verdict.json"), &verdict)?;
+        let timing = Timing { setup_s: 0.0, measured_s: began.elapsed().as_secs_f64(), teardown_s: 0.0 };
+        write_json(&partial.join("observed.json"), &json!({"timing": timing}))?;
+        publish(&partial, folder)?;
+        Ok(Outcome::Done { verdict, timing, requests: u64::from(asked) })
+    };
+    let outcome = carried_out();
+    if outcome.is_err() {
+        let _ = fs::remove_dir_all(&partial);
+    }
+    outcome
 }
 
 fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<(Simulated, Summary, u64), Error> {

@@ -9,14 +9,18 @@ use weir_simulator::server::{
 use weir_studies::{Run, RunDevice, SimulatedClass};
 use weir_workloads::FileSet;
 
-use super::clients;
+use super::admission::{LetIn, let_in};
+use super::{admission_run, clients, streams};
 use crate::Error;
 
 /// What an answer from the buffer cache takes: a copy of some pages.
 const CACHE_HIT_NS: u64 = 10_000;
 
 /// A server that is ready.
-pub(super) struct Built(Server<Model>);
+pub(super) struct Built {
+    server: Server<Model>,
+    let_in: Option<LetIn>,
+}
 
 impl Built {
     pub(super) fn run(
@@ -24,7 +28,13 @@ impl Built {
         limits: Limits,
         record: &mut dyn FnMut(&Served),
     ) -> Result<Outcome, weir_simulator::server::ServerError> {
-        self.0.run(limits, record)
+        self.server.run(limits, record)
+    }
+
+    /// What admission control did, if there is one.
+    pub(super) fn admission(&self, run: &Run) -> Option<serde_json::Value> {
+        let settings = run.settings.admission.as_ref()?;
+        Some(admission_run::document(run, settings, self.let_in.as_ref()?))
     }
 }
 
@@ -64,13 +74,22 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
             heads.push(new_head(run, device, asker, &classes, number << 32 | head)?);
         }
     }
+    let admission = run.settings.admission.as_ref();
+    let admitted = admission.map(|settings| let_in(run, settings)).transpose()?;
     let mut used_bytes = vec![0u64; volumes.len()];
     let mut servers = Vec::new();
-    for (class, simulated) in run.classes.iter().zip(&simulated) {
+    for (number, (class, simulated)) in run.classes.iter().zip(&simulated).enumerate() {
         let Some(at) = volumes.iter().position(|(device, _)| device.name == class.device) else {
             return Err(Error::Refused(format!("class {}: there is no device {}", class.name, class.device)));
         };
         let (device, volume) = volumes[at];
+        if let (Some(settings), Some(admitted)) = (admission, &admitted)
+            && streams::is_film(class)
+        {
+            let class = streams::server_class(run, settings, number, admitted, volume, head_bytes(device))?;
+            servers.push(class);
+            continue;
+        }
         let files = FileSet::new(&class.recipe.files, &class.name, run.seed);
         let placement = match run.placement {
             weir_studies::Placement::Packed => Placement::Packed { from_bytes: used_bytes[at] },
@@ -93,7 +112,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         });
     }
     let server = Server::new(heads, servers).map_err(|error| Error::Refused(error.to_string()))?;
-    Ok(Built(server))
+    Ok(Built { server, let_in: admitted })
 }
 
 fn head_bytes(device: &RunDevice) -> u64 {

@@ -32,6 +32,7 @@ pub(super) struct Summary {
     warmup_ns: u64,
     end_ns: u64,
     duration_s: f64,
+    heads: u32,
 }
 
 struct ClassSummary {
@@ -47,6 +48,8 @@ struct ClassSummary {
     /// Completed within the measured interval, whenever they were asked.
     completed: u64,
     completed_bytes: u64,
+    /// Time that heads served these.
+    busy_ns: u128,
 }
 
 impl Summary {
@@ -65,6 +68,7 @@ impl Summary {
             warmup_ns: ns(run.warmup_ns()),
             end_ns: ns(run.length_ns()),
             duration_s: run.duration_s,
+            heads: run.devices.iter().map(|device| device.heads).sum(),
         })
     }
 
@@ -76,6 +80,7 @@ impl Summary {
         {
             class.completed += 1;
             class.completed_bytes += served.ask.size_bytes;
+            class.busy_ns += u128::from(served.busy_ns);
         }
         if served.ask.intended_ns >= self.warmup_ns {
             class.add(served);
@@ -90,7 +95,7 @@ impl Summary {
     /// As it is written.
     pub(super) fn document(&self) -> Value {
         let classes: Map<String, Value> =
-            self.classes.iter().map(|class| (class.name.clone(), class.document(self.duration_s))).collect();
+            self.classes.iter().map(|class| (class.name.clone(), class.document(self.duration_s, self.heads))).collect();
         json!({"format": 1, "classes": classes})
     }
 }
@@ -111,6 +116,7 @@ impl ClassSummary {
             responses,
             completed: 0,
             completed_bytes: 0,
+            busy_ns: 0,
         })
     }
 
@@ -131,7 +137,7 @@ impl ClassSummary {
         }
     }
 
-    fn document(&self, duration_s: f64) -> Value {
+    fn document(&self, duration_s: f64, heads: u32) -> Value {
         let ms = |ns: f64| ns / 1e6;
         let mean = |sum_ns: u128| {
             if self.answered == 0 { Value::Null } else { json!(ms(sum_ns as f64 / self.answered as f64)) }
@@ -158,6 +164,8 @@ impl ClassSummary {
         field("offered_mb_s", json!(mb_s(self.offered_bytes)));
         field("throughput_mb_s", json!(mb_s(self.completed_bytes)));
         field("requests_per_s", json!(self.completed as f64 / duration_s));
+        let head_s = duration_s * f64::from(heads.max(1));
+        field("head_time_share", json!(self.busy_ns as f64 / 1e9 / head_s));
         Value::Object(fields)
     }
 

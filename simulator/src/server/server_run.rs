@@ -42,6 +42,8 @@ pub struct Served {
     pub served_ns: Option<u64>,
     /// When all was there; `None` if it never was.
     pub completed_ns: Option<u64>,
+    /// Time that heads served its pieces, added up.
+    pub busy_ns: u64,
 }
 
 /// Requests that came faster than they were served.
@@ -103,6 +105,7 @@ struct Pending {
     class: ClassId,
     left: u32,
     served_ns: u64,
+    busy_ns: u64,
 }
 
 /// Classes that an answer can wake, one bit each.
@@ -120,6 +123,8 @@ pub struct Server<M> {
     pending: Vec<Pending>,
     unused: Vec<u32>,
     pieces: Vec<Piece>,
+    /// Heads with requests that their policy has not been asked about.
+    unfed: Vec<u32>,
     outcome: Outcome,
 }
 
@@ -151,6 +156,7 @@ impl<M: Machine> Server<M> {
             pending: Vec::new(),
             unused: Vec::new(),
             pieces: Vec::new(),
+            unfed: Vec::new(),
             outcome: Outcome {
                 asked: 0,
                 answered: 0,
@@ -176,15 +182,21 @@ impl<M: Machine> Server<M> {
     /// A client asks for what is not there.
     pub fn run(mut self, limits: Limits, record: &mut dyn FnMut(&Served)) -> Result<Outcome, ServerError> {
         loop {
+            // Classes come before heads: what is asked at the same time is all there before a policy chooses among it.
             let (actor, now_ns) = self.calendar.first();
+            let head = actor.checked_sub(self.classes.len());
+            if !self.unfed.is_empty() && (head.is_some() || now_ns > self.outcome.now_ns) {
+                self.feed_all()?;
+                continue;
+            }
             if now_ns > limits.end_ns || now_ns == NEVER {
                 break;
             }
             self.outcome.now_ns = now_ns;
-            match actor.checked_sub(self.heads.len()) {
-                None => self.head_event(actor, now_ns, record)?,
-                Some(class) => {
-                    self.source_event(class, now_ns, record)?;
+            match head {
+                Some(head) => self.head_event(head, now_ns, record)?,
+                None => {
+                    self.source_event(actor, now_ns, record)?;
                     if self.outstanding() > limits.most_outstanding {
                         self.outcome.saturation = self.saturation(now_ns);
                         break;
@@ -203,7 +215,7 @@ impl<M: Machine> Server<M> {
 
     fn set_source(&mut self, class: usize) {
         let next_ns = self.classes[class].source.next_ns().unwrap_or(NEVER);
-        self.calendar.set(self.heads.len() + class, next_ns);
+        self.calendar.set(class, next_ns);
     }
 
     fn head_event(
@@ -219,12 +231,14 @@ impl<M: Machine> Server<M> {
             let entry = &mut pending[index as usize];
             entry.left -= 1;
             entry.served_ns = begun_ns;
+            entry.busy_ns += now_ns.saturating_sub(begun_ns);
             if entry.left == 0 {
-                let Pending { ask, class, served_ns, .. } = *entry;
+                let Pending { ask, class, served_ns, busy_ns, .. } = *entry;
                 unused.push(index);
                 outcome.answered += 1;
                 answered |= 1 << class;
-                record(&Served { class, ask, served_ns: Some(served_ns), completed_ns: Some(now_ns) });
+                let (served_ns, completed_ns) = (Some(served_ns), Some(now_ns));
+                record(&Served { class, ask, served_ns, completed_ns, busy_ns });
                 classes[usize::from(class)].source.answered(now_ns, ask.client);
             }
         });
@@ -244,7 +258,16 @@ impl<M: Machine> Server<M> {
             let Pending { ask, class, .. } = self.pending[(tag >> PIECE_BITS) as usize];
             refused(class, &ask, problem)
         })?;
-        self.calendar.set(number, self.heads[number].next_ns());
+        self.calendar.set(self.classes.len() + number, self.heads[number].next_ns());
+        Ok(())
+    }
+
+    /// Asks the policies of all heads to which requests have come. To ask one twice does no harm.
+    fn feed_all(&mut self) -> Result<(), ServerError> {
+        for at in 0..self.unfed.len() {
+            self.feed(self.unfed[at] as usize, self.outcome.now_ns)?;
+        }
+        self.unfed.clear();
         Ok(())
     }
 
@@ -264,12 +287,13 @@ impl<M: Machine> Server<M> {
         if self.pieces.is_empty() {
             self.outcome.answered += 1;
             let done_ns = now_ns.saturating_add(self.classes[number].cache_hit_ns);
-            record(&Served { class, ask, served_ns: Some(now_ns), completed_ns: Some(done_ns) });
+            let (served_ns, completed_ns) = (Some(now_ns), Some(done_ns));
+            record(&Served { class, ask, served_ns, completed_ns, busy_ns: 0 });
             self.classes[number].source.answered(done_ns, ask.client);
             self.set_source(number);
             return Ok(());
         }
-        let entry = Pending { ask, class, left: self.pieces.len() as u32, served_ns: now_ns };
+        let entry = Pending { ask, class, left: self.pieces.len() as u32, served_ns: now_ns, busy_ns: 0 };
         let index = match self.unused.pop() {
             Some(index) => {
                 self.pending[index as usize] = entry;
@@ -292,10 +316,7 @@ impl<M: Machine> Server<M> {
                 deadline_ns: ask.deadline_ns,
             };
             self.heads[piece.head as usize].arrive(now_ns, request);
-        }
-        // Only when all pieces are there: a policy is not to choose among some of them. To feed a head twice does no harm.
-        for at in 0..self.pieces.len() {
-            self.feed(self.pieces[at].head as usize, now_ns)?;
+            self.unfed.push(piece.head);
         }
         self.set_source(number);
         Ok(())
@@ -360,8 +381,8 @@ impl<M: Machine> Server<M> {
         }
         for (entry, answered) in self.pending.iter().zip(answered) {
             if !answered {
-                let Pending { ask, class, .. } = *entry;
-                record(&Served { class, ask, served_ns: None, completed_ns: None });
+                let Pending { ask, class, busy_ns, .. } = *entry;
+                record(&Served { class, ask, served_ns: None, completed_ns: None, busy_ns });
             }
         }
     }
