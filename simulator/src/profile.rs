@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::array::StripedArray;
 use crate::device::Device;
 pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
-pub use crate::profile_types::{NullProfile, Profile, SsdProfile};
+pub use crate::profile_types::{FlashProfile, NullProfile, Profile, SsdProfile};
 use crate::seek::SeekCurveError;
 
 /// Name and text of every profile that comes with weir.
@@ -23,6 +23,7 @@ const PROFILES: &[(&str, &str)] = &[
     ("hp-c2247a", include_str!("../profiles/hp-c2247a.yml")),
     ("hp-c3323a", include_str!("../profiles/hp-c3323a.yml")),
     ("dec-rz26", include_str!("../profiles/dec-rz26.yml")),
+    ("ssd-nvme", include_str!("../profiles/ssd-nvme.yml")),
     ("ssd-sata", include_str!("../profiles/ssd-sata.yml")),
     ("null", include_str!("../profiles/null.yml")),
 ];

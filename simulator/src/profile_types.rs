@@ -5,9 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, SECTOR_BYTES};
 use crate::disk_profile::DiskProfile;
+use crate::flash::{FlashOptions, FlashSsd};
 use crate::instant::Instant;
 use crate::profile::ProfileError;
 use crate::ssd::{FlashTiming, Ssd};
+
+/// The map of a larger flash device would take more than half a GiB of memory.
+const MOST_FLASH_BYTES: u64 = 1 << 40;
 
 /// A device profile: one YAML file in `profiles/`, or one of your own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +43,28 @@ pub struct SsdProfile {
     pub channel_mb_s: f64,
     /// Controller time for each command.
     pub command_overhead_us: f64,
+    /// What is behind the channels; without it each channel is one queue that is always ready to write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash: Option<FlashProfile>,
+}
+
+/// The flash behind the channels, with its translation layer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlashProfile {
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Size of an erase block. A device with few of them gets smaller ones, at least 32 for each die, of which only so many
+    /// take time to erase as there are blocks of this size.
+    pub block_kib: u32,
+    /// Erasing a block.
+    pub erase_ms: f64,
+    /// Flash beyond the capacity, in percent of it.
+    pub over_provisioning_percent: f64,
+    /// What may wait to be written; a write completes when its data are there.
+    pub write_buffer_kib: u32,
+    /// Between device and host, in 10^6 bytes a second.
+    pub interface_mb_s: f64,
 }
 
 /// A device without service time.
@@ -91,7 +117,10 @@ impl Profile {
         }
         Ok(match self {
             Self::Disk(disk) => Box::new(disk.build(capacity_bytes)?),
-            Self::Ssd(ssd) => Box::new(ssd.build(capacity_bytes)?),
+            Self::Ssd(ssd) => match ssd.build_flash(capacity_bytes)? {
+                Some(flash) => Box::new(flash),
+                None => Box::new(ssd.build(capacity_bytes)?),
+            },
             Self::Null(_) => Box::new(Instant::new(capacity_bytes)),
         })
     }
@@ -114,7 +143,51 @@ impl SsdProfile {
         Ok(Ssd::new(capacity_bytes, self.channels as usize, timing))
     }
 
+    /// Makes the device with its translation layer, if the profile has `flash`.
+    ///
+    /// # Errors
+    /// [`ProfileError::Field`], or [`ProfileError::Capacity`] above 1 TiB: the map would not fit into memory.
+    pub fn build_flash(&self, capacity_bytes: u64) -> Result<Option<FlashSsd>, ProfileError> {
+        self.check()?;
+        let Some(flash) = self.flash else { return Ok(None) };
+        if capacity_bytes > MOST_FLASH_BYTES {
+            let (least_bytes, most_bytes) = (SECTOR_BYTES, MOST_FLASH_BYTES);
+            return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes });
+        }
+        let page_units = self.page_kib / 4;
+        let dies = u64::from(self.channels) * u64::from(flash.dies_per_channel);
+        let units_of_die = capacity_bytes.div_ceil(4096).div_ceil(dies);
+        let block_units = u64::from(flash.block_kib / 4).min(units_of_die / 32).max(1);
+        Ok(Some(FlashSsd::new(
+            capacity_bytes,
+            FlashOptions {
+                channels: self.channels,
+                dies_per_channel: flash.dies_per_channel,
+                page_units,
+                block_units: block_units as u32,
+                spare_share: flash.over_provisioning_percent / 100.0,
+                read_ns: ns(self.read_latency_us, 1e3),
+                program_unit_ns: ns(self.write_latency_us / f64::from(page_units), 1e3),
+                erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
+                erase_ns: ns(flash.erase_ms, 1e6),
+                transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
+                interface_bytes_per_s: flash.interface_mb_s * 1e6,
+                command_overhead_ns: ns(self.command_overhead_us, 1e3),
+                buffer_units: flash.write_buffer_kib / 4,
+            },
+        )))
+    }
+
     fn check(&self) -> Result<(), ProfileError> {
+        if let Some(flash) = &self.flash {
+            within("flash.dies_per_channel", f64::from(flash.dies_per_channel), 1.0, 1024.0)?;
+            within("flash.block_kib", f64::from(flash.block_kib), 4.0, 1e6)?;
+            within("flash.erase_ms", flash.erase_ms, 0.0, 1e4)?;
+            within("flash.over_provisioning_percent", flash.over_provisioning_percent, 0.0, 1e3)?;
+            within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), 4.0, 1e8)?;
+            within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
+            within("page_kib (with flash)", f64::from(self.page_kib), 4.0, 1024.0)?;
+        }
         within("channels", f64::from(self.channels), 1.0, 4096.0)?;
         within("page_kib", f64::from(self.page_kib), 1.0, 65536.0)?;
         within("read_latency_us", self.read_latency_us, 0.0, 1e6)?;
