@@ -82,6 +82,8 @@ pub struct FlashSsd {
     buffered: HashMap<u64, u32>,
     buffer_used: u32,
     order: u64,
+    /// The byte after the last request.
+    head_bytes: u64,
 }
 
 /// A request that is not done.
@@ -150,6 +152,7 @@ impl FlashSsd {
             buffered: HashMap::new(),
             buffer_used: 0,
             order: 0,
+            head_bytes: 0,
         }
     }
 
@@ -165,6 +168,10 @@ impl FlashSsd {
     /// Size and times.
     pub fn options(&self) -> &FlashOptions {
         &self.options
+    }
+
+    pub(crate) fn head_bytes(&self) -> u64 {
+        self.head_bytes
     }
 
     pub(crate) fn delivery_ns(&self, size_bytes: u32) -> u64 {
@@ -305,6 +312,7 @@ impl Device for FlashSsd {
     fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
         check(&request, self.capacity_bytes)?;
         let id = self.next_order();
+        self.head_bytes = request.end_bytes();
         let (next_unit, end_unit) =
             (request.offset_bytes / UNIT_BYTES, request.end_bytes().div_ceil(UNIT_BYTES));
         let delivery_ns = self.delivery_ns(request.size_bytes);

@@ -34,6 +34,7 @@ mod rotation;
 mod seek;
 mod seek_times;
 mod service_model;
+mod service_model_flash;
 mod ssd;
 mod write_cache;
 
