@@ -7,10 +7,10 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches clean
+.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Install what is missing: Debian packages, Python environment, the weir binary
 	@setup/packages.sh
@@ -46,7 +46,7 @@ fmt: setup ## Put everything in style
 	ruff check --fix .
 	ruff format .
 
-bench: bench-serve bench-replay bench-collect bench-traces ## Measure the harness itself (on a quiet machine)
+bench: bench-serve bench-replay bench-collect bench-traces bench-schedulers ## Measure the harness itself (on a quiet machine)
 
 bench-replay: setup ## Lateness of the replayer, beside fio's
 	cargo run --release --locked -p weir-replayer --example bench_replay
@@ -64,6 +64,12 @@ bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheS
 
 bench-caches: setup ## Rate of the cache simulators, beside libCacheSim's
 	@traces/bench_caches.sh
+
+bench-simulator: setup ## Rate of the simulator, beside SimPy's
+	@simulator/bench.sh
+
+bench-schedulers: setup ## Time of a decision of each scheduling policy, by requests that wait
+	cargo run --release --locked -p weir-schedulers --example bench_policies
 
 clean: ## Take down devices of studies that died, remove what was built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi

@@ -19,6 +19,8 @@ from weir.errors import InputError
 
 #: Width of tables where the output is no terminal: nothing may be cut off in a log.
 LOG_WIDTH = 240
+#: Characters from which on a cell is prose.
+PROSE = 60
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -112,6 +114,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
 
 def _figures(options: argparse.Namespace, console: Console) -> int:
     from weir import notebooks, present
+    from weir.traces.plane import Plane
 
     unknown = sorted(set(options.names) - notebooks.NOTEBOOKS.keys())
     if unknown:
@@ -123,7 +126,10 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
     out = options.results / "notebooks"
     for name in options.names or notebooks.NOTEBOOKS:
         try:
-            study = notebooks.study_for(name, options.results)
+            study = notebooks.study_for(name, options.results) if notebooks.NOTEBOOKS[name] else None
+            if study is None:
+                # Makes its own data: said here, not by a cell that raises.
+                Plane.find(options.results)
             paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)
         except InputError as error:
             without.append(name)
@@ -132,7 +138,8 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
             failed.append(name)
             print(f"{name}: failed: {error}", file=sys.stderr)
         else:
-            console.print(f"{name} ({study.name}): {', '.join(map(str, paths))}", soft_wrap=True)
+            of = f" ({study.name})" if study else ""
+            console.print(f"{name}{of}: {', '.join(map(str, paths))}", soft_wrap=True)
     claims = present.claims(options.results)
     if claims.height:
         _print(console, claims, "claims")
@@ -142,7 +149,9 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
 def _print(console: Console, table: pl.DataFrame, title: str) -> None:
     grid = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
     for name in table.columns:
-        grid.add_column(name, no_wrap=not console.is_terminal)
+        # A sentence may be broken, a number may not.
+        is_prose = any(len(str(value)) > PROSE for value in table[name])
+        grid.add_column(name, no_wrap=not (console.is_terminal or is_prose), overflow="fold")
     for row in table.rows():
         grid.add_row(*("" if value is None else str(value) for value in row))
     if console.is_terminal:

@@ -17,10 +17,12 @@ from weir.errors import InputError
 from weir.load import Study, load_study
 from weir.style import encode, save
 
-#: The notebooks, and the studies that each can be computed from, best first.
-NOTEBOOKS = {
+#: The notebooks, and the studies that each can be computed from, best first; none for one that
+#: makes its own data.
+NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "partitioned_vs_integrated": ("kernel-schedulers", "quick"),
     "multi_filesystem": ("file-systems", "quick"),
+    "traces": (),
 }
 #: Where results are: notebooks run in a process of their own and are told by the environment.
 RESULTS_VARIABLE = "WEIR_RESULTS"
@@ -74,7 +76,12 @@ def show(study: Study, figure: Figure, name: str) -> Image:
     Raises:
         InputError: the folder cannot be written.
     """
-    folder = study.path / "figures"
+    return show_in(study.path, figure, name)
+
+
+def show_in(folder: Path, figure: Figure, name: str) -> Image:
+    """As `show`, in a folder of results that is no study's."""
+    folder = folder / "figures"
     try:
         save(figure, folder, name)
     except OSError as error:

@@ -54,11 +54,13 @@ fn a_new_device_does_not_keep_the_queue_of_an_old_one() {
         let queue = format!("/sys/block/{}/queue", server.device().file_name().unwrap().to_str().unwrap());
         let read = |name: &str| std::fs::read_to_string(format!("{queue}/{name}")).unwrap().trim().to_owned();
         assert_eq!(read("rotational"), rotational);
+        assert_eq!(read("nomerges"), "0");
         assert!(read("scheduler").starts_with("[none]"), "{}", read("scheduler"));
         let depth: usize = read("nr_requests").parse().unwrap();
         assert!(depth >= 64, "{depth}");
         std::fs::write(format!("{queue}/nr_requests"), "4").unwrap();
         std::fs::write(format!("{queue}/scheduler"), "mq-deadline").unwrap();
+        std::fs::write(format!("{queue}/nomerges"), "2").unwrap();
     }
 }
 

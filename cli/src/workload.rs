@@ -1,10 +1,11 @@
 //! `weir workload`: holds a workload against the figures that it declares.
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_specs::Document;
-use weir_workloads::{Achieved, Calibration, STATISTICS, Workload, calibrate};
+use weir_workloads::{Achieved, Calibration, STATISTICS, Workload, calibrate, movie};
 
 use crate::exit::{self, bad_input};
 use crate::project::Project;
@@ -19,6 +20,7 @@ pub struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     Calibrate(Calibrate),
+    Frames(Frames),
     Statistics(Statistics),
 }
 
@@ -37,6 +39,24 @@ struct Calibrate {
     json: bool,
 }
 
+/// Write the frames of a video workload, one size in bytes on each line, in display order.
+///
+/// What is written is a trace: `weir trace stat F --option unit=bytes --option rate_hz=25` describes it.
+#[derive(clap::Args)]
+struct Frames {
+    /// Name of a workload, or the path of its file.
+    spec: String,
+    /// File to write.
+    #[arg(long, value_name = "F")]
+    out: PathBuf,
+    /// Seed; the same seed gives the film that `weir generate` shows its clients.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Length in seconds of a film that has none of its own.
+    #[arg(long, default_value_t = 200.0)]
+    duration_s: f64,
+}
+
 /// List the statistics that a target may name.
 #[derive(clap::Args)]
 struct Statistics {
@@ -49,20 +69,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     match args.command {
         Command::Calibrate(args) => run_calibrate(&args),
+        Command::Frames(args) => run_frames(&args),
         Command::Statistics(args) => run_statistics(&args),
     }
 }
 
 fn run_calibrate(args: &Calibrate) -> anyhow::Result<ExitCode> {
-    let path = Path::new(&args.spec);
-    let (workload, folder) = if path.extension().is_some() || path.components().count() > 1 {
-        let document = Document::read(path).map_err(bad_input)?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        (Workload::from_document(&document).map_err(bad_input)?, folder)
-    } else {
-        let catalog = Project::find()?.workloads()?;
-        (catalog.load(&args.spec).map_err(bad_input)?, catalog.folder().to_owned())
-    };
+    let (workload, folder) = load(&args.spec)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let calibration = calibrate(&workload, &folder, args.seeds, threads).map_err(bad_input)?;
     if args.json {
@@ -71,6 +84,41 @@ fn run_calibrate(args: &Calibrate) -> anyhow::Result<ExitCode> {
         print(&calibration);
     }
     Ok(if calibration.is_met() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The workload of a name or a path, and the folder that paths in it are relative to.
+fn load(spec: &str) -> anyhow::Result<(Workload, PathBuf)> {
+    let path = Path::new(spec);
+    if path.extension().is_some() || path.components().count() > 1 {
+        let document = Document::read(path).map_err(bad_input)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        return Ok((Workload::from_document(&document).map_err(bad_input)?, folder));
+    }
+    let catalog = Project::find()?.workloads()?;
+    Ok((catalog.load(spec).map_err(bad_input)?, catalog.folder().to_owned()))
+}
+
+fn run_frames(args: &Frames) -> anyhow::Result<ExitCode> {
+    let (workload, folder) = load(&args.spec)?;
+    if !(args.duration_s > 0.0 && args.duration_s < 1e7) {
+        return Err(bad_input(format!(
+            "--duration-s is {}; it must be above 0 and below 1e7",
+            args.duration_s
+        )));
+    }
+    let movie =
+        movie(&workload, &folder, args.seed, args.duration_s).map_err(bad_input)?.ok_or_else(|| {
+            bad_input(format!("workload `{}` is no video: its sizes are not `frames`", workload.name))
+        })?;
+    let file = std::fs::File::create(&args.out)
+        .map_err(|error| bad_input(format!("{}: cannot be written: {error}", args.out.display())))?;
+    let mut out = std::io::BufWriter::new(file);
+    for bytes in &movie.frames_bytes {
+        writeln!(out, "{bytes}")?;
+    }
+    out.flush()?;
+    println!("{}: {} frames at {} a second", args.out.display(), movie.frames_bytes.len(), movie.rate_hz);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run_statistics(args: &Statistics) -> anyhow::Result<ExitCode> {

@@ -6,12 +6,30 @@
 //!
 //! [`POLICIES`] lists all of them; to add one, write a file and a line there.
 
+pub mod admission;
+mod by_offset;
+mod cello;
+mod edf;
+mod elevator;
 mod fcfs;
+#[cfg(test)]
+mod fixture;
+mod linux;
 mod model;
+mod n_step_scan;
 mod policy;
 mod registry;
 mod request;
+mod round_robin;
+mod satf;
+mod scan_edf;
 mod settings;
+mod sfq;
+mod share;
+mod sstf;
+mod sweep;
+mod wf2q;
+mod wr;
 
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Decision, Policy};

@@ -14,6 +14,11 @@ pub enum Decision {
     Idle,
 }
 
+impl Decision {
+    /// Nothing before something that the device has is done, unless something arrives.
+    pub const UNTIL_COMPLETION: Decision = Decision::WaitUntil(u64::MAX);
+}
+
 /// Decides which request a device serves next.
 ///
 /// Times are nanoseconds on one clock of the caller's choice that does not go back; equal times are told in the order in

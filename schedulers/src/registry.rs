@@ -22,7 +22,27 @@ pub struct Entry {
 pub type Build = fn(&[Class], &Settings) -> Result<Box<dyn Policy>, SettingError>;
 
 /// All policies, the plain ones first.
-pub const POLICIES: &[Entry] = &[crate::fcfs::ENTRY];
+pub const POLICIES: &[Entry] = &[
+    crate::fcfs::ENTRY,
+    crate::sstf::ENTRY,
+    crate::satf::ENTRY,
+    crate::elevator::LOOK,
+    crate::elevator::SCAN,
+    crate::elevator::C_LOOK,
+    crate::elevator::C_SCAN,
+    crate::n_step_scan::FSCAN,
+    crate::n_step_scan::N_STEP_SCAN,
+    crate::edf::ENTRY,
+    crate::scan_edf::ENTRY,
+    crate::round_robin::ENTRY,
+    crate::sfq::ENTRY,
+    crate::wf2q::ENTRY,
+    crate::cello::ENTRY,
+    crate::wr::ENTRY,
+    crate::linux::mq_deadline::ENTRY,
+    crate::linux::kyber::ENTRY,
+    crate::linux::bfq::ENTRY,
+];
 
 /// Makes a policy by its name.
 ///

@@ -8,11 +8,14 @@ mod filesystem;
 mod level;
 mod plan;
 mod run;
+mod simulated;
 mod spec;
 mod validate;
 
 pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
-pub use run::{Engine, Run, RunClass, RunDevice};
-pub use spec::{Capture, Class, Factors, Objective, Settings, Storage, Study, Testbed};
+pub use run::{Engine, Run, RunClass, RunDevice, SimulatedClass};
+pub use spec::{
+    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Testbed, Wants,
+};

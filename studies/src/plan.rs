@@ -12,12 +12,15 @@ use weir_specs::{Document, Problems};
 use weir_workloads::{Catalog, Workload};
 
 use crate::level::Architecture;
-use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, hash};
-use crate::spec::{Settings, Study};
-use crate::validate;
+use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
+use crate::spec::{Class, Settings, Study, Testbed, Wants};
+use crate::{simulated, validate};
 
 /// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
 const SETUP_S: f64 = 1.5;
+
+/// Simulated seconds a second, of a server of some hundred requests a second. For estimates only.
+const VIRTUAL_SPEED: f64 = 2000.0;
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -59,7 +62,8 @@ impl Plan {
     /// All that is wrong with the study or with a workload it names.
     pub fn from_file(file: &Path, context: &Context<'_>) -> Result<Self, Problems> {
         let document = Document::read(file)?;
-        let study: Study = document.parse()?;
+        let mut study: Study = document.parse()?;
+        simulated::defaults(&mut study, &document);
         let workloads = validate::check(&study, &document, context)?;
         Ok(expand(&study, &workloads, context.workloads.folder()))
     }
@@ -91,7 +95,10 @@ fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) 
             absolute_recording(&mut class.recipe, folder);
         }
     }
-    let each_s = study.warmup_s + study.duration_s + SETUP_S;
+    let each_s = match study.testbed {
+        Testbed::Device => study.warmup_s + study.duration_s + SETUP_S,
+        Testbed::Simulator => (study.warmup_s + study.duration_s) / VIRTUAL_SPEED,
+    };
     Plan {
         format: FORMAT,
         study: study.name.clone(),
@@ -106,14 +113,24 @@ fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) 
     }
 }
 
+/// Begins the name of a factor that is the number of clients of one class.
+const CLIENTS_OF: &str = "clients.";
+
 /// Factors with their levels, in the order in which the specification declares them.
 pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
     match serde_json::to_value(&study.factors) {
         Ok(Value::Object(factors)) => factors
             .into_iter()
-            .filter_map(|(name, levels)| match levels {
-                Value::Array(levels) => Some((name, levels)),
-                _ => None,
+            .flat_map(|(name, levels)| match levels {
+                Value::Array(levels) => vec![(name, levels)],
+                // One factor for each class.
+                Value::Object(classes) => classes
+                    .into_iter()
+                    .filter_map(|(class, levels)| {
+                        Some((format!("{CLIENTS_OF}{class}"), levels.as_array()?.clone()))
+                    })
+                    .collect(),
+                _ => Vec::new(),
             })
             .collect(),
         _ => Vec::new(),
@@ -162,19 +179,23 @@ fn resolve(
         .filter_map(|(name, class)| Some((name, class, workloads.get(name)?)))
         .map(|(name, class, workload)| {
             let clients = settings.clients.get(name).copied().unwrap_or(class.clients);
-            RunClass {
-                name: name.clone(),
-                workload: class.workload.clone(),
-                recipe: workload.clone(),
-                clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
-                engine: if workload.is_closed_loop() { Engine::Fio } else { Engine::Replay },
-                priority: settings.priority.get(name).copied().or(class.priority),
-                objective: class.objective.clone(),
-                device: match settings.architecture {
-                    Architecture::Partitioned => name.clone(),
-                    Architecture::Integrated => SHARED_DEVICE.to_owned(),
-                },
-            }
+            (name, class, workload, clients)
+        })
+        .filter(|(.., clients)| *clients > 0)
+        .map(|(name, class, workload, clients)| RunClass {
+            simulated: (study.testbed == Testbed::Simulator)
+                .then(|| simulated(study, class, workload, &settings)),
+            name: name.clone(),
+            workload: class.workload.clone(),
+            recipe: workload.clone(),
+            clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
+            engine: if workload.is_closed_loop() { Engine::Fio } else { Engine::Replay },
+            priority: settings.priority.get(name).copied().or(class.priority),
+            objective: class.objective.clone(),
+            device: match settings.architecture {
+                Architecture::Partitioned => name.clone(),
+                Architecture::Integrated => SHARED_DEVICE.to_owned(),
+            },
         })
         .collect();
     Run {
@@ -195,8 +216,25 @@ fn resolve(
         capture: study.capture,
         allowed_loss: study.allowed_loss,
         fill_losses: study.fill_losses,
+        records: study.records,
+        placement: study.storage.placement,
         classes,
         devices,
+    }
+}
+
+fn simulated(study: &Study, class: &Class, workload: &Workload, settings: &Settings) -> SimulatedClass {
+    let own = match settings.architecture {
+        Architecture::Partitioned => class.scheduler.as_ref(),
+        Architecture::Integrated => None,
+    };
+    let inferred = if workload.deadline.is_some() { Wants::RealTime } else { Wants::Interactive };
+    SimulatedClass {
+        wants: class.wants.unwrap_or(inferred),
+        weight: class.weight.unwrap_or(1.0),
+        scheduler: own.unwrap_or(&settings.scheduler).clone(),
+        stripe_unit_kib: class.stripe_unit_kib.unwrap_or(study.storage.stripe_unit_kib),
+        cache_mib: class.cache_mib.unwrap_or(0),
     }
 }
 
@@ -207,7 +245,14 @@ pub(crate) const SHARED_DEVICE: &str = "shared";
 pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
     let mut value = serde_json::to_value(hold).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
-        fields.extend(cell.clone());
+        for (name, level) in cell {
+            match name.strip_prefix(CLIENTS_OF) {
+                Some(class) => fields["clients"][class] = level.clone(),
+                None => {
+                    fields.insert(name.clone(), level.clone());
+                }
+            }
+        }
     }
     // The levels came out of the same types, so this cannot fail on a checked study.
     serde_json::from_value(value).unwrap_or_else(|_| hold.clone())

@@ -39,6 +39,9 @@ pub struct Study {
     /// some 10 us of processor time per request: say `false` where devices answer 10,000 requests/s or more.
     #[serde(default = "yes")]
     pub fill_losses: bool,
+    /// Simulator: what is kept of each run.
+    #[serde(default)]
+    pub records: Records,
     /// The devices that are asked.
     pub storage: Storage,
     /// Who asks, by name.
@@ -67,6 +70,56 @@ fn default_allowed_loss() -> f64 {
 pub enum Testbed {
     /// Real kernel block devices in real time.
     Device,
+    /// weir's own disks and schedulers in virtual time.
+    Simulator,
+}
+
+/// What is kept of each simulated run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Records {
+    /// Every request, as on the device testbed.
+    #[default]
+    Requests,
+    /// Counts, means and quantiles of each class only: for studies of a thousand runs.
+    Summary,
+}
+
+impl Records {
+    /// Whether it is the default.
+    pub fn is_requests(&self) -> bool {
+        *self == Records::Requests
+    }
+}
+
+/// How simulated disks are filled with files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// One file behind the other from the outer edge, one class behind the other: as on the device testbed.
+    #[default]
+    Packed,
+    /// Over the whole of each disk at equal distances, in random order.
+    Spread,
+}
+
+impl Placement {
+    /// Whether it is the default.
+    pub fn is_packed(&self) -> bool {
+        *self == Placement::Packed
+    }
+}
+
+/// What a class wants, as schedulers with classes are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wants {
+    /// Answers before deadlines; earlier is no better.
+    RealTime,
+    /// Answers soon.
+    Interactive,
+    /// Many answers a second, late or not.
+    Throughput,
 }
 
 /// Whether requests are captured at the block layer.
@@ -95,6 +148,9 @@ pub struct Storage {
     /// Stripe unit of arrays, in KiB.
     #[serde(default = "default_stripe_unit_kib")]
     pub stripe_unit_kib: u64,
+    /// Simulator: where files lie on the disks.
+    #[serde(default)]
+    pub placement: Placement,
 }
 
 fn default_stripe_unit_kib() -> u64 {
@@ -121,6 +177,22 @@ pub struct Class {
     /// What it was promised.
     #[serde(default)]
     pub objective: Option<Objective>,
+    /// Simulator: what it wants of a scheduler that knows classes; if absent, `real_time` where the workload has
+    /// deadlines and `interactive` where it has none.
+    #[serde(default)]
+    pub wants: Option<Wants>,
+    /// Simulator: its weight with schedulers that share a disk; 1 if absent.
+    #[serde(default)]
+    pub weight: Option<f64>,
+    /// Simulator: the scheduler of its own disks where the architecture is partitioned; the study's if absent.
+    #[serde(default)]
+    pub scheduler: Option<Scheduler>,
+    /// Simulator: stripe unit of its files, in KiB; the storage's if absent.
+    #[serde(default)]
+    pub stripe_unit_kib: Option<u64>,
+    /// Simulator: size of its buffer cache (LRU over stripe units), in MiB; none if absent.
+    #[serde(default)]
+    pub cache_mib: Option<u64>,
 }
 
 /// What a class was promised.
@@ -161,6 +233,10 @@ pub struct Factors {
     /// Clients by class; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Vec<BTreeMap<String, u32>>>,
+    /// As `clients`, but each class is a factor of its own, such as `{text: [0, 10], video: [0, 5]}`: all combinations
+    /// are cells. A class of 0 clients is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_counts: Option<BTreeMap<String, Vec<u32>>>,
     /// I/O priority by class; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Vec<BTreeMap<String, Priority>>>,
@@ -179,7 +255,7 @@ pub struct Factors {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Kernel I/O scheduler.
+    /// Scheduler; if absent, mq-deadline on the device testbed and fcfs in the simulator.
     pub scheduler: Scheduler,
     /// File system.
     pub filesystem: String,
@@ -191,7 +267,8 @@ pub struct Settings {
     pub clients: BTreeMap<String, u32>,
     /// I/O priority by class, where it differs from the class's own.
     pub priority: BTreeMap<String, Priority>,
-    /// Requests that each head of a device works on at once (its tags); 4 is the least a kernel grants.
+    /// Requests that each head of a device works on at once (its tags): 4, the least a kernel grants, if absent; in the
+    /// simulator 1.
     pub queue_depth: u32,
     /// Target latency of writeback throttling in microseconds; 0 is off.
     pub wbt_lat_usec: u64,

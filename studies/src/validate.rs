@@ -7,9 +7,10 @@ use weir_specs::{Document, Problems, one_of};
 use weir_workloads::{FileSet, Workload};
 
 use crate::filesystem::FileSystem;
-use crate::level::Architecture;
+use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
-use crate::spec::{Class, Objective, Settings, Study};
+use crate::simulated;
+use crate::spec::{Class, Objective, Settings, Study, Testbed};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -100,6 +101,24 @@ impl Check<'_> {
             if class.clients == 0 {
                 self.problem(format!("{field}.clients"), "is 0; leave the class out instead");
             }
+            match self.study.testbed {
+                Testbed::Device => {
+                    for at in simulated::fields_of(class) {
+                        self.problem(
+                            format!("{field}.{at}"),
+                            "is for `testbed: simulator` only: leave it out",
+                        );
+                    }
+                }
+                Testbed::Simulator => {
+                    for (at, message) in simulated::check_class(class) {
+                        self.problem(format!("{field}.{at}"), message);
+                    }
+                    if let Some(scheduler) = &class.scheduler {
+                        self.scheduler(&format!("{field}.scheduler"), scheduler);
+                    }
+                }
+            }
             self.objective(&field, class);
             if let Some(workload) = self.workload(context, &field, class) {
                 workloads.insert(name.clone(), workload);
@@ -166,12 +185,21 @@ impl Check<'_> {
                     self.problem(&at, "is given twice");
                 }
                 let only = std::iter::once((name.clone(), level.clone())).collect();
-                self.settings(&at, &apply(&Settings::default(), &only));
+                self.settings(&at, &apply(&self.neutral(), &only));
             }
         }
         if cells > MOST_RUNS {
             self.problem("factors", format!("make {cells} runs; more than {MOST_RUNS} are refused"));
         }
+    }
+
+    /// Settings in which nothing is wrong, to look at one level at a time.
+    fn neutral(&self) -> Settings {
+        let mut settings = Settings::default();
+        if self.study.testbed == Testbed::Simulator {
+            settings.scheduler = simulated::default_scheduler();
+        }
+        settings
     }
 
     fn settings(&mut self, field: &str, settings: &Settings) {
@@ -183,8 +211,17 @@ impl Check<'_> {
             );
         }
         self.within(&hold("load"), settings.load, 1e-3, 1e6);
+        self.scheduler(&hold("scheduler"), &settings.scheduler);
         let depth = settings.queue_depth;
-        if !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
+        let simulated = self.study.testbed == Testbed::Simulator;
+        if simulated && settings.filesystem != "raw" {
+            let message =
+                format!("is {}; a simulated server has no kernel file system: use raw", settings.filesystem);
+            self.problem(hold("filesystem"), message);
+        }
+        if simulated && !(1..=MOST_TAGS).contains(&depth) {
+            self.problem(hold("queue_depth"), format!("is {depth}; it must be from 1 to {MOST_TAGS}"));
+        } else if !simulated && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
             self.problem(
                 hold("queue_depth"),
                 format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
@@ -194,6 +231,20 @@ impl Check<'_> {
         for name in settings.clients.keys().chain(settings.priority.keys()) {
             if !classes.contains(&name.as_str()) {
                 self.problem(hold("clients"), one_of("class", name, classes.iter().copied()));
+            }
+        }
+    }
+
+    fn scheduler(&mut self, field: &str, scheduler: &Scheduler) {
+        match self.study.testbed {
+            Testbed::Device if !KERNEL_SCHEDULERS.contains(&scheduler.name.as_str()) => {
+                self.problem(field, one_of("scheduler", &scheduler.name, KERNEL_SCHEDULERS));
+            }
+            Testbed::Device => {}
+            Testbed::Simulator => {
+                if let Err(message) = simulated::check_scheduler(scheduler, self.study) {
+                    self.problem(field, message);
+                }
             }
         }
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 use weir_records::Request;
 
-use crate::seed::{Purpose, generator};
-use crate::spec::{FrameSource, Sizes, Workload};
+use crate::movie::movie;
+use crate::spec::Workload;
 use crate::statistics::{self, Figure};
 use crate::stream::{Stream, StreamOptions};
 use crate::target::{Statistic, Target, Targets};
@@ -147,15 +147,15 @@ fn figures(
             last = Some(request);
         }
     }
-    let frames = movie(workload, &stream, targets, seed);
+    let movie = movie(workload, folder, seed, targets.duration_s)?;
     Ok(targets
         .figures
         .iter()
         .zip(of_requests)
-        .map(|(target, figure)| match (figure, kind(target)?, &frames) {
+        .map(|(target, figure)| match (figure, kind(target)?, &movie) {
             (Some(figure), ..) => figure.value(),
-            (None, kind, Some((frames, rate_hz))) if kind.is_of_frames() => {
-                statistics::of_frames(target, frames, *rate_hz)
+            (None, kind, Some(movie)) if kind.is_of_frames() => {
+                statistics::of_frames(target, &movie.frames_bytes, movie.rate_hz)
             }
             (None, kind, _) if kind.is_of_files() => statistics::of_files(kind.name, &stream),
             _ => None,
@@ -170,18 +170,6 @@ fn continues(request: &Request, last: &Request) -> bool {
         && request.file == last.file
         && request.op == last.op
         && request.offset == last.offset + last.size_bytes
-}
-
-/// The frames of the movie, or as many of an endless one as the stream's time holds, and their rate.
-fn movie(workload: &Workload, stream: &Stream, targets: &Targets, seed: u64) -> Option<(Vec<u64>, f64)> {
-    let Sizes::Frames(frames) = &workload.sizes else { return None };
-    let supply = stream.recipe().frames.as_ref()?;
-    let count = match &frames.source {
-        FrameSource::Synthetic(_) => (targets.duration_s * frames.rate_hz).ceil() as usize,
-        FrameSource::File { .. } => 0,
-    };
-    let mut rng = generator(seed, &workload.name, Purpose::Client(0));
-    Some((supply.frames(count, &mut rng), frames.rate_hz))
 }
 
 fn summary(target: &Target, values: Option<&[f64]>) -> Achieved {

@@ -13,6 +13,7 @@ mod distribution;
 mod draw;
 mod fileset;
 mod frames;
+mod movie;
 mod player;
 mod queue;
 mod recording;
@@ -32,6 +33,7 @@ mod zipf;
 pub use calibrate::{Achieved, Calibration, calibrate};
 pub use catalog::{Catalog, apply_overrides};
 pub use fileset::{ALIGNMENT_BYTES, FileSet};
+pub use movie::{Movie, movie};
 pub use recording::Recording;
 pub use server::{Disk, DiskWindow, Flushes, Hot, ReadWrite, ServerDay, Spike, Trains, Window};
 pub use spec::{

@@ -83,6 +83,7 @@ const GOLDEN: &[(&str, &str)] = &[
     ("auspex-nfs", "703f70f9f1974403"),
     ("cello-1992-06-01", "16c046ab4535413e"),
     ("mjpeg-red-october", "2c394c5baf84fd69"),
+    ("mjpeg-red-october-clip", "9240be2e764ef260"),
     ("mjpeg-wallace", "d19fd3e4b9399223"),
     ("mpeg-asterix", "24b6c5cf7e2b2a1c"),
     ("mpeg-flintstones", "ef8619762cec1039"),

@@ -1,0 +1,193 @@
+"""Streams, films and recordings, made by the `weir` binary and cached in `results/traces/cache/`.
+
+A file of the cache is named after all that it depends on: the specification's bytes, the binary, the
+arguments, and the source of the function that reduced it. A second run reads it; a change makes another.
+"""
+
+import hashlib
+import inspect
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from weir.errors import InputError
+
+#: The folder of real recordings, which are not part of this repository.
+TRACES_VARIABLE = "WEIR_TRACES"
+ROOT_VARIABLE = "WEIR_ROOT"
+SPECS = Path("workloads/specs")
+#: What figures and tables say of a recording that is not there.
+NOT_AT_HAND = "real trace not at hand"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The data plane as seen from here.
+
+    Attributes:
+        binary: the `weir` command.
+        root: the folder that holds `workloads/specs/`.
+        cache: the folder of what was made; it is made if absent.
+        recordings: the folder of real recordings; None if there is none.
+    """
+
+    binary: Path
+    root: Path
+    cache: Path
+    recordings: Path | None
+    _identity: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            state = self.binary.stat()
+            self.cache.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            problem = f"cannot be used ({error.strerror})"
+            raise InputError(error.filename, problem, "build the binary with make setup") from error
+        # Hashing a binary of 130 MB on every run would take longer than a film.
+        object.__setattr__(self, "_identity", f"{state.st_size}:{state.st_mtime_ns}")
+
+    @classmethod
+    def find(cls, results: Path) -> "Plane":
+        """The plane of the current folder's repository.
+
+        Raises:
+            InputError: no repository or no binary is found.
+        """
+        here = Path(os.environ.get(ROOT_VARIABLE, Path.cwd())).resolve()
+        root = next((f for f in (here, *here.parents) if (f / SPECS).is_dir()), None)
+        if root is None:
+            raise InputError(
+                here, f"holds no {SPECS}", f"call this in the repository, or set {ROOT_VARIABLE}"
+            )
+        built = root / "target/release/weir"
+        found = built if built.exists() else shutil.which("weir")
+        if found is None:
+            raise InputError(built, "is not built", "build it: make setup")
+        folder = os.environ.get(TRACES_VARIABLE)
+        recordings = Path(folder).resolve() if folder else None
+        return cls(Path(found), root, results.resolve() / "traces" / "cache", recordings)
+
+    def frames(self, workload: str, seed: int) -> np.ndarray:
+        """Sizes in bytes of the frames of a workload's film, in display order."""
+        path = self._made(
+            [workload, "frames", str(seed)],
+            ".txt",
+            lambda out: self._call("workload", "frames", workload, "--seed", str(seed), "--out", out),
+            self._spec(workload),
+        )
+        return np.loadtxt(path, dtype=np.int64, ndmin=1)
+
+    def stream(
+        self,
+        workload: str,
+        seed: int,
+        duration_s: float,
+        reduce: Callable[[pl.LazyFrame], pl.LazyFrame],
+        clients: int = 1,
+    ) -> pl.DataFrame:
+        """What a function makes of the requests of a workload; only that is kept.
+
+        Args:
+            workload: its name.
+            seed: the seed.
+            duration_s: length of the stream.
+            reduce: from the columns of requests.parquet to a small table.
+            clients: number of clients.
+        """
+        arguments = ["--seed", seed, "--clients", clients, "--duration-s", duration_s]
+
+        def make(out: Path) -> None:
+            with tempfile.TemporaryDirectory(dir=self.cache, prefix=".stream-") as folder:
+                whole = Path(folder) / "requests.parquet"
+                self._call("generate", workload, *map(str, arguments), "--out", whole)
+                reduce(pl.scan_parquet(whole)).collect().write_parquet(out)
+
+        key = [workload, *map(str, arguments), inspect.getsource(reduce)]
+        return pl.read_parquet(self._made(key, ".parquet", make, self._spec(workload)))
+
+    def recording(
+        self, name: str, options: Iterable[str] = (), cache_mib: int | None = None
+    ) -> pl.DataFrame | None:
+        """The requests of a real recording, in the columns of requests.parquet; None if it is not at hand.
+
+        Args:
+            name: its path in the folder of recordings.
+            options: what its format has to be told, such as `unit=bytes`.
+            cache_mib: leave out what an LRU cache of so many MiB absorbs.
+
+        Raises:
+            InputError: it is there and cannot be read.
+        """
+        source = self.path_of(name)
+        if source is None:
+            return None
+        told = [part for option in options for part in ("--option", option)]
+        if cache_mib is None:
+            command = ["convert", str(source), *told, "--to", "parquet"]
+        else:
+            lru = ["--cache", "lru", "--cache-mib", str(cache_mib)]
+            command = ["filter", str(source), *told, *lru, "--as", "parquet"]
+        state = source.stat()
+        key = [*command, str(state.st_size), str(state.st_mtime_ns)]
+        remedy = "is the recording damaged? take it out of the folder, or get it again"
+
+        def make(out: Path) -> None:
+            self._call("trace", *command, "--out", out, remedy=remedy)
+
+        path = self._made(key, ".parquet", make)
+        return pl.read_parquet(path)
+
+    def path_of(self, name: str) -> Path | None:
+        """Where a real recording is; None if it is not at hand."""
+        path = self.recordings / name if self.recordings else None
+        return path if path and path.is_file() else None
+
+    def each(self, make: Callable[[int], T], seeds: Iterable[int]) -> list[T]:
+        """Calls a function for each seed, as many at a time as there are processors; results in order."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(make, seeds))
+
+    def _spec(self, workload: str) -> bytes:
+        path = self.root / SPECS / f"{workload}.yml"
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            remedy = "weir list workloads shows what there is"
+            raise InputError(path, f"cannot be read ({error.strerror})", remedy) from error
+
+    def _made(self, key: list[str], ending: str, make: Callable[[Path], None], content: bytes = b"") -> Path:
+        digest = hashlib.sha256(content)
+        for part in (self._identity, *key):
+            digest.update(b"\0" + part.encode())
+        path = self.cache / f"{Path(key[0]).stem}-{digest.hexdigest()[:20]}{ending}"
+        if not path.exists():
+            # Whole or not there: a run that is ended leaves no half a file under the name.
+            partial = path.with_name(f".{path.stem}.partial{ending}")
+            make(partial)
+            partial.replace(path)
+        return path
+
+    def _call(
+        self,
+        *arguments: str | Path,
+        remedy: str = "is the binary as new as the repository? make setup",
+    ) -> None:
+        done = subprocess.run(
+            [self.binary, *arguments], cwd=self.root, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            reason = done.stderr.strip().removeprefix("error: ").splitlines()
+            problem = f"`weir {' '.join(map(str, arguments))}` failed: {reason[0] if reason else 'no reason'}"
+            raise InputError(self.binary, problem, remedy)

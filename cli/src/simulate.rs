@@ -1,0 +1,149 @@
+//! `weir simulate`: the runs of a study in virtual time.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use weir_runner::{Error, Outcome, Status};
+use weir_studies::{Plan, Run, Testbed};
+
+use crate::exit::bad_input;
+use crate::plan::describe;
+use crate::project::Project;
+
+/// Without a terminal, a line at most this often.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Carry out the runs of a study in virtual time: no root, no device, as fast as the processors go.
+///
+/// Each run has a folder of its own in DIR/STUDY, which appears when it is whole; runs that are there are not done again.
+/// The outcome does not depend on --jobs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name or file of the study.
+    study: String,
+    /// Folder of results; the study's own is made in it.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+    /// Runs at once; as many as there are processors if absent.
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Do only every n-th run, from the i-th on: 1/3, 2/3 and 3/3 on three machines are the whole study.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<String>,
+    /// Carry runs out again that were judged invalid, and replace them.
+    #[arg(long)]
+    retry_invalid: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let plan = Project::find()?.plan(&args.study)?;
+    if plan.runs.iter().any(|run| run.testbed != Testbed::Simulator) {
+        return Err(bad_input(format!(
+            "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: simulator`",
+            plan.study, plan.study
+        )));
+    }
+    let (part, parts) = shard(args.shard.as_deref())?;
+    let jobs = args.jobs.unwrap_or(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("cannot start threads")?;
+    let results = args.out.join(&plan.study);
+    std::fs::create_dir_all(&results)
+        .map_err(|error| bad_input(format!("--out {}: {error}", results.display())))?;
+    write_plan(&plan, &results)?;
+    let runs: Vec<&Run> = plan.runs.iter().filter(|run| run.order % parts == part).collect();
+    let progress = Progress::new(&plan.study, runs.len() as u64);
+    let began = Instant::now();
+    let done: Vec<(u64, bool)> = pool.install(|| {
+        runs.par_iter()
+            .map(|run| {
+                let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
+                outcome.map(|outcome| progress.tell(run, &outcome)).map_err(|error| match error {
+                    Error::Refused(_) => bad_input(format!("run {} {}: {error}", run.id, describe(run))),
+                    Error::Failed(_) => anyhow::Error::new(error),
+                })
+            })
+            .collect::<anyhow::Result<_>>()
+    })?;
+    progress.bar.finish_and_clear();
+    let requests: u64 = done.iter().map(|(requests, _)| requests).sum();
+    let invalid = done.iter().filter(|(_, valid)| !valid).count();
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let verdict = if invalid > 0 { format!("{invalid} INVALID") } else { "all valid".to_owned() };
+    println!(
+        "{}: {} runs, {verdict}, {requests} requests simulated in {elapsed_s:.1} s",
+        plan.study,
+        done.len()
+    );
+    Ok(if invalid > 0 { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// Which part of how many, from 0.
+fn shard(text: Option<&str>) -> anyhow::Result<(u32, u32)> {
+    let Some(text) = text else { return Ok((0, 1)) };
+    let numbers =
+        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    match numbers {
+        Some((part, parts)) if (1u32..=parts).contains(&part) => Ok((part - 1, parts)),
+        _ => Err(bad_input(format!("--shard {text}: write I/N with I from 1 to N, such as 1/3"))),
+    }
+}
+
+/// The plan beside the runs, under its name when it is whole.
+fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
+    let partial = results.join(format!(".plan.{}.partial", std::process::id()));
+    std::fs::write(&partial, serde_json::to_string_pretty(plan)? + "\n")
+        .and_then(|()| std::fs::rename(&partial, results.join("plan.json")))
+        .with_context(|| format!("cannot write {}", results.join("plan.json").display()))
+}
+
+/// A bar on a terminal; a line now and then elsewhere.
+struct Progress {
+    bar: ProgressBar,
+    total: u64,
+    told: Option<Mutex<Instant>>,
+}
+
+impl Progress {
+    fn new(study: &str, total: u64) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} runs, {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(study.to_owned());
+        if !terminal {
+            println!("{study}: {total} runs");
+        }
+        Progress { bar, total, told: (!terminal).then(|| Mutex::new(Instant::now())) }
+    }
+
+    /// Says that a run is done; gives its requests, and whether it is valid.
+    fn tell(&self, run: &Run, outcome: &Outcome) -> (u64, bool) {
+        self.bar.inc(1);
+        let (requests, valid) = match outcome {
+            Outcome::Present => (0, true),
+            Outcome::Done { verdict, requests, .. } => (*requests, verdict.status != Status::Invalid),
+        };
+        if let Outcome::Done { verdict, .. } = outcome
+            && !valid
+        {
+            let broken = verdict.rules.iter().filter(|ruling| ruling.status == Status::Invalid);
+            let why: Vec<String> =
+                broken.map(|ruling| format!("{}: {}", ruling.rule, ruling.reason)).collect();
+            self.bar.suspend(|| println!("{} {}: INVALID ({})", run.id, describe(run), why.join("; ")));
+        }
+        if let Some(told) = &self.told
+            && let Ok(mut told) = told.lock()
+            && told.elapsed() >= EVERY
+        {
+            *told = Instant::now();
+            println!("{} of {} runs", self.bar.position(), self.total);
+        }
+        (requests, valid)
+    }
+}
