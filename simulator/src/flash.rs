@@ -4,60 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use crate::device::{Completion, Device, IoRequest, Op, RequestError, check};
+use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES};
 use crate::ftl::{Cleaning, Ftl};
-
-/// Bytes of a unit, the smallest thing that is mapped and written.
-pub const UNIT_BYTES: u64 = 4096;
-
-/// Size and times of a flash device with a translation layer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FlashOptions {
-    /// Channels, each with the same number of dies.
-    pub channels: u32,
-    /// Dies on a channel.
-    pub dies_per_channel: u32,
-    /// Units of 4 KiB in a page, which a die reads at once.
-    pub page_units: u32,
-    /// Units of 4 KiB in an erase block.
-    pub block_units: u32,
-    /// Flash beyond the capacity, as a share of it.
-    pub spare_share: f64,
-    /// Reading a page into the die's register.
-    pub read_ns: u64,
-    /// Writing one unit: a page's program time over the units of a page, since the controller fills pages.
-    pub program_unit_ns: u64,
-    /// Erasing a block.
-    pub erase_ns: u64,
-    /// Of so many erases of a die one takes `erase_ns` and the others nothing: 1, or more where blocks are smaller than the
-    /// real ones, so that erases cost as much and are as long as on the whole device.
-    pub erases_for_one: u64,
-    /// A unit on the channel.
-    pub transfer_unit_ns: u64,
-    /// Between device and host, bytes a second.
-    pub interface_bytes_per_s: f64,
-    /// Controller time for each command.
-    pub command_overhead_ns: u64,
-    /// Units that may wait in the write buffer.
-    pub buffer_units: u32,
-}
-
-/// Counts of a flash device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlashCounts {
-    /// Units of 4 KiB that were written for the host.
-    pub host_units: u64,
-    /// Units that garbage collection copied.
-    pub copied_units: u64,
-    /// Blocks that were erased.
-    pub erased_blocks: u64,
-}
-
-impl FlashCounts {
-    /// Units written to flash for each unit of the host; 1 if there was none.
-    pub fn write_amplification(&self) -> f64 {
-        if self.host_units == 0 { 1.0 } else { 1.0 + self.copied_units as f64 / self.host_units as f64 }
-    }
-}
 
 /// A solid-state disk with page mapping.
 ///
@@ -71,7 +19,10 @@ pub struct FlashSsd {
     capacity_bytes: u64,
     dies: Vec<Die>,
     channel_free_ns: Vec<u64>,
-    /// What the dies finish: time, order, die.
+    /// Until when the link to the host carries what has been read so far, and what has been sent to be written.
+    from_device_ns: u64,
+    to_device_ns: u64,
+    /// What the dies finish: time, order, die. From the number of dies on: only that a die's data are there.
     working: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// Requests that are done but for the time: time, order, tag, start.
     done: BinaryHeap<Reverse<(u64, u64, u64, u64)>>,
@@ -93,9 +44,12 @@ struct Underway {
     op: Op,
     arrived_ns: u64,
     ready_ns: u64,
+    /// For writes, when the first of the data come.
+    data_ns: u64,
     /// The next unit to go into the buffer, for writes.
     next_unit: u64,
     end_unit: u64,
+    units: u64,
     /// Reads of units that are not done.
     left: u64,
     done_ns: u64,
@@ -106,7 +60,8 @@ struct Underway {
 struct Die {
     ftl: Ftl,
     reads: VecDeque<Part>,
-    writes: VecDeque<u64>,
+    /// Units in the buffer, and when their data are there.
+    writes: VecDeque<(u64, u64)>,
     work: Work,
 }
 
@@ -145,6 +100,8 @@ impl FlashSsd {
             capacity_bytes,
             dies: vec![die; count as usize],
             channel_free_ns: vec![0; options.channels.max(1) as usize],
+            from_device_ns: 0,
+            to_device_ns: 0,
             working: BinaryHeap::new(),
             done: BinaryHeap::new(),
             requests: HashMap::new(),
@@ -174,8 +131,9 @@ impl FlashSsd {
         self.head_bytes
     }
 
-    pub(crate) fn delivery_ns(&self, size_bytes: u32) -> u64 {
-        (f64::from(size_bytes) / self.options.interface_bytes_per_s * 1e9).round() as u64
+    /// How long the link takes for so many bytes.
+    pub(crate) fn link_ns(&self, size_bytes: u64) -> u64 {
+        (size_bytes as f64 / self.options.interface_bytes_per_s * 1e9).round() as u64
     }
 
     /// The die of a unit, and the unit's number there.
@@ -220,14 +178,16 @@ impl FlashSsd {
                 self.waiting.pop_front();
                 continue;
             };
+            let first_unit = request.end_unit - request.units;
             while request.next_unit < request.end_unit && self.buffer_used < self.options.buffer_units.max(1)
             {
                 let unit = request.next_unit;
                 request.next_unit += 1;
+                let there_ns = request.data_ns + self.link_ns((request.next_unit - first_unit) * UNIT_BYTES);
                 self.buffer_used += 1;
                 *self.buffered.entry(unit).or_insert(0) += 1;
                 let (die, _) = self.die_of(unit);
-                self.dies[die].writes.push_back(unit);
+                self.dies[die].writes.push_back((unit, there_ns.min(request.ready_ns)));
                 self.start(die, now_ns);
             }
             self.requests.insert(id, request);
@@ -250,12 +210,17 @@ impl FlashSsd {
         let end_ns;
         (die.work, end_ns) = if let Some(part) = die.reads.pop_front() {
             (Work::Read(part), now_ns.max(part.ready_ns) + options.read_ns)
-        } else if let Some(unit) = die.writes.front().copied() {
+        } else if let Some((unit, there_ns)) = die.writes.front().copied() {
             match die.ftl.cleaning() {
                 Cleaning::Copy => (Work::Clean, now_ns + options.read_ns + options.program_unit_ns),
                 Cleaning::Erase => {
                     let takes_time = die.ftl.erased_blocks.is_multiple_of(options.erases_for_one.max(1));
                     (Work::Clean, now_ns + if takes_time { options.erase_ns } else { 0 })
+                }
+                Cleaning::None if there_ns > now_ns => {
+                    let order = self.next_order();
+                    self.working.push(Reverse((there_ns, order, (index + self.dies.len()) as u32)));
+                    return;
                 }
                 Cleaning::None => {
                     die.writes.pop_front();
@@ -281,7 +246,10 @@ impl FlashSsd {
                 let channel = index % self.channel_free_ns.len();
                 let free_ns = &mut self.channel_free_ns[channel];
                 *free_ns = (*free_ns).max(now_ns) + u64::from(units) * self.options.transfer_unit_ns;
-                let done_ns = *free_ns;
+                let channel_ns = *free_ns;
+                let link_ns = self.link_ns(u64::from(units) * UNIT_BYTES);
+                self.from_device_ns = self.from_device_ns.max(now_ns) + link_ns;
+                let done_ns = channel_ns.max(self.from_device_ns);
                 if let Some(request) = self.requests.get_mut(&id) {
                     request.done_ns = request.done_ns.max(done_ns);
                     request.left -= 1;
@@ -315,21 +283,25 @@ impl Device for FlashSsd {
         self.head_bytes = request.end_bytes();
         let (next_unit, end_unit) =
             (request.offset_bytes / UNIT_BYTES, request.end_bytes().div_ceil(UNIT_BYTES));
-        let delivery_ns = self.delivery_ns(request.size_bytes);
         let command_ns = now_ns + self.options.command_overhead_ns;
-        let ready_ns = command_ns + delivery_ns;
+        let link_ns = self.link_ns(u64::from(request.size_bytes));
+        let data_ns = self.to_device_ns.max(command_ns);
         let mut underway = Underway {
             tag: request.tag,
             op: request.op,
             arrived_ns: now_ns,
-            ready_ns,
+            ready_ns: command_ns,
+            data_ns,
             next_unit,
             end_unit,
+            units: end_unit - next_unit,
             left: 0,
-            done_ns: ready_ns,
+            done_ns: command_ns,
         };
         match underway.op {
             Op::Write => {
+                underway.ready_ns = data_ns + link_ns;
+                self.to_device_ns = underway.ready_ns;
                 self.requests.insert(id, underway);
                 self.waiting.push_back(id);
                 self.fill_buffer(now_ns);
@@ -339,7 +311,8 @@ impl Device for FlashSsd {
                 underway.left = from_flash.len() as u64;
                 self.requests.insert(id, underway);
                 if from_flash.is_empty() {
-                    self.finish(id, ready_ns);
+                    self.from_device_ns = self.from_device_ns.max(now_ns) + link_ns;
+                    self.finish(id, self.from_device_ns.max(command_ns + link_ns));
                 }
                 for (die, units) in from_flash {
                     self.dies[die].reads.push_back(Part { id, units, ready_ns: command_ns });
@@ -364,7 +337,10 @@ impl Device for FlashSsd {
                 self.done.pop();
                 completions.push(Completion { tag, start_ns, done_ns });
             } else if let Some(Reverse((_, _, die))) = self.working.pop() {
-                self.worked(die as usize, event_ns);
+                match (die as usize).checked_sub(self.dies.len()) {
+                    Some(die) => self.start(die, event_ns),
+                    None => self.worked(die as usize, event_ns),
+                }
             }
         }
     }

@@ -79,6 +79,27 @@ pub enum ProfileError {
         /// What to do.
         remedy: &'static str,
     },
+    /// A field of a zone is out of range.
+    #[error("zones[{zone}]: {error}")]
+    Zone {
+        /// Which zone, from 0.
+        zone: u32,
+        /// What of it.
+        error: Box<ProfileError>,
+    },
+    /// No such disk can be.
+    #[error(
+        "a disk of {cylinders:.1} cylinders is not possible; there must be from {least} to {most}: check `capacity_gb`, \
+         `heads` and the zones' `cylinders` and `sectors_per_track`"
+    )]
+    Cylinders {
+        /// What follows from the profile.
+        cylinders: f64,
+        /// The fewest.
+        least: u32,
+        /// The most.
+        most: f64,
+    },
     /// The seek times do not fit together.
     #[error(transparent)]
     Seek(#[from] SeekCurveError),

@@ -5,13 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, SECTOR_BYTES};
 use crate::disk_profile::DiskProfile;
-use crate::flash::{FlashOptions, FlashSsd};
+use crate::flash::FlashSsd;
+use crate::flash_options::FlashOptions;
 use crate::instant::Instant;
 use crate::profile::ProfileError;
 use crate::ssd::{FlashTiming, Ssd};
 
-/// The map of a larger flash device would take more than half a GiB of memory.
-const MOST_FLASH_BYTES: u64 = 1 << 40;
+/// The map of a larger flash device (spare flash included) would take more than two GiB of memory.
+const MOST_FLASH_BYTES: f64 = 1.2 * (1u64 << 40) as f64;
+
+/// Devices of more dies than this were not meant, and each die has a map of its own.
+const MOST_DIES: f64 = 16_384.0;
 
 /// A device profile: one YAML file in `profiles/`, or one of your own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,6 +106,23 @@ impl Profile {
         }
     }
 
+    /// Checks whether a device of `capacity_bytes` can be made, without making it.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn check_capacity(&self, capacity_bytes: u64) -> Result<(), ProfileError> {
+        let (least_bytes, most_bytes) = match self {
+            Self::Disk(disk) => disk.least_and_most_bytes()?,
+            Self::Ssd(ssd) => (SECTOR_BYTES, ssd.most_bytes()),
+            Self::Null(_) => (SECTOR_BYTES, u64::MAX / SECTOR_BYTES * SECTOR_BYTES),
+        };
+        let possible = (least_bytes..=most_bytes).contains(&capacity_bytes);
+        if possible && capacity_bytes.is_multiple_of(SECTOR_BYTES) {
+            return Ok(());
+        }
+        Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes })
+    }
+
     /// Makes a device of `capacity_bytes`, a multiple of 512.
     ///
     /// A disk is scaled, not cut: it gets the fewest cylinders that hold the capacity, with all zones and the arm's whole
@@ -111,10 +132,7 @@ impl Profile {
     /// [`ProfileError::Field`] if a field of the profile is out of range, [`ProfileError::Capacity`] if the profile cannot
     /// have that capacity.
     pub fn build(&self, capacity_bytes: u64) -> Result<Box<dyn Device>, ProfileError> {
-        if capacity_bytes == 0 || !capacity_bytes.is_multiple_of(SECTOR_BYTES) {
-            let least_bytes = SECTOR_BYTES;
-            return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes: u64::MAX });
-        }
+        self.check_capacity(capacity_bytes)?;
         Ok(match self {
             Self::Disk(disk) => Box::new(disk.build(capacity_bytes)?),
             Self::Ssd(ssd) => match ssd.build_flash(capacity_bytes)? {
@@ -146,12 +164,12 @@ impl SsdProfile {
     /// Makes the device with its translation layer, if the profile has `flash`.
     ///
     /// # Errors
-    /// [`ProfileError::Field`], or [`ProfileError::Capacity`] above 1 TiB: the map would not fit into memory.
+    /// [`ProfileError::Field`], or [`ProfileError::Capacity`] above 1 TiB of flash: the map would not fit into memory.
     pub fn build_flash(&self, capacity_bytes: u64) -> Result<Option<FlashSsd>, ProfileError> {
         self.check()?;
         let Some(flash) = self.flash else { return Ok(None) };
-        if capacity_bytes > MOST_FLASH_BYTES {
-            let (least_bytes, most_bytes) = (SECTOR_BYTES, MOST_FLASH_BYTES);
+        let (least_bytes, most_bytes) = (SECTOR_BYTES, self.most_bytes());
+        if !(least_bytes..=most_bytes).contains(&capacity_bytes) {
             return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes });
         }
         let page_units = self.page_kib / 4;
@@ -178,8 +196,23 @@ impl SsdProfile {
         )))
     }
 
+    /// The largest device: limited by memory if it has a translation layer.
+    fn most_bytes(&self) -> u64 {
+        let Some(flash) = &self.flash else { return u64::MAX / SECTOR_BYTES * SECTOR_BYTES };
+        let bytes = MOST_FLASH_BYTES / (1.0 + flash.over_provisioning_percent / 100.0);
+        (bytes as u64).min(1 << 40) / SECTOR_BYTES * SECTOR_BYTES
+    }
+
     fn check(&self) -> Result<(), ProfileError> {
         if let Some(flash) = &self.flash {
+            let dies = f64::from(self.channels) * f64::from(flash.dies_per_channel);
+            within("channels x flash.dies_per_channel", dies, 1.0, MOST_DIES)?;
+            if !self.page_kib.is_multiple_of(4) || !flash.block_kib.is_multiple_of(self.page_kib.max(1)) {
+                return Err(ProfileError::Missing {
+                    problem: "`page_kib` is not a multiple of 4, or `flash.block_kib` not one of `page_kib`",
+                    remedy: "give pages of 4 KiB or a multiple, and blocks of whole pages",
+                });
+            }
             within("flash.dies_per_channel", f64::from(flash.dies_per_channel), 1.0, 1024.0)?;
             within("flash.block_kib", f64::from(flash.block_kib), 4.0, 1e6)?;
             within("flash.erase_ms", flash.erase_ms, 0.0, 1e4)?;

@@ -1,9 +1,11 @@
-//! Flash devices as a scheduler sees them: no arm, so the answers do not depend on where the last request was.
+//! Devices without an arm as a scheduler sees them: the answers do not depend on where the last request was.
 
 use weir_schedulers::{Request, ServiceModel};
 
 use crate::device::{Device, IoRequest, Op};
-use crate::flash::{FlashSsd, UNIT_BYTES};
+use crate::flash::FlashSsd;
+use crate::flash_options::UNIT_BYTES;
+use crate::instant::Instant;
 use crate::service_model::inside;
 use crate::ssd::Ssd;
 
@@ -11,16 +13,26 @@ impl Ssd {
     /// Time on the busiest channel, if all are free.
     fn alone_ns(&self, request: &IoRequest) -> u64 {
         let page_bytes = self.timing().page_bytes;
-        let mut busy_ns = vec![0; self.channel_free_ns().len()];
-        let mut first = request.offset_bytes;
-        while first < request.end_bytes() {
-            let page = first / page_bytes;
-            let end = ((page + 1) * page_bytes).min(request.end_bytes());
-            let channel = (page % busy_ns.len() as u64) as usize;
-            busy_ns[channel] += self.piece_ns(request.op, end - first);
-            first = end;
-        }
-        self.timing().command_overhead_ns + busy_ns.into_iter().max().unwrap_or(0)
+        let (begin, end) = (request.offset_bytes, request.end_bytes());
+        let (first, last) = (begin / page_bytes, (end - 1) / page_bytes);
+        let channels = self.channel_free_ns().len() as u64;
+        let whole_ns = self.piece_ns(request.op, page_bytes);
+        // The pages first + n, first + n + channels and so on are on one channel; only the first and the last may be parts.
+        let busy_ns = |n: u64| {
+            let mut busy_ns = ((last - first - n) / channels + 1) * whole_ns;
+            let mut part = |page: u64, from: u64, to: u64| {
+                if (page - first) % channels == n {
+                    busy_ns = busy_ns - whole_ns + self.piece_ns(request.op, to - from);
+                }
+            };
+            part(first, begin, end.min((first + 1) * page_bytes));
+            if last > first {
+                part(last, last * page_bytes, end);
+            }
+            busy_ns
+        };
+        let busiest_ns = (0..channels.min(last - first + 1)).map(busy_ns).max().unwrap_or(0);
+        self.timing().command_overhead_ns + busiest_ns
     }
 }
 
@@ -101,15 +113,17 @@ impl ServiceModel for FlashSsd {
     fn expected_ns(&self, _: u64, request: &Request) -> u64 {
         let request = inside(Device::capacity_bytes(self), request);
         let options = self.options();
-        let delivery_ns = self.delivery_ns(request.size_bytes);
         let (units, pages_on_die) = self.extent(&request);
         match request.op {
-            Op::Write => options.command_overhead_ns + delivery_ns,
+            Op::Write => options.command_overhead_ns + self.link_ns(u64::from(request.size_bytes)),
             Op::Read => {
                 let on_channel = units.div_ceil(u64::from(options.channels.max(1)));
-                let flash_ns = pages_on_die * options.read_ns
-                    + on_channel.max(units.min(u64::from(options.page_units))) * options.transfer_unit_ns;
-                options.command_overhead_ns + flash_ns.max(delivery_ns)
+                let channel_ns =
+                    on_channel.max(units.min(u64::from(options.page_units))) * options.transfer_unit_ns;
+                let flash_ns = pages_on_die * options.read_ns + channel_ns;
+                // The link starts when the first page is there.
+                let link_ns = options.read_ns + self.link_ns(units * UNIT_BYTES);
+                options.command_overhead_ns + flash_ns.max(link_ns)
             }
         }
     }
@@ -142,7 +156,34 @@ impl ServiceModel for FlashSsd {
                 units * unit_ns
             }
         };
-        options.command_overhead_ns + self.delivery_ns(request.size_bytes) + work_ns
+        options.command_overhead_ns + self.link_ns(units * UNIT_BYTES) + work_ns
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        Device::capacity_bytes(self)
+    }
+}
+
+/// Nothing tells one address from another, and nothing takes time.
+impl ServiceModel for Instant {
+    fn cylinder(&self, _: u64) -> u32 {
+        0
+    }
+
+    fn head_bytes(&self) -> u64 {
+        0
+    }
+
+    fn positioning_ns(&self, _: u64, _: &Request) -> u64 {
+        0
+    }
+
+    fn expected_ns(&self, _: u64, _: &Request) -> u64 {
+        0
+    }
+
+    fn bound_ns(&self, _: u64, _: &Request) -> u64 {
+        0
     }
 
     fn capacity_bytes(&self) -> u64 {
