@@ -113,7 +113,7 @@ fn impossible_geometry_and_seek_curves_name_field_and_remedy() {
         ),
         (
             seek,
-            "seek_points: [{distance_cylinders: 1, ms: .nan}, {distance_cylinders: 9, ms: 1}]",
+            "seek_points: [{distance_cylinders: 1, ms: -1}, {distance_cylinders: 9, ms: 1}]",
             &["seek_points[0]"],
         ),
         ("cylinder_skew_ms: 1.7", "cylinder_skew_ms: 1.2", &["`cylinder_skew_ms` is 1.2", "from 1.7"]),
