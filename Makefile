@@ -7,7 +7,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers clean
+.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,10 @@ bench-simulator: setup ## Rate of the simulator, beside SimPy's
 
 bench-schedulers: setup ## Time of a decision of each scheduling policy, by requests that wait
 	cargo run --release --locked -p weir-schedulers --example bench_policies
+
+validate-drives: setup ## Check the disk models against traces of real drives (TRACES=folder with DiskSim's; FIT=1 fits them again)
+	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/disks.md)" >&2; exit 2; }
+	cargo run --release --locked -p weir-simulator --example validate_drives -- "$(TRACES)" $(if $(FIT),--fit) $(DRIVE)
 
 clean: ## Take down devices of studies that died, remove what was built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi

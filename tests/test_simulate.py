@@ -149,3 +149,54 @@ def test_a_shard_that_is_none_is_refused(tmp_path):
         done = simulate(tmp_path, STUDY, "--shard", text)
         assert done.returncode == 2
         assert "write I/N" in done.stderr
+
+
+DISK = """\
+kind: disk
+description: A disk of nowhere
+rpm: 5400
+heads: 4
+zones:
+  - {cylinders: 2000, sectors_per_track: 100}
+seek_min_ms: 1.7
+seek_avg_ms: 11
+seek_max_ms: 22.5
+head_switch_ms: 0
+head_skew_ms: 0
+cylinder_skew_ms: 1.7
+command_overhead_us: 0
+interface_mb_s: 10
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "says"),
+    [
+        (("cylinders: 2000", "cylinders: 3"), "storage.profile", ["disk.yml", "3.0 cylinders", "from 16"]),
+        (("seek_avg_ms: 11", "seek_avg_ms: 1.8"), "storage.profile", ["disk.yml", "seek_avg_ms 1.8", "between"]),
+        (("100}", "0}"), "storage.profile", ["disk.yml", "zones[0]", "sectors_per_track` is 0"]),
+        (("rpm: 5400", "rmp: 5400"), "storage.profile", ["disk.yml", "rmp"]),
+        (("cylinders: 2000", "cylinders: 2000"), "storage.size_mib", ["disk.yml", "(4 to 390 MiB)"]),
+    ],
+)
+def test_a_disk_that_cannot_be_is_refused_by_file_and_field(tmp_path, change, field, says):
+    assert change[0] in DISK
+    disk = tmp_path / "disk.yml"
+    disk.write_text(DISK.replace(*change, 1))
+    study = STUDY.replace("profile: hdd-7200", f"profile: {disk}")
+    for done in (simulate(tmp_path, study), weir("check", tmp_path / "trial.yml")):
+        assert done.returncode == 2
+        for part in ("trial.yml:8", field, *says):
+            assert part in done.stderr, done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("profile", ["ssd-nvme", "ssd-sata", "seagate-elite3", "hp-97560", "null"])
+def test_every_kind_of_device_can_be_simulated(tmp_path, profile):
+    study = STUDY.replace("hdd-7200", profile).replace("repetitions: 2", "repetitions: 1")
+    study = study.replace("duration_s: 20", "duration_s: 3").replace("[look, fcfs]", "[cello, linux-bfq]")
+    study = study.replace("size_mib: 2048", "size_mib: 1024")
+    study = study.replace(", scheduler: look", "").replace(", scheduler: scan-edf", "")
+    done = simulate(tmp_path, study)
+    assert done.returncode == 0, done.stderr
+    assert "4 runs, all valid" in done.stdout

@@ -13,6 +13,9 @@ use crate::seek::{LEAST_CYLINDERS, SeekCurve};
 use crate::seek_times::{SeekForm, SeekTimes};
 use crate::write_cache::WriteCacheOptions;
 
+/// Disks of more cylinders were not meant, and their seek curve would take seconds to solve.
+const MOST_CYLINDERS: f64 = 1e7;
+
 impl DiskProfile {
     /// Makes the disk, as [`Profile::build`](crate::profile::Profile::build) says. A `rotation: random` is drawn with seed 0.
     ///
@@ -29,17 +32,12 @@ impl DiskProfile {
     pub fn build_seeded(&self, capacity_bytes: u64, seed: u64) -> Result<Disk, ProfileError> {
         self.check_fields()?;
         let zones = self.zone_layouts()?;
-        let mean_track: f64 =
-            zones.iter().map(|(share, zone)| share * f64::from(zone.data_per_track())).sum();
-        let cylinder_bytes = mean_track * f64::from(self.heads) * SECTOR_BYTES as f64;
-        let least_bytes = (cylinder_bytes * f64::from(LEAST_CYLINDERS)).ceil() as u64;
-        let full_bytes = self.full_bytes()?;
-        let most_bytes = full_bytes / SECTOR_BYTES * SECTOR_BYTES;
+        let (least_bytes, most_bytes) = self.least_and_most_bytes()?;
         if !(least_bytes..=most_bytes).contains(&capacity_bytes) {
             return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes });
         }
         let geometry = match self.full_geometry() {
-            Some(full) if capacity_bytes == full_bytes => full,
+            Some(full) if capacity_bytes == most_bytes => full,
             _ => Geometry::fitting_layouts(capacity_bytes / SECTOR_BYTES, self.heads, &zones),
         };
         let rotation = Rotation {
@@ -58,6 +56,20 @@ impl DiskProfile {
             read_on_arrival: self.read_on_arrival,
         };
         Ok(Disk::with_options(mechanism, capacity_bytes, self.queue_order, self.options(seed)))
+    }
+
+    /// Bytes of the smallest disk that has a seek curve, and of the whole disk in whole sectors.
+    pub(crate) fn least_and_most_bytes(&self) -> Result<(u64, u64), ProfileError> {
+        let least_bytes = (self.cylinder_bytes()? * f64::from(LEAST_CYLINDERS)).ceil() as u64;
+        Ok((least_bytes, self.full_bytes()? / SECTOR_BYTES * SECTOR_BYTES))
+    }
+
+    /// Bytes of a mean cylinder.
+    fn cylinder_bytes(&self) -> Result<f64, ProfileError> {
+        let zones = self.zone_layouts()?;
+        let mean_track: f64 =
+            zones.iter().map(|(share, zone)| share * f64::from(zone.data_per_track())).sum();
+        Ok(mean_track * f64::from(self.heads) * SECTOR_BYTES as f64)
     }
 
     /// Bytes of the whole disk: what its zones hold if their cylinders are given, and `capacity_gb` if not.
@@ -176,19 +188,39 @@ impl DiskProfile {
     pub(crate) fn check(&self) -> Result<(), ProfileError> {
         self.check_fields()?;
         let zones = self.zone_layouts()?;
-        self.full_bytes()?;
         // As many cylinders as show whether the curve is possible; solving it for all of a large disk takes long.
         let cylinders = self.full_cylinders(&zones)?.min(2_000);
         self.seek(cylinders, cylinders).map(|_| ())
+    }
+
+    /// Said before the disk is laid out: with far too many cylinders that would not end.
+    fn check_cylinders(&self) -> Result<(), ProfileError> {
+        let given: Option<Vec<u32>> = self.zones.iter().map(|zone| zone.cylinders).collect();
+        let cylinders = match given {
+            Some(given) => given.into_iter().map(f64::from).sum(),
+            None => self.full_bytes()? as f64 / self.cylinder_bytes()?,
+        };
+        if !(f64::from(LEAST_CYLINDERS)..=MOST_CYLINDERS).contains(&cylinders) {
+            return Err(ProfileError::Cylinders { cylinders, least: LEAST_CYLINDERS, most: MOST_CYLINDERS });
+        }
+        let (least_bytes, most_bytes) = self.least_and_most_bytes()?;
+        if most_bytes < least_bytes {
+            return Err(ProfileError::Missing {
+                problem: "spare places leave the disk less data than 16 cylinders have",
+                remedy: "lower the zones' `spare_tracks`, `spare_sectors_per_group` or `front_sectors`",
+            });
+        }
+        Ok(())
     }
 
     fn check_fields(&self) -> Result<(), ProfileError> {
         within("rpm", self.rpm, 60.0, 1e6)?;
         within("heads", f64::from(self.heads), 1.0, 1000.0)?;
         within("number of zones", self.zones.len() as f64, 1.0, 1000.0)?;
-        let shared = self.zones.iter().any(|zone| zone.share.is_some());
-        for zone in &self.zones {
-            zone.check(self.heads)?;
+        let shared = self.zones.iter().all(|zone| zone.share.is_some() && zone.cylinders.is_none());
+        for (zone, number) in self.zones.iter().zip(0..) {
+            zone.check(self.heads)
+                .map_err(|error| ProfileError::Zone { zone: number, error: Box::new(error) })?;
         }
         if shared {
             let sum = self.zones.iter().filter_map(|zone| zone.share).sum();
@@ -209,7 +241,8 @@ impl DiskProfile {
         within("read_segments", f64::from(self.read_segments), 1.0, 1e4)?;
         within("write_cache_runs", f64::from(self.write_cache_runs), 1.0, 1e6)?;
         let segment_kib = self.segment_kib.unwrap_or(self.read_ahead_kib.saturating_mul(2));
-        within("segment_kib", f64::from(segment_kib), f64::from(self.read_ahead_kib), f64::from(u32::MAX))
+        within("segment_kib", f64::from(segment_kib), f64::from(self.read_ahead_kib), f64::from(u32::MAX))?;
+        self.check_cylinders()
     }
 
     /// Skews shorter than what they cover would cost a revolution at each track.

@@ -4,14 +4,33 @@ use weir_schedulers::{Request, ServiceModel};
 
 use crate::device::{Completion, Device, IoRequest, RequestError};
 use crate::disk::Disk;
+use crate::flash::FlashSsd;
+use crate::instant::Instant;
 use crate::profile::{Profile, ProfileError};
+use crate::ssd::Ssd;
 
-/// A device of any profile. A disk is not behind a pointer to a trait: its methods are most of what a simulation does.
+/// A device of any profile. It is not behind a pointer to a trait: its methods are most of what a simulation does.
 pub enum Model {
     /// A disk with one arm.
     Disk(Box<Disk>),
-    /// A device to which all places are alike.
-    Flat(Box<dyn Device>),
+    /// A flash device that is always ready to write.
+    Ssd(Box<Ssd>),
+    /// A flash device with a translation layer.
+    Flash(Box<FlashSsd>),
+    /// No service time.
+    Instant(Box<Instant>),
+}
+
+/// The same call on whichever device it is.
+macro_rules! each {
+    ($model:expr, $device:ident => $call:expr) => {
+        match $model {
+            Model::Disk($device) => $call,
+            Model::Ssd($device) => $call,
+            Model::Flash($device) => $call,
+            Model::Instant($device) => $call,
+        }
+    };
 }
 
 impl Model {
@@ -20,85 +39,59 @@ impl Model {
     /// # Errors
     /// As [`Profile::build`].
     pub fn new(profile: &Profile, capacity_bytes: u64, seed: u64) -> Result<Self, ProfileError> {
-        match profile {
-            Profile::Disk(disk) => Ok(Model::Disk(Box::new(disk.build_seeded(capacity_bytes, seed)?))),
-            other => Ok(Model::Flat(other.build(capacity_bytes)?)),
-        }
+        profile.check_capacity(capacity_bytes)?;
+        Ok(match profile {
+            Profile::Disk(disk) => Model::Disk(Box::new(disk.build_seeded(capacity_bytes, seed)?)),
+            Profile::Ssd(ssd) => match ssd.build_flash(capacity_bytes)? {
+                Some(flash) => Model::Flash(Box::new(flash)),
+                None => Model::Ssd(Box::new(ssd.build(capacity_bytes)?)),
+            },
+            Profile::Null(_) => Model::Instant(Box::new(Instant::new(capacity_bytes))),
+        })
     }
 }
 
 impl Device for Model {
     fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
-        match self {
-            Model::Disk(disk) => disk.arrive(now_ns, request),
-            Model::Flat(device) => device.arrive(now_ns, request),
-        }
+        each!(self, device => device.arrive(now_ns, request))
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        match self {
-            Model::Disk(disk) => disk.next_event_ns(),
-            Model::Flat(device) => device.next_event_ns(),
-        }
+        each!(self, device => device.next_event_ns())
     }
 
     fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>) {
-        match self {
-            Model::Disk(disk) => disk.advance(now_ns, completions),
-            Model::Flat(device) => device.advance(now_ns, completions),
-        }
+        each!(self, device => device.advance(now_ns, completions));
     }
 
     fn outstanding(&self) -> usize {
-        match self {
-            Model::Disk(disk) => disk.outstanding(),
-            Model::Flat(device) => device.outstanding(),
-        }
+        each!(self, device => device.outstanding())
     }
 
     fn capacity_bytes(&self) -> u64 {
-        match self {
-            Model::Disk(disk) => Device::capacity_bytes(&**disk),
-            Model::Flat(device) => device.capacity_bytes(),
-        }
+        each!(self, device => Device::capacity_bytes(&**device))
     }
 }
 
-/// What a device without an arm says of an address: nothing tells one from another, so that all are at the same place.
 impl ServiceModel for Model {
     fn cylinder(&self, offset_bytes: u64) -> u32 {
-        match self {
-            Model::Disk(disk) => disk.cylinder(offset_bytes),
-            Model::Flat(_) => 0,
-        }
+        each!(self, device => device.cylinder(offset_bytes))
     }
 
     fn head_bytes(&self) -> u64 {
-        match self {
-            Model::Disk(disk) => disk.head_bytes(),
-            Model::Flat(_) => 0,
-        }
+        each!(self, device => ServiceModel::head_bytes(&**device))
     }
 
     fn positioning_ns(&self, now_ns: u64, request: &Request) -> u64 {
-        match self {
-            Model::Disk(disk) => disk.positioning_ns(now_ns, request),
-            Model::Flat(_) => 0,
-        }
+        each!(self, device => device.positioning_ns(now_ns, request))
     }
 
     fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64 {
-        match self {
-            Model::Disk(disk) => disk.expected_ns(from_bytes, request),
-            Model::Flat(_) => 0,
-        }
+        each!(self, device => device.expected_ns(from_bytes, request))
     }
 
     fn bound_ns(&self, from_bytes: u64, request: &Request) -> u64 {
-        match self {
-            Model::Disk(disk) => disk.bound_ns(from_bytes, request),
-            Model::Flat(_) => 0,
-        }
+        each!(self, device => device.bound_ns(from_bytes, request))
     }
 
     fn capacity_bytes(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::array::StripedArray;
 use crate::device::Device;
 pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
-pub use crate::profile_types::{NullProfile, Profile, SsdProfile};
+pub use crate::profile_types::{FlashProfile, NullProfile, Profile, SsdProfile};
 use crate::seek::SeekCurveError;
 
 /// Name and text of every profile that comes with weir.
@@ -23,6 +23,7 @@ const PROFILES: &[(&str, &str)] = &[
     ("hp-c2247a", include_str!("../profiles/hp-c2247a.yml")),
     ("hp-c3323a", include_str!("../profiles/hp-c3323a.yml")),
     ("dec-rz26", include_str!("../profiles/dec-rz26.yml")),
+    ("ssd-nvme", include_str!("../profiles/ssd-nvme.yml")),
     ("ssd-sata", include_str!("../profiles/ssd-sata.yml")),
     ("null", include_str!("../profiles/null.yml")),
 ];
@@ -77,6 +78,27 @@ pub enum ProfileError {
         problem: &'static str,
         /// What to do.
         remedy: &'static str,
+    },
+    /// A field of a zone is out of range.
+    #[error("zones[{zone}]: {error}")]
+    Zone {
+        /// Which zone, from 0.
+        zone: u32,
+        /// What of it.
+        error: Box<ProfileError>,
+    },
+    /// No such disk can be.
+    #[error(
+        "a disk of {cylinders:.1} cylinders is not possible; there must be from {least} to {most}: check `capacity_gb`, \
+         `heads` and the zones' `cylinders` and `sectors_per_track`"
+    )]
+    Cylinders {
+        /// What follows from the profile.
+        cylinders: f64,
+        /// The fewest.
+        least: u32,
+        /// The most.
+        most: f64,
     },
     /// The seek times do not fit together.
     #[error(transparent)]

@@ -5,9 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, SECTOR_BYTES};
 use crate::disk_profile::DiskProfile;
+use crate::flash::FlashSsd;
+use crate::flash_options::FlashOptions;
 use crate::instant::Instant;
 use crate::profile::ProfileError;
 use crate::ssd::{FlashTiming, Ssd};
+
+/// The map of a larger flash device (spare flash included) would take more than two GiB of memory.
+const MOST_FLASH_BYTES: f64 = 1.2 * (1u64 << 40) as f64;
+
+/// Devices of more dies than this were not meant, and each die has a map of its own.
+const MOST_DIES: f64 = 16_384.0;
 
 /// A device profile: one YAML file in `profiles/`, or one of your own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +47,28 @@ pub struct SsdProfile {
     pub channel_mb_s: f64,
     /// Controller time for each command.
     pub command_overhead_us: f64,
+    /// What is behind the channels; without it each channel is one queue that is always ready to write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash: Option<FlashProfile>,
+}
+
+/// The flash behind the channels, with its translation layer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlashProfile {
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Size of an erase block. A device with few of them gets smaller ones, at least 32 for each die, of which only so many
+    /// take time to erase as there are blocks of this size.
+    pub block_kib: u32,
+    /// Erasing a block.
+    pub erase_ms: f64,
+    /// Flash beyond the capacity, in percent of it.
+    pub over_provisioning_percent: f64,
+    /// What may wait to be written; a write completes when its data are there.
+    pub write_buffer_kib: u32,
+    /// Between device and host, in 10^6 bytes a second.
+    pub interface_mb_s: f64,
 }
 
 /// A device without service time.
@@ -76,6 +106,23 @@ impl Profile {
         }
     }
 
+    /// Checks whether a device of `capacity_bytes` can be made, without making it.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn check_capacity(&self, capacity_bytes: u64) -> Result<(), ProfileError> {
+        let (least_bytes, most_bytes) = match self {
+            Self::Disk(disk) => disk.least_and_most_bytes()?,
+            Self::Ssd(ssd) => (SECTOR_BYTES, ssd.most_bytes()),
+            Self::Null(_) => (SECTOR_BYTES, u64::MAX / SECTOR_BYTES * SECTOR_BYTES),
+        };
+        let possible = (least_bytes..=most_bytes).contains(&capacity_bytes);
+        if possible && capacity_bytes.is_multiple_of(SECTOR_BYTES) {
+            return Ok(());
+        }
+        Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes })
+    }
+
     /// Makes a device of `capacity_bytes`, a multiple of 512.
     ///
     /// A disk is scaled, not cut: it gets the fewest cylinders that hold the capacity, with all zones and the arm's whole
@@ -85,13 +132,13 @@ impl Profile {
     /// [`ProfileError::Field`] if a field of the profile is out of range, [`ProfileError::Capacity`] if the profile cannot
     /// have that capacity.
     pub fn build(&self, capacity_bytes: u64) -> Result<Box<dyn Device>, ProfileError> {
-        if capacity_bytes == 0 || !capacity_bytes.is_multiple_of(SECTOR_BYTES) {
-            let least_bytes = SECTOR_BYTES;
-            return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes: u64::MAX });
-        }
+        self.check_capacity(capacity_bytes)?;
         Ok(match self {
             Self::Disk(disk) => Box::new(disk.build(capacity_bytes)?),
-            Self::Ssd(ssd) => Box::new(ssd.build(capacity_bytes)?),
+            Self::Ssd(ssd) => match ssd.build_flash(capacity_bytes)? {
+                Some(flash) => Box::new(flash),
+                None => Box::new(ssd.build(capacity_bytes)?),
+            },
             Self::Null(_) => Box::new(Instant::new(capacity_bytes)),
         })
     }
@@ -114,7 +161,66 @@ impl SsdProfile {
         Ok(Ssd::new(capacity_bytes, self.channels as usize, timing))
     }
 
+    /// Makes the device with its translation layer, if the profile has `flash`.
+    ///
+    /// # Errors
+    /// [`ProfileError::Field`], or [`ProfileError::Capacity`] above 1 TiB of flash: the map would not fit into memory.
+    pub fn build_flash(&self, capacity_bytes: u64) -> Result<Option<FlashSsd>, ProfileError> {
+        self.check()?;
+        let Some(flash) = self.flash else { return Ok(None) };
+        let (least_bytes, most_bytes) = (SECTOR_BYTES, self.most_bytes());
+        if !(least_bytes..=most_bytes).contains(&capacity_bytes) {
+            return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes });
+        }
+        let page_units = self.page_kib / 4;
+        let dies = u64::from(self.channels) * u64::from(flash.dies_per_channel);
+        let units_of_die = capacity_bytes.div_ceil(4096).div_ceil(dies);
+        let block_units = u64::from(flash.block_kib / 4).min(units_of_die / 32).max(1);
+        Ok(Some(FlashSsd::new(
+            capacity_bytes,
+            FlashOptions {
+                channels: self.channels,
+                dies_per_channel: flash.dies_per_channel,
+                page_units,
+                block_units: block_units as u32,
+                spare_share: flash.over_provisioning_percent / 100.0,
+                read_ns: ns(self.read_latency_us, 1e3),
+                program_unit_ns: ns(self.write_latency_us / f64::from(page_units), 1e3),
+                erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
+                erase_ns: ns(flash.erase_ms, 1e6),
+                transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
+                interface_bytes_per_s: flash.interface_mb_s * 1e6,
+                command_overhead_ns: ns(self.command_overhead_us, 1e3),
+                buffer_units: flash.write_buffer_kib / 4,
+            },
+        )))
+    }
+
+    /// The largest device: limited by memory if it has a translation layer.
+    fn most_bytes(&self) -> u64 {
+        let Some(flash) = &self.flash else { return u64::MAX / SECTOR_BYTES * SECTOR_BYTES };
+        let bytes = MOST_FLASH_BYTES / (1.0 + flash.over_provisioning_percent / 100.0);
+        (bytes as u64).min(1 << 40) / SECTOR_BYTES * SECTOR_BYTES
+    }
+
     fn check(&self) -> Result<(), ProfileError> {
+        if let Some(flash) = &self.flash {
+            let dies = f64::from(self.channels) * f64::from(flash.dies_per_channel);
+            within("channels x flash.dies_per_channel", dies, 1.0, MOST_DIES)?;
+            if !self.page_kib.is_multiple_of(4) || !flash.block_kib.is_multiple_of(self.page_kib.max(1)) {
+                return Err(ProfileError::Missing {
+                    problem: "`page_kib` is not a multiple of 4, or `flash.block_kib` not one of `page_kib`",
+                    remedy: "give pages of 4 KiB or a multiple, and blocks of whole pages",
+                });
+            }
+            within("flash.dies_per_channel", f64::from(flash.dies_per_channel), 1.0, 1024.0)?;
+            within("flash.block_kib", f64::from(flash.block_kib), 4.0, 1e6)?;
+            within("flash.erase_ms", flash.erase_ms, 0.0, 1e4)?;
+            within("flash.over_provisioning_percent", flash.over_provisioning_percent, 0.0, 1e3)?;
+            within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), 4.0, 1e8)?;
+            within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
+            within("page_kib (with flash)", f64::from(self.page_kib), 4.0, 1024.0)?;
+        }
         within("channels", f64::from(self.channels), 1.0, 4096.0)?;
         within("page_kib", f64::from(self.page_kib), 1.0, 65536.0)?;
         within("read_latency_us", self.read_latency_us, 0.0, 1e6)?;

@@ -58,7 +58,7 @@ pub enum SeekCurveError {
     /// The two pieces do not make a rising curve.
     #[error(
         "seek_two_piece: at below_cylinders {below_cylinders} the curve falls from {short_ms:.3} ms to {long_ms:.3} ms; factors \
-         must not be negative, and the line must begin where the square root ends"
+         must be numbers from 0 to 4000, and the line must begin where the square root ends"
     )]
     TwoPiece {
         /// Where the pieces meet.

@@ -26,6 +26,9 @@ pub enum SeekForm {
     Points(Vec<(f64, f64)>),
 }
 
+/// No arm takes longer. Times are tabulated in 32 bits of ns.
+const LONGEST_NS: f64 = 4e9;
+
 impl SeekForm {
     /// Points must rise.
     ///
@@ -44,6 +47,9 @@ impl SeekForm {
         }
         if points[0].1 < 0.0 || !points.iter().all(|(x, y)| x.is_finite() && y.is_finite()) {
             return bad(0, "times must be numbers of 0 or more");
+        }
+        if let Some(index) = points.iter().position(|(_, ns)| *ns > LONGEST_NS) {
+            return bad(index, "no seek takes more than 4000 ms; give milliseconds");
         }
         for index in 1..points.len() {
             if points[index].0 <= points[index - 1].0 {
@@ -73,8 +79,10 @@ impl SeekForm {
         let short_end = short_ns + short_ns_per_root * below_cylinders.sqrt();
         let long_start = long_ns + long_ns_per_cylinder * below_cylinders;
         // Published coefficients are rounded: 2 % of a step down is a corner, more is a mistake.
+        let all = [below_cylinders, short_ns, short_ns_per_root, long_ns, long_ns_per_cylinder];
+        let numbers = all.into_iter().all(|value| value.abs() <= LONGEST_NS);
         let falls = short_ns < 0.0 || short_ns_per_root < 0.0 || long_ns_per_cylinder < 0.0;
-        if falls || below_cylinders < 1.0 || long_start < short_end * 0.98 {
+        if !numbers || falls || below_cylinders < 1.0 || long_start < short_end * 0.98 {
             return Err(SeekCurveError::TwoPiece {
                 below_cylinders,
                 short_ms: short_end / 1e6,

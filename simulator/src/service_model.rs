@@ -1,4 +1,4 @@
-//! The disk as a scheduler sees it.
+//! The disk as a scheduler sees it. Flash devices are in `service_model_flash`.
 
 use weir_schedulers::{Op as PolicyOp, Request, ServiceModel};
 
@@ -28,6 +28,13 @@ impl From<&Request> for IoRequest {
     }
 }
 
+/// A request as a device of `capacity_bytes` would take it: what reaches behind the end is cut off.
+pub(crate) fn inside(capacity_bytes: u64, request: &Request) -> IoRequest {
+    let offset_bytes = request.offset_bytes.min(capacity_bytes - SECTOR_BYTES.min(capacity_bytes));
+    let most = u32::try_from(capacity_bytes - offset_bytes).unwrap_or(u32::MAX);
+    IoRequest { offset_bytes, size_bytes: request.size_bytes.clamp(1, most.max(1)), ..request.into() }
+}
+
 /// Addresses behind the end count as the last sector, and requests that reach there as ending there: a scheduler may ask
 /// anything, and the device refuses such requests when they come.
 impl Disk {
@@ -38,10 +45,7 @@ impl Disk {
     }
 
     fn inside(&self, request: &Request) -> IoRequest {
-        let end_bytes = Device::capacity_bytes(self);
-        let offset_bytes = request.offset_bytes.min(end_bytes - SECTOR_BYTES.min(end_bytes));
-        let most = u32::try_from(end_bytes - offset_bytes).unwrap_or(u32::MAX);
-        IoRequest { offset_bytes, size_bytes: request.size_bytes.clamp(1, most.max(1)), ..request.into() }
+        inside(Device::capacity_bytes(self), request)
     }
 
     /// Seek from a track, `wait_ns` of rotation, transfer over the slower side, and overheads.

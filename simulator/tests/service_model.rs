@@ -160,3 +160,41 @@ fn a_random_angle_waits_half_a_revolution_on_average_and_the_seed_decides() {
     let expected_ns = 100e3 + 8_333_333.0 / 2.0 + 8.0 / 3144.0 * 8_333_333.0;
     assert!((mean_ns / expected_ns - 1.0).abs() < 0.02, "{mean_ns} {expected_ns}");
 }
+
+/// Requests one at a time at a flash device: what it expects and bounds, and what it took.
+fn flash_times<D: Device + ServiceModel>(device: &mut D, count: u64) -> Vec<(Request, u64, u64, u64)> {
+    let (mut now_ns, mut done, mut state) = (0, Vec::new(), 1u64);
+    let mut times = Vec::new();
+    for i in 0..count {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let op = if i % 3 == 0 { Op::Read } else { Op::Write };
+        let request = request(op, (state >> 33) % (60 * MIB / 512), ((state >> 20) % 100 + 1) as u32);
+        let (expected_ns, bound_ns) = (device.expected_ns(0, &request), device.bound_ns(0, &request));
+        device.arrive(now_ns, IoRequest::from(&request)).unwrap();
+        while done.is_empty() {
+            let event_ns = device.next_event_ns().unwrap();
+            device.advance(event_ns, &mut done);
+        }
+        let done_ns = done.pop().unwrap().done_ns;
+        times.push((request, expected_ns, bound_ns, done_ns - now_ns));
+        now_ns = done_ns;
+    }
+    times
+}
+
+#[test]
+fn flash_devices_keep_their_bounds() {
+    let Profile::Ssd(sata) = profile::load("ssd-sata").unwrap() else { panic!() };
+    for (request, expected_ns, bound_ns, actual_ns) in flash_times(&mut sata.build(64 * MIB).unwrap(), 2_000)
+    {
+        assert_eq!((expected_ns, bound_ns), (actual_ns, actual_ns), "{request:?}");
+    }
+    let Profile::Ssd(nvme) = profile::load("ssd-nvme").unwrap() else { panic!() };
+    let mut flash = nvme.build_flash(64 * MIB).unwrap().unwrap();
+    // Long enough to fill the buffer and to clean.
+    let times = flash_times(&mut flash, 60_000);
+    assert!(flash.counts().copied_units > 0);
+    for (request, expected_ns, bound_ns, actual_ns) in times {
+        assert!(actual_ns <= bound_ns && expected_ns <= bound_ns, "{actual_ns} > {bound_ns}: {request:?}");
+    }
+}

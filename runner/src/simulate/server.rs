@@ -129,7 +129,7 @@ fn new_head(
     let refused = |error: &dyn std::fmt::Display| Error::Refused(format!("device {}: {error}", device.name));
     let profile = profile::load(&device.profile).map_err(|error| refused(&error))?;
     let model = Model::new(&profile, head_bytes(device), run.seed.wrapping_add(stream))
-        .map_err(|error| refused(&error))?;
+        .map_err(|error| refused(&format!("profile `{}`: {error}", device.profile)))?;
     let settings = Settings(asker.scheduler.tunables.clone());
     let policy =
         weir_schedulers::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;

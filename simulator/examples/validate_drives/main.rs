@@ -82,7 +82,7 @@ fn validate(
     let (first, second) = requests.split_at(requests.len() / 2);
     let chosen = |name: &str| options.iter().any(|option| option == name);
     if chosen("--fit") {
-        disk = Box::new(fit::fit(&disk, first));
+        *disk = fit::fit(&disk, first);
     }
     let mean_ms = requests.iter().map(|m| m.response_ns).sum::<u64>() as f64 / requests.len() as f64 / 1e6;
     let mut columns = Vec::new();
