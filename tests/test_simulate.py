@@ -173,7 +173,11 @@ interface_mb_s: 10
     ("change", "field", "says"),
     [
         (("cylinders: 2000", "cylinders: 3"), "storage.profile", ["disk.yml", "3.0 cylinders", "from 16"]),
-        (("seek_avg_ms: 11", "seek_avg_ms: 1.8"), "storage.profile", ["disk.yml", "seek_avg_ms 1.8", "between"]),
+        (
+            ("seek_avg_ms: 11", "seek_avg_ms: 1.8"),
+            "storage.profile",
+            ["disk.yml", "seek_avg_ms 1.8", "between"],
+        ),
         (("100}", "0}"), "storage.profile", ["disk.yml", "zones[0]", "sectors_per_track` is 0"]),
         (("rpm: 5400", "rmp: 5400"), "storage.profile", ["disk.yml", "rmp"]),
         (("cylinders: 2000", "cylinders: 2000"), "storage.size_mib", ["disk.yml", "(4 to 390 MiB)"]),
@@ -191,7 +195,7 @@ def test_a_disk_that_cannot_be_is_refused_by_file_and_field(tmp_path, change, fi
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("profile", ["ssd-nvme", "ssd-sata", "seagate-elite3", "hp-97560", "null"])
+@pytest.mark.parametrize("profile", ["ssd-nvme", "ssd-sata", "seagate-elite3", "hp-97560", '"null"'])
 def test_every_kind_of_device_can_be_simulated(tmp_path, profile):
     study = STUDY.replace("hdd-7200", profile).replace("repetitions: 2", "repetitions: 1")
     study = study.replace("duration_s: 20", "duration_s: 3").replace("[look, fcfs]", "[cello, linux-bfq]")

@@ -5,7 +5,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_schedulers::{Class, POLICIES, Request, Service, ServiceModel, Settings};
 use weir_simulator::machine::Model;
-use weir_simulator::server::{ClassLayout, ClosedLoop, Head, Limits, Placement, Server, ServerClass, Volume};
+use weir_simulator::server::{
+    ClassLayout, ClosedLoop, Head, Limits, Outcome, Placement, Served, Server, ServerClass, Volume,
+};
 use weir_simulator::{Device, IoRequest, Op, profile};
 
 const SIZE_BYTES: u64 = 256 << 20;
@@ -23,8 +25,17 @@ fn classes() -> Vec<Class> {
     ]
 }
 
-/// Three classes of clients on one device for half a simulated second.
+/// Three classes of clients on one device for half a simulated second: requests, answers, answers before the question.
 fn served(profile: &str, policy: &str, depth: usize) -> (u64, u64, u64) {
+    let (mut answered, mut wrong) = (0, 0);
+    let outcome = run(profile, policy, depth, &mut |served| {
+        answered += u64::from(served.completed_ns.is_some());
+        wrong += u64::from(served.completed_ns.is_none_or(|done_ns| done_ns < served.ask.intended_ns));
+    });
+    (outcome.asked, answered, wrong)
+}
+
+fn run(profile: &str, policy: &str, depth: usize, record: &mut dyn FnMut(&Served)) -> Outcome {
     let policy = weir_schedulers::build(policy, &classes(), &Settings::default()).unwrap();
     let head = Head::new(model(profile), policy, depth);
     let volume = Volume { first_head: 0, heads: 1 };
@@ -46,15 +57,8 @@ fn served(profile: &str, policy: &str, depth: usize) -> (u64, u64, u64) {
         ServerClass { source: Box::new(source), layout, cache_bytes: 0, cache_hit_ns: 0 }
     };
     let server = Server::new(vec![head], (0..3).map(class).collect()).unwrap();
-    let (mut answered, mut wrong) = (0, 0);
     let limits = Limits { end_ns: 100_000_000_000, most_outstanding: 10_000 };
-    let outcome = server
-        .run(limits, &mut |served| {
-            answered += u64::from(served.completed_ns.is_some());
-            wrong += u64::from(served.completed_ns.is_none_or(|done_ns| done_ns < served.ask.intended_ns));
-        })
-        .unwrap();
-    (outcome.asked, answered, wrong)
+    server.run(limits, record).unwrap()
 }
 
 #[test]
@@ -109,5 +113,14 @@ proptest! {
                 now_ns = done_ns;
             }
         }
+    }
+}
+
+#[test]
+fn a_device_with_several_requests_is_busy_once() {
+    for (name, depth) in [("ssd-nvme", 8), ("ssd-sata", 8), ("hdd-7200", 8), ("hdd-7200", 1)] {
+        let outcome = run(name, "fcfs", depth, &mut |_| {});
+        let busy = outcome.heads[0].busy_ns as f64 / outcome.now_ns as f64;
+        assert!(busy > 0.1 && busy <= 1.0, "{name} {depth}: {busy}");
     }
 }

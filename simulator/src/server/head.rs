@@ -21,6 +21,8 @@ pub struct Head<M> {
     wait_ns: u64,
     /// When nothing waited for the last time.
     clear_ns: u64,
+    /// Since when the device has had a request, if it has one.
+    busy_since_ns: u64,
     report: HeadReport,
     scratch: Vec<Completion>,
 }
@@ -48,6 +50,7 @@ impl<M: Machine> Head<M> {
             inside: Vec::new(),
             wait_ns: NEVER,
             clear_ns: 0,
+            busy_since_ns: 0,
             report: HeadReport::default(),
             scratch: Vec::new(),
         }
@@ -92,6 +95,9 @@ impl<M: Machine> Head<M> {
                     let Request { tag, offset_bytes, size_bytes, .. } = request;
                     let wanted = IoRequest { tag, op, offset_bytes, size_bytes };
                     self.machine.arrive(now_ns, wanted).map_err(|error| (tag, error.to_string()))?;
+                    if self.inside.is_empty() {
+                        self.busy_since_ns = now_ns;
+                    }
                     self.inside.push(request);
                 }
                 Decision::WaitUntil(until_ns) => {
@@ -127,7 +133,9 @@ impl<M: Machine> Head<M> {
             self.policy.complete(completion.done_ns, &request, completion.start_ns);
             self.report.requests += 1;
             self.report.bytes += u64::from(request.size_bytes);
-            self.report.busy_ns += completion.done_ns - completion.start_ns;
+            if self.inside.is_empty() {
+                self.report.busy_ns += completion.done_ns - self.busy_since_ns;
+            }
             done(&request, completion.start_ns);
         }
     }
