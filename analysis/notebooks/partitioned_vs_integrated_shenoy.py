@@ -116,6 +116,14 @@ book.claim(verdicts.together(shared, missed, full))
 book.show(figures.border(shared, missed, full, alone), "fig-13-14")
 
 # %% [markdown]
+# What the paper leaves open of Cello moves this claim: how long the interval is that the classes share, what a
+# request is estimated to take, in which order text is served. Beside them two schedulers that know no shares.
+
+# %%
+study = book.studies["cello"]
+book.show(figures.cello(results.text_table(study), results.video_table(study)), "fig-14-cello")
+
+# %% [markdown]
 # ## Bursty text (Fig. 15)
 #
 # The Auspex trace is not public. In its place: the sum of ten sources that are on and off for heavy-tailed

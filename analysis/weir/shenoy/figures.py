@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from weir import draw
 from weir.shenoy.load import Distribution, Improvement
 from weir.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface
-from weir.statistics import mean_interval
+from weir.statistics import mean_interval, ratio_interval
 from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 
 TEXT_CLIENTS, VIDEO_CLIENTS = "Text clients", "Video clients"
@@ -23,17 +23,22 @@ DASHES = dict(zip(SERVERS, LINES, strict=False))
 PRINTED = "#555555"
 
 
-def _line(axis: Axes, x: np.ndarray, values: np.ndarray, label: str, at: int, line: str = "-") -> None:
-    """A line with intervals: values by repetition (rows) and place."""
-    found = [mean_interval(column) for column in values.T]
-    error = np.array(
+def _line(
+    axis: Axes, x: np.ndarray, values: np.ndarray, label: str, at: int, line: str = "-", *, geometric: bool = False
+) -> None:
+    """A line with intervals: values by repetition (rows) and place; of their logarithms if `geometric`."""
+    found = [mean_interval(np.log(column) if geometric else column) for column in values.T]
+    ends = np.array(
         [
-            [0 if f.low is None else f.estimate - f.low for f in found],
-            [0 if f.high is None else f.high - f.estimate for f in found],
+            [f.estimate if end is None else end for f, end in zip(found, ends, strict=True)]
+            for ends in ([f.low for f in found], [f.high for f in found])
         ]
     )
+    middle = np.array([f.estimate for f in found])
+    if geometric:
+        middle, ends = np.exp(middle), np.exp(ends)
     axis.errorbar(
-        x, [f.estimate for f in found], error, label=label, capsize=2, linewidth=1.1, markersize=3.5, linestyle=line,
+        x, middle, np.abs(ends - middle), label=label, capsize=2, linewidth=1.1, markersize=3.5, linestyle=line,
         color=PALETTE[at % len(PALETTE)], marker=MARKERS[at % len(MARKERS)],
     )  # fmt: skip
 
@@ -198,6 +203,27 @@ def border(
     return figure
 
 
+def cello(text: pl.DataFrame, video: pl.DataFrame) -> Figure:
+    """How far other settings of Cello, and other schedulers, get on the ray to the partitioned server's limits."""
+    with style():
+        figure, axes = _figure(2, 3.2)
+        for axis, table, metric in ((axes[0], text, "response_ms"), (axes[1], video, "violated_pct")):
+            for at, (name,) in enumerate(table.select("scheduler").unique(maintain_order=True).rows()):
+                rows = table.filter(pl.col("scheduler") == name).sort(TEXT)
+                wide = rows.pivot(on="repetition", index=TEXT, values=metric)
+                _line(axis, wide[TEXT].to_numpy(), wide.drop(TEXT).to_numpy().T, name, at, LINES[at % 4])
+            axis.set_xlabel("Text clients, with 9 video clients for 20 of them")
+        _limit(axes[0], FULL_MS)
+        _limit(axes[1], FULL_PCT)
+        axes[0].set_ylim(0, 4 * FULL_MS)
+        axes[1].set_ylim(0, 4 * FULL_PCT)
+        axes[0].set_ylabel(RESPONSE)
+        axes[1].set_ylabel(VIOLATED)
+        _legend(figure, axes[0])
+        draw.note(figure, BARS + " Dotted: the limits.")
+    return figure
+
+
 def schedulers(text: pl.DataFrame, video: pl.DataFrame, names: Sequence[str]) -> Figure:
     """Figs. 2 and 3: an integrated server under other schedulers."""
     heavy = float(video[VIDEO].max())
@@ -240,7 +266,7 @@ def bursty(text: pl.DataFrame) -> Figure:
             wide = rows.filter(pl.col("architecture") == server).sort("kb_s").pivot(
                 on="repetition", index="kb_s", values="response_ms"
             )
-            _line(axes[0], wide["kb_s"].to_numpy(), wide.drop("kb_s").to_numpy().T, server, at, DASHES[server])
+            _line(axes[0], wide["kb_s"].to_numpy(), wide.drop("kb_s").to_numpy().T, server, at, DASHES[server], geometric=True)
         axes[0].set_yscale("log")
         axes[0].set_xlabel("Load of bursty text (KB/s)")
         axes[0].set_ylabel(RESPONSE)
@@ -258,7 +284,7 @@ def bursty(text: pl.DataFrame) -> Figure:
                 ).sort("repetition")["response_ms"].to_numpy()
                 for server in SERVERS
             }
-            ratio = mean_interval(by["partitioned"] / by["integrated"])
+            ratio = ratio_interval(by["partitioned"], by["integrated"])
             error = None if ratio.low is None else [[ratio.estimate - ratio.low], [ratio.high - ratio.estimate]]
             axes[1].errorbar([ratio.estimate], [place], xerr=error, marker="o", capsize=2, color=PALETTE[1])
         axes[1].set_yticks(range(len(names)), list(names.values()))
@@ -269,7 +295,7 @@ def bursty(text: pl.DataFrame) -> Figure:
         draw.plain_log_axis(axes[1])
         axes[1].set_xlabel("Partitioned / integrated response")
         axes[1].set_title("(b) 3000 KB/s, other sizes and bursts", loc="left")
-        draw.note(figure, BARS + f" Beside {half} video clients. Dotted: the paper's factor of 6.")
+        draw.note(figure, f"Geometric means over ten streams; bars: 95 % t intervals of the logarithms. Beside {half} video clients. Dotted: the paper's factor of 6.")
     return figure
 
 
