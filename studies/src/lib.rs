@@ -4,12 +4,14 @@
 //! [`Run`]s in the order in which they are to be carried out. A run is resolved completely: whoever carries
 //! it out reads nothing else.
 
+mod counterpart;
 mod filesystem;
 mod level;
 mod plan;
 mod run;
 mod simulated;
 mod spec;
+mod testbed;
 mod validate;
 
 pub use filesystem::FileSystem;
@@ -17,5 +19,6 @@ pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, SimulatedClass};
 pub use spec::{
-    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Testbed, Wants,
+    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Wants,
 };
+pub use testbed::{Testbed, Testbeds};
