@@ -140,6 +140,6 @@ def test_several_hosts_share_what_is_simulated(dry_bench):
     for name, share in zip(("one", "two"), shares, strict=True):
         there = (dry_bench.folder / name / "results/tiny").iterdir()
         assert sorted(entry.name for entry in there if entry.is_dir()) == share
-    assert sorted(dry_bench.run_folders()) == sorted(sum(shares, []))
+    assert sorted(dry_bench.run_folders()) == sorted([*shares[0], *shares[1]])
     left = [entry.name for entry in (dry_bench.results / "tiny").iterdir() if entry.name.startswith(".")]
     assert left == []

@@ -69,8 +69,8 @@ def run_metrics(run: Run) -> dict[str, Any]:
 def _summarised(run: Run) -> dict[str, Any]:
     """The metrics of a simulated run of which no request was kept: the simulator's own counts and quantiles.
 
-    What needs every request (fairness among clients, burstiness, how far an objective was attained by request)
-    has no value.
+    What needs every request (fairness among clients, burstiness, how far an objective was attained by
+    request) has no value.
     """
     path = run.path / "summary.json"
     document = read_document(path, "remove this run's folder and simulate it again")

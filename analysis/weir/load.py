@@ -99,7 +99,8 @@ class Run:
 class Study:
     """A plan and the runs that exist of it, in the order in which they were run.
 
-    `note` says why the plan is not the whole study, if it is not. `missing` are the planned runs that do not exist, by id with their levels; `stray` are ids of runs that
+    `note` says why the plan is not the whole study, if it is not.
+    `missing` are the planned runs that do not exist, by id with their levels; `stray` are ids of runs that
     are not in the plan.
     """
 

@@ -73,7 +73,9 @@ def side_by_side(study: Study, table: pl.DataFrame, class_name: str, metric: str
     for column in columns:
         texts = []
         for _, of_cell in cells:
-            at = of_cell.filter(pl.col(TESTBED) == column[0], *(pl.col("filesystem") == f for f in column[1:]))
+            at = of_cell.filter(
+                pl.col(TESTBED) == column[0], *(pl.col("filesystem") == f for f in column[1:])
+            )
             texts.append(_estimate(at))
         found["simulator" if column[0] == "simulator" else ", ".join(column)] = texts
     return pl.DataFrame({**_levels(names, cells), **found}, strict=False)

@@ -116,8 +116,8 @@ def _virtual(study: Study) -> str:
     spent_s = sum(sum(v for v in t.values() if isinstance(v, int | float)) for t in timings)
     which = "All runs" if len(runs) == len(study.runs) else f"{len(runs)} runs (testbed simulator)"
     return (
-        f"{which} were carried out in virtual time, on models of disks and schedulers: {number(simulated_s)} s "
-        f"simulated in {number(spent_s)} s of processor time."
+        f"{which} were carried out in virtual time, on models of disks and schedulers: "
+        f"{number(simulated_s)} s simulated in {number(spent_s)} s of processor time."
     )
 
 

@@ -91,8 +91,11 @@ fn schedulers() -> Vec<(String, String, serde_json::Value)> {
     let here: Vec<&str> = here.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
     let describe = |name: &str| {
         let available = here.contains(&name);
-        let text =
-            if available { "kernel's: in this kernel" } else { "kernel's: not in this kernel, or its module is not loaded" };
+        let text = if available {
+            "kernel's: in this kernel"
+        } else {
+            "kernel's: not in this kernel, or its module is not loaded"
+        };
         (name.to_owned(), text.to_owned(), json!({"name": name, "kind": "kernel", "available": available}))
     };
     KERNEL_SCHEDULERS.into_iter().map(describe).chain(weir_schedulers::POLICIES.iter().map(policy)).collect()

@@ -11,12 +11,8 @@ use crate::testbed::Testbed;
 /// Name of the factor that the testbed is where a study names both.
 pub(crate) const TESTBED: &str = "testbed";
 /// The kernel's schedulers, and the policies that stand for them. Tunables keep their names.
-const SCHEDULERS: [(&str, &str); 4] = [
-    ("none", "fcfs"),
-    ("mq-deadline", "linux-mq-deadline"),
-    ("kyber", "linux-kyber"),
-    ("bfq", "linux-bfq"),
-];
+const SCHEDULERS: [(&str, &str); 4] =
+    [("none", "fcfs"), ("mq-deadline", "linux-mq-deadline"), ("kyber", "linux-kyber"), ("bfq", "linux-bfq")];
 /// A simulated server has no file system of the kernel: files lie one behind the other.
 const FILE_SYSTEM: &str = "raw";
 /// Factors of the kernel that nothing in virtual time stands for.

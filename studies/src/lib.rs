@@ -18,7 +18,5 @@ pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, SimulatedClass};
-pub use spec::{
-    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Wants,
-};
+pub use spec::{Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Wants};
 pub use testbed::{Testbed, Testbeds};

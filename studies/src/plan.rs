@@ -239,8 +239,7 @@ fn resolve(
         })
         .filter(|(.., clients)| *clients > 0)
         .map(|(name, class, workload, clients)| RunClass {
-            simulated: (testbed == Testbed::Simulator)
-                .then(|| simulated(study, class, workload, &settings)),
+            simulated: (testbed == Testbed::Simulator).then(|| simulated(study, class, workload, &settings)),
             name: name.clone(),
             workload: class.workload.clone(),
             recipe: workload.clone(),

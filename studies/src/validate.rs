@@ -189,7 +189,10 @@ impl Check<'_> {
             }
             cells *= levels.len().max(1) as f64;
             if self.testbed == Testbed::Simulator && counterpart::is_kernel_only(&name) {
-                self.problem(&field, "is the kernel's, and nothing in virtual time stands for it: leave it out");
+                self.problem(
+                    &field,
+                    "is the kernel's, and nothing in virtual time stands for it: leave it out",
+                );
             }
             for (index, level) in levels.iter().enumerate() {
                 let at = format!("{field}.{index}");
@@ -217,7 +220,8 @@ impl Check<'_> {
     fn settings(&mut self, field: &str, settings: &Settings) {
         let hold = |name: &str| if field == "hold" { format!("hold.{name}") } else { field.to_owned() };
         let simulated = self.testbed == Testbed::Simulator;
-        let counterpart = (simulated && self.study.testbed.are_two()).then(|| counterpart::settings(settings));
+        let counterpart =
+            (simulated && self.study.testbed.are_two()).then(|| counterpart::settings(settings));
         let settings = counterpart.as_ref().unwrap_or(settings);
         if FileSystem::load(&settings.filesystem).is_none() {
             self.problem(

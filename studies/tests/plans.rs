@@ -136,7 +136,8 @@ fn both_testbeds_are_asked_the_same_and_have_names_of_their_own() {
     assert_eq!(device.len(), (3 * 3 * 2 * 2 - 3 * 2) * 4);
     // No file system, and so none of memory.
     assert_eq!(simulator.len(), (3 * 2 * 2 - 2) * 4);
-    let seed = |runs: &[&Run]| -> BTreeMap<u32, u64> { runs.iter().map(|run| (run.block, run.seed)).collect() };
+    let seed =
+        |runs: &[&Run]| -> BTreeMap<u32, u64> { runs.iter().map(|run| (run.block, run.seed)).collect() };
     assert_eq!(seed(&device), seed(&simulator));
     let policies: BTreeSet<String> = simulator.iter().map(|run| run.settings.scheduler.to_string()).collect();
     assert_eq!(policies, ["fcfs", "linux-bfq", "linux-mq-deadline read_expire=100"].map(String::from).into());

@@ -57,7 +57,7 @@ options:
 
 RETURN = """
 root: {description: Whether tasks run as root., type: bool, returned: always}
-lacking: {description: Rights and parts of the kernel that runs on devices lack., type: list, returned: always}
+lacking: {description: What runs on devices need and is not here., type: list, returned: always}
 missing_commands: {description: Programs that are not there., type: list, returned: always}
 missing_disks: {description: Disks that are not there., type: list, returned: always}
 absent: {description: What the kernel neither has nor could load., type: list, returned: always}
