@@ -52,7 +52,7 @@ def as_nobody(bench):
 
 
 def test_a_simulated_study_needs_no_device_and_is_done_once(dry_bench):
-    """This test will carry out a study in virtual time three times: afresh, again, and with an invalid run."""
+    """This test will simulate a study afresh, again, and with a run invalid and one gone."""
     study = study_of(dry_bench, "simulator")
     code, log = dry_bench.play(study)
     assert code == 0, log

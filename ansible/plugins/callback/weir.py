@@ -304,10 +304,8 @@ class Simulated:
     @property
     def done(self):
         """Those that are whole. On other hosts nothing is seen of them before they are fetched."""
-        try:
-            return [name for name in os.listdir(self._folder) if name in self._ids]
-        except OSError:
-            return []
+        there = os.listdir(self._folder) if os.path.isdir(self._folder) else ()
+        return [name for name in there if name in self._ids]
 
     def plan(self, facts):
         """Notes what a host has to do."""
@@ -321,8 +319,7 @@ class Simulated:
     def left_s(self):
         """Time left, in seconds, if the rest is as the runs that are done."""
         done = len(self.done)
-        elapsed_s = time.monotonic() - self._began_s
-        return elapsed_s * (self.total - done) / done if done else 0.0
+        return (time.monotonic() - self._began_s) * (self.total - done) / done if done else 0.0
 
 
 class Bar:
