@@ -73,6 +73,19 @@ def test_no_root(copy):
     _refused(done, "sudo apt-get install --no-install-recommends no-such-package-as-this")
 
 
+def test_what_only_devices_need_is_left_without_root(copy):
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become nobody")
+    (copy / "setup/debian-packages.txt").write_text(
+        "# To build\nbash   is there\n\n# To run studies\nno-such-package-as-this   is not\n"
+    )
+    for folder in (copy, *copy.parents[:3]):
+        folder.chmod(0o755)
+    done = _script(copy, "packages.sh", as_nobody=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no-such-package-as-this (studies in virtual time do without)" in done.stdout
+
+
 def test_packages_that_are_there_need_no_root_and_no_network(copy):
     (copy / "setup/debian-packages.txt").write_text("# a comment\n\nbash   is there\ncoreutils   too\n")
     done = _script(copy, "packages.sh")

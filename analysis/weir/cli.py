@@ -103,6 +103,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     study = load_study(options.study)
     table = class_table(study)
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
+    if study.note:
+        console.print(f"{study.name}: {study.note}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
     console.print(f"runs: {counts}, {len(study.missing)} missing; means with 95 % t intervals")
     if not study.valid_runs:

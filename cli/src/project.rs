@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use weir_simulator::profile;
 use weir_specs::{Document, Problems, nearest};
-use weir_studies::{Context, Plan, Testbed};
+use weir_studies::{Context, Plan};
 use weir_workloads::Catalog;
 
 use crate::exit::bad_input;
@@ -112,7 +112,7 @@ impl Project {
 /// Whether the profile of every device can be had, and in simulated studies whether a head can have its size. On a device
 /// testbed disks of the inventory may stand for the modelled ones, so that the size is checked when a device is made.
 fn check_devices(plan: &Plan, study: &Document) -> Result<(), Problems> {
-    let simulated = plan.runs.iter().any(|run| run.testbed == Testbed::Simulator);
+    let simulated = plan.runs.iter().any(|run| run.testbed.is_virtual());
     for device in &plan.devices {
         let loaded = profile::load(&device.profile)
             .map_err(|error| study.problem("storage.profile", error.to_string()))?;

@@ -22,10 +22,10 @@ const EVERY: Duration = Duration::from_secs(10);
 /// Carry out the runs of a study in virtual time: no root, no device, as fast as the processors go.
 ///
 /// Each run has a folder of its own in DIR/STUDY, which appears when it is whole; runs that are there are not done again.
-/// The outcome does not depend on --jobs.
+/// The outcome does not depend on --jobs. Of a study of both testbeds it does the simulator's runs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name or file of the study.
+    /// Name or file of the study, or its plan (`plan.json`).
     study: String,
     /// Folder of results; the study's own is made in it.
     #[arg(long, value_name = "DIR", default_value = "results")]
@@ -42,10 +42,12 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let plan = Project::find()?.plan(&args.study)?;
-    if plan.runs.iter().any(|run| !run.testbed.is_virtual()) {
+    let given = Path::new(&args.study);
+    let is_plan = given.extension().is_some_and(|extension| extension == "json");
+    let plan = if is_plan { read_plan(given)? } else { Project::find()?.plan(&args.study)? };
+    if !plan.runs.iter().any(|run| run.testbed.is_virtual()) {
         return Err(bad_input(format!(
-            "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: simulator` or `testbed: admission`",
+            "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: [device, simulator]`",
             plan.study, plan.study
         )));
     }
@@ -55,15 +57,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let results = args.out.join(&plan.study);
     std::fs::create_dir_all(&results)
         .map_err(|error| bad_input(format!("--out {}: {error}", results.display())))?;
-    write_plan(&plan, &results)?;
-    let runs: Vec<&Run> = plan.runs.iter().filter(|run| run.order % parts == part).collect();
+    weir_runner::sweep(&results);
+    if !is_plan {
+        write_plan(&plan, &results)?;
+    }
+    let is_ours = |run: &&Run| run.testbed.is_virtual() && run.order % parts == part;
+    let runs: Vec<&Run> = plan.runs.iter().filter(is_ours).collect();
     let progress = Progress::new(&plan.study, runs.len() as u64);
     let began = Instant::now();
     let done: Vec<(u64, bool)> = pool.install(|| {
         runs.par_iter()
             .map(|run| {
                 let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
-                outcome.map(|outcome| progress.tell(run, &outcome)).map_err(|error| match error {
+                outcome.map(|outcome| progress.tell(run, &outcome, &results)).map_err(|error| match error {
                     Error::Refused(_) => bad_input(format!("run {} {}: {error}", run.id, describe(run))),
                     Error::Failed(_) => anyhow::Error::new(error),
                 })
@@ -77,11 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let what = if admits { "streams asked" } else { "requests simulated" };
     let elapsed_s = began.elapsed().as_secs_f64();
     let verdict = if invalid > 0 { format!("{invalid} INVALID") } else { "all valid".to_owned() };
-    println!(
-        "{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s",
-        plan.study,
-        done.len()
-    );
+    println!("{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s", plan.study, done.len());
     Ok(if invalid > 0 { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
@@ -96,15 +98,25 @@ fn shard(text: Option<&str>) -> anyhow::Result<(u32, u32)> {
     }
 }
 
-/// The plan beside the runs, under its name when it is whole.
+fn read_plan(file: &Path) -> anyhow::Result<Plan> {
+    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
+    serde_json::from_str(&text).map_err(|error| named(&error))
+}
+
+/// The plan beside the runs, under its name when it is whole; one that is the same is left alone.
 fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(plan)? + "\n";
+    if std::fs::read_to_string(results.join("plan.json")).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
     let partial = results.join(format!(".plan.{}.partial", std::process::id()));
-    std::fs::write(&partial, serde_json::to_string_pretty(plan)? + "\n")
+    std::fs::write(&partial, text)
         .and_then(|()| std::fs::rename(&partial, results.join("plan.json")))
         .with_context(|| format!("cannot write {}", results.join("plan.json").display()))
 }
 
-/// A bar on a terminal; a line now and then elsewhere.
+/// A bar on a terminal; a line now and then elsewhere. What is said of progress goes to standard error.
 struct Progress {
     bar: ProgressBar,
     total: u64,
@@ -119,16 +131,16 @@ impl Progress {
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(study.to_owned());
         if !terminal {
-            println!("{study}: {total} runs");
+            eprintln!("{study}: {total} runs");
         }
         Progress { bar, total, told: (!terminal).then(|| Mutex::new(Instant::now())) }
     }
 
     /// Says that a run is done; gives its requests, and whether it is valid.
-    fn tell(&self, run: &Run, outcome: &Outcome) -> (u64, bool) {
+    fn tell(&self, run: &Run, outcome: &Outcome, results: &Path) -> (u64, bool) {
         self.bar.inc(1);
         let (requests, valid) = match outcome {
-            Outcome::Present => (0, true),
+            Outcome::Present => (0, !weir_runner::is_invalid(&results.join(&run.id))),
             Outcome::Done { verdict, requests, .. } => (*requests, verdict.status != Status::Invalid),
         };
         if let Outcome::Done { verdict, .. } = outcome
@@ -144,7 +156,7 @@ impl Progress {
             && told.elapsed() >= EVERY
         {
             *told = Instant::now();
-            println!("{} of {} runs", self.bar.position(), self.total);
+            eprintln!("{} of {} runs", self.bar.position(), self.total);
         }
         (requests, valid)
     }

@@ -9,7 +9,8 @@ use weir_workloads::{Frames, Sizes, Workload};
 use crate::admission::{AdmissionSettings, MIX};
 use crate::level::Architecture;
 use crate::plan::{ADMISSION, apply, levels_by_factor};
-use crate::spec::{Study, Testbed};
+use crate::spec::Study;
+use crate::testbed::Testbed;
 
 /// How far the frames of a round may be off a whole number.
 const FRAME_ROUNDING: f64 = 1e-6;
@@ -35,14 +36,14 @@ pub(crate) fn check(study: &Study, workloads: &BTreeMap<String, Workload>) -> Ve
         return Vec::new();
     }
     let field = if study.factors.admission.is_some() { "factors.admission" } else { "hold.admission" };
-    if study.testbed == Testbed::Device {
+    if study.testbed.is_only(Testbed::Device) {
         let message = "is for `testbed: admission` and `testbed: simulator` only: leave it out";
         return vec![(field.to_owned(), message.to_owned())];
     }
     let mut problems = Vec::new();
     let mut problem = |field: &str, message: String| problems.push((field.to_owned(), message));
     let is_film = |class: &str| workloads.get(class).is_some_and(|workload| film(workload).is_some());
-    if study.testbed == Testbed::Admission {
+    if study.testbed.is_only(Testbed::Admission) {
         for (name, _) in levels_by_factor(study) {
             if !name.starts_with(ADMISSION) {
                 let message = "has no effect on `testbed: admission`: vary parameters of `admission` only";
@@ -50,14 +51,20 @@ pub(crate) fn check(study: &Study, workloads: &BTreeMap<String, Workload>) -> Ve
             }
         }
         for class in workloads.keys().filter(|class| !is_film(class)) {
-            let message = "is no video, so that it has no streams to admit: use a workload with `sizes: frames`";
+            let message =
+                "is no video, so that it has no streams to admit: use a workload with `sizes: frames`";
             problem(&format!("classes.{class}.workload"), message.to_owned());
         }
     } else if !workloads.keys().any(|class| is_film(class)) {
-        problem("classes", "have no video that could be admitted: use a workload with `sizes: frames`".to_owned());
+        problem(
+            "classes",
+            "have no video that could be admitted: use a workload with `sizes: frames`".to_owned(),
+        );
     }
     let architectures = study.factors.architecture.iter().flatten().chain([&study.hold.architecture]);
-    if study.testbed == Testbed::Simulator && architectures.into_iter().any(|at| *at == Architecture::Partitioned) {
+    if study.testbed.is_only(Testbed::Simulator)
+        && architectures.into_iter().any(|at| *at == Architecture::Partitioned)
+    {
         let message = "partitioned: streams are admitted to the disks that all classes share: use integrated";
         problem("architecture", message.to_owned());
     }
@@ -85,7 +92,7 @@ fn one(
         let known = films.iter().map(|(class, _)| class.as_str()).chain([MIX]);
         problem(&format!("{field}.stream"), one_of("stream", &settings.stream, known));
     }
-    if study.testbed == Testbed::Simulator && settings.drop_pct > 0.0 {
+    if study.testbed.is_only(Testbed::Simulator) && settings.drop_pct > 0.0 {
         let message = "is above 0, but a simulated server serves all blocks: use `testbed: admission`";
         problem(&format!("{field}.drop_pct"), message.to_owned());
     }

@@ -6,23 +6,24 @@
 
 mod admission;
 mod admission_check;
+mod counterpart;
 mod filesystem;
 mod level;
 mod plan;
 mod run;
 mod simulated;
 mod spec;
+mod testbed;
 mod validate;
 mod variant;
 
 pub use admission::{
-    AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout, StreamPolicy,
-    TransferBound,
+    AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout,
+    StreamPolicy, TransferBound,
 };
 pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, SimulatedClass};
-pub use spec::{
-    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Testbed, Wants,
-};
+pub use spec::{Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Wants};
+pub use testbed::{Testbed, Testbeds};

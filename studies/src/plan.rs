@@ -13,9 +13,10 @@ use weir_workloads::{Catalog, Workload};
 
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
-use crate::simulated;
-use crate::spec::{Class, Settings, Study, Testbed, Wants};
+use crate::spec::{Class, Settings, Study, Wants};
+use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
+use crate::{counterpart, simulated};
 
 /// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
 const SETUP_S: f64 = 1.5;
@@ -44,6 +45,12 @@ pub struct Plan {
     pub question: String,
     /// What a reader should know besides.
     pub description: String,
+    /// Where its runs are carried out.
+    #[serde(default)]
+    pub testbeds: Vec<Testbed>,
+    /// Why this is not the whole study; empty if it is.
+    #[serde(default)]
+    pub note: String,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// Repetitions of each cell.
@@ -70,31 +77,59 @@ impl Plan {
         let variants = variant::all(study.clone(), &document, context)?;
         Ok(expand(&study, &variants, context.workloads.folder()))
     }
+
+    /// The part of the plan that is carried out on one testbed; runs keep their places. `note` says why it is a part.
+    pub fn on(mut self, testbed: Testbed, note: &str) -> Self {
+        if self.testbeds == [testbed] {
+            return self;
+        }
+        self.testbeds.retain(|known| *known == testbed);
+        self.runs.retain(|run| run.testbed == testbed);
+        for (name, levels) in &mut self.factors {
+            let occurs = |level: &Value| {
+                self.runs.iter().any(|run| run.levels.get(name).is_some_and(|at| same(at, &label(level))))
+            };
+            if let Value::Array(levels) = levels {
+                levels.retain(occurs);
+            }
+        }
+        self.devices = devices_of(&self.runs);
+        self.estimate_s = estimate_s(&self.runs);
+        note.clone_into(&mut self.note);
+        self
+    }
 }
 
 /// The study's runs: blocks of all cells, each in an order of its own.
 fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
-    let factors = levels_by_factor(study);
-    let cells: Vec<Map<String, Value>> =
-        cross(&factors).into_iter().filter(|cell| !is_excluded(study, cell)).collect();
-    let mut runs = Vec::new();
-    for block in 0..study.repetitions {
-        let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
-        rng.set_stream(u64::from(block));
-        let seed = rand::RngExt::random(&mut rng);
-        let mut order: Vec<&Map<String, Value>> = cells.iter().collect();
-        order.shuffle(&mut rng);
-        for cell in order {
-            let is_of =
-                |variant: &&Variant| variant.name.as_deref() == cell.get(VARIANT).and_then(Value::as_str);
-            if let Some(variant) = variants.iter().find(is_of) {
-                runs.push(resolve(&variant.study, &variant.workloads, cell, block, seed, runs.len()));
+    let mut runs: Vec<Run> = Vec::new();
+    for &testbed in study.testbed.all() {
+        let cells = counterpart::cells(study, testbed);
+        for block in 0..study.repetitions {
+            // The same for each testbed: both are asked the same.
+            let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
+            rng.set_stream(u64::from(block));
+            let seed = rand::RngExt::random(&mut rng);
+            let mut order: Vec<&Map<String, Value>> = cells.iter().collect();
+            order.shuffle(&mut rng);
+            for cell in order {
+                let is_of =
+                    |variant: &&Variant| variant.name.as_deref() == cell.get(VARIANT).and_then(Value::as_str);
+                if let Some(variant) = variants.iter().find(is_of) {
+                    runs.push(resolve(
+                        &variant.study,
+                        testbed,
+                        &variant.workloads,
+                        cell,
+                        block,
+                        seed,
+                        runs.len(),
+                    ));
+                }
             }
         }
     }
-    let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run: &Run| run.devices.iter().cloned()).collect();
-    devices.sort();
-    devices.dedup();
+    let devices = devices_of(&runs);
     for run in &mut runs {
         run.name_by_content();
         // Only now, so that a run has the same name wherever the repository lies.
@@ -102,23 +137,48 @@ fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
             absolute_recording(&mut class.recipe, folder);
         }
     }
-    let each_s = match study.testbed {
-        Testbed::Device => study.warmup_s + study.duration_s + SETUP_S,
-        Testbed::Simulator => (study.warmup_s + study.duration_s) / VIRTUAL_SPEED,
-        Testbed::Admission => ADMISSION_S,
-    };
+    let mut factors = counterpart::factors(study);
+    for (name, levels) in &mut factors {
+        // What stands in virtual time for levels that are not there.
+        for run in &runs {
+            if let Some(level) = run.levels.get(name)
+                && !levels.iter().any(|known| same(&label(known), level))
+            {
+                levels.push(level.clone());
+            }
+        }
+    }
     Plan {
         format: FORMAT,
         study: study.name.clone(),
         question: study.question.clone(),
         description: study.description.clone(),
+        testbeds: study.testbed.all().to_vec(),
+        note: String::new(),
         seed: study.seed,
         repetitions: study.repetitions,
         factors: factors.into_iter().map(|(name, levels)| (name, Value::Array(levels))).collect(),
-        estimate_s: each_s * runs.len() as f64,
+        estimate_s: estimate_s(&runs),
         devices,
         runs,
     }
+}
+
+fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
+    let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
+    devices.sort();
+    devices.dedup();
+    devices
+}
+
+/// Time that runs take one after the other, in seconds.
+fn estimate_s(runs: &[Run]) -> f64 {
+    let each = |run: &Run| match run.testbed {
+        Testbed::Device => run.warmup_s + run.duration_s + SETUP_S,
+        Testbed::Simulator => (run.warmup_s + run.duration_s) / VIRTUAL_SPEED,
+        Testbed::Admission => ADMISSION_S,
+    };
+    runs.iter().map(each).sum()
 }
 
 /// Begins the name of a factor that is the number of clients of one class.
@@ -155,7 +215,7 @@ pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
     }
 }
 
-fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
+pub(crate) fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
     factors.iter().fold(vec![Map::new()], |cells, (name, levels)| {
         let with = |cell: &Map<String, Value>, level: &Value| {
             let mut cell = cell.clone();
@@ -166,7 +226,7 @@ fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
     })
 }
 
-fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
+pub(crate) fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
     study
         .exclude
         .iter()
@@ -183,13 +243,17 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
 
 fn resolve(
     study: &Study,
+    testbed: Testbed,
     workloads: &BTreeMap<String, Workload>,
     cell: &Map<String, Value>,
     block: u32,
     seed: u64,
     order: usize,
 ) -> Run {
-    let settings = apply(&study.hold, cell);
+    let mut settings = apply(&study.hold, cell);
+    if study.testbed.are_two() && testbed == Testbed::Simulator {
+        settings = counterpart::settings(&settings);
+    }
     let devices = devices(study, settings.architecture);
     let classes = study
         .classes
@@ -201,8 +265,7 @@ fn resolve(
         })
         .filter(|(.., clients)| *clients > 0)
         .map(|(name, class, workload, clients)| RunClass {
-            simulated: (study.testbed == Testbed::Simulator)
-                .then(|| simulated(study, class, workload, &settings)),
+            simulated: (testbed == Testbed::Simulator).then(|| simulated(study, class, workload, &settings)),
             name: name.clone(),
             workload: class.workload.clone(),
             recipe: workload.clone(),
@@ -221,7 +284,7 @@ fn resolve(
         id: String::new(),
         study: study.name.clone(),
         question: study.question.clone(),
-        testbed: study.testbed,
+        testbed,
         cell: hash(cell),
         levels: cell.iter().map(|(name, level)| (name.clone(), label(level))).collect(),
         settings,
@@ -263,7 +326,8 @@ pub(crate) const SHARED_DEVICE: &str = "shared";
 pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
     let mut value = serde_json::to_value(hold).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
-        for (name, level) in cell.iter().filter(|(name, _)| *name != VARIANT) {
+        for (name, level) in cell.iter().filter(|(name, _)| *name != VARIANT && *name != counterpart::TESTBED)
+        {
             if let Some(class) = name.strip_prefix(CLIENTS_OF) {
                 fields["clients"][class] = level.clone();
             } else if let Some(parameter) = name.strip_prefix(ADMISSION) {

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use weir_workloads::Workload;
 
 use crate::level::{Priority, Scheduler};
-use crate::spec::{Capture, Objective, Placement, Records, Settings, Testbed, Wants};
+use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
+use crate::testbed::Testbed;
 
 /// Version of the layout of `run.json`.
 pub const FORMAT: u32 = 1;

@@ -6,7 +6,8 @@ use weir_schedulers::{Service, Settings};
 use weir_specs::Document;
 
 use crate::level::Scheduler;
-use crate::spec::{Class, Study, Testbed, Wants};
+use crate::spec::{Class, Study, Wants};
+use crate::testbed::Testbed;
 
 /// The fields of a class that only the simulator knows, as far as they are given.
 pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
@@ -59,10 +60,11 @@ pub(crate) fn default_scheduler() -> Scheduler {
 /// Puts the simulator's defaults in place of the device testbed's.
 pub(crate) fn defaults(study: &mut Study, document: &Document) {
     let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
-    if !study.testbed.is_virtual() {
+    // Beside devices it has what they have.
+    if !study.testbed.are_virtual() {
         return;
     }
-    if study.testbed == Testbed::Admission {
+    if study.testbed.is_only(Testbed::Admission) {
         study.hold.admission.get_or_insert_default();
     }
     if !is_held("queue_depth") {

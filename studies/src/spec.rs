@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::level::{Architecture, Priority, Scheduler};
+use crate::testbed::Testbeds;
 
 /// A question, and how it is to be answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,8 +21,8 @@ pub struct Study {
     /// What a reader should know besides.
     #[serde(default)]
     pub description: String,
-    /// Where it is answered.
-    pub testbed: Testbed,
+    /// Where it is answered: on one testbed, or the same question on both, side by side.
+    pub testbed: Testbeds,
     /// Seed of everything that is drawn: workloads and the order of runs.
     pub seed: u64,
     /// Independent runs of each cell, fixed in advance.
@@ -63,25 +64,6 @@ fn yes() -> bool {
 
 fn default_allowed_loss() -> f64 {
     1e-4
-}
-
-/// Where a study is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Testbed {
-    /// Real kernel block devices in real time.
-    Device,
-    /// weir's own disks and schedulers in virtual time.
-    Simulator,
-    /// Admission control alone: which streams would be let in, and when; no request is served.
-    Admission,
-}
-
-impl Testbed {
-    /// Whether it needs no device.
-    pub fn is_virtual(self) -> bool {
-        self != Testbed::Device
-    }
 }
 
 /// What is kept of each simulated run.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use weir_studies::{Architecture, Context, Engine, Plan};
+use weir_studies::{Architecture, Context, Engine, Plan, Run, Testbed};
 use weir_workloads::Catalog;
 
 fn root() -> PathBuf {
@@ -46,7 +46,7 @@ exclude:
 
 #[test]
 fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
-    for (name, runs) in [("quick", 24), ("kernel-schedulers", 120), ("file-systems", 25)] {
+    for (name, runs) in [("quick", 24 + 12), ("kernel-schedulers", 120), ("file-systems", 25)] {
         let plan = plan_file(&root().join(format!("studies/{name}.yml"))).unwrap();
         assert_eq!(plan.runs.len(), runs, "{name}");
     }
@@ -119,6 +119,78 @@ fn architecture_decides_who_asks_which_device() {
     }
 }
 
+/// The trial on both testbeds, with two file systems and one without a device.
+fn both() -> String {
+    TRIAL
+        .replace("testbed: device", "testbed: [device, simulator]")
+        .replace(", priority: be/4", "")
+        .replace("[none, mq-deadline, bfq]", "[none, mq-deadline read_expire=100, bfq]")
+        .replace("  load:", "  filesystem: [ext4, xfs, tmpfs]\n  load:")
+}
+
+#[test]
+fn both_testbeds_are_asked_the_same_and_have_names_of_their_own() {
+    let plan = plan_text(&both()).unwrap();
+    let (device, simulator): (Vec<_>, Vec<_>) =
+        plan.runs.iter().partition(|run| run.testbed == Testbed::Device);
+    assert_eq!(device.len(), (3 * 3 * 2 * 2 - 3 * 2) * 4);
+    // No file system, and so none of memory.
+    assert_eq!(simulator.len(), (3 * 2 * 2 - 2) * 4);
+    let seed =
+        |runs: &[&Run]| -> BTreeMap<u32, u64> { runs.iter().map(|run| (run.block, run.seed)).collect() };
+    assert_eq!(seed(&device), seed(&simulator));
+    let policies: BTreeSet<String> = simulator.iter().map(|run| run.settings.scheduler.to_string()).collect();
+    assert_eq!(policies, ["fcfs", "linux-bfq", "linux-mq-deadline read_expire=100"].map(String::from).into());
+    for run in simulator {
+        assert_eq!(run.settings.filesystem, "raw");
+        assert_eq!(run.settings.queue_depth, 4, "as on devices");
+        assert_eq!(run.levels["filesystem"], "raw");
+        assert_eq!(run.levels["testbed"], "simulator");
+        assert!(run.classes.iter().all(|class| class.simulated.is_some()));
+    }
+    assert_eq!(plan.factors["filesystem"], serde_json::json!(["ext4", "xfs", "tmpfs", "raw"]));
+    assert_eq!(plan.factors["testbed"], serde_json::json!(["device", "simulator"]));
+    let orders: Vec<u32> = plan.runs.iter().map(|run| run.order).collect();
+    assert_eq!(orders, (0..plan.runs.len() as u32).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_testbed_more_changes_no_run_of_the_first() {
+    let ids = |text: &str| -> Vec<String> {
+        let runs = plan_text(text).unwrap().runs.into_iter();
+        runs.filter(|run| run.testbed == Testbed::Device).map(|run| run.id).collect()
+    };
+    assert_eq!(ids(&both()), ids(&both().replace("[device, simulator]", "device")));
+}
+
+#[test]
+fn a_part_of_a_plan_says_why_and_has_only_its_levels() {
+    let whole = plan_text(&both()).unwrap();
+    let part = whole.clone().on(Testbed::Simulator, "no root");
+    assert_eq!((part.note.as_str(), part.testbeds.as_slice()), ("no root", [Testbed::Simulator].as_slice()));
+    assert_eq!(part.factors["filesystem"], serde_json::json!(["raw"]));
+    assert_eq!(part.factors["testbed"], serde_json::json!(["simulator"]));
+    assert!(part.estimate_s < whole.estimate_s);
+    let kept: Vec<_> = whole.runs.into_iter().filter(|run| run.testbed == Testbed::Simulator).collect();
+    assert_eq!(part.runs, kept);
+}
+
+#[test]
+fn what_nothing_in_virtual_time_stands_for_is_refused() {
+    for (from, to, expected) in [
+        ("  load:", "  wbt_lat_usec: [0, 75000]\n  load:", "factors.wbt_lat_usec: is the kernel's"),
+        ("  load:", "  read_ahead_kib: [0, 128]\n  load:", "factors.read_ahead_kib: is the kernel's"),
+        ("read_expire=100", "front_merges=0", "has no setting `front_merges`"),
+        ("clients: 3", "clients: 3, cache_mib: 4", "is for `testbed: simulator` only"),
+        ("scheduler: bfq, ", "testbed: simulator, scheduler: kyber, ", "unknown level `kyber`"),
+    ] {
+        let error = plan_text(&both().replace(from, to)).unwrap_err();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+    let without = both().replace("scheduler: bfq, ", "testbed: simulator, scheduler: bfq, ");
+    assert_eq!(plan_text(&without).unwrap().runs.len(), (3 * 3 * 2 * 2 + 3 * 2 * 2 - 2) * 4);
+}
+
 #[test]
 fn a_plan_survives_json() {
     let plan = plan_text(TRIAL).unwrap();
@@ -144,6 +216,9 @@ fn every_mistake_is_named_with_its_line() {
         ("[0.5, 1]", "[]", 15, "no levels"),
         ("name: trial", "name: other", 1, "make them the same"),
         ("testbed: device", "testbed: divice", 3, "did you mean `device`?"),
+        ("testbed: device", "testbed: [device, simulato]", 3, "did you mean `simulator`?"),
+        ("testbed: device", "testbed: []", 3, "is empty"),
+        ("testbed: device", "testbed: [device, simulator]", 10, "knows no priorities"),
     ] {
         let error = plan_text(&TRIAL.replace(from, to)).unwrap_err();
         assert!(error.contains(expected), "{to}: {error}");

@@ -42,8 +42,8 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     }
     let began = Instant::now();
     let server = server::build(run)?;
-    let partial = results.join(format!(".{}.partial", run.id));
-    let _ = fs::remove_dir_all(&partial);
+    // Of this process: one that lost its playbook may still be at the same run.
+    let partial = results.join(format!(".{}.{}.partial", run.id, std::process::id()));
     fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
     write_json(&partial.join("run.json"), run)?;
     let setup_s = began.elapsed().as_secs_f64();
@@ -237,14 +237,33 @@ fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
     })
 }
 
+/// Removes what simulations that were killed left in a study's folder of results.
+pub fn sweep(results: &Path) {
+    for entry in fs::read_dir(results).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let parts: Vec<&str> = name.to_str().unwrap_or_default().split('.').collect();
+        // `.RUN.PROCESS.partial`
+        let ["", _, process, "partial" | "replaced"] = parts[..] else { continue };
+        if process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists() {
+            let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
+        }
+    }
+}
+
 /// Gives the folder its name; an invalid one of that name goes when this is there.
 fn publish(partial: &PathBuf, folder: &Path) -> Result<(), Error> {
     let replaced = partial.with_extension("replaced");
-    if folder.is_dir() {
+    if folder.is_dir() && is_invalid(folder) {
         let _ = fs::remove_dir_all(&replaced);
         fs::rename(folder, &replaced).map_err(Error::io("cannot replace", folder))?;
     }
-    fs::rename(partial, folder).map_err(Error::io("cannot complete", folder))?;
+    if let Err(error) = fs::rename(partial, folder) {
+        if !folder.is_dir() {
+            return Err(Error::io("cannot complete", folder)(error));
+        }
+        // Another process was sooner, with the same outcome.
+        let _ = fs::remove_dir_all(partial);
+    }
     let _ = fs::remove_dir_all(&replaced);
     Ok(())
 }
