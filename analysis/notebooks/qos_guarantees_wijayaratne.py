@@ -103,12 +103,22 @@ printed = {100: bands()["W-F9 100"]["paper"], 1000: bands()["W-F9 1000"]["paper"
 book.show(figures.readings(admission_table(book.studies["readings"]), printed), "readings")
 
 # %% [markdown]
+# ## What the gains depend on
+#
+# Films of more variation between scenes: the larger their largest round is beside their mean, the more is gained by
+# reserving what a stream needs and not its peak, by a policy that keeps peaks apart, and by waiting.
+
+# %%
+films = figures.film_gains(book.studies["films"])
+book.show(figures.films(films), "films")
+
+# %% [markdown]
 # ## Three kinds of requests (Figs. 10 and 11)
 
 # %%
 aperiodic = service_verdicts.service_table(book.studies["aperiodic"])
 book.claim(service_verdicts.aperiodic(aperiodic))
-with_rounds = aperiodic.filter(aperiodic["scheduler"] == "wr-round")
+with_rounds = aperiodic.filter(aperiodic["scheduler"] == service_verdicts.ROUNDS)
 book.show(figures.used(with_rounds), "fig-10")
 
 # %%

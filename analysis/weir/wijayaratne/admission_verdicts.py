@@ -82,7 +82,7 @@ def layouts(table: pl.DataFrame) -> list[Claim]:
     shape = grows and falls and bool((wide["more"] > 0).all())
     note = (
         f"means by stream {each}; by cell {cells.min():.0f} to {cells.max():.0f}; CDL grows "
-        f"{curve['cdl', 'mix'][-1] / curve['cdl', 'mix'][0]:.1f} times (mix, 32 to 256 KiB; all streams: "
+        f"{curve['cdl', 'mix'][-1] / curve['cdl', 'mix'][0]:.1f} times (mix, 32 to 256 KiB; all: "
         f"{_yes(grows)}); BCTL changes by {more_pct(curve['bctl', 'mix'][-1], curve['bctl', 'mix'][0]):+.0f} % "
         f"(slow fall for all: {_yes(falls)})"
     )

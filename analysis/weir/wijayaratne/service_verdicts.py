@@ -15,6 +15,8 @@ from weir.wijayaratne.results import levels
 FILMS = ("lambs", "term", "news", "asterix")
 #: "Unaffected", "not considerably impacted": by no more than this share, from the lightest load on.
 UNAFFECTED = 0.25
+#: The paper's scheduler, and what its leaky bucket lets through at each disk in a second.
+ROUNDS, PAPER_BUCKET = "rounds", "12"
 #: Aperiodic requests/s of which the paper prints numbers.
 PRINTED_RATE = 50
 
@@ -38,7 +40,7 @@ def service_table(study: Study) -> pl.DataFrame:
         common = {
             "repetition": run.repetition,
             "block": run.block,
-            "scheduler": str(held["scheduler"]).split()[0],
+            "scheduler": scheduler_name(str(held["scheduler"])),
             "aperiodic_per_s": next(c.clients for c in run.classes if c.name == "aperiodic"),
             "requested": levels(run).get("streams"),
             "admitted": field(admission, path, "admitted", int),
@@ -67,6 +69,20 @@ def service_table(study: Study) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def scheduler_name(text: str) -> str:
+    """A scheduler as figures name it: `rounds` as the paper has them, what differs from these, or its name."""
+    name, *tunables = text.split()
+    if name != "wr-round":
+        return name.upper()
+    given = dict(part.split("=") for part in tunables)
+    differs = []
+    if given["interactive_per_s"] != PAPER_BUCKET:
+        differs.append(f"{given['interactive_per_s']}/s")
+    if given["estimate"] != "expected":
+        differs.append("whole revolutions")
+    return ", ".join([ROUNDS, *differs])
+
+
 def over(table: pl.DataFrame, kind: str, value: str, x: str) -> dict[float, float]:
     """The mean over repetitions of a column of a kind, by a column."""
     rows = table.filter(pl.col("kind") == kind).group_by(x).agg(pl.col(value).mean()).sort(x)
@@ -85,7 +101,7 @@ def change(curve: dict[float, float]) -> float:
 
 def aperiodic(table: pl.DataFrame) -> list[Claim]:
     """W-F10, W-F11 and W-F13."""
-    rounds, scan = (table.filter(pl.col("scheduler") == name) for name in ("wr-round", "scan"))
+    rounds, scan = (table.filter(pl.col("scheduler") == name) for name in (ROUNDS, "SCAN"))
     rate = "aperiodic_per_s"
     used = {kind: over(rounds, kind, "used_pct", rate) for kind in ("periodic", "interactive", "aperiodic")}
     heaviest = max(used["aperiodic"])
