@@ -77,11 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let what = if admits { "streams asked" } else { "requests simulated" };
     let elapsed_s = began.elapsed().as_secs_f64();
     let verdict = if invalid > 0 { format!("{invalid} INVALID") } else { "all valid".to_owned() };
-    println!(
-        "{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s",
-        plan.study,
-        done.len()
-    );
+    println!("{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s", plan.study, done.len());
     Ok(if invalid > 0 { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 

@@ -50,14 +50,20 @@ pub(crate) fn check(study: &Study, workloads: &BTreeMap<String, Workload>) -> Ve
             }
         }
         for class in workloads.keys().filter(|class| !is_film(class)) {
-            let message = "is no video, so that it has no streams to admit: use a workload with `sizes: frames`";
+            let message =
+                "is no video, so that it has no streams to admit: use a workload with `sizes: frames`";
             problem(&format!("classes.{class}.workload"), message.to_owned());
         }
     } else if !workloads.keys().any(|class| is_film(class)) {
-        problem("classes", "have no video that could be admitted: use a workload with `sizes: frames`".to_owned());
+        problem(
+            "classes",
+            "have no video that could be admitted: use a workload with `sizes: frames`".to_owned(),
+        );
     }
     let architectures = study.factors.architecture.iter().flatten().chain([&study.hold.architecture]);
-    if study.testbed == Testbed::Simulator && architectures.into_iter().any(|at| *at == Architecture::Partitioned) {
+    if study.testbed == Testbed::Simulator
+        && architectures.into_iter().any(|at| *at == Architecture::Partitioned)
+    {
         let message = "partitioned: streams are admitted to the disks that all classes share: use integrated";
         problem("architecture", message.to_owned());
     }

@@ -15,8 +15,8 @@ mod spec;
 mod validate;
 
 pub use admission::{
-    AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout, StreamPolicy,
-    TransferBound,
+    AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout,
+    StreamPolicy, TransferBound,
 };
 pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};

@@ -90,10 +90,11 @@ def layouts(table: pl.DataFrame) -> Figure:
 def load(runs: Iterable[Run]) -> Figure:
     """Fig. 6: the load of one disk over time, a panel for each policy; the first repetition."""
     shown = sorted(
-        (run for run in runs if run.repetition == 0), key=lambda run: str(run.levels["admission.policy"])
+        (run for run in runs if run.repetition == 0),
+        key=lambda run: (str(levels(run)["layout"]), str(levels(run)["policy"])),
     )
     with style():
-        figure = Figure(figsize=(WIDTH_INCH, 1.5 * len(shown) + 0.5), layout="constrained")
+        figure = Figure(figsize=(WIDTH_INCH, 1.2 * len(shown) + 0.5), layout="constrained")
         for axis, run in zip(
             figure.subplots(len(shown), 1, sharex=True, squeeze=False).flat, shown, strict=True
         ):
@@ -103,7 +104,8 @@ def load(runs: Iterable[Run]) -> Figure:
             axis.plot(
                 np.arange(len(smooth)) + 5, smooth, color=PALETTE[1], linewidth=0.9, label="mean of 10 rounds"
             )
-            axis.set_title(f"{run.levels['admission.policy']}: mean {disk.mean():.0f} %", loc="left")
+            name = f"{WORDS[str(levels(run)['layout'])]}, {levels(run)['policy']}"
+            axis.set_title(f"{name}: mean {disk.mean():.0f} %", loc="left")
             axis.set_ylim(0, 105)
             axis.set_ylabel("Load (%)")
             axis.margins(x=0)
@@ -120,7 +122,8 @@ def policies(table: pl.DataFrame, y: str) -> Figure:
         for axis, layout in zip(axes, ("cdl", "bctl"), strict=True):
             curves(axis, table.filter(pl.col("layout") == layout).sort("policy"), "block_kib", y, "policy")
             axis.set_title(WORDS[layout])
-            axis.set_ylim(bottom=0)
+        # Only now: the two share it.
+        axes[0].set_ylim(bottom=0)
         axes[0].set_ylabel(WORDS[y])
         _legend(figure, axes[0], 3)
         draw.note(figure, BARS + " A mix of the four films, latency target 300 rounds.")
@@ -159,14 +162,13 @@ def used(table: pl.DataFrame, x: str = "aperiodic_per_s") -> Figure:
 
 def responses(table: pl.DataFrame, x: str, by: str = "kind") -> Figure:
     """Figs. 11, 12 and 13: mean and longest responses; by kind, or of the interactive ones by scheduler."""
+    table = table.sort(by)
     with style():
         figure, axes = _figure(2, 3.0)
         for axis, y in zip(axes, ("mean_ms", "max_ms"), strict=True):
             curves(axis, table, x, y, by)
             axis.set_ylabel(WORDS[y])
-            axis.set_yscale("log")
-            axis.yaxis.set_major_formatter(draw.FuncFormatter(draw.plain))
-            axis.yaxis.set_minor_formatter(draw.NullFormatter())
+            axis.set_ylim(bottom=0)
         _legend(figure, axes[0], 3)
         draw.note(figure, BARS)
     return figure
@@ -204,8 +206,8 @@ def readings(table: pl.DataFrame, printed: dict[int, float]) -> Figure:
             axis.axvline(
                 printed[target], color="#333333", linewidth=0.9, linestyle=":", label="paper (its unit)"
             )
-            unit = "sizes as the paper reads them" if scale == 1 else "sizes as they are (an eighth)"
-            axis.set_title(f"target {target} rounds, {unit}", loc="left")
+            unit = "paper's sizes" if scale == 1 else "an eighth of them"
+            axis.set_title(f"Target {target:,} rounds, {unit}", loc="left")
             axis.set_xlim(left=0)
             axis.grid(axis="x")
             axis.set_yticks(range(len(order)), order)
@@ -223,8 +225,8 @@ def film_gains(study: Study) -> pl.DataFrame:
     """How much is gained with each film: a row per film, variation and repetition.
 
     Columns: `film`, `repetition`, `peak_to_mean` (of the blocks of a round), and in % more streams: `trace`
-    (trace-based over peak-rate), `policy` (minimal load over greedy), `waiting` (a latency target of 1,000 over
-    100 rounds).
+    (trace-based over peak-rate), `policy` (minimal load over greedy), `waiting` (a latency target of 1,000
+    over 100 rounds).
     """
     found: dict[tuple[str, int], dict[tuple[object, ...], float]] = {}
     peaks = {}

@@ -70,8 +70,8 @@ pub(super) fn let_in(run: &Run, settings: &AdmissionSettings) -> Result<LetIn, E
     let disks = device.heads;
     let bound = bound::of_device(device, settings)?;
     let table = LoadTable::new(disks, bound, settings.capacity_ns()).map_err(refused)?;
-    let mut admission = Admission::new(table, settings.start_policy(), settings.latency_target_rounds)
-        .map_err(refused)?;
+    let mut admission =
+        Admission::new(table, settings.start_policy(), settings.latency_target_rounds).map_err(refused)?;
     let generator = |stream| {
         let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
         rng.set_stream(stream);
@@ -124,7 +124,8 @@ fn draw_film(films: &[Film], mut at: u32) -> &Film {
 
 /// The films of which streams ask; at least one.
 fn films(run: &Run, settings: &AdmissionSettings) -> Result<Vec<Film>, Error> {
-    let refused = |class: &str, error: &dyn std::fmt::Display| Error::Refused(format!("class {class}: {error}"));
+    let refused =
+        |class: &str, error: &dyn std::fmt::Display| Error::Refused(format!("class {class}: {error}"));
     let mut films = Vec::new();
     for (number, class) in run.classes.iter().enumerate() {
         if settings.stream != MIX && settings.stream != class.name {

@@ -30,9 +30,7 @@ pub(super) fn of_device(device: &RunDevice, settings: &AdmissionSettings) -> Res
     let profile = profile::load(&device.profile).map_err(|error| refused(&error))?;
     let head_bytes = (device.size_mib << 20) / u64::from(device.heads.max(1));
     let figures = match &profile {
-        Profile::Disk(disk) => {
-            of_disk(&disk.build(head_bytes).map_err(|error| refused(&error))?, settings)
-        }
+        Profile::Disk(disk) => of_disk(&disk.build(head_bytes).map_err(|error| refused(&error))?, settings),
         // No arm: a request's overheads stand for its latency, and blocks come over all channels at once.
         Profile::Ssd(ssd) => Figures {
             seek_ns: Box::new(|_| 0),
@@ -40,7 +38,11 @@ pub(super) fn of_device(device: &RunDevice, settings: &AdmissionSettings) -> Res
             latency_ns: ((ssd.command_overhead_us + ssd.read_latency_us) * 1e3).round() as u64,
             bytes_per_s: (f64::from(ssd.channels) * ssd.channel_mb_s * 1e6) as u64,
         },
-        Profile::Null(_) => return Err(refused(&"a device without service time never refuses a stream: name another profile")),
+        Profile::Null(_) => {
+            return Err(refused(
+                &"a device without service time never refuses a stream: name another profile",
+            ));
+        }
     };
     let most = settings.round_ns() / figures.latency_ns.max(1) + 1;
     RoundBound::new(

@@ -57,7 +57,9 @@ pub(super) fn server_class(
         let first_disk = u64::from(stream.first_disk);
         let rows = (size_bytes / unit + first_disk).div_ceil(heads);
         let Some(free) = (head_bytes / unit).checked_sub(rows) else {
-            let text = format!("class {name}: a film needs {rows} rows of {unit} bytes of each disk, which has {head_bytes} bytes");
+            let text = format!(
+                "class {name}: a film needs {rows} rows of {unit} bytes of each disk, which has {head_bytes} bytes"
+            );
             return Err(Error::Refused(text));
         };
         let row = random.random_range(0..=free);

@@ -94,8 +94,11 @@ impl Summary {
 
     /// As it is written.
     pub(super) fn document(&self) -> Value {
-        let classes: Map<String, Value> =
-            self.classes.iter().map(|class| (class.name.clone(), class.document(self.duration_s, self.heads))).collect();
+        let classes: Map<String, Value> = self
+            .classes
+            .iter()
+            .map(|class| (class.name.clone(), class.document(self.duration_s, self.heads)))
+            .collect();
         json!({"format": 1, "classes": classes})
     }
 }
