@@ -152,6 +152,19 @@ interactive = aperiodic.filter(aperiodic["kind"] == "interactive")
 book.show(figures.responses(interactive, "aperiodic_per_s", "scheduler"), "fig-13")
 
 # %% [markdown]
+# ## Beyond the paper: other devices
+#
+# The question of Fig. 5 for eight disks of today and eight flash devices, with films of eight times the size.
+# What a layout costs is positioning: it is most of the difference on the disk of 1998 and on that of today,
+# and little on flash. What is gained by reserving what a stream needs and not its peak is the films'.
+
+# %%
+mix = layouts.filter(layouts["stream"] == "mix").drop("stream")
+others = {name: admission_table(book.studies[f"modern-{name}"]) for name in ("hdd", "ssd")}
+names = ("Seagate Barracuda, 1998", "7200 rpm, 1 TB (8 times)", "SATA flash (8 times)")
+book.show(figures.devices(dict(zip(names, (mix, *others.values()), strict=True))), "devices")
+
+# %% [markdown]
 # ## All claims
 
 # %%

@@ -87,7 +87,7 @@ def layouts(table: pl.DataFrame) -> list[Claim]:
     shape = bool(grows) and bool(falls) and bool((wide["more"] > 0).all())
     note = (
         f"means by stream {each}; by cell {cells.min():.0f} to {cells.max():.0f}; from 32 to 256 KiB "
-        f"CDL changes by {changes['cdl']} (mean over streams grows: {_yes(grows)}), BCTL by {changes['bctl']} "
+        f"CDL changes by {changes['cdl']} (mean of streams grows: {_yes(grows)}), BCTL by {changes['bctl']} "
         f"(falls slowly: {_yes(falls)})"
     )
     return [judged("W-F5", ours, note, shape=shape)]

@@ -266,3 +266,23 @@ def films(gains: pl.DataFrame) -> Figure:
         _legend(figure, axes[0], 6)
         draw.note(figure, "One point a repetition. Grey: the paper, for its mix. BCTL, 64 KiB blocks.")
     return figure
+
+
+def devices(tables: dict[str, pl.DataFrame]) -> Figure:
+    """Fig. 5's question on other devices: streams by layout, block size and rule."""
+    with style():
+        figure, axes = _figure(len(tables), 2.9)
+        for axis, (name, table) in zip(axes, tables.items(), strict=True):
+            curves(
+                axis,
+                table.sort("rule", "layout", descending=True),
+                "block_kib",
+                "admitted",
+                ["rule", "layout"],
+            )
+            axis.set_title(name)
+            axis.set_ylim(bottom=0)
+        axes[0].set_ylabel(WORDS["admitted"])
+        _legend(figure, axes[0], 4)
+        draw.note(figure, BARS + " Eight devices each; random start, latency target 300 rounds.")
+    return figure
