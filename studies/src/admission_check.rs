@@ -25,6 +25,11 @@ pub(crate) fn film(workload: &Workload) -> Option<&Frames> {
     }
 }
 
+/// Whether a class has files of its own on the disks: admitted films lie where their streams need them.
+pub(crate) fn has_files(study: &Study, workload: &Workload) -> bool {
+    !(study.testbed.are_virtual() && is_asked_for(study) && film(workload).is_some())
+}
+
 /// Whether a study admits streams.
 fn is_asked_for(study: &Study) -> bool {
     study.hold.admission.is_some() || study.factors.admission.is_some()

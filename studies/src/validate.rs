@@ -326,6 +326,7 @@ impl Check<'_> {
             for device in &devices {
                 let users = workloads
                     .iter()
+                    .filter(|(_, workload)| admission_check::has_files(study, workload))
                     .filter(|(class, _)| architecture == Architecture::Integrated || **class == device.name);
                 let needed: u64 =
                     users.map(|(class, w)| FileSet::new(&w.files, class, study.seed).total_bytes()).sum();

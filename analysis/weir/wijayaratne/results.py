@@ -68,3 +68,13 @@ def demand_blocks(run: Run) -> dict[str, list[int]]:
     """
     path = run.path / "load.json"
     return field(read_document(path, "run the study with `records: requests`"), path, "demand_blocks", dict)
+
+
+def admitted_rounds(run: Run) -> list[int]:
+    """Rounds that each admitted stream waits, in the order in which they asked.
+
+    Raises:
+        InputError: the run's `admission.json` is damaged or absent.
+    """
+    path = run.path / "admission.json"
+    return field(read_document(path, RUN_AGAIN), path, "startup_rounds", list)

@@ -31,13 +31,17 @@ pub(super) fn of_device(device: &RunDevice, settings: &AdmissionSettings) -> Res
     let head_bytes = (device.size_mib << 20) / u64::from(device.heads.max(1));
     let figures = match &profile {
         Profile::Disk(disk) => of_disk(&disk.build(head_bytes).map_err(|error| refused(&error))?, settings),
-        // No arm: a request's overheads stand for its latency, and blocks come over all channels at once.
-        Profile::Ssd(ssd) => Figures {
-            seek_ns: Box::new(|_| 0),
-            way_cylinders: 1,
-            latency_ns: ((ssd.command_overhead_us + ssd.read_latency_us) * 1e3).round() as u64,
-            bytes_per_s: (f64::from(ssd.channels) * ssd.channel_mb_s * 1e6) as u64,
-        },
+        // No arm: a command's and a page's time stand for the latency, and blocks come page by page over all channels.
+        Profile::Ssd(ssd) => {
+            let page_bytes = f64::from(ssd.page_kib) * 1024.0;
+            let page_us = ssd.read_latency_us + page_bytes / ssd.channel_mb_s;
+            Figures {
+                seek_ns: Box::new(|_| 0),
+                way_cylinders: 1,
+                latency_ns: ((ssd.command_overhead_us + page_us) * 1e3).round() as u64,
+                bytes_per_s: (f64::from(ssd.channels) * page_bytes / page_us * 1e6) as u64,
+            }
+        }
         Profile::Null(_) => {
             return Err(refused(
                 &"a device without service time never refuses a stream: name another profile",
