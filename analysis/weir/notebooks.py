@@ -24,6 +24,7 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "partitioned_vs_integrated": ("kernel-schedulers", "quick"),
     "multi_filesystem": ("file-systems", "quick"),
     "traces": (),
+    "partitioned_vs_integrated_shenoy": (),
     "qos_guarantees_wijayaratne": (),
 }
 #: Where results are: notebooks run in a process of their own and are told by the environment.

@@ -12,7 +12,10 @@ from weir.load import Study, load_study
 from weir.traces.plane import Plane
 
 #: Notebooks that need all studies of a paper, by the prefix of these studies' names.
-PAPERS: dict[str, str] = {"qos_guarantees_wijayaratne": "wijayaratne"}
+PAPERS: dict[str, str] = {
+    "partitioned_vs_integrated_shenoy": "shenoy",
+    "qos_guarantees_wijayaratne": "wijayaratne",
+}
 STUDIES = Path("studies")
 
 

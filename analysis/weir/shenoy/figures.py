@@ -1,6 +1,6 @@
 """Drawings of Figs. 2, 3, 7 to 18."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,14 @@ PRINTED = "#555555"
 
 
 def _line(
-    axis: Axes, x: np.ndarray, values: np.ndarray, label: str, at: int, line: str = "-", *, geometric: bool = False
+    axis: Axes,
+    x: np.ndarray,
+    values: np.ndarray,
+    label: str,
+    at: int,
+    line: str = "-",
+    *,
+    geometric: bool = False,
 ) -> None:
     """A line with intervals: values by repetition (rows) and place; of their logarithms if `geometric`."""
     found = [mean_interval(np.log(column) if geometric else column) for column in values.T]
@@ -63,20 +70,46 @@ def map_of_the_region(text: dict[str, Surface], video: dict[str, Surface]) -> Fi
         figure, axes = _figure(2, 3.4, sharey=True)
         apart, shared = (text[s].without_text_zero() for s in SERVERS)
         ratio = np.log2(apart.mean / shared.mean)
-        _map(figure, axes[0], apart, ratio, "(a) response of text: partitioned / integrated", lambda v, _: f"{2**v:.2g}")
+        border = apart.text, apart.video, ratio.T
+        _map(
+            figure,
+            axes[0],
+            apart,
+            ratio,
+            "(a) response of text: partitioned / integrated",
+            lambda v, _: f"{2**v:.2g}",
+        )
         apart, shared = (video[s].without_video_zero() for s in SERVERS)
         more = apart.mean - shared.mean
-        _map(figure, axes[1], apart, more, "(b) violated deadlines: partitioned - integrated", lambda v, _: f"{v:.3g}")
+        _map(
+            figure,
+            axes[1],
+            apart,
+            more,
+            "(b) violated deadlines: partitioned - integrated",
+            lambda v, _: f"{v:.3g}",
+        )
+        axes[0].contour(*border, levels=[0], colors="#222222", linewidths=0.8)
         axes[0].set_ylabel(VIDEO_CLIENTS)
-        draw.note(figure, "Blue: the integrated server is better; red: it is worse. Right in percentage points.")
+        draw.note(
+            figure, "Blue: the integrated server is better; red: it is worse. Right in percentage points."
+        )
     return figure
 
 
-def _map(figure: Figure, axis: Axes, at: Surface, values: np.ndarray, title: str, words) -> None:  # noqa: ANN001
+def _map(
+    figure: Figure,
+    axis: Axes,
+    at: Surface,
+    values: np.ndarray,
+    title: str,
+    words: Callable[[float, int], str],
+) -> None:
     top = max(float(np.nanmax(np.abs(values))), 1e-9)
     low, high = min(float(values.min()), -1e-3 * top), max(float(values.max()), 1e-3 * top)
-    image = axis.pcolormesh(at.text, at.video, values.T, cmap="RdBu", norm=TwoSlopeNorm(0, low, high), rasterized=True)
-    axis.contour(at.text, at.video, values.T, levels=[0], colors="#222222", linewidths=0.8)
+    image = axis.pcolormesh(
+        at.text, at.video, values.T, cmap="RdBu", norm=TwoSlopeNorm(0, low, high), rasterized=True
+    )
     axis.set_title(title, loc="left")
     axis.set_xlabel(TEXT_CLIENTS)
     bar = figure.colorbar(image, ax=axis, shrink=0.9, format=words)
@@ -112,7 +145,7 @@ def text_over_text(text: dict[str, Surface]) -> Figure:
                 _line(axis, surface.text, surface.values[:, :, column], server, at, DASHES[server])
             axis.set_title(f"{surface.video[column]:g} video clients", loc="left")
             axis.set_xlabel(TEXT_CLIENTS)
-            axis.set_ylim(bottom=0)
+        axes[0].set_ylim(bottom=0)
         axes[0].set_ylabel(RESPONSE)
         _legend(figure, axes[0])
         draw.note(figure, BARS)
@@ -123,14 +156,20 @@ def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Figure:
     """Fig. 11: service time and queueing delay of text."""
     with style():
         figure, axes = _figure(2, 2.9)
-        for axis, surfaces, title in zip(axes, (service, queueing), ("(a) service time", "(b) queueing delay"), strict=True):
+        for axis, surfaces, title in zip(
+            axes, (service, queueing), ("(a) service time", "(b) queueing delay"), strict=True
+        ):
             for at, server in enumerate(SERVERS):
                 surface = surfaces[server].without_text_zero()
                 for nth, share in enumerate((0, 0.5, 1)):
                     column = int(np.argmin(np.abs(surface.video - share * surface.video[-1])))
                     if server == "partitioned" and nth:
                         continue
-                    name = server if server == "partitioned" else f"{server}, {surface.video[column]:g} video clients"
+                    name = (
+                        server
+                        if server == "partitioned"
+                        else f"{server}, {surface.video[column]:g} video clients"
+                    )
                     _line(axis, surface.text, surface.values[:, :, column], name, at + nth, DASHES[server])
             axis.set_title(title, loc="left")
             axis.set_xlabel(TEXT_CLIENTS)
@@ -153,8 +192,8 @@ def deadlines(video: dict[str, Surface]) -> Figure:
             axis.set_title(f"{surface.text[row]:g} text clients", loc="left")
             axis.set_xlabel(VIDEO_CLIENTS)
             _limit(axis, FULL_PCT)
-            axis.set_yscale("symlog", linthresh=0.1)
-            axis.set_ylim(bottom=0)
+        axes[0].set_yscale("symlog", linthresh=0.1)
+        axes[0].set_ylim(bottom=0)
         axes[0].set_ylabel(VIOLATED)
         _legend(figure, axes[0])
         draw.note(figure, BARS + " Linear below 0.1 %; dotted: the limit.")
@@ -231,7 +270,13 @@ def schedulers(text: pl.DataFrame, video: pl.DataFrame, names: Sequence[str]) ->
     with style():
         figure, axes = _figure(2, 3.2)
         for axis, table, x, held, metric in (
-            (axes[0], text.filter(pl.col(TEXT) == of_text), VIDEO, f"{of_text:g} text clients", "response_ms"),
+            (
+                axes[0],
+                text.filter(pl.col(TEXT) == of_text),
+                VIDEO,
+                f"{of_text:g} text clients",
+                "response_ms",
+            ),
             (axes[1], video.filter(pl.col(VIDEO) == heavy), TEXT, f"{heavy:g} video clients", "violated_pct"),
         ):
             for at, name in enumerate(("partitioned", *names)):
@@ -263,10 +308,20 @@ def bursty(text: pl.DataFrame) -> Figure:
         rows = text.filter((pl.col(VIDEO) == half) & pl.col("variant").str.starts_with("kb-s-"))
         rows = rows.with_columns(pl.col("variant").str.slice(5).cast(pl.Int64).alias("kb_s"))
         for at, server in enumerate(SERVERS):
-            wide = rows.filter(pl.col("architecture") == server).sort("kb_s").pivot(
-                on="repetition", index="kb_s", values="response_ms"
+            wide = (
+                rows.filter(pl.col("architecture") == server)
+                .sort("kb_s")
+                .pivot(on="repetition", index="kb_s", values="response_ms")
             )
-            _line(axes[0], wide["kb_s"].to_numpy(), wide.drop("kb_s").to_numpy().T, server, at, DASHES[server], geometric=True)
+            _line(
+                axes[0],
+                wide["kb_s"].to_numpy(),
+                wide.drop("kb_s").to_numpy().T,
+                server,
+                at,
+                DASHES[server],
+                geometric=True,
+            )
         axes[0].set_yscale("log")
         axes[0].set_xlabel("Load of bursty text (KB/s)")
         axes[0].set_ylabel(RESPONSE)
@@ -280,12 +335,18 @@ def bursty(text: pl.DataFrame) -> Figure:
         for place, variant in enumerate(names):
             by = {
                 server: text.filter(
-                    (pl.col(VIDEO) == half) & (pl.col("variant") == variant) & (pl.col("architecture") == server)
-                ).sort("repetition")["response_ms"].to_numpy()
+                    (pl.col(VIDEO) == half)
+                    & (pl.col("variant") == variant)
+                    & (pl.col("architecture") == server)
+                )
+                .sort("repetition")["response_ms"]
+                .to_numpy()
                 for server in SERVERS
             }
             ratio = ratio_interval(by["partitioned"], by["integrated"])
-            error = None if ratio.low is None else [[ratio.estimate - ratio.low], [ratio.high - ratio.estimate]]
+            error = (
+                None if ratio.low is None else [[ratio.estimate - ratio.low], [ratio.high - ratio.estimate]]
+            )
             axes[1].errorbar([ratio.estimate], [place], xerr=error, marker="o", capsize=2, color=PALETTE[1])
         axes[1].set_yticks(range(len(names)), list(names.values()))
         axes[1].invert_yaxis()
@@ -295,7 +356,10 @@ def bursty(text: pl.DataFrame) -> Figure:
         draw.plain_log_axis(axes[1])
         axes[1].set_xlabel("Partitioned / integrated response")
         axes[1].set_title("(b) 3000 KB/s, other sizes and bursts", loc="left")
-        draw.note(figure, f"Geometric means over ten streams; bars: 95 % t intervals of the logarithms. Beside {half} video clients. Dotted: the paper's factor of 6.")
+        draw.note(
+            figure,
+            f"Geometric means over ten streams; bars: 95 % t intervals of the logarithms. Beside {half} video clients. Dotted: the paper's factor of 6.",
+        )
     return figure
 
 

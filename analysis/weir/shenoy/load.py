@@ -69,7 +69,9 @@ class Improvement:
         return 100 * self.difference_ms / self.partitioned_ms
 
 
-def improvement(partitioned: Surface, integrated: Surface, text: np.ndarray, video: np.ndarray) -> Improvement:
+def improvement(
+    partitioned: Surface, integrated: Surface, text: np.ndarray, video: np.ndarray
+) -> Improvement:
     """E(I) = sum over t, v of d(t, v) p(t) p(v): text and video are independent.
 
     Args:

@@ -39,7 +39,9 @@ def _counted(table: pl.DataFrame) -> pl.DataFrame:
     if "clients" not in table.columns:
         return table
     of = pl.col("clients").str.extract
-    return table.with_columns(of(r"text=(\d+)").cast(pl.Int64).alias(TEXT), of(r"video=(\d+)").cast(pl.Int64).alias(VIDEO))
+    return table.with_columns(
+        of(r"text=(\d+)").cast(pl.Int64).alias(TEXT), of(r"video=(\d+)").cast(pl.Int64).alias(VIDEO)
+    )
 
 
 def crossing(x: np.ndarray, y: np.ndarray, limit: float) -> float:
@@ -108,7 +110,9 @@ class Surface:
         text = np.clip(text, self.text[0], self.text[-1])
         video = np.clip(video, self.video[0], self.video[-1])
         points = np.stack(np.broadcast_arrays(text, video), axis=-1)
-        return np.stack([RegularGridInterpolator((self.text, self.video), one)(points) for one in self.values])
+        return np.stack(
+            [RegularGridInterpolator((self.text, self.video), one)(points) for one in self.values]
+        )
 
     def without_text_zero(self) -> "Surface":
         """Without the row of no text clients, which have no response."""

@@ -54,7 +54,9 @@ def together(text: Surface, video: Surface, full: tuple[float, float]) -> Iterat
     for one_ms, one_pct in zip(ms, pct, strict=True):
         over = np.flatnonzero((one_ms > FULL_MS) | (one_pct > FULL_PCT))
         kept.append(shares[over[0] - 1] if over.size else shares[-1])
-    first = "text" if (ms.mean(axis=0) > FULL_MS).argmax() <= (pct.mean(axis=0) > FULL_PCT).argmax() else "video"
+    first = (
+        "text" if (ms.mean(axis=0) > FULL_MS).argmax() <= (pct.mean(axis=0) > FULL_PCT).argmax() else "video"
+    )
     mean = np.mean(kept)
     note = f"{mean * full[0]:.0f} text and {mean * full[1]:.0f} video clients; {first} is the first to suffer"
     yield BANDS.judged("S-F13 together", over_seeds(100 * (1 - np.array(kept))), note)
@@ -84,9 +86,14 @@ def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Clai
     light = (apart.text[t] <= HALF * apart.text[-1]) | (apart.video[v] <= HALF * apart.video[-1])
     note = f"at most {number(more.mean(axis=0).max())} percentage points more"
     if t.size:
-        note += f", from {number(apart.text[t].min())} text and {number(apart.video[v].min())} video clients on"
+        note += (
+            f", from {number(apart.text[t].min())} text and {number(apart.video[v].min())} video clients on"
+        )
     yield BANDS.judged(
-        "S-F7 video", over_seeds(100 * (1 - (more > EQUAL_PCT).mean(axis=(1, 2)))), note, shape=not light.any()
+        "S-F7 video",
+        over_seeds(100 * (1 - (more > EQUAL_PCT).mean(axis=(1, 2)))),
+        note,
+        shape=not light.any(),
     )
 
 
@@ -190,6 +197,7 @@ def schedulers(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
 
 def bursty(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
     """S-F15."""
+
     def of(table: pl.DataFrame, server: str, variant: str, clients: int, metric: str) -> np.ndarray:
         rows = table.filter(
             (pl.col("architecture") == server) & (pl.col("variant") == variant) & (pl.col(VIDEO) == clients)
@@ -199,7 +207,9 @@ def bursty(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
     half, heavy = sorted(video[VIDEO].unique())
     ratios = {}
     for variant in sorted(text["variant"].unique()):
-        ratios[variant] = of(text, "partitioned", variant, half, "response_ms") / of(text, "integrated", variant, half, "response_ms")
+        ratios[variant] = of(text, "partitioned", variant, half, "response_ms") / of(
+            text, "integrated", variant, half, "response_ms"
+        )
     beside = ", ".join(
         f"{number(np.exp(np.log(ratio).mean()))} with {name.removeprefix('at-3000-')}"
         for name, ratio in ratios.items()
@@ -210,7 +220,9 @@ def bursty(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
     yield BANDS.judged("S-F15", ratio_interval(apart, shared), note)
     worst = {server: of(video, server, "kb-s-2500", heavy, "violated_pct") for server in SERVERS}
     note = ", ".join(f"{number(values.mean())} % {server}" for server, values in worst.items())
-    yield BANDS.judged("S-F15 video", over_seeds(np.maximum(*worst.values())), f"{note}, at {heavy} video clients")
+    yield BANDS.judged(
+        "S-F15 video", over_seeds(np.maximum(*worst.values())), f"{note}, at {heavy} video clients"
+    )
 
 
 def distributions(found: list[Distribution], capacity: float, window_s: int) -> Iterator[Claim]:
@@ -229,7 +241,9 @@ def improvements(found: dict[float, list[Improvement]]) -> Iterator[Claim]:
     for overload, mean in zip(OVERLOADS, means, strict=True):
         percent = [float(one.percent.mean()) for one in found[overload]]
         note = f"{number(mean)} ms on average"
-        yield BANDS.judged(f"S-F17 {overload:g}", mean_interval(percent), note, shape=bool(mean > 0 and growing))
+        yield BANDS.judged(
+            f"S-F17 {overload:g}", mean_interval(percent), note, shape=bool(mean > 0 and growing)
+        )
 
 
 def partitions(text: pl.DataFrame) -> Iterator[Claim]:

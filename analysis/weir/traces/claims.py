@@ -21,6 +21,8 @@ from weir.statistics import Interval, mean_interval
 
 #: The band of a plain number, as a share of it: what published plots and rounded tables can be read to.
 BAND = 0.15
+#: A limit beyond all that is measured.
+UNBOUNDED = 1e9
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,14 @@ def claim(
     if found == "not reproduced" and missed:
         note = f"{note}; not reproduced, because {missed}"
     elif found == "shape only" and met is False:
-        off = f"{(value / paper - 1) * 100:+.0f} % off" if limits is None else f"not within {limits}"
+        off = f"{(value / paper - 1) * 100:+.0f} % off" if limits is None else _outside(limits)
         note = f"{note}; the number is {off}" + (f": {missed}" if missed else "")
     return Claim(name, found, paper, value, interval, unit, note)
+
+
+def _outside(limits: tuple[float, float]) -> str:
+    low, high = limits
+    return f"not at least {number(low)}" if high >= UNBOUNDED else f"not from {number(low)} to {number(high)}"
 
 
 def write(folder: Path, claims: Iterable[Claim]) -> Path:
