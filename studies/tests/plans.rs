@@ -15,7 +15,7 @@ fn plan_file(file: &Path) -> Result<Plan, String> {
     let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
     Plan::from_file(
         file,
-        &Context { workloads: &workloads, profiles: &["hdd-7200", "null", "seagate-barracuda"] },
+        &Context { workloads: &workloads, profiles: &["hdd-7200", "null", "seagate-barracuda", "seagate-elite3"] },
     )
     .map_err(|problems| problems.to_string())
 }
@@ -52,6 +52,64 @@ fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
     for (name, runs) in [("quick", 24 + 12), ("kernel-schedulers", 120), ("file-systems", 25)] {
         let plan = plan_file(&root().join(format!("studies/{name}.yml"))).unwrap();
         assert_eq!(plan.runs.len(), runs, "{name}");
+    }
+}
+
+const VARIED: &str = "\
+name: trial
+question: Does it work?
+testbed: simulator
+seed: 7
+repetitions: 2
+warmup_s: 1
+duration_s: 2
+storage: {profile: hdd-7200, heads: 4, size_mib: 1024}
+classes:
+  text: {workload: poisson-text, clients: 10}
+  video: {workload: mpeg-vbr, clients: 3}
+factors:
+  variant:
+    plain: {}
+    lopsided: {classes.text.heads: 3, classes.video.heads: 1, classes.text.weight: 3}
+    other: {storage.profile: seagate-elite3, classes.text.with.files.count: 7, classes.text.workload: zipf-class1}
+  architecture: [partitioned]
+exclude:
+  - {variant: plain, architecture: integrated}
+";
+
+#[test]
+fn variants_differ_in_the_fields_they_name_and_in_nothing_else() {
+    let plan = plan_text(&VARIED.replace("[partitioned]", "[partitioned, integrated]")).unwrap();
+    assert_eq!(plan.runs.len(), 2 * 5);
+    let of = |name: &str| {
+        let is_it = |run: &&Run| run.levels["variant"] == name && run.levels["architecture"] == "partitioned";
+        plan.runs.iter().find(is_it).unwrap()
+    };
+    let heads = |run: &Run| run.devices.iter().map(|device| device.heads).collect::<Vec<_>>();
+    assert_eq!((heads(of("plain")), heads(of("lopsided"))), (vec![2, 2], vec![3, 1]));
+    let text = |run: &Run| run.classes.iter().find(|class| class.name == "text").cloned().unwrap();
+    let weight = |run: &Run| text(run).simulated.unwrap().weight;
+    assert_eq!((weight(of("plain")), weight(of("lopsided")), weight(of("other"))), (1.0, 3.0, 1.0));
+    assert_eq!(text(of("other")).recipe.files.count, 7);
+    assert_eq!((text(of("other")).workload.as_str(), text(of("plain")).workload.as_str()), ("zipf-class1", "poisson-text"));
+    assert_eq!(of("other").devices[0].profile, "seagate-elite3");
+    assert_eq!(of("plain").devices[0].profile, "hdd-7200");
+    // All are asked with the same seed within a block.
+    assert_eq!(of("plain").block == of("other").block, of("plain").seed == of("other").seed);
+}
+
+#[test]
+fn a_mistake_in_a_variant_is_placed_in_the_variant() {
+    for (field, said) in [
+        ("classes.text.head: 3", "factors.variant.plain.classes.text.head: unknown field `head`"),
+        ("storage.profile: elite", "factors.variant.plain.storage.profile"),
+        ("seed: 3", "`seed` is the same in all variants"),
+        ("classes.text.with.files.cuont: 3", "files.cuont"),
+        ("classes.text.heads: 4", "storage.heads"),
+        ("question.x: 4", "there is nothing below this field"),
+    ] {
+        let found = plan_text(&VARIED.replace("plain: {}", &format!("plain: {{{field}}}"))).unwrap_err();
+        assert!(found.contains(said) && found.contains("factors.variant.plain"), "{field}: {found}");
     }
 }
 

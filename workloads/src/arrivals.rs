@@ -179,6 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn rounds_in_step_begin_together_and_others_do_not() {
+        for in_step in [true, false] {
+            let arrivals = Arrivals::Rounds { round_ms: 40.0, in_step };
+            let starts: std::collections::BTreeSet<i64> = (0..50)
+                .map(|client| {
+                    let mut rng = ChaCha8Rng::seed_from_u64(client);
+                    let mut clock = Clock::new(&arrivals, &mut rng);
+                    let first = clock.next_ns();
+                    clock.advance(&arrivals, &mut rng);
+                    assert!((0..40_000_000).contains(&first) && clock.next_ns() - first == 40_000_000);
+                    first
+                })
+                .collect();
+            assert_eq!(starts.len() == 1, in_step);
+        }
+    }
+
+    #[test]
     fn on_off_clients_have_the_rate_that_their_periods_imply_from_the_first_second_on() {
         let time = |max_s| ParetoTime { shape: 1.4, min_s: 0.2, max_s };
         let (on, off) = (time(20.0), time(60.0));
