@@ -6,7 +6,7 @@ use weir_schedulers::{Entry, POLICIES};
 use crate::harness::{arrivals, policy, run};
 
 /// Policies that hold requests back although the device could take one.
-const HOLD_BACK: [&str; 2] = ["linux-kyber", "linux-bfq"];
+const HOLD_BACK: [&str; 3] = ["linux-kyber", "linux-bfq", "wr-round"];
 
 /// Settings, besides none, with which everything general is tested as well.
 const SETTINGS: [(&str, &[(&str, &str)]); 12] = [
