@@ -15,7 +15,10 @@ fn plan_file(file: &Path) -> Result<Plan, String> {
     let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
     Plan::from_file(
         file,
-        &Context { workloads: &workloads, profiles: &["hdd-7200", "null", "seagate-barracuda", "seagate-elite3"] },
+        &Context {
+            workloads: &workloads,
+            profiles: &["hdd-7200", "null", "seagate-barracuda", "seagate-elite3"],
+        },
     )
     .map_err(|problems| problems.to_string())
 }
@@ -91,7 +94,10 @@ fn variants_differ_in_the_fields_they_name_and_in_nothing_else() {
     let weight = |run: &Run| text(run).simulated.unwrap().weight;
     assert_eq!((weight(of("plain")), weight(of("lopsided")), weight(of("other"))), (1.0, 3.0, 1.0));
     assert_eq!(text(of("other")).recipe.files.count, 7);
-    assert_eq!((text(of("other")).workload.as_str(), text(of("plain")).workload.as_str()), ("zipf-class1", "poisson-text"));
+    assert_eq!(
+        (text(of("other")).workload.as_str(), text(of("plain")).workload.as_str()),
+        ("zipf-class1", "poisson-text")
+    );
     assert_eq!(of("other").devices[0].profile, "seagate-elite3");
     assert_eq!(of("plain").devices[0].profile, "hdd-7200");
     // All are asked with the same seed within a block.
@@ -108,7 +114,8 @@ fn a_mistake_in_a_variant_is_placed_in_the_variant() {
         ("classes.text.heads: 4", "storage.heads"),
         ("question.x: 4", "there is nothing below this field"),
     ] {
-        let found = plan_text(&VARIED.replace("plain: {}", &format!("plain: {{{field}}}"))).unwrap_err();
+        let both = VARIED.replace("[partitioned]", "[partitioned, integrated]");
+        let found = plan_text(&both.replace("plain: {}", &format!("plain: {{{field}}}"))).unwrap_err();
         assert!(found.contains(said) && found.contains("factors.variant.plain"), "{field}: {found}");
     }
 }
