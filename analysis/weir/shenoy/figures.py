@@ -33,7 +33,7 @@ def _line(
     *,
     geometric: bool = False,
 ) -> None:
-    """A line with intervals: values by repetition (rows) and place; of their logarithms if `geometric`."""
+    """A line with intervals, of logarithms if `geometric`: values by repetition (rows) and place."""
     found = [mean_interval(np.log(column) if geometric else column) for column in values.T]
     ends = np.array(
         [
@@ -45,8 +45,8 @@ def _line(
     if geometric:
         middle, ends = np.exp(middle), np.exp(ends)
     axis.errorbar(
-        x, middle, np.abs(ends - middle), label=label, capsize=2, linewidth=1.1, markersize=3.5, linestyle=line,
-        color=PALETTE[at % len(PALETTE)], marker=MARKERS[at % len(MARKERS)],
+        x, middle, np.abs(ends - middle), label=label, capsize=2, linewidth=1.1, markersize=3.5,
+        linestyle=line, color=PALETTE[at % len(PALETTE)], marker=MARKERS[at % len(MARKERS)],
     )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def _limit(axis: Axes, at: float) -> None:
 
 
 def map_of_the_region(text: dict[str, Surface], video: dict[str, Surface]) -> Figure:
-    """Figs. 7 and 8: where each server is the better one, at the operating points that the partitioned one bears."""
+    """Figs. 7 and 8: where each server is the better one, in the region that the partitioned one bears."""
     with style():
         figure, axes = _figure(2, 3.4, sharey=True)
         apart, shared = (text[s].without_text_zero() for s in SERVERS)
@@ -243,7 +243,7 @@ def border(
 
 
 def cello(text: pl.DataFrame, video: pl.DataFrame) -> Figure:
-    """How far other settings of Cello, and other schedulers, get on the ray to the partitioned server's limits."""
+    """How far other settings of Cello and other schedulers get, towards the partitioned server's limits."""
     with style():
         figure, axes = _figure(2, 3.2)
         for axis, table, metric in ((axes[0], text, "response_ms"), (axes[1], video, "violated_pct")):
@@ -358,7 +358,8 @@ def bursty(text: pl.DataFrame) -> Figure:
         axes[1].set_title("(b) 3000 KB/s, other sizes and bursts", loc="left")
         draw.note(
             figure,
-            f"Geometric means over ten streams; bars: 95 % t intervals of the logarithms. Beside {half} video clients. Dotted: the paper's factor of 6.",
+            "Geometric means over ten streams; bars: 95 % t intervals of the logarithms. "
+            f"Beside {half} video clients. Dotted: the paper's factor of 6.",
         )
     return figure
 

@@ -14,8 +14,8 @@ OVERLOADS = (0.01, 0.03, 0.05)
 WORKLOADS = {"auspex-nfs-on-off": 10, "auspex-nfs": 1}
 SEEDS = range(1, 11)
 DURATION_S = 2000
-#: Length of a window of load, in seconds. The paper has windows of 1 s in Fig. 6, but a mean of a fifth of the peak in Fig.
-#: 16, where a second's peak is twelve times the mean: only longer windows have that.
+#: Length of a window of load, in seconds. The paper has windows of 1 s in Fig. 6, but a mean of a fifth of
+#: the peak in Fig. 16, where a second's peak is twelve times the mean: only longer windows have that.
 WINDOW_S = 10
 WINDOWS_S = (1, 10, 60)
 
