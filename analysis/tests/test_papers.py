@@ -7,9 +7,10 @@ import pytest
 from weir import notebooks, papers
 from weir.cli import main
 from weir.errors import InputError
+from weir.shenoy import verdicts as shenoy_verdicts
 from weir.traces import claims
 from weir.wijayaratne import admission_verdicts, service_verdicts
-from weir.wijayaratne.book import bands
+from weir.wijayaratne.bands import BANDS
 
 
 def test_a_paper_has_the_studies_of_its_prefix(tmp_path):
@@ -45,8 +46,10 @@ def test_a_range_is_met_between_its_limits_only():
     assert status(81.0, shape_holds=False) == "not reproduced"
 
 
-def test_every_band_has_a_unit_and_says_what_the_paper_shows():
-    for name, band in bands().items():
+@pytest.mark.parametrize("bands", [BANDS, shenoy_verdicts.BANDS], ids=["wijayaratne", "shenoy"])
+def test_every_band_has_a_unit_and_says_what_the_paper_shows(bands):
+    assert bands.read()
+    for name, band in bands.read().items():
         assert band["figure"] and band["says"] and band["unit"], name
         assert "limits" not in band or band["limits"][0] <= band["limits"][1]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weir.shenoy.results import Surface
-from weir.traces.nfs import Load, per_second
+from weir.traces.nfs import Load, load_of, per_second
 from weir.traces.plane import Plane
 
 #: Probability that the text load exceeds the capacity: delta_1.
@@ -43,11 +43,9 @@ class Distribution:
 
 def loads(plane: Plane, workload: str) -> list[Load]:
     """A stream of the stand-in for each seed."""
-    from weir.traces.nfs import _load
-
     clients = WORKLOADS[workload]
     return plane.each(
-        lambda seed: _load(plane.stream(workload, seed, DURATION_S, per_second, clients), DURATION_S), SEEDS
+        lambda seed: load_of(plane.stream(workload, seed, DURATION_S, per_second, clients), DURATION_S), SEEDS
     )
 
 

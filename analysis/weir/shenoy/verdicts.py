@@ -19,8 +19,6 @@ BANDS = Bands(Path(__file__).with_name("bands.toml"))
 EQUAL = 0.05
 #: Within this many percentage points two shares of violated deadlines are.
 EQUAL_PCT = 0.1
-#: "Slightly": percentage points of violated deadlines.
-SLIGHTLY_PCT = 2.0
 #: "Low" and "light" are below this share of a server's limit, "heavy" above.
 HALF = 0.5
 #: "Light and moderate" video loads go up to this share of V.
