@@ -67,10 +67,10 @@ def crossing(x: np.ndarray, y: np.ndarray, limit: float) -> float:
 
 
 def capacities(table: pl.DataFrame, server: str, clients: str, metric: str, limit: float) -> list[float]:
-    """How many clients a server bears, by repetition."""
+    """How many clients a server bears, by repetition, in their order."""
     found = []
-    for _, rows in table.filter(pl.col("architecture") == server).group_by("repetition", maintain_order=True):
-        rows = rows.sort(clients)
+    table = table.filter(pl.col("architecture") == server).sort("repetition", clients)
+    for _, rows in table.group_by("repetition", maintain_order=True):
         found.append(crossing(rows[clients].to_numpy(), rows[metric].to_numpy(), limit))
     return found
 

@@ -48,18 +48,24 @@ def limits(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
 
 def together(text: Surface, video: Surface, full: tuple[float, float]) -> Iterator[Claim]:
     """S-F13 of both: how far the integrated server gets on the ray to the partitioned one's limits."""
-    shares = np.arange(0.5, 1.2, 0.005)
-    ms, pct = text.at(shares * full[0], shares * full[1]), video.at(shares * full[0], shares * full[1])
+    # Of integers: whole shares are exact.
+    shares = np.arange(0, 1200, 5) / 1000
+    ms, pct = (surface.at(shares * full[0], shares * full[1]) for surface in (text, video))
     kept = []
     for one_ms, one_pct in zip(ms, pct, strict=True):
-        over = np.flatnonzero((one_ms > FULL_MS) | (one_pct > FULL_PCT))
-        kept.append(shares[over[0] - 1] if over.size else shares[-1])
-    first = (
-        "text" if (ms.mean(axis=0) > FULL_MS).argmax() <= (pct.mean(axis=0) > FULL_PCT).argmax() else "video"
-    )
+        over = _first((one_ms > FULL_MS) | (one_pct > FULL_PCT))
+        # Full at the first point: nothing is borne on this ray.
+        kept.append(shares[max(over - 1, 0)])
+    slow, late = _first(ms.mean(axis=0) > FULL_MS), _first(pct.mean(axis=0) > FULL_PCT)
+    first = "neither" if slow == late == len(shares) else "text" if slow <= late else "video"
     mean = np.mean(kept)
     note = f"{mean * full[0]:.0f} text and {mean * full[1]:.0f} video clients; {first} is the first to suffer"
     yield BANDS.judged("S-F13 together", over_seeds(100 * (1 - np.array(kept))), note)
+
+
+def _first(over: np.ndarray) -> int:
+    """The first place where it is so; their number where it is nowhere so."""
+    return int(over.argmax()) if over.any() else len(over)
 
 
 def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Claim]:
