@@ -32,13 +32,14 @@ def surface(function, repetitions=(0,), text=(0, 100, 200, 300), video=(0, 50, 1
     [
         (0.5, 10.0),  # above at the first point
         (1.0, 10.0),  # at the first point
-        (2.5, 25.0),  # between
+        (1.95, 19.5),  # between, near the next one
         (2.0, 20.0),  # at a point
-        (3.5, 40.0),  # between points further apart
+        (4.0, 25.0),  # between, where it is steeper
+        (6.5, 40.0),  # between points further apart
     ],
 )
 def test_a_crossing_is_between_the_points_around_it(limit, place):
-    x, y = np.array([10.0, 20.0, 30.0, 50.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    x, y = np.array([10.0, 20.0, 30.0, 50.0]), np.array([1.0, 2.0, 6.0, 7.0])
     assert crossing(x, y, limit) == pytest.approx(place)
 
 
