@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from weir import notebooks, papers
+from weir import notebooks, papers, present
+from weir.book import Book
 from weir.cli import main
 from weir.errors import InputError
 from weir.shenoy import verdicts as shenoy_verdicts
@@ -52,6 +53,28 @@ def test_every_band_has_a_unit_and_says_what_the_paper_shows(bands):
     for name, band in bands.read().items():
         assert band["figure"] and band["says"] and band["unit"], name
         assert "limits" not in band or band["limits"][0] <= band["limits"][1]
+
+
+def test_a_claim_is_judged_by_its_band():
+    claim = BANDS.judged("W-F9 100", BANDS.read()["W-F9 100"]["paper"], "as printed")
+    assert (claim.id, claim.status) == ("W-F9 100", "reproduced")
+    assert claim.note.endswith("Ours: as printed")
+    # Without a number there are only the limits.
+    slow = shenoy_verdicts.BANDS.judged
+    assert slow("S-F2", 1.6, "").status == "reproduced"
+    assert slow("S-F2", 1.4, "").status == "not reproduced"
+    assert slow("S-F2", 1.4, "", shape=True).status == "shape only"
+
+
+def test_a_book_writes_the_claims_of_its_paper(tmp_path):
+    for name, bands, claim in (("one", BANDS, "W-F9 100"), ("other", shenoy_verdicts.BANDS, "S-F2")):
+        (tmp_path / name).mkdir()
+        book = Book(name, tmp_path / name, {})
+        book.claim([bands.judged(claim, 2.0, "so")])
+        shown = book.close().data
+        assert claim in shown
+    assert "W-F9 100" not in shown
+    assert sorted(present.claims(tmp_path)["study"]) == ["one", "other"]
 
 
 def test_the_longest_stretch_is_that_of_a_nearly_full_disk():
