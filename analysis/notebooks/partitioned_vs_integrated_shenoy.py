@@ -13,21 +13,21 @@
 # %% [markdown]
 # # Partitioned or integrated: Shenoy, Goyal and Vin again
 #
-# "Architectural considerations for next generation file systems" (ACM Multimedia 1999) asks whether text and
-# video should have disks of their own or share all disks under a scheduler that knows classes. Here its
-# simulations are repeated: sixteen Seagate Elite3 disks, text under SCAN and video under SCAN-EDF on eight each,
-# or both on sixteen under Cello with equal weights.
+# "Architectural considerations for next generation file systems" (ACM Multimedia 1999) asks whether text
+# and video should have disks of their own or share all disks under a scheduler that knows classes. Here
+# its simulations are repeated: sixteen Seagate Elite3 disks, text under SCAN and video under SCAN-EDF on
+# eight each, or both on sixteen under Cello with equal weights.
 #
-# A number is *reproduced* within 15 % or within the band of `analysis/weir/shenoy/bands.toml`; where the paper
-# shows a shape and prints no number, the band says what the shape has to come to. A verdict is computed from the
-# runs. Open parameters of the paper, and what was chosen:
+# A number is *reproduced* within 15 % or within the band of `analysis/weir/shenoy/bands.toml`; where the
+# paper shows a shape and prints no number, the band says what the shape has to come to. A verdict is
+# computed from the runs. Open parameters of the paper, and what was chosen:
 #
 # - the text files come to 156 MiB, so that a cache of 64 MB answers four requests of ten: with that the
 #   partitioned server bears the paper's 200 text clients;
 # - requests of text have a standard deviation of 8 KiB and begin anywhere in a file of 1 MiB;
 # - the movies have the rates, lengths and patterns of Table 2; how their rounds vary is ours;
-# - Cello's interval is a second, the length of a video round; text is served in SCAN order as far as the video
-#   requests that are scheduled have slack;
+# - Cello's interval is a second, the length of a video round; text is served in SCAN order as far as the
+#   video requests that are scheduled have slack;
 # - the NFS trace is a stand-in (see below).
 
 # %%
@@ -68,20 +68,20 @@ def bears(server: str) -> tuple[float, float]:
 
 
 full, alone = bears("partitioned"), bears("integrated")
-print(
-    f"partitioned: T = {full[0]:.0f}, V = {full[1]:.0f}; integrated: {alone[0]:.0f} text or {alone[1]:.0f} video clients"
-)
+print(f"partitioned: T = {full[0]:.0f}, V = {full[1]:.0f}")
+print(f"integrated: {alone[0]:.0f} text or {alone[1]:.0f} video clients")
 
 # %% [markdown]
 # ## The region that the partitioned server bears (Figs. 7 and 8)
 #
-# 230 operating points (that of no clients is none), three repetitions each. Text and video of one point are
-# the same requests on both servers.
+# 230 operating points (that of no clients is none), three repetitions each. Text and video of one point
+# are the same requests on both servers.
 #
-# What is not reproduced below has one cause, which Fig. 11(a) shows: on the partitioned server SCAN makes text
-# faster to serve as queues grow, from 17 to 11 ms a request here, where the paper's stays level; and on the
-# integrated one Cello's turns between the classes cost seeks that two servers do not have. So the integrated
-# server is full before the partitioned one where both loads are heavy, by more than the paper's 4 to 5 %.
+# What is not reproduced below has one cause, which Fig. 11(a) shows: on the partitioned server SCAN
+# makes text faster to serve as queues grow, from 17 to 11 ms a request here, where the paper's stays
+# level; and on the integrated one Cello's turns between the classes cost seeks that two servers do not
+# have. So the integrated server is full before the partitioned one where both loads are heavy, by more
+# than the paper's 4 to 5 %.
 
 # %%
 study = book.studies["grid"]
@@ -122,8 +122,9 @@ book.claim(verdicts.together(shared, missed, full))
 book.show(figures.border(shared, missed, full, alone), "fig-13-14")
 
 # %% [markdown]
-# What the paper leaves open of Cello moves this claim: how long the interval is that the classes share, what a
-# request is estimated to take, in which order text is served. Beside them two schedulers that know no shares.
+# What the paper leaves open of Cello moves this claim: how long the interval is that the classes share,
+# what a request is estimated to take, in which order text is served. Beside them two schedulers that
+# know no shares.
 
 # %%
 study = book.studies["cello"]
@@ -132,10 +133,10 @@ book.show(figures.cello(results.text_table(study), results.video_table(study)), 
 # %% [markdown]
 # ## Bursty text (Fig. 15)
 #
-# The Auspex trace is not public. In its place: the sum of ten sources that are on and off for heavy-tailed
-# times, with the rate of Table 3 and its ratio of peak to mean in windows of a second. Its times are scaled as
-# in 3.3. No eight of these disks serve 3000 KB/s in the 2 KB requests of Table 3, which the paper calls half of
-# their capacity; so requests are of 8 KiB, the stripe unit.
+# The Auspex trace is not public. In its place: the sum of ten sources that are on and off for
+# heavy-tailed times, with the rate of Table 3 and its ratio of peak to mean in windows of a second. Its
+# times are scaled as in 3.3. No eight of these disks serve 3000 KB/s in the 2 KB requests of Table 3,
+# which the paper calls half of their capacity; so requests are of 8 KiB, the stripe unit.
 
 # %%
 study = book.studies["bursty"]
@@ -146,9 +147,9 @@ book.show(figures.bursty(text), "fig-15")
 # %% [markdown]
 # ## Loads that vary (Figs. 16 and 17)
 #
-# Text and video load vary alike and independently; the paper's mean load is a fifth of its peak, which the
-# stand-in has over windows of ten seconds, not of one. The second figure shows what other windows and the other
-# stand-in would give. Responses of overloaded servers are those of runs of 400 to 1,000 s.
+# Text and video load vary alike and independently; the paper's mean load is a fifth of its peak, which
+# the stand-in has over windows of ten seconds, not of one. The second figure shows what other windows
+# and the other stand-in would give. Responses of overloaded servers are those of runs of 400 to 1,000 s.
 
 # %%
 plane = Plane.find(book.folder.parent)

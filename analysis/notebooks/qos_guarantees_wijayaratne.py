@@ -51,11 +51,12 @@
 #   leaky bucket is per disk, as the paper says.
 
 # %%
+from weir.book import Book
 from weir.wijayaratne import admission_verdicts, figures, service_verdicts
-from weir.wijayaratne.book import Book, bands
+from weir.wijayaratne.bands import BANDS
 from weir.wijayaratne.results import admission_table, demand_blocks
 
-book = Book.open()
+book = Book.open("wijayaratne")
 book.describe()
 
 # %% [markdown]
@@ -109,7 +110,7 @@ book.show(figures.statistical(statistical), "fig-9")
 # gives.
 
 # %%
-printed = {100: bands()["W-F9 100"]["paper"], 1000: bands()["W-F9 1000"]["paper"]}
+printed = {target: BANDS.read()[f"W-F9 {target}"]["paper"] for target in (100, 1000)}
 book.show(figures.readings(admission_table(book.studies["readings"]), printed), "readings")
 
 # %% [markdown]

@@ -4,12 +4,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from weir import notebooks, papers
+from weir import notebooks, papers, present
+from weir.book import Book
 from weir.cli import main
 from weir.errors import InputError
+from weir.shenoy import verdicts as shenoy_verdicts
 from weir.traces import claims
 from weir.wijayaratne import admission_verdicts, service_verdicts
-from weir.wijayaratne.book import bands
+from weir.wijayaratne.bands import BANDS
 
 
 def test_a_paper_has_the_studies_of_its_prefix(tmp_path):
@@ -45,10 +47,34 @@ def test_a_range_is_met_between_its_limits_only():
     assert status(81.0, shape_holds=False) == "not reproduced"
 
 
-def test_every_band_has_a_unit_and_says_what_the_paper_shows():
-    for name, band in bands().items():
+@pytest.mark.parametrize("bands", [BANDS, shenoy_verdicts.BANDS], ids=["wijayaratne", "shenoy"])
+def test_every_band_has_a_unit_and_says_what_the_paper_shows(bands):
+    assert bands.read()
+    for name, band in bands.read().items():
         assert band["figure"] and band["says"] and band["unit"], name
         assert "limits" not in band or band["limits"][0] <= band["limits"][1]
+
+
+def test_a_claim_is_judged_by_its_band():
+    claim = BANDS.judged("W-F9 100", BANDS.read()["W-F9 100"]["paper"], "as printed")
+    assert (claim.id, claim.status) == ("W-F9 100", "reproduced")
+    assert claim.note.endswith("Ours: as printed")
+    # Without a number there are only the limits.
+    slow = shenoy_verdicts.BANDS.judged
+    assert slow("S-F2", 1.6, "").status == "reproduced"
+    assert slow("S-F2", 1.4, "").status == "not reproduced"
+    assert slow("S-F2", 1.4, "", shape=True).status == "shape only"
+
+
+def test_a_book_writes_the_claims_of_its_paper(tmp_path):
+    for name, bands, claim in (("one", BANDS, "W-F9 100"), ("other", shenoy_verdicts.BANDS, "S-F2")):
+        (tmp_path / name).mkdir()
+        book = Book(name, tmp_path / name, {})
+        book.claim([bands.judged(claim, 2.0, "so")])
+        shown = book.close().data
+        assert claim in shown
+    assert "W-F9 100" not in shown
+    assert sorted(present.claims(tmp_path)["study"]) == ["one", "other"]
 
 
 def test_the_longest_stretch_is_that_of_a_nearly_full_disk():

@@ -1,1 +1,4 @@
-"""Shenoy, Goyal and Vin, "Architectural considerations for next generation file systems": partitioned or integrated."""
+"""Partitioned or integrated servers.
+
+Shenoy, Goyal and Vin, "Architectural considerations for next generation file systems".
+"""

@@ -33,7 +33,7 @@ def _line(
     *,
     geometric: bool = False,
 ) -> None:
-    """A line with intervals: values by repetition (rows) and place; of their logarithms if `geometric`."""
+    """A line with intervals, of logarithms if `geometric`: values by repetition (rows) and place."""
     found = [mean_interval(np.log(column) if geometric else column) for column in values.T]
     ends = np.array(
         [
@@ -45,9 +45,15 @@ def _line(
     if geometric:
         middle, ends = np.exp(middle), np.exp(ends)
     axis.errorbar(
-        x, middle, np.abs(ends - middle), label=label, capsize=2, linewidth=1.1, markersize=3.5, linestyle=line,
-        color=PALETTE[at % len(PALETTE)], marker=MARKERS[at % len(MARKERS)],
+        x, middle, np.abs(ends - middle), label=label, capsize=2, linewidth=1.1, markersize=3.5,
+        linestyle=line, color=PALETTE[at % len(PALETTE)], marker=MARKERS[at % len(MARKERS)],
     )  # fmt: skip
+
+
+def _by_repetition(rows: pl.DataFrame, x: str, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Places, and values by repetition and place."""
+    wide = rows.sort(x).pivot(on="repetition", index=x, values=metric)
+    return wide[x].to_numpy(), wide.drop(x).to_numpy().T
 
 
 def _figure(columns: int, height: float, **share: object) -> tuple[Figure, list[Axes]]:
@@ -65,30 +71,18 @@ def _limit(axis: Axes, at: float) -> None:
 
 
 def map_of_the_region(text: dict[str, Surface], video: dict[str, Surface]) -> Figure:
-    """Figs. 7 and 8: where each server is the better one, at the operating points that the partitioned one bears."""
+    """Figs. 7 and 8: where each server is the better one, in the region that the partitioned one bears."""
     with style():
         figure, axes = _figure(2, 3.4, sharey=True)
         apart, shared = (text[s].without_text_zero() for s in SERVERS)
         ratio = np.log2(apart.mean / shared.mean)
         border = apart.text, apart.video, ratio.T
-        _map(
-            figure,
-            axes[0],
-            apart,
-            ratio,
-            "(a) response of text: partitioned / integrated",
-            lambda v, _: f"{2**v:.2g}",
-        )
+        title = "(a) response of text: partitioned / integrated"
+        _map(figure, axes[0], apart, ratio, title, lambda v, _: f"{2**v:.2g}")
         apart, shared = (video[s].without_video_zero() for s in SERVERS)
         more = apart.mean - shared.mean
-        _map(
-            figure,
-            axes[1],
-            apart,
-            more,
-            "(b) violated deadlines: partitioned - integrated",
-            lambda v, _: f"{v:.3g}",
-        )
+        title = "(b) violated deadlines: partitioned - integrated"
+        _map(figure, axes[1], apart, more, title, lambda v, _: f"{v:.3g}")
         axes[0].contour(*border, levels=[0], colors="#222222", linewidths=0.8)
         axes[0].set_ylabel(VIDEO_CLIENTS)
         draw.note(
@@ -165,11 +159,8 @@ def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Figure:
                     column = int(np.argmin(np.abs(surface.video - share * surface.video[-1])))
                     if server == "partitioned" and nth:
                         continue
-                    name = (
-                        server
-                        if server == "partitioned"
-                        else f"{server}, {surface.video[column]:g} video clients"
-                    )
+                    beside = f", {surface.video[column]:g} video clients"
+                    name = server if server == "partitioned" else server + beside
                     _line(axis, surface.text, surface.values[:, :, column], name, at + nth, DASHES[server])
             axis.set_title(title, loc="left")
             axis.set_xlabel(TEXT_CLIENTS)
@@ -243,14 +234,13 @@ def border(
 
 
 def cello(text: pl.DataFrame, video: pl.DataFrame) -> Figure:
-    """How far other settings of Cello, and other schedulers, get on the ray to the partitioned server's limits."""
+    """How far other settings of Cello and other schedulers get, towards the partitioned server's limits."""
     with style():
         figure, axes = _figure(2, 3.2)
         for axis, table, metric in ((axes[0], text, "response_ms"), (axes[1], video, "violated_pct")):
             for at, (name,) in enumerate(table.select("scheduler").unique(maintain_order=True).rows()):
-                rows = table.filter(pl.col("scheduler") == name).sort(TEXT)
-                wide = rows.pivot(on="repetition", index=TEXT, values=metric)
-                _line(axis, wide[TEXT].to_numpy(), wide.drop(TEXT).to_numpy().T, name, at, LINES[at % 4])
+                rows = table.filter(pl.col("scheduler") == name)
+                _line(axis, *_by_repetition(rows, TEXT, metric), name, at, LINES[at % 4])
             axis.set_xlabel("Text clients, with 9 video clients for 20 of them")
         _limit(axes[0], FULL_MS)
         _limit(axes[1], FULL_PCT)
@@ -269,15 +259,10 @@ def schedulers(text: pl.DataFrame, video: pl.DataFrame, names: Sequence[str]) ->
     of_text = float(text[TEXT].max() * 0.75)
     with style():
         figure, axes = _figure(2, 3.2)
+        at_text, at_video = text.filter(pl.col(TEXT) == of_text), video.filter(pl.col(VIDEO) == heavy)
         for axis, table, x, held, metric in (
-            (
-                axes[0],
-                text.filter(pl.col(TEXT) == of_text),
-                VIDEO,
-                f"{of_text:g} text clients",
-                "response_ms",
-            ),
-            (axes[1], video.filter(pl.col(VIDEO) == heavy), TEXT, f"{heavy:g} video clients", "violated_pct"),
+            (axes[0], at_text, VIDEO, f"{of_text:g} text clients", "response_ms"),
+            (axes[1], at_video, TEXT, f"{heavy:g} video clients", "violated_pct"),
         ):
             for at, name in enumerate(("partitioned", *names)):
                 rows = table.filter(
@@ -285,8 +270,7 @@ def schedulers(text: pl.DataFrame, video: pl.DataFrame, names: Sequence[str]) ->
                     if name == "partitioned"
                     else (pl.col("architecture") == "integrated") & (pl.col("scheduler") == name)
                 )
-                wide = rows.sort(x).pivot(on="repetition", index=x, values=metric)
-                _line(axis, wide[x].to_numpy(), wide.drop(x).to_numpy().T, name, at, "-" if at == 0 else "--")
+                _line(axis, *_by_repetition(rows, x, metric), name, at, "-" if at == 0 else "--")
             axis.set_title(held, loc="left")
         axes[0].set_yscale("log")
         axes[1].set_yscale("symlog", linthresh=0.1)
@@ -308,20 +292,8 @@ def bursty(text: pl.DataFrame) -> Figure:
         rows = text.filter((pl.col(VIDEO) == half) & pl.col("variant").str.starts_with("kb-s-"))
         rows = rows.with_columns(pl.col("variant").str.slice(5).cast(pl.Int64).alias("kb_s"))
         for at, server in enumerate(SERVERS):
-            wide = (
-                rows.filter(pl.col("architecture") == server)
-                .sort("kb_s")
-                .pivot(on="repetition", index="kb_s", values="response_ms")
-            )
-            _line(
-                axes[0],
-                wide["kb_s"].to_numpy(),
-                wide.drop("kb_s").to_numpy().T,
-                server,
-                at,
-                DASHES[server],
-                geometric=True,
-            )
+            line = _by_repetition(rows.filter(pl.col("architecture") == server), "kb_s", "response_ms")
+            _line(axes[0], *line, server, at, DASHES[server], geometric=True)
         axes[0].set_yscale("log")
         axes[0].set_xlabel("Load of bursty text (KB/s)")
         axes[0].set_ylabel(RESPONSE)
@@ -333,17 +305,11 @@ def bursty(text: pl.DataFrame) -> Figure:
             if name.startswith("at-")
         }
         for place, variant in enumerate(names):
-            by = {
-                server: text.filter(
-                    (pl.col(VIDEO) == half)
-                    & (pl.col("variant") == variant)
-                    & (pl.col("architecture") == server)
-                )
-                .sort("repetition")["response_ms"]
-                .to_numpy()
-                for server in SERVERS
-            }
-            ratio = ratio_interval(by["partitioned"], by["integrated"])
+            rows = text.filter((pl.col(VIDEO) == half) & (pl.col("variant") == variant)).sort("repetition")
+            apart, shared = (
+                rows.filter(pl.col("architecture") == server)["response_ms"].to_numpy() for server in SERVERS
+            )
+            ratio = ratio_interval(apart, shared)
             error = (
                 None if ratio.low is None else [[ratio.estimate - ratio.low], [ratio.high - ratio.estimate]]
             )
@@ -358,7 +324,8 @@ def bursty(text: pl.DataFrame) -> Figure:
         axes[1].set_title("(b) 3000 KB/s, other sizes and bursts", loc="left")
         draw.note(
             figure,
-            f"Geometric means over ten streams; bars: 95 % t intervals of the logarithms. Beside {half} video clients. Dotted: the paper's factor of 6.",
+            "Geometric means over ten streams; bars: 95 % t intervals of the logarithms. "
+            f"Beside {half} video clients. Dotted: the paper's factor of 6.",
         )
     return figure
 
@@ -412,8 +379,7 @@ def partitions(text: pl.DataFrame) -> Figure:
         for axis, variant in zip(axes, variants, strict=True):
             for at, server in enumerate(SERVERS):
                 rows = text.filter((pl.col("variant") == variant) & (pl.col("architecture") == server))
-                wide = rows.sort(TEXT).pivot(on="repetition", index=TEXT, values="response_ms")
-                _line(axis, wide[TEXT].to_numpy(), wide.drop(TEXT).to_numpy().T, server, at, DASHES[server])
+                _line(axis, *_by_repetition(rows, TEXT, "response_ms"), server, at, DASHES[server])
             disks = int(variant.removeprefix("text-"))
             axis.set_title(f"{disks} + {16 - disks} disks", loc="left")
             axis.set_xlabel(TEXT_CLIENTS)

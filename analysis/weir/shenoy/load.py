@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weir.shenoy.results import Surface
-from weir.traces.nfs import Load, per_second
+from weir.traces.nfs import Load, load_of, per_second
 from weir.traces.plane import Plane
 
 #: Probability that the text load exceeds the capacity: delta_1.
@@ -14,8 +14,8 @@ OVERLOADS = (0.01, 0.03, 0.05)
 WORKLOADS = {"auspex-nfs-on-off": 10, "auspex-nfs": 1}
 SEEDS = range(1, 11)
 DURATION_S = 2000
-#: Length of a window of load, in seconds. The paper has windows of 1 s in Fig. 6, but a mean of a fifth of the peak in Fig.
-#: 16, where a second's peak is twelve times the mean: only longer windows have that.
+#: Length of a window of load, in seconds. The paper has windows of 1 s in Fig. 6, but a mean of a fifth of
+#: the peak in Fig. 16, where a second's peak is twelve times the mean: only longer windows have that.
 WINDOW_S = 10
 WINDOWS_S = (1, 10, 60)
 
@@ -43,11 +43,9 @@ class Distribution:
 
 def loads(plane: Plane, workload: str) -> list[Load]:
     """A stream of the stand-in for each seed."""
-    from weir.traces.nfs import _load
-
     clients = WORKLOADS[workload]
     return plane.each(
-        lambda seed: _load(plane.stream(workload, seed, DURATION_S, per_second, clients), DURATION_S), SEEDS
+        lambda seed: load_of(plane.stream(workload, seed, DURATION_S, per_second, clients), DURATION_S), SEEDS
     )
 
 

@@ -10,7 +10,8 @@ from scipy.interpolate import RegularGridInterpolator
 from weir.load import Study
 from weir.study import class_table
 
-#: Mean response of text at which a server is full (ms), and share of violated deadlines (%): tau_t and tau_v of 2.2.
+#: What a server is full at: mean response of text (ms) and share of violated deadlines (%), tau_t and tau_v
+#: of 2.2.
 FULL_MS = 100.0
 FULL_PCT = 1.0
 #: Servers, in the order of figures.
@@ -19,9 +20,10 @@ TEXT, VIDEO = "clients.text", "clients.video"
 
 
 def text_table(study: Study) -> pl.DataFrame:
-    """One row per valid run with text: levels, `response_ms` and its parts, means of what was answered in time.
+    """One row per valid run with text: levels, `response_ms` and its parts.
 
-    A run that cannot keep up leaves requests unanswered; its mean is of the others, and depends on its length.
+    They are means of what was answered in time. A run that cannot keep up leaves requests unanswered; its
+    mean is of the others, and depends on its length.
     """
     table = class_table(study).filter(pl.col("class") == "text")
     answered = pl.col("queueing_mean_ms") + pl.col("service_mean_ms")
@@ -45,7 +47,9 @@ def _counted(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def crossing(x: np.ndarray, y: np.ndarray, limit: float) -> float:
-    """Where a growing curve reaches a limit, between its points; NaN where it does not, its end where it begins above.
+    """Where a growing curve reaches a limit, between its points.
+
+    NaN where it does not, its first place where it begins above.
 
     Args:
         x: places, ascending.
@@ -63,10 +67,10 @@ def crossing(x: np.ndarray, y: np.ndarray, limit: float) -> float:
 
 
 def capacities(table: pl.DataFrame, server: str, clients: str, metric: str, limit: float) -> list[float]:
-    """How many clients a server bears, by repetition."""
+    """How many clients a server bears, by repetition, in their order."""
     found = []
-    for _, rows in table.filter(pl.col("architecture") == server).group_by("repetition", maintain_order=True):
-        rows = rows.sort(clients)
+    table = table.filter(pl.col("architecture") == server).sort("repetition", clients)
+    for _, rows in table.group_by("repetition", maintain_order=True):
         found.append(crossing(rows[clients].to_numpy(), rows[metric].to_numpy(), limit))
     return found
 

@@ -1,6 +1,7 @@
 """The claims of the paper, judged."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,10 @@ from weir.statistics import mean_interval, ratio_interval
 from weir.traces.claims import Claim, over_seeds
 
 BANDS = Bands(Path(__file__).with_name("bands.toml"))
-#: Within this share two responses are comparable, and within this many percentage points two shares of violated deadlines.
+#: Within this share two responses are comparable.
 EQUAL = 0.05
+#: Within this many percentage points two shares of violated deadlines are.
 EQUAL_PCT = 0.1
-#: "Slightly": percentage points of violated deadlines.
-SLIGHTLY_PCT = 2.0
 #: "Low" and "light" are below this share of a server's limit, "heavy" above.
 HALF = 0.5
 #: "Light and moderate" video loads go up to this share of V.
@@ -48,18 +48,24 @@ def limits(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
 
 def together(text: Surface, video: Surface, full: tuple[float, float]) -> Iterator[Claim]:
     """S-F13 of both: how far the integrated server gets on the ray to the partitioned one's limits."""
-    shares = np.arange(0.5, 1.2, 0.005)
-    ms, pct = text.at(shares * full[0], shares * full[1]), video.at(shares * full[0], shares * full[1])
+    # Of integers: whole shares are exact.
+    shares = np.arange(0, 1200, 5) / 1000
+    ms, pct = (surface.at(shares * full[0], shares * full[1]) for surface in (text, video))
     kept = []
     for one_ms, one_pct in zip(ms, pct, strict=True):
-        over = np.flatnonzero((one_ms > FULL_MS) | (one_pct > FULL_PCT))
-        kept.append(shares[over[0] - 1] if over.size else shares[-1])
-    first = (
-        "text" if (ms.mean(axis=0) > FULL_MS).argmax() <= (pct.mean(axis=0) > FULL_PCT).argmax() else "video"
-    )
+        over = _first((one_ms > FULL_MS) | (one_pct > FULL_PCT))
+        # Full at the first point: nothing is borne on this ray.
+        kept.append(shares[max(over - 1, 0)])
+    slow, late = _first(ms.mean(axis=0) > FULL_MS), _first(pct.mean(axis=0) > FULL_PCT)
+    first = "neither" if slow == late == len(shares) else "text" if slow <= late else "video"
     mean = np.mean(kept)
     note = f"{mean * full[0]:.0f} text and {mean * full[1]:.0f} video clients; {first} is the first to suffer"
     yield BANDS.judged("S-F13 together", over_seeds(100 * (1 - np.array(kept))), note)
+
+
+def _first(over: np.ndarray) -> int:
+    """The first place where it is so; their number where it is nowhere so."""
+    return int(over.argmax()) if over.any() else len(over)
 
 
 def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Claim]:
@@ -74,8 +80,8 @@ def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Clai
     if elsewhere.any():
         t, v = np.nonzero(elsewhere)
         note += (
-            f", {number(100 * np.mean(elsewhere))} % elsewhere: {number(apart.text[t].min())} to {number(apart.text[t].max())} text and "
-            f"{number(apart.video[v].min())} to {number(apart.video[v].max())} video clients"
+            f", {number(100 * np.mean(elsewhere))} % elsewhere: {_range(apart.text[t])} text and "
+            f"{_range(apart.video[v])} video clients"
         )
     mostly = bool((worse & low & heavy).sum() >= elsewhere.sum())
     yield BANDS.judged("S-F7 text", over_seeds(share), note, shape=mostly)
@@ -97,6 +103,10 @@ def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Clai
     )
 
 
+def _range(values: np.ndarray) -> str:
+    return f"{number(values.min())} to {number(values.max())}"
+
+
 def against_video(text: dict[str, Surface]) -> Iterator[Claim]:
     """S-F9: the response of text as video is added."""
     apart, shared = (text[server].without_text_zero() for server in SERVERS)
@@ -105,7 +115,8 @@ def against_video(text: dict[str, Surface]) -> Iterator[Claim]:
     rising = all((np.diff(shared.mean[at]) > -FLAT * shared.mean[at][:-1]).all() for at in quarters)
     least = (apart.values[:, quarters[2:]] / shared.values[:, quarters[2:]]).min(axis=(1, 2))
     last = [
-        f"{number(shared.mean[at][0])} to {number(shared.mean[at][-1])} ms at {number(apart.text[at])} (apart {number(apart.mean[at].mean())})"
+        f"{number(shared.mean[at][0])} to {number(shared.mean[at][-1])} ms at {number(apart.text[at])} "
+        f"(apart {number(apart.mean[at].mean())})"
         for at in quarters
     ]
     note = f"integrated from no video to V: {', '.join(last)}"
@@ -122,16 +133,17 @@ def against_text(text: dict[str, Surface]) -> Iterator[Claim]:
     least = (apart.values[:, heavy] / shared.values[:, heavy]).min(axis=(1, 2))
     better = (shared.mean[heavy] < apart.mean[heavy]).mean(axis=0) == 1
     until = apart.video[better].max() if better.any() else 0
+    more_apart, more_together = growth["partitioned"].mean(), growth["integrated"]
     note = (
-        f"from {number(apart.text[0])} to {number(apart.text[-1])} text clients {number(growth['partitioned'].mean())} ms more apart, "
-        f"{number(growth['integrated'][0])} (no video) to {number(growth['integrated'][-1])} ms (V) together; "
-        f"at heavy text together is better up to {number(until)} video clients"
+        f"from {number(apart.text[0])} to {number(apart.text[-1])} text clients {number(more_apart)} ms more "
+        f"apart, {number(more_together[0])} (no video) to {number(more_together[-1])} ms (V) together; at "
+        f"heavy text together is better up to {number(until)} video clients"
     )
     yield BANDS.judged("S-F10", over_seeds(least), note, shape=bool(rising and faster))
 
 
 def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Iterator[Claim]:
-    """S-F11: what the response of text consists of, between the lightest and the heaviest text load at half of V."""
+    """S-F11: what the response of text grows by, from the lightest to the heaviest text load at half of V."""
     shares, notes = [], []
     for server in SERVERS:
         s, q = service[server].without_text_zero(), queueing[server].without_text_zero()
@@ -149,14 +161,15 @@ def deadlines(video: dict[str, Surface]) -> Iterator[Claim]:
     """S-F12: violated deadlines over the video load."""
     apart, shared = (video[server].without_video_zero() for server in SERVERS)
     moderate = apart.video <= MODERATE * apart.video[-1]
-    none = max(apart.mean[:, moderate].max(), shared.mean[:, moderate].max()) < EQUAL_PCT
+    most = max(apart.mean[:, moderate].max(), shared.mean[:, moderate].max())
+    none = most < EQUAL_PCT
     light = apart.text <= HALF * apart.text[-1]
     comparable = float((shared.mean[light, -1] - apart.mean[light, -1]).max()) < FULL_PCT
     more = shared.values[:, -1, -1] - apart.values[:, -1, -1]
     note = (
-        f"up to {MODERATE:.0%} of V at most {number(max(apart.mean[:, moderate].max(), shared.mean[:, moderate].max()))} %; at V and light "
-        f"text {number(apart.mean[light, -1].max())} % apart, {number(shared.mean[light, -1].max())} % together; at T and V "
-        f"{number(apart.mean[-1, -1])} and {number(shared.mean[-1, -1])} %"
+        f"up to {MODERATE:.0%} of V at most {number(most)} %; at V and light text "
+        f"{number(apart.mean[light, -1].max())} % apart, {number(shared.mean[light, -1].max())} % together; "
+        f"at T and V {number(apart.mean[-1, -1])} and {number(shared.mean[-1, -1])} %"
     )
     yield BANDS.judged("S-F12", over_seeds(more), note, shape=bool(none and comparable))
 
@@ -189,8 +202,9 @@ def schedulers(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
     free = at(video, "integrated", "scan", few, heavy[1], "violated_pct").mean()
     alone = at(video, "partitioned", "cello", many, heavy[1], "violated_pct").mean()
     note = (
-        f"(a) text under SCAN with {heavy[1]} video clients beside {least}; (b) {number(free)} % violated with {few} text clients, "
-        f"{number(hurt)} % with {many}, {number(alone)} % apart"
+        f"(a) text under SCAN with {heavy[1]} video clients beside {least}; "
+        f"(b) {number(free)} % violated with {few} text clients, {number(hurt)} % with {many}, "
+        f"{number(alone)} % apart"
     )
     yield BANDS.judged("S-F3", over_seeds(slower), note, shape=bool(hurt > free + EQUAL_PCT and hurt > alone))
 
@@ -237,7 +251,7 @@ def distributions(found: list[Distribution], capacity: float, window_s: int) -> 
 def improvements(found: dict[float, list[Improvement]]) -> Iterator[Claim]:
     """S-F17: what sharing brings, for each probability of overload."""
     means = [np.mean([one.difference_ms.mean() for one in found[overload]]) for overload in OVERLOADS]
-    growing = all(b > a for a, b in zip(means, means[1:], strict=False))
+    growing = all(b > a for a, b in pairwise(means))
     for overload, mean in zip(OVERLOADS, means, strict=True):
         percent = [float(one.percent.mean()) for one in found[overload]]
         note = f"{number(mean)} ms on average"
@@ -247,7 +261,7 @@ def improvements(found: dict[float, list[Improvement]]) -> Iterator[Claim]:
 
 
 def partitions(text: pl.DataFrame) -> Iterator[Claim]:
-    """S-F18: the improvement for each size of the partition, over the text loads that the partitioned server bears."""
+    """S-F18: the improvement for each size of the partition, over the text loads that it bears by itself."""
     found, notes = [], []
     for variant in sorted(text["variant"].unique()):
         rows = text.filter(pl.col("variant") == variant)
