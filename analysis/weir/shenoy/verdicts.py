@@ -23,6 +23,8 @@ EQUAL_PCT = 0.1
 HALF = 0.5
 #: "Light and moderate" video loads go up to this share of V.
 MODERATE = 0.6
+#: A service time is "largely independent" of what changes it by less than this share.
+LARGELY = 0.2
 #: A response is flat if it stays within this share of its mean.
 FLAT = 0.05
 
@@ -83,8 +85,8 @@ def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Clai
             f", {number(100 * np.mean(elsewhere))} % elsewhere: {_range(apart.text[t])} text and "
             f"{_range(apart.video[v])} video clients"
         )
-    mostly = bool((worse & low & heavy).sum() >= elsewhere.sum())
-    yield BANDS.judged("S-F7 text", over_seeds(share), note, shape=mostly)
+    only = bool(elsewhere.mean() < EQUAL)
+    yield BANDS.judged("S-F7 text", over_seeds(share), note, shape=only)
     apart, shared = (video[server].without_video_zero() for server in SERVERS)
     more = shared.values - apart.values
     worse = more.mean(axis=0) > EQUAL_PCT
@@ -144,17 +146,18 @@ def against_text(text: dict[str, Surface]) -> Iterator[Claim]:
 
 def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Iterator[Claim]:
     """S-F11: what the response of text grows by, from the lightest to the heaviest text load at half of V."""
-    shares, notes = [], []
+    shares, notes, level = [], [], True
     for server in SERVERS:
         s, q = service[server].without_text_zero(), queueing[server].without_text_zero()
         half = int(np.argmin(np.abs(s.video - HALF * s.video[-1])))
         ds, dq = s.values[:, -1, half] - s.values[:, 0, half], q.values[:, -1, half] - q.values[:, 0, half]
         shares.append(100 * dq / (ds + dq))
+        level = level and abs(ds.mean()) <= LARGELY * s.mean[0, half]
         notes.append(
             f"{server}: service {number(s.mean[0, half])} to {number(s.mean[-1, half])} ms, "
             f"queueing {number(q.mean[0, half])} to {number(q.mean[-1, half])} ms"
         )
-    yield BANDS.judged("S-F11", over_seeds(np.minimum(*shares)), "; ".join(notes))
+    yield BANDS.judged("S-F11", over_seeds(np.minimum(*shares)), "; ".join(notes), shape=bool(level))
 
 
 def deadlines(video: dict[str, Surface]) -> Iterator[Claim]:
