@@ -29,7 +29,8 @@ report: setup ## Write the page of one study that has results (STUDY=quick)
 
 test: setup ## Run every test: Rust, Python, end to end
 	cargo test --release --locked --workspace
-	$(PYTHON) -m pytest analysis/tests tests
+	$(PYTHON) -m pytest -n 2 analysis/tests
+	$(PYTHON) -m pytest tests
 
 test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest
