@@ -14,7 +14,10 @@ cargo build --release --locked --quiet -p weir-schedulers --example compare_kern
 folder=$(mktemp --directory "${TMPDIR:-/tmp}/weir-compare.XXXXXX")
 instance=
 device=
+merges=
 undo() {
+    # A loop device keeps what was set, for whoever gets it next.
+    [[ -z $merges ]] || { echo none > "$queue/scheduler"; echo "$merges" > "$queue/nomerges"; }
     [[ -z $instance || ! -d $instance ]] || rmdir "$instance"
     [[ -z $device ]] || "$weir" serve --down-all "$folder/state" > /dev/null
     ! mountpoint --quiet "$folder/tracing" || umount "$folder/tracing"
@@ -32,6 +35,7 @@ device=$("$weir" serve "$folder/disk.yml" --background --state "$folder/state" -
     python3 -c 'import json, sys; d = json.load(sys.stdin)["device"]; print(d["path"], d["major"] * 2**20 + d["minor"])')
 read -r device number <<< "$device"
 queue=/sys/block/${device#/dev/}/queue
+merges=$(< "$queue/nomerges")
 echo mono > "$instance/trace_clock"
 echo 8192 > "$instance/buffer_size_kb"
 for event in insert issue complete; do
