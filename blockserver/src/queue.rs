@@ -11,9 +11,8 @@ const DEPTH_PARAMETER: &str = "/sys/module/loop/parameters/hw_queue_depth";
 
 /// Gives the queue of a new device the settings of a fresh one, and says whether the device has moving parts.
 ///
-/// A loop device that was used before keeps its scheduler and its depth, so a device would depend on what ran before it.
-/// The driver forbids merging on every new device, for the sake of buffered files, and some kernels do not allow it again for
-/// files opened directly: a disk's queue merges.
+/// A loop device that was used before keeps its scheduler, its depth and whether requests are merged, so a device would
+/// depend on what ran before it.
 /// Whether it rotates decides how schedulers and file systems treat it, and for a file in FUSE the kernel assumes that it does not.
 pub(crate) fn prepare(device: &BlockDevice, rotational: bool) -> io::Result<()> {
     let set = |name: &str, value: &str| {

@@ -93,7 +93,6 @@ fn attach(file: &Path) -> PathBuf {
             fs::write(queue.join("scheduler"), "none").unwrap();
             fs::write(queue.join("nr_requests"), "127").unwrap();
             fs::write(queue.join("nr_requests"), "128").unwrap();
-            // The driver forbids merging at first.
             fs::write(queue.join("nomerges"), "0").unwrap();
             return path;
         }
