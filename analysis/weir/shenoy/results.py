@@ -14,6 +14,8 @@ from weir.study import class_table
 #: of 2.2.
 FULL_MS = 100.0
 FULL_PCT = 1.0
+#: Within this many percentage points two shares of violated deadlines are equal.
+EQUAL_PCT = 0.1
 #: Servers, in the order of figures.
 SERVERS = ("partitioned", "integrated")
 TEXT, VIDEO = "clients.text", "clients.video"
@@ -134,3 +136,42 @@ def apart(table: pl.DataFrame) -> Surface:
     rows = table.filter((pl.col("architecture") == "partitioned") & (pl.col(VIDEO) == 0))
     line = Surface.of(rows, "partitioned", "response_ms")
     return Surface(line.text, np.array([0.0, 1e6]), np.repeat(line.values, 2, axis=2))
+
+
+@dataclass(frozen=True)
+class Region:
+    """Both metrics of both servers over the mixes that the partitioned one bears.
+
+    Attributes:
+        response: response of text in ms, by server.
+        violated: violated deadlines of video in per cent, by server.
+    """
+
+    response: dict[str, Surface]
+    violated: dict[str, Surface]
+
+    @classmethod
+    def of(cls, study: Study) -> "Region":
+        """Of a study whose factors are the architecture and the numbers of clients."""
+        text, video = text_table(study), video_table(study)
+        return cls(
+            {server: Surface.of(text, server, "response_ms") for server in SERVERS},
+            {server: Surface.of(video, server, "violated_pct") for server in SERVERS},
+        )
+
+    def summary(self, drive: str) -> dict[str, object]:
+        """A row about it: shares of the mixes, and the corner and the middle of the region."""
+        apart, shared = (self.response[server].without_text_zero() for server in SERVERS)
+        ratio = apart.mean / shared.mean
+        missed = [self.violated[server].without_video_zero().mean for server in SERVERS]
+        middle = tuple(int(size // 2) for size in ratio.shape)
+        return {
+            "drive": drive,
+            "mixes": ratio.size,
+            "text not slower (%)": round(100 * float((ratio >= 1).mean())),
+            "text faster, middle": f"{ratio[middle]:.3g}x",
+            "text faster, full of both": f"{ratio[-1, -1]:.3g}x",
+            "text slower at most": f"{max(1 / ratio.min(), 1):.3g}x",
+            "video not later (%)": round(100 * float((missed[1] <= missed[0] + EQUAL_PCT).mean())),
+            "video later at most (points)": f"{max((missed[1] - missed[0]).max(), 0):.3g}",
+        }

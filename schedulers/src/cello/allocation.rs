@@ -60,6 +60,11 @@ impl Allocation {
         interval
     }
 
+    /// How much of the interval of this time is left.
+    pub(super) fn rest_ns(&self, now_ns: u64) -> i64 {
+        i64::try_from(self.period_ns - now_ns % self.period_ns).unwrap_or(i64::MAX)
+    }
+
     /// Whether a class has anything left of its share.
     pub(super) fn has_left(&self, class: usize) -> bool {
         self.accounts[class].used_ns < self.accounts[class].share_ns

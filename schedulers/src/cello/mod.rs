@@ -38,7 +38,11 @@ pub(crate) const ENTRY: Entry = Entry {
             "length of the interval that is shared; default 1000, the round of the video server in the paper",
         ),
         ("estimate", "expected: with half a revolution; bound: with a whole one; default expected"),
-        ("interactive", "scan: upwards from the arm; fcfs; default scan"),
+        (
+            "interactive",
+            "scan: upwards from the arm; fcfs; merged: as scan, and real-time requests when the arm passes them; \
+             default scan",
+        ),
         ("deadline_batch_ms", "deadlines count as equal within such steps, for SCAN order; default 0"),
     ],
     build,
@@ -58,13 +62,14 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
         "bound" => Estimate::Bound,
         _ => Estimate::Expected,
     };
+    let interactive = settings.word("interactive", &["scan", "fcfs", "merged"])?;
     let weights: Vec<f64> = classes.iter().map(|class| class.weight).collect();
     Ok(Box::new(Cello {
         estimate,
-        in_scan_order: settings.word("interactive", &["scan", "fcfs"])? == "scan",
+        in_scan_order: interactive != "fcfs",
         pending: classes.iter().map(|class| Pending::new(class.service)).collect(),
         allocation: Allocation::new((period_ms * 1e6).round() as u64, &weights),
-        schedule: Schedule::new(estimate, settings.ms("deadline_batch_ms", 0.0)?),
+        schedule: Schedule::new(estimate, settings.ms("deadline_batch_ms", 0.0)?, interactive == "merged"),
         in_service: Vec::new(),
         free_ns: 0,
         arrivals: 0,
@@ -196,9 +201,9 @@ struct Cello {
 }
 
 impl Cello {
-    /// Moves the next pending request of a class to the scheduled queue.
-    fn schedule(&mut self, class: usize, paid: Paid, interval: u64, model: &dyn ServiceModel) {
-        let Some(request) = self.pending[class].pop() else { return };
+    /// Moves the next pending request of a class to the scheduled queue; says what it is estimated to take, in ns.
+    fn schedule(&mut self, class: usize, paid: Paid, interval: u64, model: &dyn ServiceModel) -> i64 {
+        let Some(request) = self.pending[class].pop() else { return 0 };
         self.pending_count -= 1;
         let service = self.pending[class].service();
         let batch =
@@ -207,10 +212,12 @@ impl Cello {
         let scheduled = Scheduled { request, class, charged_ns: 0, paid };
         let charged_ns = self.schedule.insert(service, batch, scheduled, model);
         self.allocation.charge(class, paid, charged_ns);
+        charged_ns
     }
 
-    /// Fills the scheduled queue from the shares, and one request from what is left unused if it is empty even so.
-    fn fill(&mut self, interval: u64, model: &dyn ServiceModel) {
+    /// Fills the scheduled queue from the shares, and from what is left unused if it is empty even so: with one request, or
+    /// with the rest of the interval's worth of a class that is alone in having any, so that its order has a choice.
+    fn fill(&mut self, now_ns: u64, interval: u64, model: &dyn ServiceModel) {
         if self.pending_count == 0 {
             return;
         }
@@ -221,8 +228,12 @@ impl Cello {
         }
         if self.schedule.is_empty() && self.pending_count > 0 {
             let waiting = (0..self.pending.len()).filter(|&class| !self.pending[class].is_empty());
+            let alone = waiting.clone().count() == 1;
             if let Some(class) = self.allocation.next_for_extra(waiting) {
-                self.schedule(class, Paid::Extra, interval, model);
+                let mut rest_ns = if alone { self.allocation.rest_ns(now_ns) } else { 1 };
+                while rest_ns > 0 && !self.pending[class].is_empty() {
+                    rest_ns -= self.schedule(class, Paid::Extra, interval, model).max(1);
+                }
             }
         }
     }
@@ -238,7 +249,7 @@ impl Policy for Cello {
 
     fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
         let interval = self.allocation.begin(now_ns);
-        self.fill(interval, model);
+        self.fill(now_ns, interval, model);
         let free_ns = if self.in_service.is_empty() { now_ns } else { self.free_ns.max(now_ns) };
         let Some(scheduled) = self.schedule.take(free_ns, model) else { return Decision::Idle };
         let own_ns = self.estimate.ns(model, model.head_bytes(), &scheduled.request);

@@ -127,15 +127,18 @@ impl RealTime {
 pub(super) struct Schedule {
     estimate: Estimate,
     deadline_batch_ns: u64,
+    /// Whether real-time requests are served when the arm passes them on its way to an interactive one.
+    merged: bool,
     interactive: Swept,
     real_time: RealTime,
     throughput: Swept,
 }
 
 impl Schedule {
-    pub(super) fn new(estimate: Estimate, deadline_batch_ns: u64) -> Schedule {
+    pub(super) fn new(estimate: Estimate, deadline_batch_ns: u64, merged: bool) -> Schedule {
         Schedule {
             estimate,
+            merged,
             deadline_batch_ns: deadline_batch_ns.max(1),
             interactive: Swept::default(),
             real_time: RealTime::default(),
@@ -174,7 +177,7 @@ impl Schedule {
         let head_bytes = model.head_bytes();
         if let Some(place) = self.interactive.next(head_bytes) {
             let request = &self.interactive.waiting[place].2.request;
-            if self.has_slack(free_ns, request, model) {
+            if !self.passes_real_time(head_bytes, request) && self.has_slack(free_ns, request, model) {
                 return Some(self.interactive.take(place));
             }
         }
@@ -183,6 +186,15 @@ impl Schedule {
         }
         let place = self.throughput.next(head_bytes)?;
         Some(self.throughput.take(place))
+    }
+
+    /// Whether the first real-time request is to be served on the way to this one, the arm moving upwards.
+    fn passes_real_time(&self, head_bytes: u64, request: &Request) -> bool {
+        let way = |offset_bytes: u64| (offset_bytes < head_bytes, offset_bytes);
+        self.merged
+            && self.real_time.queue.front().is_some_and(|first| {
+                way(first.scheduled.request.offset_bytes) <= way(request.offset_bytes)
+            })
     }
 
     /// Whether all real-time requests meet their deadlines, by the estimates, if this request is served before them.

@@ -158,6 +158,26 @@ fn each_kind_of_class_has_its_order() {
 }
 
 #[test]
+fn merged_classes_are_served_in_one_sweep() {
+    let real_time = [(0, 100), (1, 500), (2, 900)].map(|(tag, at)| request(tag, 1, at, 1, Some(900 * MS)));
+    let interactive = [(10, 800), (11, 200), (12, 600)].map(|(tag, at)| request(tag, 0, at, 1, None));
+    let all: Vec<_> = real_time.into_iter().chain(interactive).collect();
+    let served = serve(&mut *cello(&BOTH, &[]), disk(), &all, u64::MAX);
+    assert_eq!(tags(&served), [11, 12, 10, 0, 1, 2]);
+    let served = serve(&mut *cello(&BOTH, &[("interactive", "merged")]), disk(), &all, u64::MAX);
+    assert_eq!(tags(&served), [0, 11, 1, 12, 10, 2]);
+}
+
+#[test]
+fn a_class_that_is_alone_keeps_its_order_beyond_its_share() {
+    // Half of the interval is four requests of 10 ms and more; all come from above downwards.
+    let settings = [("period_ms", "80")];
+    let all: Vec<_> = (0..8).map(|tag| request(tag, 0, 800 - 100 * tag, 25_000, None)).collect();
+    let served = serve(&mut *cello(&BOTH, &settings), even_disk(), &all, u64::MAX);
+    assert_eq!(tags(&served), [3, 2, 1, 0, 7, 6, 5, 4]);
+}
+
+#[test]
 fn a_burst_of_one_class_leaves_the_other_its_share() {
     // 200 interactive requests of 10 ms come at once, and one real-time request without a deadline that presses.
     let burst = (0..200).map(|tag| request(tag, 0, tag, 25_000, None));
@@ -240,13 +260,13 @@ proptest! {
     fn interactive_requests_make_no_deadline_missed(
         real_time in prop::collection::vec((0u64..1000, 1u32..60_000, 10u64..900), 1..30),
         interactive in prop::collection::vec((0u64..1000, 1u32..60_000, 0u64..900), 0..60),
-        fcfs in any::<bool>(),
+        order in prop::sample::select(vec!["scan", "fcfs", "merged"]),
     ) {
         let mut all: Vec<_> = (0..)
             .zip(&real_time)
             .map(|(tag, &(place, size, due_ms))| request(tag, 1, place, size, Some(due_ms * MS)))
             .collect();
-        let settings = [("interactive", if fcfs { "fcfs" } else { "scan" })];
+        let settings = [("interactive", order)];
         let weights = [(Service::Interactive, 1.0), (Service::RealTime, 5.0)];
         let alone = serve(&mut *cello(&weights, &settings), disk(), &all, u64::MAX);
         prop_assume!(alone.last().unwrap().done_ns <= 1000 * MS * 5 / 6);
