@@ -7,16 +7,20 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
+.PHONY: help setup tools study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing: Debian packages, Python environment, the weir binary
+setup: tools ## Install what is missing: Debian packages, Python environment, the weir binary
+	@setup/build.sh
+
+# All that the binary is built with.
+tools:
 	@setup/packages.sh
 	@setup/rust.sh
 	@setup/python.sh
-	@setup/build.sh
+	@setup/crates.sh
 
 study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
 	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false)}' $(ANSIBLE_ARGS)
@@ -27,10 +31,12 @@ figures: setup ## Run the notebooks of all studies that have results (STUDY=wija
 report: setup ## Write the page of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)
 
-test: setup ## Run every test: Rust, Python, end to end
-	cargo test --release --locked --workspace
+# The binary is built beside its tests, which takes two thirds of the time that one after the other takes.
+test: tools ## Run every test: Rust, Python, end to end
+	cargo test --release --locked --offline --workspace
+	@setup/build.sh
 	$(PYTHON) -m pytest -n 2 analysis/tests
-	$(PYTHON) -m pytest tests
+	$(PYTHON) -m pytest -n 2 --dist loadfile tests
 
 test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest

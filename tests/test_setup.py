@@ -109,7 +109,7 @@ def test_no_network_for_python(copy):
 
 
 def test_what_is_set_up_is_passed_over_in_silence():
-    names = ("packages.sh", "rust.sh", "python.sh")
+    names = ("packages.sh", "rust.sh", "python.sh", "crates.sh")
     for name in names:
         assert _script(ROOT, name).returncode == 0
     began = time.monotonic()

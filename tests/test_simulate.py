@@ -57,6 +57,8 @@ def whole(tmp_path_factory):
 
 def test_the_outcome_does_not_depend_on_jobs_or_shards(whole, tmp_path):
     assert simulate(tmp_path, STUDY, "--jobs", 1, out="one").returncode == 0
+    refused = simulate(tmp_path, STUDY, "--jobs", 0, out="none")
+    assert refused.returncode == 2 and "--jobs 0" in refused.stderr
     assert contents(tmp_path / "one/trial") == contents(whole)
     for part in (1, 2, 3):
         assert simulate(tmp_path, STUDY, "--shard", f"{part}/3", out="parts").returncode == 0

@@ -4,11 +4,11 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use rayon::prelude::*;
 use weir_runner::{Error, Outcome, Status};
 use weir_studies::{Plan, Run, Testbed};
 
@@ -52,8 +52,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         )));
     }
     let (part, parts) = shard(args.shard.as_deref())?;
-    let jobs = args.jobs.unwrap_or(0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("cannot start threads")?;
+    let jobs = match args.jobs {
+        Some(0) => return Err(bad_input("--jobs 0: at least one run at once".to_owned())),
+        Some(jobs) => jobs,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
     let results = args.out.join(&plan.study);
     std::fs::create_dir_all(&results)
         .map_err(|error| bad_input(format!("--out {}: {error}", results.display())))?;
@@ -65,16 +68,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let runs: Vec<&Run> = plan.runs.iter().filter(is_ours).collect();
     let progress = Progress::new(&plan.study, runs.len() as u64);
     let began = Instant::now();
-    let done: Vec<(u64, bool)> = pool.install(|| {
-        runs.par_iter()
-            .map(|run| {
-                let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
-                outcome.map(|outcome| progress.tell(run, &outcome, &results)).map_err(|error| match error {
-                    Error::Refused(_) => bad_input(format!("run {} {}: {error}", run.id, describe(run))),
-                    Error::Failed(_) => anyhow::Error::new(error),
-                })
-            })
-            .collect::<anyhow::Result<_>>()
+    let done = at_once(jobs, &runs, |run| {
+        let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
+        outcome.map(|outcome| progress.tell(run, &outcome, &results)).map_err(|error| match error {
+            Error::Refused(_) => bad_input(format!("run {} {}: {error}", run.id, describe(run))),
+            Error::Failed(_) => anyhow::Error::new(error),
+        })
     })?;
     progress.bar.finish_and_clear();
     let requests: u64 = done.iter().map(|(requests, _)| requests).sum();
@@ -85,6 +84,37 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let verdict = if invalid > 0 { format!("{invalid} INVALID") } else { "all valid".to_owned() };
     println!("{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s", plan.study, done.len());
     Ok(if invalid > 0 { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// Does the work of each item, `jobs` of them at once, each begun in its turn. After an error nothing more is begun.
+fn at_once<T: Sync, R: Send>(
+    jobs: usize,
+    items: &[T],
+    work: impl Fn(&T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let worker = || -> anyhow::Result<Vec<R>> {
+        let mut done = Vec::new();
+        while !failed.load(Ordering::Relaxed)
+            && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let result = work(item).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            done.push(result);
+        }
+        Ok(done)
+    };
+    std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for _ in 0..jobs.min(items.len()) {
+            let started = std::thread::Builder::new().spawn_scoped(scope, worker);
+            workers.push(started.context("cannot start threads")?);
+        }
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
 }
 
 /// Which part of how many, from 0.

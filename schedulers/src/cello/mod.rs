@@ -35,9 +35,9 @@ pub(crate) const ENTRY: Entry = Entry {
     settings: &[
         (
             "period_ms",
-            "length of the interval that is shared; default 1000, the round of the video server in the paper",
+            "length of the interval that is shared; default 10000, ten rounds of the video server in the paper",
         ),
-        ("estimate", "expected: with half a revolution; bound: with a whole one; default expected"),
+        ("estimate", "expected: with half a revolution; bound: with a whole one; default bound"),
         (
             "interactive",
             "scan: upwards from the arm; fcfs; merged: as scan, and real-time requests when the arm passes them; \
@@ -57,10 +57,10 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
         let problem = format!("class {} has the weight {}: it must be above 0", class.name, class.weight);
         return Err(SettingError::Classes { policy: "cello", problem });
     }
-    let period_ms = settings.number("period_ms", 1000.0, 0.001, 1e9)?;
-    let estimate = match settings.word("estimate", &["expected", "bound"])? {
-        "bound" => Estimate::Bound,
-        _ => Estimate::Expected,
+    let period_ms = settings.number("period_ms", 10_000.0, 0.001, 1e9)?;
+    let estimate = match settings.word("estimate", &["bound", "expected"])? {
+        "expected" => Estimate::Expected,
+        _ => Estimate::Bound,
     };
     let interactive = settings.word("interactive", &["scan", "fcfs", "merged"])?;
     let weights: Vec<f64> = classes.iter().map(|class| class.weight).collect();

@@ -103,6 +103,28 @@ impl RealTime {
         hop_ns
     }
 
+    /// Of the most urgent, the next one upwards from the arm, and from the lowest on if there is none.
+    fn next(&self, head_bytes: u64) -> Option<usize> {
+        let first = self.queue.front()?;
+        let key = (first.due_ns, head_bytes);
+        let ahead =
+            self.queue.partition_point(|timed| (timed.due_ns, timed.scheduled.request.offset_bytes) < key);
+        let as_urgent = self.queue.get(ahead).is_some_and(|timed| timed.due_ns == first.due_ns);
+        Some(if as_urgent { ahead } else { 0 })
+    }
+
+    fn take(&mut self, place: usize, estimate: Estimate, model: &dyn ServiceModel) -> Option<Scheduled> {
+        let taken = self.queue.remove(place)?;
+        if let Some(before) = place.checked_sub(1) {
+            let from_bytes = self.queue[before].scheduled.request.end_bytes();
+            if let Some(behind) = self.queue.get_mut(place) {
+                behind.hop_ns = estimate.signed_ns(model, from_bytes, &behind.scheduled.request);
+            }
+            self.update_latest(before);
+        }
+        Some(taken.scheduled)
+    }
+
     /// From a place that has changed towards the front, as far as anything changes.
     fn update_latest(&mut self, changed: usize) {
         for place in (0..=changed).rev() {
@@ -181,23 +203,26 @@ impl Schedule {
                 return Some(self.interactive.take(place));
             }
         }
-        if let Some(timed) = self.real_time.queue.pop_front() {
-            return Some(timed.scheduled);
+        if let Some(place) = self.real_time.next(head_bytes) {
+            // Those below the arm come later only if even so all are in time.
+            let request = &self.real_time.queue[place].scheduled.request;
+            let place = if place == 0 || self.has_slack(free_ns, request, model) { place } else { 0 };
+            return self.real_time.take(place, self.estimate, model);
         }
         let place = self.throughput.next(head_bytes)?;
         Some(self.throughput.take(place))
     }
 
-    /// Whether the first real-time request is to be served on the way to this one, the arm moving upwards.
+    /// Whether a real-time request is to be served on the way to this one, the arm moving upwards.
     fn passes_real_time(&self, head_bytes: u64, request: &Request) -> bool {
         let way = |offset_bytes: u64| (offset_bytes < head_bytes, offset_bytes);
-        self.merged
-            && self.real_time.queue.front().is_some_and(|first| {
-                way(first.scheduled.request.offset_bytes) <= way(request.offset_bytes)
-            })
+        let next =
+            self.real_time.next(head_bytes).map(|place| &self.real_time.queue[place].scheduled.request);
+        self.merged && next.is_some_and(|next| way(next.offset_bytes) <= way(request.offset_bytes))
     }
 
-    /// Whether all real-time requests meet their deadlines, by the estimates, if this request is served before them.
+    /// Whether all real-time requests meet their deadlines, by the estimates, if this request is served before them and they
+    /// then in their order. One of them is counted twice.
     fn has_slack(&self, free_ns: u64, request: &Request, model: &dyn ServiceModel) -> bool {
         let Some(first) = self.real_time.queue.front() else { return true };
         let own_ns = self.estimate.ns(model, model.head_bytes(), request);
