@@ -271,7 +271,7 @@ def test_a_region_is_summed_up():
         "partitioned": surface(lambda t, v, r: 0.5, (0, 1)),
         "integrated": surface(lambda t, v, r: np.where(v > 120, 2.5, 0.55), (0, 1)),
     }
-    row = results.Region(response, violated).summary("a disk")
+    row = results.Region(response, violated).summary("a disk", "cello")
     # Twelve mixes with text, of which one is slower; four of twelve with video are later.
     assert (row["mixes"], row["text not slower (%)"], row["video not later (%)"]) == (12, 92, 67)
     assert (row["text faster, middle"], row["text faster, full of both"]) == ("2x", "0.8x")

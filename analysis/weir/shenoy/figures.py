@@ -99,14 +99,17 @@ def _map(
     title: str,
     words: Callable[[float, int], str],
 ) -> None:
-    top = max(float(np.nanmax(np.abs(values))), 1e-9)
+    # Where nothing differs any scale does.
+    top = float(np.nanmax(np.abs(values))) or 1.0
     low, high = min(float(values.min()), -1e-3 * top), max(float(values.max()), 1e-3 * top)
     image = axis.pcolormesh(
         at.text, at.video, values.T, cmap="RdBu", norm=TwoSlopeNorm(0, low, high), rasterized=True
     )
     axis.set_title(title, loc="left")
     axis.set_xlabel(TEXT_CLIENTS)
-    bar = figure.colorbar(image, ax=axis, shrink=0.9, format=words)
+    # Halves of the bar are stretched to the same length, however much longer one reaches.
+    ticks = [end * part for end in (low, high) if abs(end) > 0.01 * top for part in (1, 0.5)]
+    bar = figure.colorbar(image, ax=axis, shrink=0.9, format=words, ticks=sorted([0.0, *ticks]))
     bar.outline.set_visible(False)
 
 

@@ -151,15 +151,23 @@ class Region:
     violated: dict[str, Surface]
 
     @classmethod
-    def of(cls, study: Study) -> "Region":
-        """Of a study whose factors are the architecture and the numbers of clients."""
+    def of(cls, study: Study, scheduler: str | None = None) -> "Region":
+        """Of a study whose factors are the architecture and the numbers of clients.
+
+        Args:
+            study: the study.
+            scheduler: the integrated server's, if the scheduler is a factor, too.
+        """
         text, video = text_table(study), video_table(study)
+        if scheduler is not None:
+            chosen = (pl.col("architecture") == SERVERS[0]) | (pl.col("scheduler") == scheduler)
+            text, video = text.filter(chosen), video.filter(chosen)
         return cls(
             {server: Surface.of(text, server, "response_ms") for server in SERVERS},
             {server: Surface.of(video, server, "violated_pct") for server in SERVERS},
         )
 
-    def summary(self, drive: str) -> dict[str, object]:
+    def summary(self, drive: str, scheduler: str) -> dict[str, object]:
         """A row about it: shares of the mixes, and the corner and the middle of the region."""
         apart, shared = (self.response[server].without_text_zero() for server in SERVERS)
         ratio = apart.mean / shared.mean
@@ -167,6 +175,7 @@ class Region:
         middle = tuple(int(size // 2) for size in ratio.shape)
         return {
             "drive": drive,
+            "together": scheduler,
             "mixes": ratio.size,
             "text not slower (%)": round(100 * float((ratio >= 1).mean())),
             "text faster, middle": f"{ratio[middle]:.3g}x",
