@@ -7,30 +7,36 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches clean
+.PHONY: help setup tools study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing: Debian packages, Python environment, the weir binary
+setup: tools ## Install what is missing: Debian packages, Python environment, the weir binary
+	@setup/build.sh
+
+# All that the binary is built with.
+tools:
 	@setup/packages.sh
 	@setup/rust.sh
 	@setup/python.sh
-	@setup/build.sh
+	@setup/crates.sh
 
 study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
 	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false)}' $(ANSIBLE_ARGS)
 
-figures: setup ## Run the notebooks: figures and claims of all studies that have results
-	@$(PYTHON) -m weir figures
+figures: setup ## Run the notebooks of all studies that have results (STUDY=wijayaratne: of a paper, and what is missing of its studies)
+	@$(PYTHON) -m weir figures $(if $(filter-out file,$(origin STUDY)),--study $(STUDY))
 
 report: setup ## Write the page of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)
 
-test: setup ## Run every test: Rust, Python, end to end
-	cargo test --release --locked --workspace
+# The binary is built beside its tests, which takes two thirds of the time that one after the other takes.
+test: tools ## Run every test: Rust, Python, end to end
+	cargo test --release --locked --offline --workspace
+	@setup/build.sh
 	$(PYTHON) -m pytest -n 2 analysis/tests
-	$(PYTHON) -m pytest tests
+	$(PYTHON) -m pytest -n 2 --dist loadfile tests
 
 test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest
@@ -47,7 +53,7 @@ fmt: setup ## Put everything in style
 	ruff check --fix .
 	ruff format .
 
-bench: bench-serve bench-replay bench-collect bench-traces ## Measure the harness itself (on a quiet machine)
+bench: bench-serve bench-replay bench-collect bench-traces bench-schedulers ## Measure the harness itself (on a quiet machine)
 
 bench-replay: setup ## Lateness of the replayer, beside fio's
 	cargo run --release --locked -p weir-replayer --example bench_replay
@@ -65,6 +71,16 @@ bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheS
 
 bench-caches: setup ## Rate of the cache simulators, beside libCacheSim's
 	@traces/bench_caches.sh
+
+bench-simulator: setup ## Rate of the simulator, beside SimPy's
+	@simulator/bench.sh
+
+bench-schedulers: setup ## Time of a decision of each scheduling policy, by requests that wait
+	cargo run --release --locked -p weir-schedulers --example bench_policies
+
+validate-drives: setup ## Check the disk models against traces of real drives (TRACES=folder with DiskSim's; FIT=1 fits them again)
+	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/disks.md)" >&2; exit 2; }
+	cargo run --release --locked -p weir-simulator --example validate_drives -- "$(TRACES)" $(if $(FIT),--fit) $(DRIVE)
 
 clean: ## Take down devices of studies that died, remove what was built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi

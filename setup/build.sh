@@ -1,16 +1,9 @@
 #!/usr/bin/env bash
-# Builds target/release/weir from the locked crates. cargo knows what is up to date.
+# Builds target/release/weir from the locked crates, which are fetched already. cargo knows what is up to date.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source setup/say.sh
 
-# For this machine only: the lock also names crates of systems that weir does not run on.
-fetch=(cargo fetch --locked --target "$(rustc --version --verbose | sed -n 's/^host: //p')")
-if ! "${fetch[@]}" --quiet --offline 2>/dev/null; then
-    say "fetching the locked crates"
-    logged .weir/logs/fetch.log "${fetch[@]}" ||
-        refuse "the crates cannot be fetched: check the network, then again (log: .weir/logs/fetch.log)"
-fi
 quiet=--quiet
 if [[ ! -x target/release/weir ]]; then
     say "building target/release/weir (a few minutes the first time)"

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of debian-packages.txt that are missing. Needs root only if some are.
+# Installs the Debian packages of debian-packages.txt that are missing. Needs root only if some are. Without root, those that
+# only runs on devices need are left: virtual time does without.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source setup/say.sh
 
 [[ ${WEIR_PACKAGES:-} != skip ]] || exit 0
 log=.weir/logs/packages.log
-mapfile -t wanted < <(sed -E 's/#.*//; s/^[[:space:]]+//; s/[[:space:]].*//; /^$/d' setup/debian-packages.txt)
+names() { sed -E 's/#.*//; s/^[[:space:]]+//; s/[[:space:]].*//; /^$/d'; }
+mapfile -t wanted < <(names <setup/debian-packages.txt)
+# From this heading on.
+mapfile -t for_devices < <(sed -n '/^# To run studies/,$p' setup/debian-packages.txt | names)
 
 command -v dpkg-query >/dev/null ||
     refuse "this is no Debian: install ${wanted[*]} or your system's equivalents, then make setup with WEIR_PACKAGES=skip"
@@ -19,8 +23,18 @@ for package in "${wanted[@]}"; do
 done
 ((${#missing[@]})) || exit 0
 
-((EUID == 0)) ||
+if ((EUID != 0)); then
+    needed=()
+    for package in "${missing[@]}"; do
+        [[ " ${for_devices[*]} " == *" $package "* ]] || needed+=("$package")
+    done
+    if ((${#needed[@]} == 0)); then
+        say "not installed, since only root can: ${missing[*]} (studies in virtual time do without)"
+        exit 0
+    fi
+    missing=("${needed[@]}")
     refuse "packages are missing and only root can install them: sudo apt-get install --no-install-recommends ${missing[*]}"
+fi
 
 say "installing ${#missing[@]} Debian packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive

@@ -35,7 +35,8 @@ if [[ ! -x .venv/bin/uv ]]; then
     logged "$log" .venv/bin/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r .weir/uv.lock ||
         refuse "pip cannot fetch uv: $network"
 fi
-logged "$log" .venv/bin/uv pip sync --python .venv/bin/python --require-hashes requirements.lock ||
+# Compiled once here: where Python may not write what it compiles, every start would take seconds longer.
+logged "$log" .venv/bin/uv pip sync --python .venv/bin/python --compile-bytecode --require-hashes requirements.lock ||
     refuse "the Python packages cannot be fetched: $network"
 logged "$log" .venv/bin/uv pip install --python .venv/bin/python --no-deps --editable . ||
     refuse "weir's Python package cannot be installed: $network"

@@ -73,7 +73,9 @@ def test_a_run_that_was_judged_invalid_is_repeated_on_request(study):
     bench, _ = study
     verdicts = [(run, folder / "verdict.json") for run, folder in bench.run_folders().items()]
     (doubted, file), (_, kept) = verdicts
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"status": "invalid"}))
+    # On a busy machine the harness may have judged either way.
+    for verdict, status in ((file, "invalid"), (kept, "valid")):
+        verdict.write_text(json.dumps(json.loads(verdict.read_text()) | {"status": status}))
     before = file.read_text(), kept.stat().st_mtime_ns
     code, log = bench.play(bench.folder / "tiny.yml", "--skip-tags", "report")
     assert code == 0 and "2 runs, 0 of them to do" in log, log

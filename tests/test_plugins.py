@@ -36,10 +36,50 @@ def file_systems():
 def test_blocks_are_dealt_out_whole(plan):
     hosts = ["a", "b"]
     dealt = {name: {run["id"] for run in study.runs_of_host(plan["runs"], hosts, name)} for name in hosts}
-    assert len(dealt["a"]) + len(dealt["b"]) == len(plan["runs"]) and not dealt["a"] & dealt["b"]
+    measured = [run for run in plan["runs"] if run["testbed"] == "device"]
+    assert len(dealt["a"]) + len(dealt["b"]) == len(measured) and not dealt["a"] & dealt["b"]
     for block in range(plan["repetitions"]):
-        ids = {run["id"] for run in plan["runs"] if run["block"] == block}
+        ids = {run["id"] for run in measured if run["block"] == block}
         assert sum(bool(ids & mine) for mine in dealt.values()) == 1
+
+
+def test_what_is_simulated_is_dealt_out_as_shards_are(plan):
+    runs = [run for run in plan["runs"] if run["testbed"] == "simulator"]
+    dealt = [study.simulated_of_host(plan["runs"], ["a", "b"], name) for name in ("a", "b")]
+    for part, mine in enumerate(dealt):
+        assert [run["id"] for run in mine] == [run["id"] for run in runs if run["order"] % 2 == part]
+        assert all(run["all"] for run in mine)
+    summarised = [run | {"records": "summary"} for run in runs]
+    assert not any(run["all"] for run in study.simulated_of_host(summarised, ["a"], "a"))
+
+
+def test_what_hosts_lack_for_devices_is_said_in_a_phrase():
+    assert study.lacking({"a": {"lacking": []}, "b": {}}) == ""
+    assert study.lacking({"a": {"lacking": ["root", "FUSE"]}}) == "no root, no FUSE"
+    hosts = {"a": {"lacking": ["BPF"]}, "b": {"lacking": ["BPF", "FUSE"]}}
+    assert study.lacking(hosts) == "no BPF, no FUSE on b"
+
+
+def test_what_this_host_lacks_is_looked_at(monkeypatch):
+    """This test will let the module look at hosts without root, FUSE, BPF."""
+    monkeypatch.setattr(host.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(host, "loadable_modules", set)
+    monkeypatch.setattr(host.Path, "exists", lambda path: False)
+    assert host.lacking(modelled=True, capture=True) == ["root", "FUSE", "loop devices"]
+    assert host.lacking(modelled=False, capture=True) == ["root"]
+    monkeypatch.setattr(host.os, "geteuid", lambda: 0)
+    assert host.lacking(modelled=True, capture=True) == ["FUSE", "loop devices", "BPF"]
+    monkeypatch.setattr(host, "loadable_modules", lambda: {"fuse", "loop"})
+    assert host.lacking(modelled=True, capture=False) == []
+    monkeypatch.setattr(host.Path, "exists", lambda path: True)
+    for capabilities, missing in (
+        ("0", ["BPF"]),
+        ("200000", []),
+        ("c000000000", []),
+        ("8000000000", ["BPF"]),
+    ):
+        monkeypatch.setattr(host, "read_text", lambda path, found=capabilities: f"CapEff:\t{found}\n")
+        assert host.lacking(modelled=True, capture=True) == missing, capabilities
 
 
 def test_needs_are_those_of_the_missing_runs(plan, file_systems):
@@ -54,7 +94,7 @@ def test_needs_are_those_of_the_missing_runs(plan, file_systems):
     assert needs["memory_mib"] == 1536
     integrated = [
         run
-        for run, full in zip(runs, plan["runs"], strict=True)
+        for run, full in zip(runs, plan["runs"], strict=False)
         if full["settings"]["architecture"] == "integrated"
     ]
     assert [d["name"] for d in study.needs(plan, integrated, file_systems, {})["modelled"]] == ["shared"]

@@ -34,20 +34,31 @@ def write_study(
     block_table=True,
     seed=1,
     factor="scheduler",
+    both_testbeds=False,
 ) -> Path:
-    """Writes a study of every combination and returns its folder; `factor` names the first factor."""
+    """Writes a study of every combination and returns its folder; `factor` names the first factor.
+
+    With `both_testbeds` each cell is there twice, and the testbed is the last factor.
+    """
     runs = []
-    for repetition in range(repetitions):
+    for testbed, repetition in (
+        (testbed, repetition)
+        for testbed in (("device", "simulator") if both_testbeds else (None,))
+        for repetition in range(repetitions)
+    ):
         for scheduler in schedulers:
             for architecture in architectures:
                 for load in loads:
                     levels = {factor: scheduler, "architecture": architecture, "load": load}
                     cell = f"{scheduler}-{architecture}-{load}"
+                    if testbed:
+                        levels["testbed"] = testbed
+                        cell += f"-{testbed}"
                     runs.append(
                         {
                             "format": 1, "id": f"{cell}-{repetition}", "study": path.name,
                             "question": "Does a shared array serve text and video better than a disk each?",
-                            "testbed": "device" if block_table else "simulator", "cell": cell,
+                            "testbed": testbed or ("device" if block_table else "simulator"), "cell": cell,
                             "levels": levels, "repetition": repetition, "block": repetition,
                             "order": len(runs), "seed": seed + repetition, "warmup_s": 1.0,
                             "duration_s": duration_s, "classes": CLASSES, "settings": {},
@@ -60,10 +71,12 @@ def write_study(
         "factors": {factor: list(schedulers), "architecture": list(architectures), "load": list(loads)},
         "devices": [], "runs": runs, "estimate_s": len(runs) * (duration_s + 1),
     }  # fmt: skip
+    if both_testbeds:
+        plan["factors"]["testbed"] = ["device", "simulator"]
     path.mkdir(parents=True)
     (path / "plan.json").write_text(json.dumps(plan))
     for run in runs:
-        write_run(path / run["id"], run, block_table=block_table)
+        write_run(path / run["id"], run, block_table=block_table and run["testbed"] == "device")
     return path
 
 

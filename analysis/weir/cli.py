@@ -59,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
 
     figures = commands.add_parser("figures", help="run the notebooks and print the claims of papers")
     figures.add_argument("names", nargs="*", metavar="NOTEBOOK", help="notebooks to run (default: all)")
+    figures.add_argument(
+        "--study",
+        metavar="PREFIX",
+        help="only notebooks of the studies PREFIX and PREFIX-*; what is missing of these is simulated first",
+    )
     figures.add_argument("--results", type=Path, default=Path("results"), help="the folder of results")
     figures.add_argument("--sources", type=Path, default=Path("analysis/notebooks"), help="their sources")
     figures.set_defaults(run=_figures)
@@ -98,6 +103,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     study = load_study(options.study)
     table = class_table(study)
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
+    if study.note:
+        console.print(f"{study.name}: {study.note}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
     console.print(f"runs: {counts}, {len(study.missing)} missing; means with 95 % t intervals")
     if not study.valid_runs:
@@ -113,21 +120,27 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
 
 
 def _figures(options: argparse.Namespace, console: Console) -> int:
-    from weir import notebooks, present
+    from weir import notebooks, papers, present
     from weir.traces.plane import Plane
 
     unknown = sorted(set(options.names) - notebooks.NOTEBOOKS.keys())
     if unknown:
         known = ", ".join(notebooks.NOTEBOOKS)
         raise InputError(options.sources / unknown[0], "is no notebook", f"name one of {known}")
+    if options.study:
+        options.results.mkdir(parents=True, exist_ok=True)
+        papers.run_missing(options.study, options.results)
     if not options.results.is_dir():
         raise InputError(options.results, "there are no results yet", "run a study first: make study")
     failed, without = [], []
     out = options.results / "notebooks"
-    for name in options.names or notebooks.NOTEBOOKS:
+    wanted = notebooks.of_study(options.study) if options.study else list(notebooks.NOTEBOOKS)
+    for name in options.names or wanted:
         try:
             study = notebooks.study_for(name, options.results) if notebooks.NOTEBOOKS[name] else None
-            if study is None:
+            if name in papers.PAPERS:
+                papers.load_paper(papers.PAPERS[name], options.results)
+            elif study is None:
                 # Makes its own data: said here, not by a cell that raises.
                 Plane.find(options.results)
             paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)

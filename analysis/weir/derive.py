@@ -24,6 +24,8 @@ QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 #: The interval in which arrivals are counted for burstiness.
 BURST_INTERVAL_MS = 100
 UNBOUNDED = "unbounded"
+#: Metrics of a class that no summary can give.
+NEED_REQUESTS = ("jain_clients", "arrival_peak_to_mean", "arrival_dispersion")
 
 
 def run_metrics(run: Run) -> dict[str, Any]:
@@ -36,6 +38,8 @@ def run_metrics(run: Run) -> dict[str, Any]:
     Raises:
         InputError: a table is absent or damaged, or names a class that the run does not have.
     """
+    if not (run.path / "requests.parquet").exists() and (run.path / "summary.json").exists():
+        return _summarised(run)
     requests = (
         scan_requests(run)
         .select(
@@ -60,6 +64,27 @@ def run_metrics(run: Run) -> dict[str, Any]:
     for app_class in run.classes:
         _judge(app_class, classes[app_class.name], requests)
     return {"classes": classes, "devices": _devices(run), "run": whole}
+
+
+def _summarised(run: Run) -> dict[str, Any]:
+    """The metrics of a simulated run of which no request was kept: the simulator's own counts and quantiles.
+
+    What needs every request (fairness among clients, burstiness, how far an objective was attained by
+    request) has no value.
+    """
+    path = run.path / "summary.json"
+    document = read_document(path, "remove this run's folder and simulate it again")
+    summary = _decode(field(document, path, "classes", dict))
+    classes = {}
+    for app_class in run.classes:
+        if app_class.name not in summary:
+            raise InputError(path, f"has no class {app_class.name!r}", "simulate the run again")
+        values = dict.fromkeys(NEED_REQUESTS) | summary[app_class.name]
+        classes[app_class.name] = values
+    whole = _whole_run(run, classes)
+    for app_class in run.classes:
+        _judge(app_class, classes[app_class.name], None)
+    return {"classes": classes, "devices": {}, "run": whole}
 
 
 def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str, Any]:
@@ -103,7 +128,9 @@ def _objectives(run: Run) -> dict[str, Any]:
 def _is_current(run: Run) -> bool:
     try:
         written = (run.path / "metrics.json").stat().st_mtime_ns
-        sources = [run.path / name for name in ("run.json", "requests.parquet", "block.parquet")]
+        sources = [
+            run.path / name for name in ("run.json", "requests.parquet", "summary.json", "block.parquet")
+        ]
         return all(written >= source.stat().st_mtime_ns for source in sources if source.exists())
     except FileNotFoundError:
         return False
@@ -177,16 +204,19 @@ def _whole_run(run: Run, classes: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _judge(app_class: AppClass, values: dict[str, Any], requests: pl.DataFrame) -> None:
+def _judge(app_class: AppClass, values: dict[str, Any], requests: pl.DataFrame | None) -> None:
     """Adds `objective_value`, `objective_limit`, `objective_attained` and what goes with the objective."""
     objective = app_class.objective or {}
     value = limit = error = within = None
     upper = True
     if "response_ms" in objective:
         q, limit = float(objective["response_ms"]["quantile"]), float(objective["response_ms"]["at_most"])
-        measured = requests.filter(~pl.col("warmup") & (pl.col("class") == app_class.name))
-        response = measured["response_ms"].to_numpy()
-        value, within = metrics.quantile(response, q), metrics.share_within(response, limit)
+        if requests is None:
+            value = values.get(f"response_p{q * 100:g}_ms".replace(".", ""))
+        else:
+            measured = requests.filter(~pl.col("warmup") & (pl.col("class") == app_class.name))
+            response = measured["response_ms"].to_numpy()
+            value, within = metrics.quantile(response, q), metrics.share_within(response, limit)
     elif "deadline_miss_share" in objective:
         value, limit = values["deadline_miss_share"], float(objective["deadline_miss_share"])
         within = None if value is None else 1 - value

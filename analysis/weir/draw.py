@@ -19,6 +19,8 @@ from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 LOG_RATIO = 30
 #: The part of the distance between two levels that a group of colours takes.
 GROUP_WIDTH = 0.6
+#: Characters of a panel's title on one line.
+TITLE_CHARS = 30
 _OBJECTIVE = {"color": "#333333", "linewidth": 0.9, "linestyle": (0, (4, 2))}
 
 
@@ -83,19 +85,21 @@ def draw_estimates(axis: Axes, summary: pl.DataFrame, places: Places, hue: Level
     x, h = places.layout.x, places.hues.index(hue)
     shown = summary.filter(pl.col("estimate").is_finite())
     at = [places.centre(level, hue) for level in _column(shown, x)]
-    axis.plot(
-        at,
-        shown["estimate"].to_list(),
-        linestyle="-" if places.scaled else "none",
-        linewidth=1.1,
-        color=_colour(h),
-        marker=MARKERS[h % len(MARKERS)],
-        markersize=5,
-        markeredgecolor="white",
-        markeredgewidth=0.5,
-        zorder=4,
-        clip_on=False,
-    )
+    # A panel without this level: a line of no points would still take room, at the figure's corner.
+    if at:
+        axis.plot(
+            at,
+            shown["estimate"].to_list(),
+            linestyle="-" if places.scaled else "none",
+            linewidth=1.1,
+            color=_colour(h),
+            marker=MARKERS[h % len(MARKERS)],
+            markersize=5,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            zorder=4,
+            clip_on=False,
+        )
     for centre, found in zip(at, shown.iter_rows(named=True), strict=True):
         if found["low"] is not None:
             middle = found["estimate"]
@@ -190,9 +194,10 @@ def line_legend(figure: Figure, places: Places) -> None:
 
 
 def panel_title(layout: Layout, row: Level | None, col: Level | None) -> str:
-    """The levels that a panel stands for."""
+    """The levels that a panel stands for; on two lines where one would be wider than a panel."""
     places = ((layout.col, col), (layout.row, row))
-    return ", ".join(f"{name} {level_text(level)}" for name, level in places if name is not None)
+    parts = [f"{name} {level_text(level)}" for name, level in places if name is not None]
+    return ("\n" if sum(map(len, parts)) > TITLE_CHARS else ", ").join(parts)
 
 
 def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition") -> str:

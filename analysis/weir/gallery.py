@@ -77,6 +77,9 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
             "Bytes completed within the measured interval. MB is 10^6 bytes.",
             figures.intervals(study, rows, "throughput_mb_s", limit=promised),
         )
+    if not all((run.path / "requests.parquet").exists() for run in study.valid_runs):
+        # A simulator that kept no requests: there are quantiles and no distribution.
+        return
     yield Exhibit(
         f"{name}-tail",
         f"{name}: distribution of response time",
@@ -87,11 +90,17 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
 
 def _split(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
     devices = device_table(study)
-    if devices.height:
-        rows, where = per_run(devices, study), "the block layer: queued to issued, issued to completed"
-    else:
-        # A simulator knows when service began; its classes are averaged by their requests.
-        rows, where = per_run(table, study), "the simulator: intended to service, service to completed"
+    # A simulator knows when service began; its classes are averaged by their requests.
+    simulated = table.filter(pl.col("testbed") == "simulator") if devices.height else table
+    seen = (
+        (devices, "the block layer: queued to issued, issued to completed"),
+        (simulated, "the simulator: intended to service, service to completed"),
+    )
+    parts = [(per_run(rows, study), where) for rows, where in seen if rows.height]
+    if not parts:
+        return
+    rows = pl.concat([rows for rows, _ in parts], how="vertical_relaxed")
+    where = "; and by ".join(where for _, where in parts)
     if rows.height and rows["queueing_mean_ms"].drop_nulls().len():
         text = f"As seen by {where}. The mean is over all requests of all devices."
         yield Exhibit("split", "Queueing delay and service time", text, figures.split(study, rows))

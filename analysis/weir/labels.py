@@ -56,8 +56,8 @@ def label(metric: str) -> Label:
 
 
 def number(value: float | None) -> str:
-    """A number with three significant digits, n/a for no value, `unbounded` for infinity."""
-    if value is None:
+    """A number with three significant digits, n/a for no value (None, NaN), `unbounded` for infinity."""
+    if value is None or math.isnan(value):
         return "n/a"
     if math.isinf(value):
         return "unbounded"

@@ -24,6 +24,8 @@ class Layout:
 
 #: The column that joins what does not fit into four places.
 REST = "other factors"
+#: The factor that the testbed is where a study names both.
+TESTBED = "testbed"
 
 
 def place(study: Study, table: pl.DataFrame, x: str | None = None) -> tuple[pl.DataFrame, Layout]:
@@ -31,7 +33,8 @@ def place(study: Study, table: pl.DataFrame, x: str | None = None) -> tuple[pl.D
 
     Named levels (schedulers, file systems) go along the axis and into colours, since they have no scale;
     numbers (loads, depths) go to panels, or along the axis when they are the only factor. More than four
-    varied factors: the last ones are joined in one column, so that cells are never mixed.
+    varied factors: the last ones are joined in one column, so that cells are never mixed. Testbeds are
+    columns of panels, side by side; a file system that only one of them has is no level more.
 
     Args:
         study: the study.
@@ -41,16 +44,31 @@ def place(study: Study, table: pl.DataFrame, x: str | None = None) -> tuple[pl.D
     Returns:
         The table (with the joined column, if one is needed) and the layout.
     """
-    names = sorted(study.varied, key=lambda name: (is_numeric(study.varied[name]), -len(study.varied[name])))
+    names = sorted(
+        study.varied, key=lambda name: (is_numeric(study.varied[name]), -_reach(study, table, name))
+    )
     if x is not None and x in names:
         names.remove(x)
         names.insert(0, x)
-    if len(names) > 4:
-        joined = pl.concat_str([pl.col(name).cast(pl.String) for name in names[3:]], separator=", ")
+    side_by_side = TESTBED in names[1:] or (names[:1] == [TESTBED] and x != TESTBED and len(names) > 1)
+    if side_by_side:
+        names.remove(TESTBED)
+    room = 3 if side_by_side else 4
+    if len(names) > room:
+        joined = pl.concat_str([pl.col(name).cast(pl.String) for name in names[room - 1 :]], separator=", ")
         table = table.with_columns(joined.alias(REST))
-        names = [*names[:3], REST]
-    names += [None] * (4 - len(names))
+        names = [*names[: room - 1], REST]
+    names += [None] * (room - len(names))
+    if side_by_side:
+        names.insert(2, TESTBED)
     return table, Layout(x=names[0], hue=names[1], col=names[2], row=names[3])
+
+
+def _reach(study: Study, table: pl.DataFrame, name: str) -> int:
+    """Levels of a factor on the testbed that has most of them."""
+    if TESTBED not in study.varied or table.is_empty():
+        return len(study.varied[name])
+    return table.group_by(TESTBED).agg(pl.col(name).n_unique().alias("n"))["n"].max()
 
 
 def levels_of(study: Study, table: pl.DataFrame, name: str | None) -> list[Level | None]:

@@ -99,6 +99,7 @@ class Run:
 class Study:
     """A plan and the runs that exist of it, in the order in which they were run.
 
+    `note` says why the plan is not the whole study, if it is not.
     `missing` are the planned runs that do not exist, by id with their levels; `stray` are ids of runs that
     are not in the plan.
     """
@@ -109,6 +110,7 @@ class Study:
     description: str
     seed: int
     repetitions: int
+    note: str
     factors: dict[str, list[Level]]
     classes: tuple[AppClass, ...]
     runs: tuple[Run, ...]
@@ -157,6 +159,7 @@ def load_study(path: Path | str) -> Study:
         name=field(plan, plan_path, "study", str),
         question=field(plan, plan_path, "question", str),
         description=plan.get("description") or "",
+        note=plan.get("note") or "",
         seed=field(plan, plan_path, "seed", int),
         repetitions=field(plan, plan_path, "repetitions", int),
         factors=_factors(plan, plan_path),

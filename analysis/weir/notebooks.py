@@ -15,14 +15,17 @@ from matplotlib.figure import Figure
 from weir.documents import write_text
 from weir.errors import InputError
 from weir.load import Study, load_study
+from weir.papers import PAPERS
 from weir.style import encode, save
 
 #: The notebooks, and the studies that each can be computed from, best first; none for one that
-#: makes its own data.
+#: makes its own data or needs all studies of a paper (`weir.papers.PAPERS`).
 NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "partitioned_vs_integrated": ("kernel-schedulers", "quick"),
     "multi_filesystem": ("file-systems", "quick"),
     "traces": (),
+    "partitioned_vs_integrated_shenoy": (),
+    "qos_guarantees_wijayaratne": (),
 }
 #: Where results are: notebooks run in a process of their own and are told by the environment.
 RESULTS_VARIABLE = "WEIR_RESULTS"
@@ -60,6 +63,28 @@ def study_for(notebook: str, results: Path | None = None) -> Study:
                 return study
     problem = f"has no valid run of study {' or '.join(wanted)}, which {notebook} needs"
     raise InputError(folder, problem, f"run one first: make study STUDY={wanted[0]}")
+
+
+def of_study(prefix: str) -> list[str]:
+    """The notebooks that read the study of this name, or the studies whose names begin with it.
+
+    Raises:
+        InputError: none does.
+    """
+
+    def is_meant(study: str) -> bool:
+        return study == prefix or study.startswith(f"{prefix}-")
+
+    found = [
+        name
+        for name, studies in NOTEBOOKS.items()
+        if PAPERS.get(name) == prefix or any(is_meant(study) for study in studies)
+    ]
+    if not found:
+        raise InputError(
+            Path("studies"), f"no notebook reads {prefix}", "its page: make report STUDY=" + prefix
+        )
+    return found
 
 
 def describe(study: Study) -> str:

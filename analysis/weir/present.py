@@ -8,6 +8,7 @@ import polars as pl
 from weir.documents import read_list
 from weir.errors import InputError
 from weir.labels import label, number, with_interval
+from weir.layout import TESTBED
 from weir.load import Level, Study
 from weir.statistics import summarise
 from weir.study import cell_label
@@ -49,6 +50,42 @@ def results(
         columns[label(metric).axis] = [texts.get(key, number(None)) for key, _ in cells]
     counts = [runs.height for _, runs in cells]
     return pl.DataFrame({**_levels(names, cells), "n": counts, **columns}, strict=False)
+
+
+def side_by_side(study: Study, table: pl.DataFrame, class_name: str, metric: str) -> pl.DataFrame | None:
+    """One metric of one class on both testbeds: a row per cell, a column per testbed and its file system.
+
+    A simulated server has no file system, so that one column of it stands beside those of the devices.
+
+    Returns:
+        The table; None where only one testbed has a value of the metric.
+    """
+    rows = table.filter(pl.col("class") == class_name).drop_nulls(metric)
+    if TESTBED not in study.varied or rows[TESTBED].n_unique() < 2:
+        return None
+    across = [name for name in ("filesystem",) if name in study.varied]
+    names = [name for name in study.varied if name not in (TESTBED, *across)]
+    summary = summarise(rows, metric, [*names, TESTBED, *across], bounds=label(metric).bounds)
+    columns = summary.select(TESTBED, *across).unique(maintain_order=True).rows()
+    columns.sort(key=lambda key: study.factors[TESTBED].index(key[0]))
+    cells = _cells(summary, names)
+    found = {}
+    for column in columns:
+        texts = []
+        for _, of_cell in cells:
+            at = of_cell.filter(
+                pl.col(TESTBED) == column[0], *(pl.col("filesystem") == f for f in column[1:])
+            )
+            texts.append(_estimate(at))
+        found["simulator" if column[0] == "simulator" else ", ".join(column)] = texts
+    return pl.DataFrame({**_levels(names, cells), **found}, strict=False)
+
+
+def _estimate(summary: pl.DataFrame) -> str:
+    if summary.is_empty():
+        return number(None)
+    found = summary.row(0, named=True)
+    return with_interval(found["estimate"], found["low"], found["high"])
 
 
 def attainment(study: Study, table: pl.DataFrame) -> pl.DataFrame:

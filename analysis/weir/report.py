@@ -15,8 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from weir import __version__, present
 from weir.documents import write_text
 from weir.errors import InputError
-from weir.gallery import exhibits
-from weir.labels import number, objective_text
+from weir.gallery import exhibits, objective_metric
+from weir.labels import label, number, objective_text
 from weir.load import Study, load_study
 from weir.study import class_table, run_table
 from weir.style import encode
@@ -70,6 +70,8 @@ def render(study: Study) -> str:
         version=__version__,
         counts=_counts(study, table),
         design=_design(study),
+        virtual=_virtual(study),
+        side_by_side=_side_by_side(study, table),
         attainment=_rows(present.attainment(study, table)) if study.valid_runs else None,
         results=[
             {"name": c.name, "table": _rows(present.results(study, table, c.name))}
@@ -88,8 +90,10 @@ def render(study: Study) -> str:
 
 
 def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
-    measured_s = sum(run.duration_s + run.warmup_s for run in study.runs)
-    timings = [run.observed.get("timing") or {} for run in study.runs]
+    # Virtual time is not spent.
+    measured = [run for run in study.runs if run.testbed != "simulator"]
+    measured_s = sum(run.duration_s + run.warmup_s for run in measured)
+    timings = [run.observed.get("timing") or {} for run in measured]
     spent_s = sum(sum(v for v in t.values() if isinstance(v, int | float)) for t in timings)
     return {
         "planned": len(study.runs) + len(study.missing),
@@ -100,6 +104,36 @@ def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
         "requests": int(table["requests"].sum()) if table.height else 0,
         "measured_share": f"{min(measured_s / spent_s, 1):.0%}" if spent_s > 0 else "n/a",
     }
+
+
+def _virtual(study: Study) -> str:
+    """What a reader must know of runs that no device took part in; empty if there are none."""
+    runs = [run for run in study.runs if run.testbed == "simulator"]
+    if not runs:
+        return ""
+    simulated_s = sum(run.duration_s + run.warmup_s for run in runs)
+    timings = [run.observed.get("timing") or {} for run in runs]
+    spent_s = sum(sum(v for v in t.values() if isinstance(v, int | float)) for t in timings)
+    which = "All runs" if len(runs) == len(study.runs) else f"{len(runs)} runs (testbed simulator)"
+    return (
+        f"{which} were carried out in virtual time, on models of disks and schedulers: "
+        f"{number(simulated_s)} s simulated in {number(spent_s)} s of processor time."
+    )
+
+
+def _side_by_side(study: Study, table: pl.DataFrame) -> list[dict[str, Any]]:
+    """The metric that each class is judged by, on both testbeds beside each other."""
+    found = []
+    for app_class in study.classes if study.valid_runs else ():
+        metric, _ = objective_metric(app_class)
+        shown = [metric]
+        if "deadline_miss_share" in (app_class.objective or {}):
+            shown.append("deadline_miss_share")
+        for name in shown:
+            grid = present.side_by_side(study, table, app_class.name, name)
+            if grid is not None:
+                found.append({"title": f"{app_class.name}: {label(name).axis}", "table": _rows(grid)})
+    return found
 
 
 def _design(study: Study) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 Method = Literal["t", "bootstrap-percentile", "bootstrap-bca"]
 CONFIDENCE = 0.95
@@ -80,9 +80,12 @@ def mean_interval(
         note = "all repetitions are equal: no interval"
         return Interval(float(x[0]), None, None, x.size, "none", confidence, note)
     if method == "t":
-        half = stats.t.ppf((1 + confidence) / 2, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size)
+        half = special.stdtrit(x.size - 1, (1 + confidence) / 2) * x.std(ddof=1) / np.sqrt(x.size)
         low, high = estimate - half, estimate + half
     elif method in ("bootstrap-percentile", "bootstrap-bca"):
+        # Only here: it takes seconds to import, which every summary and page would wait for.
+        from scipy import stats
+
         result = stats.bootstrap(
             (x,),
             np.mean,

@@ -89,7 +89,8 @@ def _rank(column: pl.Expr, order: list[Level]) -> pl.Expr:
 def _row(study: Study, run: Run, of: dict[str, str], values: dict[str, object]) -> dict[str, object]:
     identity = {name: getattr(run, "id" if name == "run" else name) for name in IDENTITY}
     for name in study.factors:
-        if name in values or name in identity or name in of:
+        # The testbed is a factor where a study names both, and the same column.
+        if name in values or (name in identity and name != "testbed") or name in of:
             raise InputError(
                 study.path / "plan.json", f"factor `{name}` has the name of a column", "give it another name"
             )
@@ -127,7 +128,7 @@ def per_run(devices: pl.DataFrame, study: Study) -> pl.DataFrame:
     parts = ["queueing_mean_ms", "service_mean_ms"]
     if devices.is_empty():
         return devices
-    keys = [*IDENTITY, *study.factors]
+    keys = list(dict.fromkeys([*IDENTITY, *study.factors]))
     weight = pl.col("requests")
     means = [
         ((pl.col(part) * weight).sum() / weight.filter(pl.col(part).is_not_null()).sum()).alias(part)

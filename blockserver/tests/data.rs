@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use common::{Server, lacks, read_at, skip, write_at};
 use rand::{Rng, RngExt, SeedableRng};
@@ -99,7 +100,14 @@ fn a_file_system_survives_a_remount() {
     let mountpoint = server.folder().join("mnt");
     fs::create_dir(&mountpoint).unwrap();
     let mount = || run(Command::new("mount").arg(server.device()).arg(&mountpoint));
-    let unmount = || run(Command::new("umount").arg(&mountpoint));
+    // A process that another test is about to start holds this one's files until it is on its way.
+    let unmount = || {
+        let is_done = || Command::new("umount").arg(&mountpoint).output().unwrap().status.success();
+        assert!((0..20).any(|_| is_done() || {
+            std::thread::sleep(Duration::from_millis(100));
+            false
+        }));
+    };
     mount();
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let mut files = Vec::new();

@@ -25,6 +25,7 @@ enum What {
     Workloads,
     Schedulers,
     Filesystems,
+    #[value(alias = "disks")]
     Profiles,
     Traces,
 }
@@ -82,7 +83,7 @@ fn workloads() -> anyhow::Result<Vec<(String, String, serde_json::Value)>> {
     catalog.names().chain(catalog.session_names()).map(describe).collect()
 }
 
-/// The kernel's, with whether this kernel has them on any of its disks.
+/// The kernel's, with whether this kernel has them on any of its disks; then the simulator's.
 fn schedulers() -> Vec<(String, String, serde_json::Value)> {
     let disks = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let here: String =
@@ -90,9 +91,31 @@ fn schedulers() -> Vec<(String, String, serde_json::Value)> {
     let here: Vec<&str> = here.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
     let describe = |name: &str| {
         let available = here.contains(&name);
-        let text =
-            if available { "in this kernel" } else { "not in this kernel, or its module is not loaded" };
+        let text = if available {
+            "kernel's: in this kernel"
+        } else {
+            "kernel's: not in this kernel, or its module is not loaded"
+        };
         (name.to_owned(), text.to_owned(), json!({"name": name, "kind": "kernel", "available": available}))
     };
-    KERNEL_SCHEDULERS.into_iter().map(describe).collect()
+    KERNEL_SCHEDULERS.into_iter().map(describe).chain(weir_schedulers::POLICIES.iter().map(policy)).collect()
+}
+
+fn policy(entry: &weir_schedulers::Entry) -> (String, String, serde_json::Value) {
+    let names: Vec<&str> = entry.settings.iter().map(|(name, _)| *name).collect();
+    let mut text = format!("simulator's: {}", entry.about);
+    if !names.is_empty() {
+        text += &format!(" [{}]", names.join(", "));
+    }
+    let settings: serde_json::Map<String, serde_json::Value> =
+        entry.settings.iter().map(|(name, about)| ((*name).to_owned(), json!(about))).collect();
+    let value = json!({
+        "name": entry.name,
+        "kind": "simulator",
+        "available": true,
+        "about": entry.about,
+        "promises": entry.promises,
+        "settings": settings,
+    });
+    (entry.name.to_owned(), text, value)
 }

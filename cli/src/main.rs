@@ -13,6 +13,7 @@ mod replay;
 mod run;
 mod schema;
 mod serve;
+mod simulate;
 mod trace;
 mod workload;
 
@@ -40,6 +41,7 @@ enum Command {
     Run(run::Args),
     Clean(clean::Args),
     Serve(serve::Args),
+    Simulate(simulate::Args),
     Replay(replay::Args),
     Collect(collect::Args),
     Trace(trace::Args),
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Clean(args) => clean::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Simulate(args) => simulate::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
         Command::Trace(args) => trace::run(args),

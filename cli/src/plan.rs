@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_studies::{Plan, Run};
+use clap::ValueEnum;
+use weir_studies::{Plan, Run, Testbed};
 
-use crate::exit;
+use crate::exit::{self, bad_input};
 use crate::project::Project;
 
 /// Expand a study to its runs: order, levels, estimated time. Nothing is carried out.
@@ -13,6 +14,12 @@ use crate::project::Project;
 pub struct Args {
     /// Name or file of the study.
     study: String,
+    /// Only the runs of one testbed, where the study names both.
+    #[arg(long)]
+    testbed: Option<Only>,
+    /// With --testbed: why, as the report will say.
+    #[arg(long, value_name = "TEXT", default_value = "", requires = "testbed")]
+    note: String,
     /// Print the whole plan as JSON.
     #[arg(long)]
     json: bool,
@@ -24,9 +31,25 @@ pub struct Args {
     retry_invalid: bool,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Only {
+    Device,
+    Simulator,
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let mut plan = Project::find()?.plan(&args.study)?;
+    if let Some(only) = args.testbed {
+        let testbed = match only {
+            Only::Device => Testbed::Device,
+            Only::Simulator => Testbed::Simulator,
+        };
+        if !plan.testbeds.contains(&testbed) {
+            return Err(bad_input(format!("{}: has no runs on testbed {}", plan.study, testbed.name())));
+        }
+        plan = plan.on(testbed, &args.note);
+    }
     let all = plan.runs.len();
     if let Some(results) = &args.missing {
         let folder = results.join(&plan.study);
@@ -45,6 +68,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn print(plan: &Plan, all: usize) {
     println!("{}: {}", plan.study, plan.question);
+    if !plan.note.is_empty() {
+        println!("  {}", plan.note);
+    }
     for (factor, levels) in &plan.factors {
         println!("  {factor}: {levels}");
     }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use weir_specs::{Problems, nearest};
+use weir_simulator::profile;
+use weir_specs::{Document, Problems, nearest};
 use weir_studies::{Context, Plan};
 use weir_workloads::Catalog;
 
@@ -93,8 +94,10 @@ impl Project {
 
     fn plan_file(&self, file: &Path) -> Result<Plan, Problems> {
         let workloads = Catalog::open(&self.root.join("workloads/specs"))?;
-        let profiles: Vec<&str> = weir_simulator::profile::names().collect();
-        Plan::from_file(file, &Context { workloads: &workloads, profiles: &profiles })
+        let profiles: Vec<&str> = profile::names().collect();
+        let plan = Plan::from_file(file, &Context { workloads: &workloads, profiles: &profiles })?;
+        check_devices(&plan, &Document::read(file)?)?;
+        Ok(plan)
     }
 
     /// All that is wrong with a study's file.
@@ -104,4 +107,20 @@ impl Project {
     pub fn check_study(&self, file: &Path) -> Result<Plan, Problems> {
         self.plan_file(file)
     }
+}
+
+/// Whether the profile of every device can be had, and in simulated studies whether a head can have its size. On a device
+/// testbed disks of the inventory may stand for the modelled ones, so that the size is checked when a device is made.
+fn check_devices(plan: &Plan, study: &Document) -> Result<(), Problems> {
+    let simulated = plan.runs.iter().any(|run| run.testbed.is_virtual());
+    for device in &plan.devices {
+        let loaded = profile::load(&device.profile)
+            .map_err(|error| study.problem("storage.profile", error.to_string()))?;
+        let head_bytes = (device.size_mib << 20) / u64::from(device.heads.max(1));
+        if simulated && let Err(error) = loaded.check_capacity(head_bytes) {
+            let message = format!("profile `{}`: {error}", device.profile);
+            return Err(study.problem("storage.size_mib", message).into());
+        }
+    }
+    Ok(())
 }

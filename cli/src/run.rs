@@ -42,6 +42,12 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let run = read_run(&args)?;
+    if run.testbed != weir_studies::Testbed::Device {
+        return Err(bad_input(format!(
+            "run {} is for virtual time: carry it out with `weir simulate`",
+            run.id
+        )));
+    }
     let testbed = Testbed::read(&args.testbed).map_err(bad_input)?;
     // SAFETY: geteuid takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 {

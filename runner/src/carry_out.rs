@@ -123,7 +123,7 @@ fn publish(finished: &Finished, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
     fs::write(path, text + "\n").map_err(Error::io("cannot write", path))

@@ -18,11 +18,13 @@ mod mount;
 mod open_loop;
 mod place;
 mod queue;
+mod simulate;
 mod testbed;
 mod verdict;
 
 pub use carry_out::{Options, Outcome, carry_out};
 pub use error::Error;
 pub use journal::recover;
+pub use simulate::{simulate, sweep};
 pub use testbed::{Device, Disk, Testbed};
 pub use verdict::{Ruling, Status, Verdict, is_invalid};

@@ -16,24 +16,43 @@
 //! ```
 
 mod array;
+mod controller;
 mod device;
 mod disk;
+mod disk_build;
+mod disk_profile;
+mod flash;
+mod flash_options;
+mod ftl;
 mod geometry;
 mod instant;
+pub mod machine;
 mod mechanism;
 pub mod profile;
 mod profile_types;
+mod random_phase;
 mod read_ahead;
 mod rotation;
 mod seek;
+mod seek_times;
+pub mod server;
+mod service_model;
+mod service_model_flash;
 mod ssd;
+mod write_cache;
 
 pub use array::StripedArray;
+pub use controller::ControllerOptions;
 pub use device::{Completion, Device, IoRequest, Op, RequestError, SECTOR_BYTES};
 pub use disk::{Disk, QueueOrder};
-pub use geometry::{Geometry, Location, Zone};
+pub use flash::FlashSsd;
+pub use flash_options::{FlashCounts, FlashOptions};
+pub use geometry::{Geometry, Location, Spares, Zone, ZoneLayout, ZoneSkew};
 pub use instant::Instant;
 pub use mechanism::{Access, Arm, Mechanism};
+pub use read_ahead::ReadAheadStop;
 pub use rotation::Rotation;
 pub use seek::{SeekCurve, SeekCurveError};
+pub use seek_times::{SeekForm, SeekTimes};
 pub use ssd::{FlashTiming, Ssd};
+pub use write_cache::{Destage, WriteCacheOptions};

@@ -1,9 +1,9 @@
 //! The moving parts: how long the arm, the platter and the heads take to reach and transfer a run of sectors.
 
 use crate::device::Op;
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Location};
 use crate::rotation::Rotation;
-use crate::seek::SeekCurve;
+use crate::seek_times::SeekTimes;
 
 /// Which track the arm is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,11 @@ pub struct Arm {
 /// The outcome of an access to the platter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// When the first sector came under the head.
+    /// When the first sector to be transferred came under the head.
     pub transfer_start_ns: u64,
-    /// When the last sector had passed.
+    /// When the sector with the lowest address did; later than the first if the read began on arrival.
+    pub lowest_start_ns: u64,
+    /// When the last one had passed.
     pub end_ns: u64,
     /// Where the arm is then.
     pub arm: Arm,
@@ -33,12 +35,15 @@ pub struct Mechanism {
     /// Where the platter is.
     pub rotation: Rotation,
     /// How long the arm moves.
-    pub seek: SeekCurve,
+    pub seek: SeekTimes,
     /// Changing to another head of the same cylinder.
     pub head_switch_ns: u64,
     /// What a write adds to a seek of more than one cylinder, to settle more exactly. A step to the next cylinder is
     /// covered by the cylinder skew, or sequential writes would lose a revolution at each cylinder.
     pub write_settle_ns: u64,
+    /// Whether a read begins with whichever wanted sector of the track comes first, and takes those before it when they
+    /// come round again ("zero latency").
+    pub read_on_arrival: bool,
 }
 
 impl Mechanism {
@@ -53,29 +58,91 @@ impl Mechanism {
     /// How long after `start_ns` the first of the sectors from `first_sector` comes under the head: seek and rotation.
     pub fn positioning_ns(&self, start_ns: u64, arm: Arm, first_sector: u64, op: Op) -> u64 {
         let at = self.geometry.locate(first_sector);
-        let moved = self.move_ns(arm, Arm { cylinder: at.cylinder, head: at.head }, op);
+        let moved = self.move_ns(arm, at.arm(), op);
         moved + self.rotation.wait_ns(start_ns + moved, self.rotation.sector_start_ns(&at))
+    }
+
+    /// How long `sectors` sectors from `first_sector` take from the start of the first to the end of the last, with the
+    /// changes of tracks between them. It does not depend on the time.
+    pub fn transfer_ns(&self, first_sector: u64, sectors: u64, op: Op) -> u64 {
+        let mut steps = self.steps(0, self.geometry.locate(first_sector).arm(), first_sector, op);
+        let (mut left, mut first_ns) = (sectors, None);
+        loop {
+            let step = steps.next_track();
+            let first_ns = *first_ns.get_or_insert(step.start_ns);
+            let count = left.min(u64::from(step.sectors));
+            left -= count;
+            steps.now_ns = step.start_ns + self.passing_ns(&step, count as u32);
+            if left == 0 {
+                return steps.now_ns - first_ns;
+            }
+        }
     }
 
     /// Reads or writes `sectors` sectors from `first_sector`, beginning at `start_ns` with the arm at `arm`.
     pub fn access(&self, start_ns: u64, arm: Arm, first_sector: u64, sectors: u64, op: Op) -> Access {
+        self.access_when_ready(start_ns, start_ns, arm, first_sector, sectors, op)
+    }
+
+    /// As [`access`](Self::access), but nothing is transferred before `ready_ns`, wherever the arm is then.
+    pub fn access_when_ready(
+        &self,
+        start_ns: u64,
+        ready_ns: u64,
+        arm: Arm,
+        first_sector: u64,
+        sectors: u64,
+        op: Op,
+    ) -> Access {
+        let on_arrival = self.read_on_arrival && op == Op::Read;
         let mut steps = self.steps(start_ns, arm, first_sector, op);
-        let mut transfer_start_ns = None;
+        steps.ready_ns = ready_ns;
+        let mut starts_ns = None;
         let mut left = sectors;
         loop {
             let step = steps.next_track();
-            transfer_start_ns.get_or_insert(step.start_ns);
             let count = left.min(u64::from(step.sectors));
+            let (mut begin_ns, mut end_ns) =
+                (step.start_ns, step.start_ns + self.passing_ns(&step, count as u32));
+            if on_arrival && let Some(early_ns) = self.arrival_within_ns(&step, count as u32) {
+                (begin_ns, end_ns) = (early_ns, early_ns + self.rotation.revolution_ns);
+            }
+            let (transfer_start_ns, lowest_start_ns) = *starts_ns.get_or_insert((begin_ns, step.start_ns));
             left -= count;
             if left == 0 {
-                let end_ns = step.start_ns + self.passing_ns(&step, count as u32);
-                return Access {
-                    transfer_start_ns: transfer_start_ns.unwrap_or(start_ns),
-                    end_ns,
-                    arm: step.arm,
-                };
+                return Access { transfer_start_ns, lowest_start_ns, end_ns, arm: step.arm };
             }
+            steps.now_ns = end_ns;
         }
+    }
+
+    /// If the head arrives on the step's track among the `count` wanted sectors: when the next of them begins.
+    fn arrival_within_ns(&self, step: &Step, count: u32) -> Option<u64> {
+        let revolution = self.rotation.revolution_ns;
+        // How long ago the first wanted sector began.
+        let since_ns = (revolution - (step.start_ns - step.arrived_ns)) % revolution;
+        if since_ns == 0 || since_ns >= self.passing_ns(step, count) {
+            return None;
+        }
+        let passed = self.sectors_within(step, since_ns, count);
+        // The sector under the head has begun already; there must be one after it.
+        let next = if self.passing_ns(step, passed) == since_ns { passed } else { passed + 1 };
+        (next < count).then(|| step.arrived_ns + self.passing_ns(step, next) - since_ns)
+    }
+
+    /// How many whole sectors of a step pass within `time_ns`, at most `count`.
+    fn sectors_within(&self, step: &Step, time_ns: u64, count: u32) -> u32 {
+        // The division may be one off either way, since sectors start at whole ns.
+        let revolution = u128::from(self.rotation.revolution_ns);
+        let guess = u128::from(time_ns) * u128::from(step.sectors_per_track) / revolution;
+        let mut passed = (guess as u32).min(count);
+        while passed > 0 && self.passing_ns(step, passed) > time_ns {
+            passed -= 1;
+        }
+        while passed < count && self.passing_ns(step, passed + 1) <= time_ns {
+            passed += 1;
+        }
+        passed
     }
 
     /// How far a read has come at `now_ns` that began at `start_ns` with the arm at `arm`, wants the sectors from
@@ -97,22 +164,13 @@ impl Mechanism {
             }
             arm = step.arm;
             let count = (limit - sector).min(u64::from(step.sectors)) as u32;
-            if step.start_ns + self.passing_ns(&step, count) <= now_ns {
+            let end_ns = step.start_ns + self.passing_ns(&step, count);
+            if end_ns <= now_ns {
                 sector += u64::from(count);
+                steps.now_ns = end_ns;
                 continue;
             }
-            // The last whole sector that has passed; the division may be one off either way, since sectors start at whole ns.
-            let revolution = self.rotation.revolution_ns;
-            let guess = (now_ns - step.start_ns) as u128 * u128::from(step.sectors_per_track)
-                / u128::from(revolution);
-            let mut passed = (guess as u32).min(count);
-            while passed > 0 && step.start_ns + self.passing_ns(&step, passed) > now_ns {
-                passed -= 1;
-            }
-            while passed < count && step.start_ns + self.passing_ns(&step, passed + 1) <= now_ns {
-                passed += 1;
-            }
-            sector += u64::from(passed);
+            sector += u64::from(self.sectors_within(&step, now_ns - step.start_ns, count));
             break;
         }
         (sector, arm)
@@ -120,50 +178,68 @@ impl Mechanism {
 
     /// How long the first `count` sectors of a step take to pass under the head.
     fn passing_ns(&self, step: &Step, count: u32) -> u64 {
-        self.rotation.within_track_ns(step.sector + count, step.sectors_per_track)
-            - self.rotation.within_track_ns(step.sector, step.sectors_per_track)
+        self.rotation.within_track_ns(step.sector + count, step.sectors_per_track) - step.within_ns
     }
 
     fn steps(&self, start_ns: u64, arm: Arm, first_sector: u64, op: Op) -> Steps<'_> {
-        Steps { mechanism: self, now_ns: start_ns, arm, sector: first_sector, op }
+        Steps { mechanism: self, now_ns: start_ns, ready_ns: 0, arm, sector: first_sector, op }
+    }
+}
+
+impl Location {
+    /// The track.
+    pub fn arm(&self) -> Arm {
+        Arm { cylinder: self.cylinder, head: self.head }
     }
 }
 
 /// The part of an access that lies on one track.
 struct Step {
+    /// When the arm can read or write there.
+    arrived_ns: u64,
+    /// When the step's first sector comes under the head after that.
     start_ns: u64,
     arm: Arm,
+    /// Counted from where [`Rotation::track_angle`] says.
     sector: u32,
     sectors: u32,
     sectors_per_track: u32,
+    /// From there to the step's first sector.
+    within_ns: u64,
 }
 
-/// An access, track by track.
+/// An access, track by track. Whoever goes on to the next track sets `now_ns` to when the last sector has passed.
 struct Steps<'a> {
     mechanism: &'a Mechanism,
     now_ns: u64,
+    ready_ns: u64,
     arm: Arm,
     sector: u64,
     op: Op,
 }
 
 impl Steps<'_> {
-    /// Moves to the track of the next sector; the step covers the rest of that track.
+    /// Moves to the track of the next sector; the step covers what follows on that track.
     fn next_track(&mut self) -> Step {
-        let at = self.mechanism.geometry.locate(self.sector);
-        let start_ns =
-            self.now_ns + self.mechanism.positioning_ns(self.now_ns, self.arm, self.sector, self.op);
-        let arm = Arm { cylinder: at.cylinder, head: at.head };
-        let step = Step {
-            start_ns,
-            arm,
-            sector: at.sector,
-            sectors: at.sectors_per_track - at.sector,
-            sectors_per_track: at.sectors_per_track,
-        };
-        self.now_ns = start_ns + self.mechanism.passing_ns(&step, step.sectors);
+        let Mechanism { geometry, rotation, .. } = self.mechanism;
+        let at = geometry.locate(self.sector);
+        let arm = at.arm();
+        let arrived_ns = (self.now_ns + self.mechanism.move_ns(self.arm, arm, self.op)).max(self.ready_ns);
+        let (track_start_ns, sector) = rotation.track_angle(&at);
+        let within_ns = rotation.within_track_ns(sector, at.sectors_per_track);
+        let angle_ns = track_start_ns + within_ns;
+        let angle_ns =
+            if angle_ns < rotation.revolution_ns { angle_ns } else { angle_ns - rotation.revolution_ns };
         self.arm = arm;
-        self.sector += u64::from(step.sectors);
-        step
+        self.sector += u64::from(at.left_on_track);
+        Step {
+            arrived_ns,
+            start_ns: arrived_ns + rotation.wait_ns(arrived_ns, angle_ns),
+            arm,
+            sector,
+            sectors: at.left_on_track,
+            sectors_per_track: at.sectors_per_track,
+            within_ns,
+        }
     }
 }

@@ -4,13 +4,26 @@ use std::path::{Path, PathBuf};
 
 use crate::array::StripedArray;
 use crate::device::Device;
-pub use crate::profile_types::{DiskProfile, NullProfile, Profile, SsdProfile, ZoneProfile};
+pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
+pub use crate::profile_types::{FlashProfile, NullProfile, Profile, SsdProfile};
 use crate::seek::SeekCurveError;
 
 /// Name and text of every profile that comes with weir.
 const PROFILES: &[(&str, &str)] = &[
     ("hdd-7200", include_str!("../profiles/hdd-7200.yml")),
     ("hdd-15k", include_str!("../profiles/hdd-15k.yml")),
+    ("seagate-elite3", include_str!("../profiles/seagate-elite3.yml")),
+    ("seagate-barracuda", include_str!("../profiles/seagate-barracuda.yml")),
+    ("quantum-atlas-ii", include_str!("../profiles/quantum-atlas-ii.yml")),
+    ("seagate-cheetah", include_str!("../profiles/seagate-cheetah.yml")),
+    ("hp-97560", include_str!("../profiles/hp-97560.yml")),
+    ("hp-2204", include_str!("../profiles/hp-2204.yml")),
+    ("seagate-st340810a", include_str!("../profiles/seagate-st340810a.yml")),
+    ("seagate-barracuda-validated", include_str!("../profiles/seagate-barracuda-validated.yml")),
+    ("hp-c2247a", include_str!("../profiles/hp-c2247a.yml")),
+    ("hp-c3323a", include_str!("../profiles/hp-c3323a.yml")),
+    ("dec-rz26", include_str!("../profiles/dec-rz26.yml")),
+    ("ssd-nvme", include_str!("../profiles/ssd-nvme.yml")),
     ("ssd-sata", include_str!("../profiles/ssd-sata.yml")),
     ("null", include_str!("../profiles/null.yml")),
 ];
@@ -38,7 +51,7 @@ pub enum ProfileError {
         /// Why.
         error: std::io::Error,
     },
-    /// The profile file is not a profile.
+    /// The profile file is not a profile, or of a device that cannot be.
     #[error("{file}: {message}")]
     Parse {
         /// Path, or name of the profile.
@@ -56,6 +69,35 @@ pub enum ProfileError {
         /// Least value allowed.
         least: f64,
         /// Greatest value allowed.
+        most: f64,
+    },
+    /// Fields are missing or exclude each other.
+    #[error("{problem}; {remedy}")]
+    Missing {
+        /// What is wrong.
+        problem: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A field of a zone is out of range.
+    #[error("zones[{zone}]: {error}")]
+    Zone {
+        /// Which zone, from 0.
+        zone: u32,
+        /// What of it.
+        error: Box<ProfileError>,
+    },
+    /// No such disk can be.
+    #[error(
+        "a disk of {cylinders:.1} cylinders is not possible; there must be from {least} to {most}: check `capacity_gb`, \
+         `heads` and the zones' `cylinders` and `sectors_per_track`"
+    )]
+    Cylinders {
+        /// What follows from the profile.
+        cylinders: f64,
+        /// The fewest.
+        least: u32,
+        /// The most.
         most: f64,
     },
     /// The seek times do not fit together.
@@ -84,7 +126,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Loads a profile by its name, or from a file if the name has a `/` or ends in `.yml` or `.yaml`.
 ///
 /// # Errors
-/// [`ProfileError`]: unknown name, unreadable file, or text that is not a profile.
+/// [`ProfileError`]: unknown name, unreadable file, text that is not a profile, or a device that cannot be.
 pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
     if name_or_path.contains('/') || name_or_path.ends_with(".yml") || name_or_path.ends_with(".yaml") {
         let path = Path::new(name_or_path);
@@ -99,8 +141,10 @@ pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
 }
 
 fn parse(file: &str, text: &str) -> Result<Profile, ProfileError> {
-    serde_saphyr::from_str(text)
-        .map_err(|error| ProfileError::Parse { file: file.to_owned(), message: error.to_string() })
+    let wrong = |message: String| ProfileError::Parse { file: file.to_owned(), message };
+    let profile: Profile = serde_saphyr::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    profile.check().map_err(|error| wrong(error.to_string()))?;
+    Ok(profile)
 }
 
 fn unknown(name: &str) -> ProfileError {

@@ -4,76 +4,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, SECTOR_BYTES};
-use crate::disk::{Disk, QueueOrder};
-use crate::geometry::Geometry;
+use crate::disk_profile::DiskProfile;
+use crate::flash::FlashSsd;
+use crate::flash_options::FlashOptions;
 use crate::instant::Instant;
-use crate::mechanism::Mechanism;
 use crate::profile::ProfileError;
-use crate::rotation::Rotation;
-use crate::seek::{LEAST_CYLINDERS, SeekCurve};
 use crate::ssd::{FlashTiming, Ssd};
+
+/// The map of a larger flash device (spare flash included) would take more than two GiB of memory.
+const MOST_FLASH_BYTES: f64 = 1.2 * (1u64 << 40) as f64;
+
+/// Devices of more dies than this were not meant, and each die has a map of its own.
+const MOST_DIES: f64 = 16_384.0;
 
 /// A device profile: one YAML file in `profiles/`, or one of your own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Profile {
     /// A disk with one arm.
-    Disk(DiskProfile),
+    Disk(Box<DiskProfile>),
     /// A flash device.
     Ssd(SsdProfile),
     /// No service time.
     Null(NullProfile),
-}
-
-/// A disk's figures, as a data sheet gives them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DiskProfile {
-    /// One line for people.
-    pub description: String,
-    /// Capacity of the real disk in 10^9 bytes: no larger device can be made.
-    pub capacity_gb: f64,
-    /// Revolutions a minute.
-    pub rpm: f64,
-    /// Heads, that is tracks in a cylinder.
-    pub heads: u32,
-    /// Zones from the outer edge inwards; their shares add up to 1.
-    pub zones: Vec<ZoneProfile>,
-    /// Seek to the next cylinder.
-    pub seek_min_ms: f64,
-    /// Mean seek of a read over all pairs of cylinders.
-    pub seek_avg_ms: f64,
-    /// Seek across all cylinders.
-    pub seek_max_ms: f64,
-    /// What a write adds to a seek of more than one cylinder.
-    #[serde(default)]
-    pub write_settle_ms: f64,
-    /// Changing to another head.
-    pub head_switch_ms: f64,
-    /// How much later the next head's track begins; at least `head_switch_ms`, or sequential streams lose revolutions.
-    pub head_skew_ms: f64,
-    /// How much later the next cylinder begins; at least `seek_min_ms` and `head_switch_ms`.
-    pub cylinder_skew_ms: f64,
-    /// Controller time for each command; overlaps with the work on earlier ones.
-    pub command_overhead_us: f64,
-    /// How fast buffered data reach the host, in 10^6 bytes a second.
-    pub interface_mb_s: f64,
-    /// How far the disk reads ahead after a read; 0 for not at all.
-    #[serde(default)]
-    pub read_ahead_kib: u32,
-    /// Order of the disk's own queue.
-    #[serde(default)]
-    pub queue_order: QueueOrder,
-}
-
-/// One zone of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ZoneProfile {
-    /// Share of the cylinders, 0 to 1.
-    pub share: f64,
-    /// Sectors of 512 bytes on each track.
-    pub sectors_per_track: u32,
 }
 
 /// A flash device's figures.
@@ -94,6 +47,28 @@ pub struct SsdProfile {
     pub channel_mb_s: f64,
     /// Controller time for each command.
     pub command_overhead_us: f64,
+    /// What is behind the channels; without it each channel is one queue that is always ready to write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash: Option<FlashProfile>,
+}
+
+/// The flash behind the channels, with its translation layer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlashProfile {
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Size of an erase block. A device with few of them gets smaller ones, at least 32 for each die, of which only so many
+    /// take time to erase as there are blocks of this size.
+    pub block_kib: u32,
+    /// Erasing a block.
+    pub erase_ms: f64,
+    /// Flash beyond the capacity, in percent of it.
+    pub over_provisioning_percent: f64,
+    /// What may wait to be written; a write completes when its data are there.
+    pub write_buffer_kib: u32,
+    /// Between device and host, in 10^6 bytes a second.
+    pub interface_mb_s: f64,
 }
 
 /// A device without service time.
@@ -119,6 +94,35 @@ impl Profile {
         matches!(self, Self::Null(_))
     }
 
+    /// Checks every field, and that they fit together.
+    ///
+    /// # Errors
+    /// [`ProfileError`] names the field and the remedy.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        match self {
+            Self::Disk(disk) => disk.check(),
+            Self::Ssd(ssd) => ssd.check(),
+            Self::Null(_) => Ok(()),
+        }
+    }
+
+    /// Checks whether a device of `capacity_bytes` can be made, without making it.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn check_capacity(&self, capacity_bytes: u64) -> Result<(), ProfileError> {
+        let (least_bytes, most_bytes) = match self {
+            Self::Disk(disk) => disk.least_and_most_bytes()?,
+            Self::Ssd(ssd) => (SECTOR_BYTES, ssd.most_bytes()),
+            Self::Null(_) => (SECTOR_BYTES, u64::MAX / SECTOR_BYTES * SECTOR_BYTES),
+        };
+        let possible = (least_bytes..=most_bytes).contains(&capacity_bytes);
+        if possible && capacity_bytes.is_multiple_of(SECTOR_BYTES) {
+            return Ok(());
+        }
+        Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes })
+    }
+
     /// Makes a device of `capacity_bytes`, a multiple of 512.
     ///
     /// A disk is scaled, not cut: it gets the fewest cylinders that hold the capacity, with all zones and the arm's whole
@@ -128,84 +132,15 @@ impl Profile {
     /// [`ProfileError::Field`] if a field of the profile is out of range, [`ProfileError::Capacity`] if the profile cannot
     /// have that capacity.
     pub fn build(&self, capacity_bytes: u64) -> Result<Box<dyn Device>, ProfileError> {
-        if capacity_bytes == 0 || !capacity_bytes.is_multiple_of(SECTOR_BYTES) {
-            let least_bytes = SECTOR_BYTES;
-            return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes: u64::MAX });
-        }
+        self.check_capacity(capacity_bytes)?;
         Ok(match self {
             Self::Disk(disk) => Box::new(disk.build(capacity_bytes)?),
-            Self::Ssd(ssd) => Box::new(ssd.build(capacity_bytes)?),
+            Self::Ssd(ssd) => match ssd.build_flash(capacity_bytes)? {
+                Some(flash) => Box::new(flash),
+                None => Box::new(ssd.build(capacity_bytes)?),
+            },
             Self::Null(_) => Box::new(Instant::new(capacity_bytes)),
         })
-    }
-}
-
-impl DiskProfile {
-    /// Makes the disk, as [`Profile::build`] says.
-    ///
-    /// # Errors
-    /// As [`Profile::build`].
-    pub fn build(&self, capacity_bytes: u64) -> Result<Disk, ProfileError> {
-        self.check()?;
-        let zones: Vec<_> = self.zones.iter().map(|zone| (zone.share, zone.sectors_per_track)).collect();
-        let mean_track: f64 = zones.iter().map(|(share, per_track)| share * f64::from(*per_track)).sum();
-        let cylinder_bytes = mean_track * f64::from(self.heads) * SECTOR_BYTES as f64;
-        let least_bytes = (cylinder_bytes * f64::from(LEAST_CYLINDERS)).ceil() as u64;
-        let most_bytes = (self.capacity_gb * 1e9) as u64;
-        if !(least_bytes..=most_bytes).contains(&capacity_bytes) {
-            return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes });
-        }
-        let geometry = Geometry::fitting(capacity_bytes / SECTOR_BYTES, self.heads, &zones);
-        let rotation = Rotation {
-            revolution_ns: (60e9 / self.rpm).round() as u64,
-            head_skew_ns: ns(self.head_skew_ms, 1e6),
-            cylinder_skew_ns: ns(self.cylinder_skew_ms, 1e6),
-            heads: self.heads,
-        };
-        let seek = SeekCurve::solve(
-            geometry.cylinders(),
-            self.seek_min_ms * 1e6,
-            self.seek_avg_ms * 1e6,
-            self.seek_max_ms * 1e6,
-        )?;
-        let mechanism = Mechanism {
-            geometry,
-            rotation,
-            seek,
-            head_switch_ns: ns(self.head_switch_ms, 1e6),
-            write_settle_ns: ns(self.write_settle_ms, 1e6),
-        };
-        Ok(Disk::new(
-            mechanism,
-            capacity_bytes,
-            self.queue_order,
-            ns(self.command_overhead_us, 1e3),
-            self.interface_mb_s * 1e6,
-            u64::from(self.read_ahead_kib) * 1024 / SECTOR_BYTES,
-        ))
-    }
-
-    fn check(&self) -> Result<(), ProfileError> {
-        let revolution_ms = 60e3 / self.rpm;
-        within("capacity_gb", self.capacity_gb, f64::MIN_POSITIVE, 1e6)?;
-        within("rpm", self.rpm, 60.0, 1e6)?;
-        within("heads", f64::from(self.heads), 1.0, 1000.0)?;
-        within("number of zones", self.zones.len() as f64, 1.0, 1000.0)?;
-        for zone in &self.zones {
-            within("zones.share", zone.share, 0.0, 1.0)?;
-            within("zones.sectors_per_track", f64::from(zone.sectors_per_track), 1.0, 1e6)?;
-        }
-        within("sum of zones.share", self.zones.iter().map(|zone| zone.share).sum(), 0.999_999, 1.000_001)?;
-        within("seek_min_ms", self.seek_min_ms, 0.0, 1e4)?;
-        within("seek_avg_ms", self.seek_avg_ms, self.seek_min_ms, 1e4)?;
-        within("seek_max_ms", self.seek_max_ms, self.seek_avg_ms, 1e4)?;
-        within("write_settle_ms", self.write_settle_ms, 0.0, 1e4)?;
-        within("head_switch_ms", self.head_switch_ms, 0.0, 1e4)?;
-        within("head_skew_ms", self.head_skew_ms, self.head_switch_ms, revolution_ms)?;
-        let least_skew_ms = self.seek_min_ms.max(self.head_switch_ms);
-        within("cylinder_skew_ms", self.cylinder_skew_ms, least_skew_ms, revolution_ms)?;
-        within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)?;
-        within("interface_mb_s", self.interface_mb_s, 1e-3, 1e6)
     }
 }
 
@@ -215,12 +150,7 @@ impl SsdProfile {
     /// # Errors
     /// [`ProfileError::Field`].
     pub fn build(&self, capacity_bytes: u64) -> Result<Ssd, ProfileError> {
-        within("channels", f64::from(self.channels), 1.0, 4096.0)?;
-        within("page_kib", f64::from(self.page_kib), 1.0, 65536.0)?;
-        within("read_latency_us", self.read_latency_us, 0.0, 1e6)?;
-        within("write_latency_us", self.write_latency_us, 0.0, 1e6)?;
-        within("channel_mb_s", self.channel_mb_s, 1e-3, 1e6)?;
-        within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)?;
+        self.check()?;
         let timing = FlashTiming {
             page_bytes: u64::from(self.page_kib) * 1024,
             read_latency_ns: ns(self.read_latency_us, 1e3),
@@ -230,13 +160,81 @@ impl SsdProfile {
         };
         Ok(Ssd::new(capacity_bytes, self.channels as usize, timing))
     }
+
+    /// Makes the device with its translation layer, if the profile has `flash`.
+    ///
+    /// # Errors
+    /// [`ProfileError::Field`], or [`ProfileError::Capacity`] above 1 TiB of flash: the map would not fit into memory.
+    pub fn build_flash(&self, capacity_bytes: u64) -> Result<Option<FlashSsd>, ProfileError> {
+        self.check()?;
+        let Some(flash) = self.flash else { return Ok(None) };
+        let (least_bytes, most_bytes) = (SECTOR_BYTES, self.most_bytes());
+        if !(least_bytes..=most_bytes).contains(&capacity_bytes) {
+            return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes });
+        }
+        let page_units = self.page_kib / 4;
+        let dies = u64::from(self.channels) * u64::from(flash.dies_per_channel);
+        let units_of_die = capacity_bytes.div_ceil(4096).div_ceil(dies);
+        let block_units = u64::from(flash.block_kib / 4).min(units_of_die / 32).max(1);
+        Ok(Some(FlashSsd::new(
+            capacity_bytes,
+            FlashOptions {
+                channels: self.channels,
+                dies_per_channel: flash.dies_per_channel,
+                page_units,
+                block_units: block_units as u32,
+                spare_share: flash.over_provisioning_percent / 100.0,
+                read_ns: ns(self.read_latency_us, 1e3),
+                program_unit_ns: ns(self.write_latency_us / f64::from(page_units), 1e3),
+                erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
+                erase_ns: ns(flash.erase_ms, 1e6),
+                transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
+                interface_bytes_per_s: flash.interface_mb_s * 1e6,
+                command_overhead_ns: ns(self.command_overhead_us, 1e3),
+                buffer_units: flash.write_buffer_kib / 4,
+            },
+        )))
+    }
+
+    /// The largest device: limited by memory if it has a translation layer.
+    fn most_bytes(&self) -> u64 {
+        let Some(flash) = &self.flash else { return u64::MAX / SECTOR_BYTES * SECTOR_BYTES };
+        let bytes = MOST_FLASH_BYTES / (1.0 + flash.over_provisioning_percent / 100.0);
+        (bytes as u64).min(1 << 40) / SECTOR_BYTES * SECTOR_BYTES
+    }
+
+    fn check(&self) -> Result<(), ProfileError> {
+        if let Some(flash) = &self.flash {
+            let dies = f64::from(self.channels) * f64::from(flash.dies_per_channel);
+            within("channels x flash.dies_per_channel", dies, 1.0, MOST_DIES)?;
+            if !self.page_kib.is_multiple_of(4) || !flash.block_kib.is_multiple_of(self.page_kib.max(1)) {
+                return Err(ProfileError::Missing {
+                    problem: "`page_kib` is not a multiple of 4, or `flash.block_kib` not one of `page_kib`",
+                    remedy: "give pages of 4 KiB or a multiple, and blocks of whole pages",
+                });
+            }
+            within("flash.dies_per_channel", f64::from(flash.dies_per_channel), 1.0, 1024.0)?;
+            within("flash.block_kib", f64::from(flash.block_kib), 4.0, 1e6)?;
+            within("flash.erase_ms", flash.erase_ms, 0.0, 1e4)?;
+            within("flash.over_provisioning_percent", flash.over_provisioning_percent, 0.0, 1e3)?;
+            within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), 4.0, 1e8)?;
+            within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
+            within("page_kib (with flash)", f64::from(self.page_kib), 4.0, 1024.0)?;
+        }
+        within("channels", f64::from(self.channels), 1.0, 4096.0)?;
+        within("page_kib", f64::from(self.page_kib), 1.0, 65536.0)?;
+        within("read_latency_us", self.read_latency_us, 0.0, 1e6)?;
+        within("write_latency_us", self.write_latency_us, 0.0, 1e6)?;
+        within("channel_mb_s", self.channel_mb_s, 1e-3, 1e6)?;
+        within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)
+    }
 }
 
-fn ns(value: f64, unit_ns: f64) -> u64 {
+pub(crate) fn ns(value: f64, unit_ns: f64) -> u64 {
     (value * unit_ns).round() as u64
 }
 
-fn within(field: &'static str, value: f64, least: f64, most: f64) -> Result<(), ProfileError> {
+pub(crate) fn within(field: &'static str, value: f64, least: f64, most: f64) -> Result<(), ProfileError> {
     if (least..=most).contains(&value) {
         Ok(())
     } else {

@@ -1,7 +1,29 @@
 //! What the disk's buffer holds: after a read the head goes on reading, until the buffer is full or something else is asked.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::device::Op;
 use crate::mechanism::{Arm, Mechanism};
+
+/// Where reading ahead ends at the latest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadAheadStop {
+    /// When the segment is full.
+    #[default]
+    Segment,
+    /// At the end of the track of the last sector that was asked for.
+    Track,
+}
+
+/// How far a segment reads ahead of the reader, how many sectors it keeps behind it, and where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub ahead: u64,
+    pub keep: u64,
+    pub stop: ReadAheadStop,
+}
 
 /// One buffer segment and the read that fills it.
 ///
@@ -15,13 +37,19 @@ pub(crate) struct Segment {
     plan_arm: Arm,
     limit: u64,
     reading: bool,
-    capacity: u64,
-    disk_sectors: u64,
+    reach: Reach,
 }
 
 impl Segment {
-    /// The segment after a read of the sectors `first..end` that ended at `end_ns`; `capacity` sectors are read ahead.
-    pub fn after_read(first: u64, end: u64, end_ns: u64, arm: Arm, capacity: u64, disk_sectors: u64) -> Self {
+    /// The segment after a read of the sectors `first..end` that ended at `end_ns`.
+    pub fn after_read(
+        first: u64,
+        end: u64,
+        end_ns: u64,
+        arm: Arm,
+        reach: Reach,
+        mechanism: &Mechanism,
+    ) -> Self {
         let mut segment = Self {
             first,
             plan_sector: end,
@@ -29,11 +57,23 @@ impl Segment {
             plan_arm: arm,
             limit: end,
             reading: true,
-            capacity,
-            disk_sectors,
+            reach,
         };
-        segment.make_room(end);
+        segment.make_room(mechanism, end);
         segment
+    }
+
+    /// A segment that holds `first..end` and does not read.
+    pub fn stored(first: u64, end: u64) -> Self {
+        Self {
+            first,
+            plan_sector: end,
+            plan_ns: 0,
+            plan_arm: Arm { cylinder: 0, head: 0 },
+            limit: end,
+            reading: false,
+            reach: Reach { ahead: 0, keep: end - first, stop: ReadAheadStop::Segment },
+        }
     }
 
     /// The first sector that is not in the buffer at `now_ns`, and the place of the arm.
@@ -50,6 +90,11 @@ impl Segment {
         self.reading.then(|| self.front(mechanism, now_ns).1)
     }
 
+    /// Whether the arm belongs to this segment.
+    pub fn has_arm(&self) -> bool {
+        self.reading
+    }
+
     /// Whether a read of `first..end` at `now_ns` is served without sending the arm anywhere.
     pub fn holds(&self, mechanism: &Mechanism, now_ns: u64, first: u64, end: u64) -> bool {
         let (front, _) = self.front(mechanism, now_ns);
@@ -62,6 +107,9 @@ impl Segment {
     pub fn read(&mut self, mechanism: &Mechanism, now_ns: u64, first: u64, end: u64) -> Option<u64> {
         if !self.holds(mechanism, now_ns, first, end) {
             return None;
+        }
+        if !self.reading {
+            return Some(now_ns);
         }
         let (front, arm) = self.front(mechanism, now_ns);
         let mut available_ns = now_ns;
@@ -80,7 +128,7 @@ impl Segment {
             // The read makes room, so the head starts again from where it stopped.
             (self.plan_sector, self.plan_ns, self.plan_arm) = (front, now_ns, arm);
         }
-        self.make_room(end);
+        self.make_room(mechanism, end);
         Some(available_ns)
     }
 
@@ -102,9 +150,13 @@ impl Segment {
         first < self.limit && end > self.first
     }
 
-    /// The reader has taken everything before `end`: read on to `capacity` sectors behind it, and keep as much before it.
-    fn make_room(&mut self, end: u64) {
-        self.limit = self.limit.max(end + self.capacity).min(self.disk_sectors);
-        self.first = self.first.max(end.saturating_sub(self.capacity));
+    /// The reader has taken everything before `end`: read on to `ahead` sectors behind it, and keep `keep` before it.
+    fn make_room(&mut self, mechanism: &Mechanism, end: u64) {
+        let stop = match self.reach.stop {
+            ReadAheadStop::Segment => mechanism.geometry.sectors(),
+            ReadAheadStop::Track => end - 1 + u64::from(mechanism.geometry.locate(end - 1).left_on_track),
+        };
+        self.limit = self.limit.max((end + self.reach.ahead).min(stop));
+        self.first = self.first.max(end.saturating_sub(self.reach.keep));
     }
 }

@@ -43,6 +43,31 @@ pub enum SeekCurveError {
         /// The greatest average that works.
         highest_ms: f64,
     },
+    /// Measured points that no arm can have.
+    #[error("seek_points[{index}] (distance_cylinders {distance_cylinders}, ms {ms}): {problem}")]
+    Points {
+        /// Which point, from 0.
+        index: usize,
+        /// Its distance.
+        distance_cylinders: f64,
+        /// Its time.
+        ms: f64,
+        /// What is wrong, and the remedy.
+        problem: &'static str,
+    },
+    /// The two pieces do not make a rising curve.
+    #[error(
+        "seek_two_piece: at below_cylinders {below_cylinders} the curve falls from {short_ms:.3} ms to {long_ms:.3} ms; factors \
+         must be numbers from 0 to 4000, and the line must begin where the square root ends"
+    )]
+    TwoPiece {
+        /// Where the pieces meet.
+        below_cylinders: f64,
+        /// The square root there.
+        short_ms: f64,
+        /// The line there.
+        long_ms: f64,
+    },
 }
 
 /// Fewer cylinders leave the square root and the straight line too alike to tell apart.

@@ -32,38 +32,68 @@ pub struct Ssd {
     /// Under way, the first to complete on top: time, then order of arrival, then tag and start.
     serving: BinaryHeap<Reverse<(u64, u64, u64, u64)>>,
     arrivals: u64,
+    /// The byte after the last request.
+    head_bytes: u64,
 }
 
 impl Ssd {
     /// A device of `capacity_bytes` with `channels` (at least 1) channels.
     pub fn new(capacity_bytes: u64, channels: usize, timing: FlashTiming) -> Self {
         let channel_free_ns = vec![0; channels.max(1)];
-        Self { timing, capacity_bytes, channel_free_ns, serving: BinaryHeap::new(), arrivals: 0 }
+        Self {
+            timing,
+            capacity_bytes,
+            channel_free_ns,
+            serving: BinaryHeap::new(),
+            arrivals: 0,
+            head_bytes: 0,
+        }
+    }
+}
+
+impl Ssd {
+    /// Times of the flash and of the channels.
+    pub fn timing(&self) -> &FlashTiming {
+        &self.timing
+    }
+
+    pub(crate) fn channel_free_ns(&self) -> &[u64] {
+        &self.channel_free_ns
+    }
+
+    pub(crate) fn head_bytes(&self) -> u64 {
+        self.head_bytes
+    }
+
+    /// From the command to the last byte of `size_bytes` bytes of a page.
+    pub(crate) fn piece_ns(&self, op: Op, size_bytes: u64) -> u64 {
+        let latency_ns = match op {
+            Op::Read => self.timing.read_latency_ns,
+            Op::Write => self.timing.write_latency_ns,
+        };
+        latency_ns + (size_bytes as f64 / self.timing.channel_bytes_per_s * 1e9).round() as u64
     }
 }
 
 impl Device for Ssd {
     fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
         check(&request, self.capacity_bytes)?;
-        let timing = &self.timing;
-        let ready_ns = now_ns + timing.command_overhead_ns;
-        let latency_ns = match request.op {
-            Op::Read => timing.read_latency_ns,
-            Op::Write => timing.write_latency_ns,
-        };
+        let page_bytes = self.timing.page_bytes;
+        let ready_ns = now_ns + self.timing.command_overhead_ns;
         let (mut first, mut done_ns) = (request.offset_bytes, ready_ns);
         while first < request.end_bytes() {
-            let page = first / timing.page_bytes;
-            let end = ((page + 1) * timing.page_bytes).min(request.end_bytes());
-            let transfer_ns = ((end - first) as f64 / timing.channel_bytes_per_s * 1e9).round() as u64;
+            let page = first / page_bytes;
+            let end = ((page + 1) * page_bytes).min(request.end_bytes());
+            let piece_ns = self.piece_ns(request.op, end - first);
             let channel = (page % self.channel_free_ns.len() as u64) as usize;
             let free_ns = &mut self.channel_free_ns[channel];
-            *free_ns = (*free_ns).max(ready_ns) + latency_ns + transfer_ns;
+            *free_ns = (*free_ns).max(ready_ns) + piece_ns;
             done_ns = done_ns.max(*free_ns);
             first = end;
         }
         self.serving.push(Reverse((done_ns, self.arrivals, request.tag, now_ns)));
         self.arrivals += 1;
+        self.head_bytes = request.end_bytes();
         Ok(())
     }
 

@@ -16,10 +16,12 @@ fn disk(order: QueueOrder, read_ahead_sectors: u64) -> Disk {
             head_skew_ns: 0,
             cylinder_skew_ns: 1_000 * US,
             heads: 1,
+            phase_ns: 0,
         },
-        seek: SeekCurve { a: 0.0, b: 100e3, c: 1e6 },
+        seek: SeekCurve { a: 0.0, b: 100e3, c: 1e6 }.into(),
         head_switch_ns: 0,
         write_settle_ns: 500 * US,
+        read_on_arrival: false,
     };
     Disk::new(mechanism, CAPACITY, order, 100 * US, 512e6, read_ahead_sectors)
 }

@@ -9,7 +9,7 @@ const GIB: u64 = 1 << 30;
 
 fn disk_profile(name: &str) -> profile::DiskProfile {
     match profile::load(name).unwrap() {
-        Profile::Disk(disk) => disk,
+        Profile::Disk(disk) => *disk,
         other => panic!("{name} is {other:?}"),
     }
 }
@@ -66,7 +66,7 @@ fn mean_seek_over_random_cylinders_is_the_profiles_average() {
             let mut rng = ChaCha8Rng::seed_from_u64(2);
             let mut arm = || Arm { cylinder: rng.random_range(0..cylinders), head: 0 };
             let seeks: Vec<u64> = (0..100_000).map(|_| mechanism.move_ns(arm(), arm(), Op::Read)).collect();
-            let ratio = mean(&seeks) / 1e6 / profile.seek_avg_ms;
+            let ratio = mean(&seeks) / 1e6 / profile.seek_avg_ms.unwrap();
             assert!((ratio - 1.0).abs() < 0.02, "{name} at {size} bytes: {ratio}");
         }
     }

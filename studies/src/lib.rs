@@ -4,15 +4,26 @@
 //! [`Run`]s in the order in which they are to be carried out. A run is resolved completely: whoever carries
 //! it out reads nothing else.
 
+mod admission;
+mod admission_check;
+mod counterpart;
 mod filesystem;
 mod level;
 mod plan;
 mod run;
+mod simulated;
 mod spec;
+mod testbed;
 mod validate;
+mod variant;
 
+pub use admission::{
+    AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout,
+    StreamPolicy, TransferBound,
+};
 pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
-pub use run::{Engine, Run, RunClass, RunDevice};
-pub use spec::{Capture, Class, Factors, Objective, Settings, Storage, Study, Testbed};
+pub use run::{Engine, Run, RunClass, RunDevice, SimulatedClass};
+pub use spec::{Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Wants};
+pub use testbed::{Testbed, Testbeds};

@@ -12,12 +12,19 @@ use weir_specs::{Document, Problems};
 use weir_workloads::{Catalog, Workload};
 
 use crate::level::Architecture;
-use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, hash};
-use crate::spec::{Settings, Study};
-use crate::validate;
+use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
+use crate::spec::{Class, Settings, Study, Wants};
+use crate::testbed::Testbed;
+use crate::variant::{self, VARIANT, Variant};
+use crate::{counterpart, simulated};
 
 /// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
 const SETUP_S: f64 = 1.5;
+
+/// Simulated seconds a second, of a server of some hundred requests a second. For estimates only.
+const VIRTUAL_SPEED: f64 = 2000.0;
+/// Time of a run of admission control, in seconds. For estimates only.
+const ADMISSION_S: f64 = 0.3;
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -38,6 +45,12 @@ pub struct Plan {
     pub question: String,
     /// What a reader should know besides.
     pub description: String,
+    /// Where its runs are carried out.
+    #[serde(default)]
+    pub testbeds: Vec<Testbed>,
+    /// Why this is not the whole study; empty if it is.
+    #[serde(default)]
+    pub note: String,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// Repetitions of each cell.
@@ -59,31 +72,64 @@ impl Plan {
     /// All that is wrong with the study or with a workload it names.
     pub fn from_file(file: &Path, context: &Context<'_>) -> Result<Self, Problems> {
         let document = Document::read(file)?;
-        let study: Study = document.parse()?;
-        let workloads = validate::check(&study, &document, context)?;
-        Ok(expand(&study, &workloads, context.workloads.folder()))
+        let mut study: Study = document.parse()?;
+        simulated::defaults(&mut study, &document);
+        let variants = variant::all(study.clone(), &document, context)?;
+        Ok(expand(&study, &variants, context.workloads.folder()))
+    }
+
+    /// The part of the plan that is carried out on one testbed; runs keep their places. `note` says why it is a part.
+    pub fn on(mut self, testbed: Testbed, note: &str) -> Self {
+        if self.testbeds == [testbed] {
+            return self;
+        }
+        self.testbeds.retain(|known| *known == testbed);
+        self.runs.retain(|run| run.testbed == testbed);
+        for (name, levels) in &mut self.factors {
+            let occurs = |level: &Value| {
+                self.runs.iter().any(|run| run.levels.get(name).is_some_and(|at| same(at, &label(level))))
+            };
+            if let Value::Array(levels) = levels {
+                levels.retain(occurs);
+            }
+        }
+        self.devices = devices_of(&self.runs);
+        self.estimate_s = estimate_s(&self.runs);
+        note.clone_into(&mut self.note);
+        self
     }
 }
 
 /// The study's runs: blocks of all cells, each in an order of its own.
-fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) -> Plan {
-    let factors = levels_by_factor(study);
-    let cells: Vec<Map<String, Value>> =
-        cross(&factors).into_iter().filter(|cell| !is_excluded(study, cell)).collect();
-    let mut runs = Vec::new();
-    for block in 0..study.repetitions {
-        let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
-        rng.set_stream(u64::from(block));
-        let seed = rand::RngExt::random(&mut rng);
-        let mut order: Vec<&Map<String, Value>> = cells.iter().collect();
-        order.shuffle(&mut rng);
-        for cell in order {
-            runs.push(resolve(study, workloads, cell, block, seed, runs.len()));
+fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
+    let mut runs: Vec<Run> = Vec::new();
+    for &testbed in study.testbed.all() {
+        let cells = counterpart::cells(study, testbed);
+        for block in 0..study.repetitions {
+            // The same for each testbed: both are asked the same.
+            let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
+            rng.set_stream(u64::from(block));
+            let seed = rand::RngExt::random(&mut rng);
+            let mut order: Vec<&Map<String, Value>> = cells.iter().collect();
+            order.shuffle(&mut rng);
+            for cell in order {
+                let is_of =
+                    |variant: &&Variant| variant.name.as_deref() == cell.get(VARIANT).and_then(Value::as_str);
+                if let Some(variant) = variants.iter().find(is_of) {
+                    runs.push(resolve(
+                        &variant.study,
+                        testbed,
+                        &variant.workloads,
+                        cell,
+                        block,
+                        seed,
+                        runs.len(),
+                    ));
+                }
+            }
         }
     }
-    let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run: &Run| run.devices.iter().cloned()).collect();
-    devices.sort();
-    devices.dedup();
+    let devices = devices_of(&runs);
     for run in &mut runs {
         run.name_by_content();
         // Only now, so that a run has the same name wherever the repository lies.
@@ -91,36 +137,85 @@ fn expand(study: &Study, workloads: &BTreeMap<String, Workload>, folder: &Path) 
             absolute_recording(&mut class.recipe, folder);
         }
     }
-    let each_s = study.warmup_s + study.duration_s + SETUP_S;
+    let mut factors = counterpart::factors(study);
+    for (name, levels) in &mut factors {
+        // What stands in virtual time for levels that are not there.
+        for run in &runs {
+            if let Some(level) = run.levels.get(name)
+                && !levels.iter().any(|known| same(&label(known), level))
+            {
+                levels.push(level.clone());
+            }
+        }
+    }
     Plan {
         format: FORMAT,
         study: study.name.clone(),
         question: study.question.clone(),
         description: study.description.clone(),
+        testbeds: study.testbed.all().to_vec(),
+        note: String::new(),
         seed: study.seed,
         repetitions: study.repetitions,
         factors: factors.into_iter().map(|(name, levels)| (name, Value::Array(levels))).collect(),
-        estimate_s: each_s * runs.len() as f64,
+        estimate_s: estimate_s(&runs),
         devices,
         runs,
     }
 }
+
+fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
+    let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
+    devices.sort();
+    devices.dedup();
+    devices
+}
+
+/// Time that runs take one after the other, in seconds.
+fn estimate_s(runs: &[Run]) -> f64 {
+    let each = |run: &Run| match run.testbed {
+        Testbed::Device => run.warmup_s + run.duration_s + SETUP_S,
+        Testbed::Simulator => (run.warmup_s + run.duration_s) / VIRTUAL_SPEED,
+        Testbed::Admission => ADMISSION_S,
+    };
+    runs.iter().map(each).sum()
+}
+
+/// Begins the name of a factor that is the number of clients of one class.
+const CLIENTS_OF: &str = "clients.";
+/// The field of factors that has one for each class.
+const CLIENT_COUNTS: &str = "client_counts";
+/// Begins the name of a factor that is a parameter of admission control.
+pub(crate) const ADMISSION: &str = "admission.";
 
 /// Factors with their levels, in the order in which the specification declares them.
 pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
     match serde_json::to_value(&study.factors) {
         Ok(Value::Object(factors)) => factors
             .into_iter()
-            .filter_map(|(name, levels)| match levels {
-                Value::Array(levels) => Some((name, levels)),
-                _ => None,
+            .flat_map(|(name, levels)| match levels {
+                Value::Object(variants) if name == VARIANT => {
+                    vec![(name, variants.into_iter().map(|(name, _)| Value::String(name)).collect())]
+                }
+                Value::Array(levels) => vec![(name, levels)],
+                // One factor for each class, or each parameter.
+                Value::Object(parts) => {
+                    let prefix = if name == CLIENT_COUNTS { CLIENTS_OF } else { ADMISSION };
+                    parts
+                        .into_iter()
+                        .filter_map(|(part, levels)| {
+                            Some((format!("{prefix}{part}"), levels.as_array()?.clone()))
+                        })
+                        .collect()
+                }
+                _ => Vec::new(),
             })
             .collect(),
         _ => Vec::new(),
     }
 }
 
-fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
+pub(crate) fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
     factors.iter().fold(vec![Map::new()], |cells, (name, levels)| {
         let with = |cell: &Map<String, Value>, level: &Value| {
             let mut cell = cell.clone();
@@ -131,7 +226,7 @@ fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
     })
 }
 
-fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
+pub(crate) fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
     study
         .exclude
         .iter()
@@ -148,13 +243,17 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
 
 fn resolve(
     study: &Study,
+    testbed: Testbed,
     workloads: &BTreeMap<String, Workload>,
     cell: &Map<String, Value>,
     block: u32,
     seed: u64,
     order: usize,
 ) -> Run {
-    let settings = apply(&study.hold, cell);
+    let mut settings = apply(&study.hold, cell);
+    if study.testbed.are_two() && testbed == Testbed::Simulator {
+        settings = counterpart::settings(&settings);
+    }
     let devices = devices(study, settings.architecture);
     let classes = study
         .classes
@@ -162,19 +261,22 @@ fn resolve(
         .filter_map(|(name, class)| Some((name, class, workloads.get(name)?)))
         .map(|(name, class, workload)| {
             let clients = settings.clients.get(name).copied().unwrap_or(class.clients);
-            RunClass {
-                name: name.clone(),
-                workload: class.workload.clone(),
-                recipe: workload.clone(),
-                clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
-                engine: if workload.is_closed_loop() { Engine::Fio } else { Engine::Replay },
-                priority: settings.priority.get(name).copied().or(class.priority),
-                objective: class.objective.clone(),
-                device: match settings.architecture {
-                    Architecture::Partitioned => name.clone(),
-                    Architecture::Integrated => SHARED_DEVICE.to_owned(),
-                },
-            }
+            (name, class, workload, clients)
+        })
+        .filter(|(.., clients)| *clients > 0)
+        .map(|(name, class, workload, clients)| RunClass {
+            simulated: (testbed == Testbed::Simulator).then(|| simulated(study, class, workload, &settings)),
+            name: name.clone(),
+            workload: class.workload.clone(),
+            recipe: workload.clone(),
+            clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
+            engine: if workload.is_closed_loop() { Engine::Fio } else { Engine::Replay },
+            priority: settings.priority.get(name).copied().or(class.priority),
+            objective: class.objective.clone(),
+            device: match settings.architecture {
+                Architecture::Partitioned => name.clone(),
+                Architecture::Integrated => SHARED_DEVICE.to_owned(),
+            },
         })
         .collect();
     Run {
@@ -182,7 +284,7 @@ fn resolve(
         id: String::new(),
         study: study.name.clone(),
         question: study.question.clone(),
-        testbed: study.testbed,
+        testbed,
         cell: hash(cell),
         levels: cell.iter().map(|(name, level)| (name.clone(), label(level))).collect(),
         settings,
@@ -195,8 +297,25 @@ fn resolve(
         capture: study.capture,
         allowed_loss: study.allowed_loss,
         fill_losses: study.fill_losses,
+        records: study.records,
+        placement: study.storage.placement,
         classes,
         devices,
+    }
+}
+
+fn simulated(study: &Study, class: &Class, workload: &Workload, settings: &Settings) -> SimulatedClass {
+    let own = match settings.architecture {
+        Architecture::Partitioned => class.scheduler.as_ref(),
+        Architecture::Integrated => None,
+    };
+    let inferred = if workload.deadline.is_some() { Wants::RealTime } else { Wants::Interactive };
+    SimulatedClass {
+        wants: class.wants.unwrap_or(inferred),
+        weight: class.weight.unwrap_or(1.0),
+        scheduler: own.unwrap_or(&settings.scheduler).clone(),
+        stripe_unit_kib: class.stripe_unit_kib.unwrap_or(study.storage.stripe_unit_kib),
+        cache_mib: class.cache_mib.unwrap_or(0),
     }
 }
 
@@ -207,7 +326,18 @@ pub(crate) const SHARED_DEVICE: &str = "shared";
 pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
     let mut value = serde_json::to_value(hold).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
-        fields.extend(cell.clone());
+        for (name, level) in cell.iter().filter(|(name, _)| *name != VARIANT && *name != counterpart::TESTBED)
+        {
+            if let Some(class) = name.strip_prefix(CLIENTS_OF) {
+                fields["clients"][class] = level.clone();
+            } else if let Some(parameter) = name.strip_prefix(ADMISSION) {
+                // What is absent there has its default.
+                let parameters = fields.entry("admission").or_insert_with(|| Value::Object(Map::new()));
+                parameters[parameter] = level.clone();
+            } else {
+                fields.insert(name.clone(), level.clone());
+            }
+        }
     }
     // The levels came out of the same types, so this cannot fail on a checked study.
     serde_json::from_value(value).unwrap_or_else(|_| hold.clone())

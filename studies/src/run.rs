@@ -7,8 +7,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use weir_workloads::Workload;
 
-use crate::level::Priority;
-use crate::spec::{Capture, Objective, Settings, Testbed};
+use crate::level::{Priority, Scheduler};
+use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
+use crate::testbed::Testbed;
 
 /// Version of the layout of `run.json`.
 pub const FORMAT: u32 = 1;
@@ -50,6 +51,12 @@ pub struct Run {
     pub allowed_loss: f64,
     /// Whether completions that BPF misses are filled in from a second source.
     pub fill_losses: bool,
+    /// Simulator: what is kept.
+    #[serde(default, skip_serializing_if = "Records::is_requests")]
+    pub records: Records,
+    /// Simulator: where files lie on the disks.
+    #[serde(default, skip_serializing_if = "Placement::is_packed")]
+    pub placement: Placement,
     /// Who asks.
     pub classes: Vec<RunClass>,
     /// What is asked.
@@ -75,6 +82,24 @@ pub struct RunClass {
     pub objective: Option<Objective>,
     /// Name of the device it asks.
     pub device: String,
+    /// Simulator: what it wants, and its weight and buffer cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<SimulatedClass>,
+}
+
+/// What a simulator has to know of a class besides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SimulatedClass {
+    /// What it wants of schedulers.
+    pub wants: Wants,
+    /// Its weight with schedulers.
+    pub weight: f64,
+    /// The scheduler of the disks that it asks.
+    pub scheduler: Scheduler,
+    /// Stripe unit of its files.
+    pub stripe_unit_kib: u64,
+    /// Its buffer cache.
+    pub cache_mib: u64,
 }
 
 /// What carries a class out.

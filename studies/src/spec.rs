@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::level::{Architecture, Priority, Scheduler};
+use crate::testbed::Testbeds;
 
 /// A question, and how it is to be answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,15 +21,15 @@ pub struct Study {
     /// What a reader should know besides.
     #[serde(default)]
     pub description: String,
-    /// Where it is answered.
-    pub testbed: Testbed,
+    /// Where it is answered: on one testbed, or the same question on both, side by side.
+    pub testbed: Testbeds,
     /// Seed of everything that is drawn: workloads and the order of runs.
     pub seed: u64,
     /// Independent runs of each cell, fixed in advance.
     pub repetitions: u32,
     /// Time before the measured interval of each run, in seconds: its requests are marked, not dropped.
     pub warmup_s: f64,
-    /// Length of the measured interval of each run, in seconds.
+    /// Length of the measured interval of each run, in seconds; of admission control that of films without an end.
     pub duration_s: f64,
     /// Whether requests are captured at the block layer.
     #[serde(default)]
@@ -39,6 +41,9 @@ pub struct Study {
     /// some 10 us of processor time per request: say `false` where devices answer 10,000 requests/s or more.
     #[serde(default = "yes")]
     pub fill_losses: bool,
+    /// Simulator: what is kept of each run.
+    #[serde(default)]
+    pub records: Records,
     /// The devices that are asked.
     pub storage: Storage,
     /// Who asks, by name.
@@ -61,12 +66,52 @@ fn default_allowed_loss() -> f64 {
     1e-4
 }
 
-/// Where a study is answered.
+/// What is kept of each simulated run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Records {
+    /// Every request, as on the device testbed; of admission control the load of each disk in each round.
+    #[default]
+    Requests,
+    /// Counts, means and quantiles only: for studies of a thousand runs.
+    Summary,
+}
+
+impl Records {
+    /// Whether it is the default.
+    pub fn is_requests(&self) -> bool {
+        *self == Records::Requests
+    }
+}
+
+/// How simulated disks are filled with files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// One file behind the other from the outer edge, one class behind the other: as on the device testbed.
+    #[default]
+    Packed,
+    /// Over the whole of each disk at equal distances, in random order.
+    Spread,
+}
+
+impl Placement {
+    /// Whether it is the default.
+    pub fn is_packed(&self) -> bool {
+        *self == Placement::Packed
+    }
+}
+
+/// What a class wants, as schedulers with classes are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Testbed {
-    /// Real kernel block devices in real time.
-    Device,
+pub enum Wants {
+    /// Answers before deadlines; earlier is no better.
+    RealTime,
+    /// Answers soon.
+    Interactive,
+    /// Many answers a second, late or not.
+    Throughput,
 }
 
 /// Whether requests are captured at the block layer.
@@ -95,6 +140,9 @@ pub struct Storage {
     /// Stripe unit of arrays, in KiB.
     #[serde(default = "default_stripe_unit_kib")]
     pub stripe_unit_kib: u64,
+    /// Simulator: where files lie on the disks.
+    #[serde(default)]
+    pub placement: Placement,
 }
 
 fn default_stripe_unit_kib() -> u64 {
@@ -110,7 +158,7 @@ pub struct Class {
     /// Fields of the workload to replace, by dotted path.
     #[serde(default)]
     pub with: BTreeMap<String, Value>,
-    /// Clients at load 1.
+    /// Clients at load 1; where streams are admitted, how often this kind asks relative to the others.
     pub clients: u32,
     /// Heads of its own where the architecture is partitioned; an equal share if absent.
     #[serde(default)]
@@ -121,6 +169,22 @@ pub struct Class {
     /// What it was promised.
     #[serde(default)]
     pub objective: Option<Objective>,
+    /// Simulator: what it wants of a scheduler that knows classes; if absent, `real_time` where the workload has
+    /// deadlines and `interactive` where it has none.
+    #[serde(default)]
+    pub wants: Option<Wants>,
+    /// Simulator: its weight with schedulers that share a disk; 1 if absent.
+    #[serde(default)]
+    pub weight: Option<f64>,
+    /// Simulator: the scheduler of its own disks where the architecture is partitioned; the study's if absent.
+    #[serde(default)]
+    pub scheduler: Option<Scheduler>,
+    /// Simulator: stripe unit of its files, in KiB; the storage's if absent.
+    #[serde(default)]
+    pub stripe_unit_kib: Option<u64>,
+    /// Simulator: size of its buffer cache (LRU over stripe units), in MiB; none if absent.
+    #[serde(default)]
+    pub cache_mib: Option<u64>,
 }
 
 /// What a class was promised.
@@ -146,6 +210,10 @@ pub enum Objective {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Factors {
+    /// Variants of the study by name, each with the fields in which it differs, by dotted path, such as
+    /// `no-cache: {classes.text.cache_mib: 0}` or `small: {classes.text.with.files.count: 10, storage.profile: ssd-sata}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<BTreeMap<String, BTreeMap<String, Value>>>,
     /// Kernel I/O scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Vec<Scheduler>>,
@@ -161,6 +229,10 @@ pub struct Factors {
     /// Clients by class; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Vec<BTreeMap<String, u32>>>,
+    /// As `clients`, but each class is a factor of its own, such as `{text: [0, 10], video: [0, 5]}`: all combinations
+    /// are cells. A class of 0 clients is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_counts: Option<BTreeMap<String, Vec<u32>>>,
     /// I/O priority by class; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Vec<BTreeMap<String, Priority>>>,
@@ -173,13 +245,16 @@ pub struct Factors {
     /// Read-ahead of buffered reads, in KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kib: Option<Vec<u64>>,
+    /// Parameters of admission control: each is a factor of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission: Option<AdmissionFactors>,
 }
 
 /// One level of each factor: the state a run finds the machine in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Kernel I/O scheduler.
+    /// Scheduler; if absent, mq-deadline on the device testbed and scan in the simulator.
     pub scheduler: Scheduler,
     /// File system.
     pub filesystem: String,
@@ -191,12 +266,16 @@ pub struct Settings {
     pub clients: BTreeMap<String, u32>,
     /// I/O priority by class, where it differs from the class's own.
     pub priority: BTreeMap<String, Priority>,
-    /// Requests that each head of a device works on at once (its tags); 4 is the least a kernel grants.
+    /// Requests that each head of a device works on at once (its tags): 4, the least a kernel grants, if absent; in the
+    /// simulator 1.
     pub queue_depth: u32,
     /// Target latency of writeback throttling in microseconds; 0 is off.
     pub wbt_lat_usec: u64,
     /// Read-ahead of buffered reads, in KiB.
     pub read_ahead_kib: u64,
+    /// Admission control of the classes of video streams; absent: none. A simulated server serves those that are admitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<AdmissionSettings>,
 }
 
 impl Default for Settings {
@@ -212,6 +291,7 @@ impl Default for Settings {
             queue_depth: 4,
             wbt_lat_usec: 0,
             read_ahead_kib: 128,
+            admission: None,
         }
     }
 }

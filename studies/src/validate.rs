@@ -6,10 +6,13 @@ use serde_json::Value;
 use weir_specs::{Document, Problems, one_of};
 use weir_workloads::{FileSet, Workload};
 
+use crate::admission_check;
 use crate::filesystem::FileSystem;
-use crate::level::Architecture;
+use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
+use crate::testbed::Testbed;
+use crate::{counterpart, simulated};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -26,18 +29,29 @@ pub(crate) fn check(
     document: &Document,
     context: &Context<'_>,
 ) -> Result<BTreeMap<String, Workload>, Problems> {
-    let mut check = Check { study, document, problems: Problems::default() };
-    check.scalars(context);
-    let workloads = check.classes(context);
-    check.factors();
-    check.settings("hold", &study.hold);
-    check.excludes();
-    check.space(&workloads);
-    check.problems.or(workloads)
+    let mut all = Problems::default();
+    let mut workloads = BTreeMap::new();
+    for &testbed in study.testbed.all() {
+        let mut check = Check { study, testbed, document, problems: Problems::default() };
+        check.scalars(context);
+        workloads = check.classes(context);
+        check.factors();
+        check.settings("hold", &study.hold);
+        check.excludes();
+        for (field, message) in admission_check::check(study, &workloads) {
+            check.problem(field, message);
+        }
+        check.space(&workloads);
+        // What is wrong on both is said once.
+        let new: Vec<_> = check.problems.0.into_iter().filter(|problem| !all.0.contains(problem)).collect();
+        all.0.extend(new);
+    }
+    all.or(workloads)
 }
 
 struct Check<'a> {
     study: &'a Study,
+    testbed: Testbed,
     document: &'a Document,
     problems: Problems,
 }
@@ -100,6 +114,24 @@ impl Check<'_> {
             if class.clients == 0 {
                 self.problem(format!("{field}.clients"), "is 0; leave the class out instead");
             }
+            match self.testbed {
+                Testbed::Device => {
+                    for at in simulated::fields_of(class) {
+                        self.problem(
+                            format!("{field}.{at}"),
+                            "is for `testbed: simulator` only: leave it out",
+                        );
+                    }
+                }
+                Testbed::Simulator | Testbed::Admission => {
+                    for (at, message) in simulated::check_class(class) {
+                        self.problem(format!("{field}.{at}"), message);
+                    }
+                    if let Some(scheduler) = &class.scheduler {
+                        self.scheduler(&format!("{field}.scheduler"), scheduler);
+                    }
+                }
+            }
             self.objective(&field, class);
             if let Some(workload) = self.workload(context, &field, class) {
                 workloads.insert(name.clone(), workload);
@@ -160,13 +192,19 @@ impl Check<'_> {
                 self.problem(&field, "has no levels: give some, or leave the factor out");
             }
             cells *= levels.len().max(1) as f64;
+            if self.testbed == Testbed::Simulator && counterpart::is_kernel_only(&name) {
+                self.problem(
+                    &field,
+                    "is the kernel's, and nothing in virtual time stands for it: leave it out",
+                );
+            }
             for (index, level) in levels.iter().enumerate() {
                 let at = format!("{field}.{index}");
                 if levels[..index].iter().any(|earlier| same(earlier, level)) {
                     self.problem(&at, "is given twice");
                 }
                 let only = std::iter::once((name.clone(), level.clone())).collect();
-                self.settings(&at, &apply(&Settings::default(), &only));
+                self.settings(&at, &apply(&self.neutral(), &only));
             }
         }
         if cells > MOST_RUNS {
@@ -174,8 +212,21 @@ impl Check<'_> {
         }
     }
 
+    /// Settings in which nothing is wrong, to look at one level at a time.
+    fn neutral(&self) -> Settings {
+        let mut settings = Settings::default();
+        if self.study.testbed.are_virtual() {
+            settings.scheduler = simulated::default_scheduler();
+        }
+        settings
+    }
+
     fn settings(&mut self, field: &str, settings: &Settings) {
         let hold = |name: &str| if field == "hold" { format!("hold.{name}") } else { field.to_owned() };
+        let simulated = self.testbed.is_virtual();
+        let counterpart =
+            (simulated && self.study.testbed.are_two()).then(|| counterpart::settings(settings));
+        let settings = counterpart.as_ref().unwrap_or(settings);
         if FileSystem::load(&settings.filesystem).is_none() {
             self.problem(
                 hold("filesystem"),
@@ -183,8 +234,20 @@ impl Check<'_> {
             );
         }
         self.within(&hold("load"), settings.load, 1e-3, 1e6);
+        self.scheduler(&hold("scheduler"), &settings.scheduler);
         let depth = settings.queue_depth;
-        if !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
+        if simulated && field == "hold" && !settings.priority.is_empty() {
+            let message = "is given, but a simulated server knows no priorities of the kernel: leave it out";
+            self.problem(hold("priority"), message);
+        }
+        if simulated && settings.filesystem != "raw" {
+            let message =
+                format!("is {}; a simulated server has no kernel file system: use raw", settings.filesystem);
+            self.problem(hold("filesystem"), message);
+        }
+        if simulated && !(1..=MOST_TAGS).contains(&depth) {
+            self.problem(hold("queue_depth"), format!("is {depth}; it must be from 1 to {MOST_TAGS}"));
+        } else if !simulated && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
             self.problem(
                 hold("queue_depth"),
                 format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
@@ -198,8 +261,22 @@ impl Check<'_> {
         }
     }
 
+    fn scheduler(&mut self, field: &str, scheduler: &Scheduler) {
+        match self.testbed {
+            Testbed::Device if !KERNEL_SCHEDULERS.contains(&scheduler.name.as_str()) => {
+                self.problem(field, one_of("scheduler", &scheduler.name, KERNEL_SCHEDULERS));
+            }
+            Testbed::Device => {}
+            Testbed::Simulator | Testbed::Admission => {
+                if let Err(message) = simulated::check_scheduler(scheduler, self.study) {
+                    self.problem(field, message);
+                }
+            }
+        }
+    }
+
     fn excludes(&mut self) {
-        let factors = levels_by_factor(self.study);
+        let factors = counterpart::factors(self.study);
         for (index, entry) in self.study.exclude.iter().enumerate() {
             if entry.is_empty() {
                 self.problem(format!("exclude.{index}"), "is empty and would leave out every cell");
@@ -249,6 +326,7 @@ impl Check<'_> {
             for device in &devices {
                 let users = workloads
                     .iter()
+                    .filter(|(_, workload)| admission_check::has_files(study, workload))
                     .filter(|(class, _)| architecture == Architecture::Integrated || **class == device.name);
                 let needed: u64 =
                     users.map(|(class, w)| FileSet::new(&w.files, class, study.seed).total_bytes()).sum();

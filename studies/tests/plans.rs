@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use weir_studies::{Architecture, Context, Engine, Plan};
+use weir_studies::{Architecture, Context, Engine, Plan, Run, Testbed};
 use weir_workloads::Catalog;
 
 fn root() -> PathBuf {
@@ -13,8 +13,14 @@ fn root() -> PathBuf {
 
 fn plan_file(file: &Path) -> Result<Plan, String> {
     let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
-    Plan::from_file(file, &Context { workloads: &workloads, profiles: &["hdd-7200", "null"] })
-        .map_err(|problems| problems.to_string())
+    Plan::from_file(
+        file,
+        &Context {
+            workloads: &workloads,
+            profiles: &["hdd-7200", "null", "seagate-barracuda", "seagate-elite3"],
+        },
+    )
+    .map_err(|problems| problems.to_string())
 }
 
 fn plan_text(text: &str) -> Result<Plan, String> {
@@ -46,9 +52,71 @@ exclude:
 
 #[test]
 fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
-    for (name, runs) in [("quick", 24), ("kernel-schedulers", 120), ("file-systems", 25)] {
+    for (name, runs) in [("quick", 24 + 12), ("kernel-schedulers", 120), ("file-systems", 25)] {
         let plan = plan_file(&root().join(format!("studies/{name}.yml"))).unwrap();
         assert_eq!(plan.runs.len(), runs, "{name}");
+    }
+}
+
+const VARIED: &str = "\
+name: trial
+question: Does it work?
+testbed: simulator
+seed: 7
+repetitions: 2
+warmup_s: 1
+duration_s: 2
+storage: {profile: hdd-7200, heads: 4, size_mib: 1024}
+classes:
+  text: {workload: poisson-text, clients: 10}
+  video: {workload: mpeg-vbr, clients: 3}
+factors:
+  variant:
+    plain: {}
+    lopsided: {classes.text.heads: 3, classes.video.heads: 1, classes.text.weight: 3}
+    other: {storage.profile: seagate-elite3, classes.text.with.files.count: 7, classes.text.workload: zipf-class1}
+  architecture: [partitioned]
+exclude:
+  - {variant: plain, architecture: integrated}
+";
+
+#[test]
+fn variants_differ_in_the_fields_they_name_and_in_nothing_else() {
+    let plan = plan_text(&VARIED.replace("[partitioned]", "[partitioned, integrated]")).unwrap();
+    assert_eq!(plan.runs.len(), 2 * 5);
+    let of = |name: &str| {
+        let is_it = |run: &&Run| run.levels["variant"] == name && run.levels["architecture"] == "partitioned";
+        plan.runs.iter().find(is_it).unwrap()
+    };
+    let heads = |run: &Run| run.devices.iter().map(|device| device.heads).collect::<Vec<_>>();
+    assert_eq!((heads(of("plain")), heads(of("lopsided"))), (vec![2, 2], vec![3, 1]));
+    let text = |run: &Run| run.classes.iter().find(|class| class.name == "text").cloned().unwrap();
+    let weight = |run: &Run| text(run).simulated.unwrap().weight;
+    assert_eq!((weight(of("plain")), weight(of("lopsided")), weight(of("other"))), (1.0, 3.0, 1.0));
+    assert_eq!(text(of("other")).recipe.files.count, 7);
+    assert_eq!(
+        (text(of("other")).workload.as_str(), text(of("plain")).workload.as_str()),
+        ("zipf-class1", "poisson-text")
+    );
+    assert_eq!(of("other").devices[0].profile, "seagate-elite3");
+    assert_eq!(of("plain").devices[0].profile, "hdd-7200");
+    // All are asked with the same seed within a block.
+    assert_eq!(of("plain").block == of("other").block, of("plain").seed == of("other").seed);
+}
+
+#[test]
+fn a_mistake_in_a_variant_is_placed_in_the_variant() {
+    for (field, said) in [
+        ("classes.text.head: 3", "factors.variant.plain.classes.text.head: unknown field `head`"),
+        ("storage.profile: elite", "factors.variant.plain.storage.profile"),
+        ("seed: 3", "`seed` is the same in all variants"),
+        ("classes.text.with.files.cuont: 3", "files.cuont"),
+        ("classes.text.heads: 4", "storage.heads"),
+        ("question.x: 4", "there is nothing below this field"),
+    ] {
+        let both = VARIED.replace("[partitioned]", "[partitioned, integrated]");
+        let found = plan_text(&both.replace("plain: {}", &format!("plain: {{{field}}}"))).unwrap_err();
+        assert!(found.contains(said) && found.contains("factors.variant.plain"), "{field}: {found}");
     }
 }
 
@@ -119,6 +187,78 @@ fn architecture_decides_who_asks_which_device() {
     }
 }
 
+/// The trial on both testbeds, with two file systems and one without a device.
+fn both() -> String {
+    TRIAL
+        .replace("testbed: device", "testbed: [device, simulator]")
+        .replace(", priority: be/4", "")
+        .replace("[none, mq-deadline, bfq]", "[none, mq-deadline read_expire=100, bfq]")
+        .replace("  load:", "  filesystem: [ext4, xfs, tmpfs]\n  load:")
+}
+
+#[test]
+fn both_testbeds_are_asked_the_same_and_have_names_of_their_own() {
+    let plan = plan_text(&both()).unwrap();
+    let (device, simulator): (Vec<_>, Vec<_>) =
+        plan.runs.iter().partition(|run| run.testbed == Testbed::Device);
+    assert_eq!(device.len(), (3 * 3 * 2 * 2 - 3 * 2) * 4);
+    // No file system, and so none of memory.
+    assert_eq!(simulator.len(), (3 * 2 * 2 - 2) * 4);
+    let seed =
+        |runs: &[&Run]| -> BTreeMap<u32, u64> { runs.iter().map(|run| (run.block, run.seed)).collect() };
+    assert_eq!(seed(&device), seed(&simulator));
+    let policies: BTreeSet<String> = simulator.iter().map(|run| run.settings.scheduler.to_string()).collect();
+    assert_eq!(policies, ["fcfs", "linux-bfq", "linux-mq-deadline read_expire=100"].map(String::from).into());
+    for run in simulator {
+        assert_eq!(run.settings.filesystem, "raw");
+        assert_eq!(run.settings.queue_depth, 4, "as on devices");
+        assert_eq!(run.levels["filesystem"], "raw");
+        assert_eq!(run.levels["testbed"], "simulator");
+        assert!(run.classes.iter().all(|class| class.simulated.is_some()));
+    }
+    assert_eq!(plan.factors["filesystem"], serde_json::json!(["ext4", "xfs", "tmpfs", "raw"]));
+    assert_eq!(plan.factors["testbed"], serde_json::json!(["device", "simulator"]));
+    let orders: Vec<u32> = plan.runs.iter().map(|run| run.order).collect();
+    assert_eq!(orders, (0..plan.runs.len() as u32).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_testbed_more_changes_no_run_of_the_first() {
+    let ids = |text: &str| -> Vec<String> {
+        let runs = plan_text(text).unwrap().runs.into_iter();
+        runs.filter(|run| run.testbed == Testbed::Device).map(|run| run.id).collect()
+    };
+    assert_eq!(ids(&both()), ids(&both().replace("[device, simulator]", "device")));
+}
+
+#[test]
+fn a_part_of_a_plan_says_why_and_has_only_its_levels() {
+    let whole = plan_text(&both()).unwrap();
+    let part = whole.clone().on(Testbed::Simulator, "no root");
+    assert_eq!((part.note.as_str(), part.testbeds.as_slice()), ("no root", [Testbed::Simulator].as_slice()));
+    assert_eq!(part.factors["filesystem"], serde_json::json!(["raw"]));
+    assert_eq!(part.factors["testbed"], serde_json::json!(["simulator"]));
+    assert!(part.estimate_s < whole.estimate_s);
+    let kept: Vec<_> = whole.runs.into_iter().filter(|run| run.testbed == Testbed::Simulator).collect();
+    assert_eq!(part.runs, kept);
+}
+
+#[test]
+fn what_nothing_in_virtual_time_stands_for_is_refused() {
+    for (from, to, expected) in [
+        ("  load:", "  wbt_lat_usec: [0, 75000]\n  load:", "factors.wbt_lat_usec: is the kernel's"),
+        ("  load:", "  read_ahead_kib: [0, 128]\n  load:", "factors.read_ahead_kib: is the kernel's"),
+        ("read_expire=100", "front_merges=0", "has no setting `front_merges`"),
+        ("clients: 3", "clients: 3, cache_mib: 4", "is for `testbed: simulator` only"),
+        ("scheduler: bfq, ", "testbed: simulator, scheduler: kyber, ", "unknown level `kyber`"),
+    ] {
+        let error = plan_text(&both().replace(from, to)).unwrap_err();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+    let without = both().replace("scheduler: bfq, ", "testbed: simulator, scheduler: bfq, ");
+    assert_eq!(plan_text(&without).unwrap().runs.len(), (3 * 3 * 2 * 2 + 3 * 2 * 2 - 2) * 4);
+}
+
 #[test]
 fn a_plan_survives_json() {
     let plan = plan_text(TRIAL).unwrap();
@@ -144,6 +284,9 @@ fn every_mistake_is_named_with_its_line() {
         ("[0.5, 1]", "[]", 15, "no levels"),
         ("name: trial", "name: other", 1, "make them the same"),
         ("testbed: device", "testbed: divice", 3, "did you mean `device`?"),
+        ("testbed: device", "testbed: [device, simulato]", 3, "did you mean `simulator`?"),
+        ("testbed: device", "testbed: []", 3, "is empty"),
+        ("testbed: device", "testbed: [device, simulator]", 10, "knows no priorities"),
     ] {
         let error = plan_text(&TRIAL.replace(from, to)).unwrap_err();
         assert!(error.contains(expected), "{to}: {error}");
@@ -165,4 +308,67 @@ proptest! {
         text[at] = byte;
         let _ = plan_text(std::str::from_utf8(&text).unwrap());
     }
+}
+
+const ADMISSION: &str = "\
+name: trial
+question: How many streams get in?
+testbed: admission
+seed: 7
+repetitions: 2
+warmup_s: 0
+duration_s: 100
+records: summary
+storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+classes:
+  lambs: {workload: mpeg-lambs, clients: 1}
+  news: {workload: mpeg-news, clients: 3}
+factors:
+  admission: {layout: [cdl, bctl], latency_target_rounds: [0, 100], stream: [mix, news]}
+hold:
+  admission: {block_kib: 32, policy: prime-hopping}
+";
+
+#[test]
+fn parameters_of_admission_are_factors() {
+    let plan = plan_text(ADMISSION).unwrap();
+    assert_eq!(plan.runs.len(), 2 * 2 * 2 * 2);
+    let names: Vec<&str> = plan.factors.keys().map(String::as_str).collect();
+    assert_eq!(names, ["admission.layout", "admission.latency_target_rounds", "admission.stream"]);
+    for run in &plan.runs {
+        let settings = run.settings.admission.as_ref().unwrap();
+        assert_eq!(run.levels["admission.latency_target_rounds"], settings.latency_target_rounds);
+        assert_eq!((settings.block_kib, settings.hop_rounds, settings.capacity_ns()), (32, 17, 500_000_000));
+    }
+}
+
+#[test]
+fn what_admission_cannot_be_is_refused_by_field() {
+    for (from, to, field) in [
+        ("latency_target_rounds: [0, 100]", "latency_target_rounds: [16]", "admission.hop_rounds"),
+        ("stream: [mix, news]", "stream: [mix, nws]", "admission.stream"),
+        ("block_kib: 32", "block_kib: 0", "admission.block_kib"),
+        ("block_kib: 32", "share_pct: 101", "admission.share_pct"),
+        ("block_kib: 32", "round_ms: 510", "admission.round_ms"),
+        ("block_kib: 32", "blok_kib: 32", "blok_kib"),
+        ("workload: mpeg-news", "workload: poisson-text", "classes.news.workload"),
+        ("factors:\n", "factors:\n  load: [1, 2]\n", "factors.load"),
+        ("testbed: admission", "testbed: device", "factors.admission"),
+        ("block_kib: 32", "drop_pct: 200", "admission.drop_pct"),
+    ] {
+        let changed = ADMISSION.replace(from, to);
+        assert_ne!(changed, ADMISSION, "{from}");
+        let error = plan_text(&changed).unwrap_err();
+        assert!(error.contains(field), "{from}: {error}");
+    }
+    let simulated = ADMISSION.replace("testbed: admission", "testbed: simulator");
+    assert!(plan_text(&simulated).is_ok());
+    let dropping = simulated.replace("block_kib: 32", "drop_pct: 1");
+    assert!(plan_text(&dropping).unwrap_err().contains("testbed: admission"));
+}
+
+#[test]
+fn a_study_without_admission_keeps_the_names_of_its_runs() {
+    let settings = serde_json::to_value(&plan_text(TRIAL).unwrap().runs[0].settings).unwrap();
+    assert!(settings.get("admission").is_none());
 }

@@ -27,7 +27,8 @@ impl Clock {
     /// A clock set to the first arrival of the stationary process from time 0.
     pub(crate) fn new(arrivals: &Arrivals, rng: &mut impl Rng) -> Self {
         let (next_ns, phase) = match arrivals {
-            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms } => {
+            Arrivals::Rounds { in_step: true, .. } => return Clock { next_ns: 0.0, phase: Phase::Steady },
+            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms, .. } => {
                 return Clock { next_ns: unit(rng) * ms * NS_PER_MS, phase: Phase::Steady };
             }
             Arrivals::Poisson { .. } => (0.0, Phase::Steady),
@@ -51,7 +52,7 @@ impl Clock {
     pub(crate) fn advance(&mut self, arrivals: &Arrivals, rng: &mut impl Rng) -> f64 {
         let from_ns = self.next_ns;
         match arrivals {
-            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms } => {
+            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms, .. } => {
                 self.next_ns += ms * NS_PER_MS;
                 // Not the difference of two clocks, which is rounded.
                 return ms * NS_PER_MS;
@@ -175,6 +176,24 @@ mod tests {
     fn dispersion(values: &[f64]) -> f64 {
         let mean = mean(values);
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64 / mean
+    }
+
+    #[test]
+    fn rounds_in_step_begin_together_and_others_do_not() {
+        for in_step in [true, false] {
+            let arrivals = Arrivals::Rounds { round_ms: 40.0, in_step };
+            let starts: std::collections::BTreeSet<i64> = (0..50)
+                .map(|client| {
+                    let mut rng = ChaCha8Rng::seed_from_u64(client);
+                    let mut clock = Clock::new(&arrivals, &mut rng);
+                    let first = clock.next_ns();
+                    clock.advance(&arrivals, &mut rng);
+                    assert!((0..40_000_000).contains(&first) && clock.next_ns() - first == 40_000_000);
+                    first
+                })
+                .collect();
+            assert_eq!(starts.len() == 1, in_step);
+        }
     }
 
     #[test]

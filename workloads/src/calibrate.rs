@@ -147,7 +147,9 @@ fn figures(
             last = Some(request);
         }
     }
-    let movie = movie(workload, folder, seed, targets.duration_s)?;
+    let asks_for_frames =
+        targets.figures.iter().any(|target| kind(target).is_some_and(|kind| kind.is_of_frames()));
+    let movie = if asks_for_frames { movie(workload, folder, seed, targets.duration_s)? } else { None };
     Ok(targets
         .figures
         .iter()

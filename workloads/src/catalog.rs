@@ -137,7 +137,7 @@ impl Workload {
         match &mut self.sizes {
             Sizes::Frames(frames) => match &mut frames.source {
                 FrameSource::File { path, .. } => Some(path),
-                FrameSource::Synthetic(_) => None,
+                FrameSource::Synthetic(_) | FrameSource::Movies(_) => None,
             },
             _ => None,
         }

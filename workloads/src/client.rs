@@ -67,7 +67,7 @@ impl Client {
     /// When the client's next batch is due.
     pub(crate) fn next_ns(&self) -> i64 {
         match self {
-            Client::Single(single) => single.clock.next_ns(),
+            Client::Single(single) => single.next_ns(),
             Client::Server(server) => server.next_ns(),
             Client::Player(player) => player.next_ns(),
         }
@@ -87,6 +87,7 @@ impl Client {
 pub(crate) struct Single {
     rng: ChaCha8Rng,
     clock: Clock,
+    time_scale: f64,
     frames: Option<FrameStream>,
     /// Parts of a frame that earlier rounds did not fetch.
     frames_due: f64,
@@ -99,11 +100,17 @@ impl Single {
         let mut rng = generator(seed, class, Purpose::Client(number));
         let frames = recipe.frames.as_ref().map(|supply| supply.stream(&mut rng));
         let clock = Clock::new(&recipe.workload.arrivals, &mut rng);
-        Single { rng, clock, frames, frames_due: 0.0, position: None }
+        let time_scale = recipe.workload.time_scale;
+        Single { rng, clock, time_scale, frames, frames_due: 0.0, position: None }
+    }
+
+    /// When it asks next.
+    fn next_ns(&self) -> i64 {
+        (self.clock.next_ns() as f64 * self.time_scale) as i64
     }
 
     fn batch(&mut self, recipe: &ClassRecipe) -> Batch {
-        let at_ns = self.clock.next_ns();
+        let at_ns = self.next_ns();
         let workload = &recipe.workload;
         let round_ns = self.clock.advance(&workload.arrivals, &mut self.rng);
         let file = match self.position {

@@ -16,6 +16,10 @@ impl Distribution {
     pub(crate) fn quantile(&self, u: f64) -> u64 {
         match self {
             Distribution::Fixed { bytes } => *bytes,
+            Distribution::Uniform { min_bytes, max_bytes } => {
+                let sizes = max_bytes.saturating_sub(*min_bytes).saturating_add(1) as f64;
+                within(*min_bytes, *max_bytes, *min_bytes as f64 + (u * sizes).floor())
+            }
             Distribution::Normal { mean_bytes, std_bytes, min_bytes, max_bytes } => {
                 let z = |bytes: u64| (bytes as f64 - mean_bytes) / std_bytes;
                 let value = mean_bytes + std_bytes * truncated_normal(z(*min_bytes), z(*max_bytes), u);
@@ -39,7 +43,8 @@ impl Distribution {
     pub(crate) fn largest(&self) -> u64 {
         match self {
             Distribution::Fixed { bytes } => *bytes,
-            Distribution::Normal { max_bytes, .. }
+            Distribution::Uniform { max_bytes, .. }
+            | Distribution::Normal { max_bytes, .. }
             | Distribution::Lognormal { max_bytes, .. }
             | Distribution::Pareto { max_bytes, .. } => *max_bytes,
             Distribution::Mixture(parts) => parts.iter().map(|part| part.of.largest()).max().unwrap_or(0),
@@ -106,6 +111,17 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let at_limits = (0..10_000).filter(|_| [500, 1500].contains(&sizes.draw(&mut rng))).count();
         assert!(at_limits < 50, "{at_limits} of 10,000 draws sit on a limit");
+    }
+
+    #[test]
+    fn every_size_between_the_limits_is_as_likely() {
+        let sizes = Distribution::Uniform { min_bytes: 3, max_bytes: 6 };
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut counts = [0u32; 4];
+        (0..40_000).for_each(|_| counts[(sizes.draw(&mut rng) - 3) as usize] += 1);
+        // Five standard errors of a count: 5 * sqrt(40,000 * 3 / 16) = 433.
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
+        assert_eq!((sizes.quantile(0.0), sizes.quantile(1.0), sizes.largest()), (3, 6, 6));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) enum FrameSupply {
     /// A movie of given frames, in bytes.
     Movie(Arc<[u64]>),
     Endless(Arc<Model>),
+    /// Each client has one of them.
+    Choice(Arc<[FrameSupply]>),
 }
 
 /// One client's frames, in display order, without end.
@@ -30,13 +32,12 @@ impl FrameSupply {
     pub(crate) fn open(frames: &Frames, folder: &Path, class: &str, seed: u64) -> Result<Self, String> {
         match &frames.source {
             FrameSource::Synthetic(spec) => {
-                let model = Model::new(spec, frames.rate_hz);
-                Ok(match spec.length_frames {
-                    Some(length) => {
-                        FrameSupply::Movie(model.movie(length, &mut generator(seed, class, Purpose::Movie)))
-                    }
-                    None => FrameSupply::Endless(Arc::new(model)),
-                })
+                Ok(Self::synthetic(spec, frames.rate_hz, &mut generator(seed, class, Purpose::Movie)))
+            }
+            FrameSource::Movies(specs) => {
+                let mut rng = generator(seed, class, Purpose::Movie);
+                let movies = specs.iter().map(|spec| Self::synthetic(spec, frames.rate_hz, &mut rng));
+                Ok(FrameSupply::Choice(movies.collect()))
             }
             FrameSource::File { path, unit } => {
                 let path = folder.join(path);
@@ -50,6 +51,14 @@ impl FrameSupply {
         }
     }
 
+    fn synthetic(spec: &SyntheticFrames, rate_hz: f64, rng: &mut impl Rng) -> Self {
+        let model = Model::new(spec, rate_hz);
+        match spec.length_frames {
+            Some(length) => FrameSupply::Movie(model.movie(length, rng)),
+            None => FrameSupply::Endless(Arc::new(model)),
+        }
+    }
+
     /// A client's own sequence, from a random start.
     pub(crate) fn stream(&self, rng: &mut impl Rng) -> FrameStream {
         match self {
@@ -57,6 +66,7 @@ impl FrameSupply {
                 FrameStream::Movie { next: below(sizes.len() as u64, rng) as usize, sizes: Arc::clone(sizes) }
             }
             FrameSupply::Endless(model) => FrameStream::Endless(Synthesis::new(Arc::clone(model), rng)),
+            FrameSupply::Choice(movies) => movies[below(movies.len() as u64, rng) as usize].stream(rng),
         }
     }
 
@@ -64,7 +74,7 @@ impl FrameSupply {
     pub(crate) fn frames(&self, count: usize, rng: &mut impl Rng) -> Vec<u64> {
         match self {
             FrameSupply::Movie(sizes) => sizes.to_vec(),
-            FrameSupply::Endless(_) => {
+            FrameSupply::Endless(_) | FrameSupply::Choice(_) => {
                 let mut stream = self.stream(rng);
                 (0..count).map(|_| stream.next(rng)).collect()
             }
@@ -223,6 +233,24 @@ mod tests {
         let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
         let variance = sizes.iter().map(|size| (size - mean).powi(2)).sum::<f64>() / sizes.len() as f64;
         (mean, variance.sqrt() / mean)
+    }
+
+    #[test]
+    fn each_client_has_one_of_the_movies() {
+        let movie = |mean_bytes: f64| SyntheticFrames { mean_bytes, length_frames: Some(120), ..spec() };
+        let source = FrameSource::Movies(vec![movie(1000.0), movie(10_000.0), movie(100_000.0)]);
+        let frames = Frames { rate_hz: 30.0, source };
+        let supply = FrameSupply::open(&frames, Path::new("."), "video", 3).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut clients = [0; 3];
+        for _ in 0..3000 {
+            let mut stream = supply.stream(&mut rng);
+            // Once round is the whole movie, whose mean is exact.
+            let mean = (0..120).map(|_| stream.next(&mut rng)).sum::<u64>() as f64 / 120.0;
+            let movie = [1e3, 1e4, 1e5].iter().position(|exact| (mean / exact - 1.0).abs() < 0.001);
+            clients[movie.unwrap()] += 1;
+        }
+        assert!(clients.iter().all(|count| (900..1100).contains(count)), "{clients:?}");
     }
 
     #[test]

@@ -33,6 +33,13 @@ pub fn movie(
     let count = match &frames.source {
         FrameSource::Synthetic(_) => (duration_s * frames.rate_hz).ceil() as usize,
         FrameSource::File { .. } => 0,
+        FrameSource::Movies(movies) => {
+            return Err(format!(
+                "the clients of {} watch {} different movies; take a workload of one",
+                workload.name,
+                movies.len()
+            ));
+        }
     };
     let mut rng = generator(seed, &workload.name, Purpose::Client(0));
     Ok(Some(Movie { frames_bytes: supply.frames(count, &mut rng), rate_hz: frames.rate_hz }))

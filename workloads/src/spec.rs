@@ -24,6 +24,9 @@ pub struct Workload {
     pub source: String,
     /// When a client asks.
     pub arrivals: Arrivals,
+    /// Multiplies all times of the arrivals (Shenoy's S): below 1 the same requests come sooner.
+    #[serde(default = "one")]
+    pub time_scale: f64,
     /// The files that are asked for. On a raw device they lie one behind the other.
     pub files: Files,
     /// How much a request asks for.
@@ -31,7 +34,7 @@ pub struct Workload {
     /// Where in a file a request falls.
     pub access: Access,
     /// Share of requests that read; the rest write.
-    #[serde(default = "all")]
+    #[serde(default = "one")]
     pub read_share: f64,
     /// When an answer is worthless; absent if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +53,7 @@ pub struct Workload {
     pub targets: Option<Targets>,
 }
 
-fn all() -> f64 {
+fn one() -> f64 {
     1.0
 }
 
@@ -74,11 +77,15 @@ pub enum Arrivals {
         /// Gap between requests, in ms.
         interval_ms: f64,
     },
-    /// Open loop: in each round a client asks for the frames of the next, each client with its own phase.
+    /// Open loop: in each round a client asks for the frames of the next.
     #[serde(rename = "rounds")]
     Rounds {
         /// Length of a round, in ms.
         round_ms: f64,
+        /// Whether the rounds of all clients begin together, as those of a server that proceeds in rounds; otherwise each
+        /// client has its own phase.
+        #[serde(default)]
+        in_step: bool,
     },
     /// Open loop: periods of exponential gaps and of silence, both of bounded Pareto length. Many such clients
     /// together are self-similar (Willinger et al., IEEE/ACM ToN 5(1), 1997).
@@ -136,7 +143,7 @@ pub struct MmppState {
     /// Mean stay, in seconds.
     pub stay_s: f64,
     /// How often it is entered, relative to the others.
-    #[serde(default = "all")]
+    #[serde(default = "one")]
     pub weight: f64,
 }
 
@@ -179,6 +186,13 @@ pub enum Distribution {
     Fixed {
         /// The size.
         bytes: u64,
+    },
+    /// Each size from the smallest to the largest equally often.
+    Uniform {
+        /// Smallest.
+        min_bytes: u64,
+        /// Largest.
+        max_bytes: u64,
     },
     /// Normal within the limits.
     Normal {
@@ -284,6 +298,8 @@ pub enum FrameSource {
     },
     /// A stand-in calibrated to published figures.
     Synthetic(SyntheticFrames),
+    /// Several of them: each client watches one, all equally likely.
+    Movies(Vec<SyntheticFrames>),
 }
 
 /// What the numbers of a frame-size file count.
@@ -308,7 +324,7 @@ pub struct SyntheticFrames {
     /// Mean frame size, in units of `bytes_per_unit`.
     pub mean_bytes: f64,
     /// Bytes that a unit of `mean_bytes` stands for: 0.125 if the figure counts bits.
-    #[serde(default = "all")]
+    #[serde(default = "one")]
     pub bytes_per_unit: f64,
     /// Group of pictures, such as `IBBPBBPBBPBB`.
     pub group: String,

@@ -98,8 +98,21 @@ impl Check<'_> {
             }
             Sizes::Frames(frames) => {
                 self.within("sizes.frames.rate_hz", frames.rate_hz, 0.001, 1e4);
-                if let FrameSource::Synthetic(model) = &frames.source {
-                    self.synthetic(model);
+                let source = "sizes.frames.source";
+                match &frames.source {
+                    FrameSource::Synthetic(model) => self.synthetic(&format!("{source}.synthetic"), model),
+                    FrameSource::Movies(movies) => {
+                        if movies.is_empty() {
+                            self.problem(
+                                &format!("{source}.movies"),
+                                "is empty; it needs at least one movie",
+                            );
+                        }
+                        for (index, movie) in movies.iter().enumerate() {
+                            self.synthetic(&format!("{source}.movies[{index}]"), movie);
+                        }
+                    }
+                    FrameSource::File { .. } => {}
                 }
                 if workload.access != Access::Sequential {
                     self.problem(
@@ -144,7 +157,25 @@ impl Check<'_> {
         }
     }
 
+    fn time_scale(&mut self, workload: &Workload) {
+        self.within("time_scale", workload.time_scale, 1e-6, 1e6);
+        let has_its_own = matches!(
+            workload.arrivals,
+            Arrivals::Rounds { .. }
+                | Arrivals::ServerDay(_)
+                | Arrivals::Recorded(_)
+                | Arrivals::Closed { .. }
+        );
+        if workload.time_scale != 1.0 && has_its_own {
+            self.problem(
+                "time_scale",
+                "is for poisson, periodic, on_off and mmpp: a recording has a time_scale of its own, rounds and closed loops a length",
+            );
+        }
+    }
+
     fn arrivals(&mut self, workload: &Workload) {
+        self.time_scale(workload);
         match &workload.arrivals {
             Arrivals::Poisson { rate_per_s } => {
                 self.within("arrivals.poisson.rate_per_s", *rate_per_s, 1e-6, HIGHEST_RATE_PER_S);
@@ -152,7 +183,7 @@ impl Check<'_> {
             Arrivals::Periodic { interval_ms } => {
                 self.within("arrivals.periodic.interval_ms", *interval_ms, 0.001, 1e9);
             }
-            Arrivals::Rounds { round_ms } => self.within("arrivals.rounds.round_ms", *round_ms, 1.0, 1e9),
+            Arrivals::Rounds { round_ms, .. } => self.within("arrivals.rounds.round_ms", *round_ms, 1.0, 1e9),
             Arrivals::OnOff { rate_per_s, on, off } => {
                 self.within("arrivals.on_off.rate_per_s", *rate_per_s, 1e-6, HIGHEST_RATE_PER_S);
                 self.pareto_time("arrivals.on_off.on", on);
@@ -238,6 +269,7 @@ impl Check<'_> {
                 }
                 return;
             }
+            Distribution::Uniform { min_bytes, max_bytes } => (*min_bytes, *max_bytes),
             Distribution::Normal { mean_bytes, std_bytes, min_bytes, max_bytes } => {
                 self.within(
                     &format!("{field}.normal.mean_bytes"),
@@ -276,8 +308,7 @@ impl Check<'_> {
         }
     }
 
-    fn synthetic(&mut self, model: &crate::spec::SyntheticFrames) {
-        let field = "sizes.frames.source.synthetic";
+    fn synthetic(&mut self, field: &str, model: &crate::spec::SyntheticFrames) {
         self.within(&format!("{field}.mean_bytes"), model.mean_bytes, 1.0, 1e9);
         self.within(&format!("{field}.frame_cov"), model.frame_cov, 0.0, 10.0);
         self.within(&format!("{field}.scene_cov"), model.scene_cov, 0.0, 10.0);

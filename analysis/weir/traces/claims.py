@@ -21,6 +21,8 @@ from weir.statistics import Interval, mean_interval
 
 #: The band of a plain number, as a share of it: what published plots and rounded tables can be read to.
 BAND = 0.15
+#: A limit beyond all that is measured.
+UNBOUNDED = 1e9
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def claim(
     note: str,
     *,
     band: float = BAND,
+    limits: tuple[float, float] | None = None,
     shape_holds: bool | None = None,
     is_comparable: bool = True,
     missed: str = "",
@@ -89,6 +92,7 @@ def claim(
         unit: of both.
         note: what was looked at.
         band: how far ours may be, as a share of the paper's.
+        limits: what ours must lie between instead, where the paper gives a range or a bound.
         shape_holds: whether what the paper says in words holds; None if it says nothing beside the number.
         is_comparable: whether the two are of the same thing; if not, they may be near by chance only, and the
             number is not met.
@@ -99,14 +103,24 @@ def claim(
         value: float | None = ours.estimate
     else:
         interval, value = None, ours
-    met = None if paper is None or value is None else is_comparable and is_met(value, paper, band)
+    if value is None or (paper is None and limits is None):
+        met = None
+    elif limits is not None:
+        met = is_comparable and limits[0] <= value <= limits[1]
+    else:
+        met = is_comparable and is_met(value, paper, band)
     found = status(number_met=met, shape_holds=shape_holds)
     if found == "not reproduced" and missed:
         note = f"{note}; not reproduced, because {missed}"
     elif found == "shape only" and met is False:
-        off = f"{(value / paper - 1) * 100:+.0f} %"
-        note = f"{note}; the number is {off} off" + (f": {missed}" if missed else "")
+        off = f"{(value / paper - 1) * 100:+.0f} % off" if limits is None else _outside(limits)
+        note = f"{note}; the number is {off}" + (f": {missed}" if missed else "")
     return Claim(name, found, paper, value, interval, unit, note)
+
+
+def _outside(limits: tuple[float, float]) -> str:
+    low, high = limits
+    return f"not at least {number(low)}" if high >= UNBOUNDED else f"not from {number(low)} to {number(high)}"
 
 
 def write(folder: Path, claims: Iterable[Claim]) -> Path:

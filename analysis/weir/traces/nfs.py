@@ -85,7 +85,7 @@ class Nfs:
     def load(cls, plane: Plane) -> "Nfs":
         """Makes the streams, or reads them from the cache."""
         loads = plane.each(
-            lambda seed: _load(plane.stream("auspex-nfs", seed, DURATION_S, per_second), DURATION_S), SEEDS
+            lambda seed: load_of(plane.stream("auspex-nfs", seed, DURATION_S, per_second), DURATION_S), SEEDS
         )
         return cls(loads, _real(plane, CACHE_MIB), _real(plane, None))
 
@@ -168,7 +168,13 @@ def paper_distribution() -> list[tuple[float, float, float]]:
     ]
 
 
-def _load(seconds: pl.DataFrame, duration_s: float) -> Load:
+def load_of(seconds: pl.DataFrame, duration_s: float) -> Load:
+    """The stream that has these seconds.
+
+    Args:
+        seconds: as `per_second` makes them; a second without requests has no row.
+        duration_s: length of the stream.
+    """
     at_ns = seconds["second"].to_numpy().astype(np.int64) * SECOND_NS
     sums = series.window_sums(at_ns, seconds["size_bytes"].to_numpy(), SECOND_NS, int(duration_s * SECOND_NS))
     return Load(sums, int(seconds["requests"].sum()), duration_s)
@@ -180,4 +186,4 @@ def _real(plane: Plane, cache_mib: int | None) -> Load | None:
         return None
     seconds = per_second(rows.lazy()).collect()
     # A clock of whole seconds would end on the last request; this one's is finer.
-    return _load(seconds, float(seconds["second"].max() + 1))
+    return load_of(seconds, float(seconds["second"].max() + 1))

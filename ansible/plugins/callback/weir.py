@@ -48,6 +48,7 @@ class CallbackModule(DefaultCallback):
     def __init__(self):
         super().__init__()
         self._runs = Runs()
+        self._simulated = Simulated()
         self._bar = None
         self._ended = False
         self._pid = os.getpid()
@@ -93,13 +94,16 @@ class CallbackModule(DefaultCallback):
         self._end_runs()
         if _carries_out_runs(task) and self._runs.planned:
             self._runs.begin()
-            if Progress and sys.stdout.isatty() and not self._display.verbosity:
-                self._bar = Bar(self._runs)
+            self._show(self._runs)
+        elif _simulates_runs(task) and self._simulated.total:
+            self._simulated.begin()
+            self._show(self._simulated)
 
     def v2_runner_on_ok(self, result):
         facts = result.result.get("ansible_facts", {})
         if "preflight_runs" in facts:
             self._runs.plan(result.host.get_name(), facts["preflight_runs"])
+            self._simulated.plan(facts)
         if self._display.verbosity:
             super().v2_runner_on_ok(result)
         elif result.task.action.rpartition(".")[2] == "debug":
@@ -142,6 +146,10 @@ class CallbackModule(DefaultCallback):
             self._say(self._runs.summary())
 
     # -- how it is told -------------------------------------------------------------------------------
+
+    def _show(self, runs):
+        if Progress and sys.stdout.isatty() and not self._display.verbosity:
+            self._bar = Bar(runs)
 
     def _tell_run(self, result):
         outcome = Outcome(result.result)
@@ -280,8 +288,42 @@ class Runs:
         return f"{len(self.done)} runs in {duration(self._wall_s)}: {counts}; {', '.join(parts)}"
 
 
+class Simulated:
+    """The runs in virtual time, which one process carries out: those are done whose folders are there."""
+
+    def __init__(self):
+        self._ids = set()
+        self._folder = ""
+        self._began_s = 0.0
+
+    @property
+    def total(self):
+        """Number of planned runs."""
+        return len(self._ids)
+
+    @property
+    def done(self):
+        """Those that are whole. On other hosts nothing is seen of them before they are fetched."""
+        there = os.listdir(self._folder) if os.path.isdir(self._folder) else ()
+        return [name for name in there if name in self._ids]
+
+    def plan(self, facts):
+        """Notes what a host has to do."""
+        self._ids |= {run["id"] for run in facts.get("preflight_simulated", [])}
+        self._folder = facts.get("preflight_folder", "")
+
+    def begin(self):
+        """The first run begins."""
+        self._began_s = time.monotonic()
+
+    def left_s(self):
+        """Time left, in seconds, if the rest is as the runs that are done."""
+        done = len(self.done)
+        return (time.monotonic() - self._began_s) * (self.total - done) / done if done else 0.0
+
+
 class Bar:
-    """A bar on the terminal that moves while a run is being carried out."""
+    """A bar on the terminal that moves while runs are being carried out."""
 
     def __init__(self, runs):
         self._runs = runs
@@ -323,6 +365,11 @@ def duration(seconds):
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _simulates_runs(task):
+    role = getattr(task, "_role", None)
+    return role is not None and role.get_name() == "simulate" and task.action.endswith("command")
 
 
 def _carries_out_runs(task):

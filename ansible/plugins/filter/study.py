@@ -6,7 +6,7 @@ from ansible.errors import AnsibleFilterError
 
 
 def runs_of_host(runs, hosts, host):
-    """The runs that fall to a host.
+    """The runs on devices that fall to a host.
 
     Blocks are dealt out whole: runs are compared within a block, so no comparison is one between hosts.
 
@@ -27,8 +27,46 @@ def runs_of_host(runs, hosts, host):
             "seconds": run["warmup_s"] + run["duration_s"],
         }
         for run in runs
-        if run["block"] % len(hosts) == place
+        if run["testbed"] == "device" and run["block"] % len(hosts) == place
     ]
+
+
+def simulated_of_host(runs, hosts, host):
+    """The runs in virtual time that fall to a host: every so-manieth, as `weir simulate --shard` has it.
+
+    Their outcome is the same wherever they are carried out, so nothing is kept together.
+
+    Args:
+        runs: the runs of a plan.
+        hosts: names of all hosts, in the order of the inventory.
+        host: name of this host.
+
+    Returns:
+        Of each run its id, and `all`: whether each of its requests is kept.
+    """
+    place = hosts.index(host)
+    return [
+        {"id": run["id"], "all": run.get("records", "requests") == "requests"}
+        for run in runs
+        if run["testbed"] == "simulator" and run["order"] % len(hosts) == place
+    ]
+
+
+def lacking(hosts):
+    """What hosts lack for runs on devices, as a phrase; empty if nothing.
+
+    Args:
+        hosts: what `weir_host` said, by host.
+    """
+    by_part = {}
+    for name, found in hosts.items():
+        for part in found.get("lacking", []):
+            by_part.setdefault(part, []).append(name)
+    everywhere = len(hosts)
+    return ", ".join(
+        f"no {part}" + ("" if len(names) == everywhere else f" on {', '.join(names)}")
+        for part, names in by_part.items()
+    )
 
 
 def needs(plan, runs, file_systems, disks):
@@ -154,6 +192,8 @@ class FilterModule:
         """The filters by name."""
         return {
             "weir_runs_of_host": runs_of_host,
+            "weir_simulated_of_host": simulated_of_host,
+            "weir_lacking": lacking,
             "weir_needs": needs,
             "weir_unfit_devices": unfit_devices,
             "weir_unserved_devices": unserved_devices,

@@ -37,6 +37,14 @@ options:
     type: list
     elements: str
     default: []
+  capture:
+    description: Whether block requests must be captured, which takes BPF.
+    type: bool
+    default: false
+  modelled:
+    description: Whether devices are to be modelled, which takes FUSE and loop devices.
+    type: bool
+    default: false
   results:
     description: Where results are going to be written; need not exist.
     type: path
@@ -49,6 +57,7 @@ options:
 
 RETURN = """
 root: {description: Whether tasks run as root., type: bool, returned: always}
+lacking: {description: What runs on devices need and is not here., type: list, returned: always}
 missing_commands: {description: Programs that are not there., type: list, returned: always}
 missing_disks: {description: Disks that are not there., type: list, returned: always}
 absent: {description: What the kernel neither has nor could load., type: list, returned: always}
@@ -68,7 +77,8 @@ def main():
     names = {"type": "list", "elements": "str", "default": []}
     folder = {"type": "path", "required": True}
     options = {name: names for name in ("commands", "file_systems", "schedulers", "disks")}
-    options |= {"results": folder, "state": folder, "arrays": {"type": "bool", "default": False}}
+    options |= {"results": folder, "state": folder}
+    options |= {name: {"type": "bool", "default": False} for name in ("arrays", "capture", "modelled")}
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     wanted = module.params
     absent, to_load = kernel_parts(wanted["file_systems"], wanted["schedulers"], wanted["arrays"])
@@ -76,6 +86,7 @@ def main():
     module.exit_json(
         changed=False,
         root=os.geteuid() == 0,
+        lacking=lacking(wanted["modelled"], wanted["capture"]),
         missing_commands=[name for name in wanted["commands"] if not shutil.which(name, path=PLACES)],
         missing_disks=[path for path in wanted["disks"] if not os.path.exists(path)],
         absent=absent,
@@ -87,17 +98,45 @@ def main():
     )
 
 
+def lacking(modelled, capture):
+    """Rights and parts of the kernel that runs on devices need and are not here."""
+    found = [] if os.geteuid() == 0 else ["root"]
+    if modelled:
+        parts = [("FUSE", "/dev/fuse", "fuse"), ("loop devices", "/dev/loop-control", "loop")]
+        modules = loadable_modules()
+        found += [text for text, node, module in parts if not Path(node).exists() and module not in modules]
+    # Without root nobody can say.
+    if capture and os.geteuid() == 0 and not has_bpf():
+        found.append("BPF")
+    return found
+
+
+def has_bpf():
+    """Whether this process may load BPF programs, and the kernel describes its types to them."""
+    effective = 0
+    for line in read_text("/proc/self/status").splitlines():
+        if line.startswith("CapEff:"):
+            effective = int(line.split()[1], 16)
+    # Bits of include/uapi/linux/capability.h.
+    sys_admin, perfmon, bpf = (effective >> bit & 1 for bit in (21, 38, 39))
+    return Path("/sys/kernel/btf/vmlinux").exists() and bool(sys_admin or (bpf and perfmon))
+
+
+def loadable_modules():
+    """Names of the modules that this kernel could load."""
+    return {
+        Path(line.split(":")[0]).name.split(".")[0].replace("_", "-")
+        for line in read_text(f"/lib/modules/{os.uname().release}/modules.dep").splitlines()
+    }
+
+
 def kernel_parts(file_systems, schedulers, arrays):
     """What is absent from the kernel, and the modules that would bring what is not there yet."""
     known = {line.split()[-1] for line in read_text("/proc/filesystems").splitlines() if line.strip()}
     offered = set()
     for queue in Path("/sys/block").glob("*/queue/scheduler"):
         offered.update(word.strip("[]") for word in read_text(queue).split())
-    release = os.uname().release
-    loadable = {
-        Path(line.split(":")[0]).name.split(".")[0].replace("_", "-")
-        for line in read_text(f"/lib/modules/{release}/modules.dep").splitlines()
-    }
+    loadable = loadable_modules()
     parts = [(f"file system {name}", name, name in known) for name in file_systems]
     for name in schedulers:
         module = name if name in ("none", "bfq") else f"{name}-iosched"

@@ -1,0 +1,116 @@
+"""A paper's notebook: its studies, its figures and its claims."""
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from IPython.display import HTML, Image
+from matplotlib.figure import Figure
+
+from weir import notebooks, present
+from weir.load import Study
+from weir.papers import load_paper
+from weir.statistics import Interval
+from weir.traces import claims
+from weir.traces.claims import Claim
+
+
+@dataclass(frozen=True)
+class Bands:
+    """What a paper reports, by claim, and how near a reproduction has to come: a `bands.toml`."""
+
+    path: Path
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """All of them."""
+        return _read(self.path)
+
+    def judged(
+        self, name: str, ours: Interval | float | None, note: str, *, shape: bool | None = None
+    ) -> Claim:
+        """A claim, judged by its bands.
+
+        Args:
+            name: its id.
+            ours: the number that these runs have, with its interval over seeds if it has one.
+            note: what was looked at.
+            shape: whether what the paper shows besides holds; None if it shows nothing besides.
+        """
+        band = self.read()[name]
+        limits = band.get("limits")
+        return claims.claim(
+            name,
+            band.get("paper"),
+            ours,
+            band["unit"],
+            f"{band['figure']}: {band['says']}. Ours: {note}",
+            limits=None if limits is None else (float(limits[0]), float(limits[1])),
+            shape_holds=shape,
+        )
+
+
+@cache
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@dataclass
+class Book:
+    """The paper's studies and the claims that have been judged so far.
+
+    Attributes:
+        name: the prefix of its studies, and its folder in the results.
+        folder: that folder.
+        studies: by their names without the prefix.
+        made: the claims.
+    """
+
+    name: str
+    folder: Path
+    studies: dict[str, Study]
+    made: list[Claim] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, name: str, results: Path | None = None) -> "Book":
+        """The book of a folder of results; of the one that the environment names if None.
+
+        Raises:
+            InputError: a study of the paper has not been carried out whole.
+        """
+        results = notebooks.results_folder() if results is None else results
+        return cls(name, results / name, load_paper(name, results))
+
+    def describe(self) -> HTML:
+        """The studies, with how many runs each has."""
+        rows = [
+            {
+                "study": study.name,
+                "runs": len(study.valid_runs),
+                "repetitions": study.repetitions,
+                "question": study.question,
+            }
+            for study in self.studies.values()
+        ]
+        return notebooks.grid(pl.DataFrame(rows))
+
+    def show(self, figure: Figure, name: str) -> Image:
+        """Saves and shows a figure."""
+        return notebooks.show_in(self.folder, figure, name)
+
+    def claim(self, found: Iterable[Claim]) -> None:
+        """Takes in claims."""
+        self.made += found
+
+    def close(self) -> HTML:
+        """Writes claims.json and shows it.
+
+        Raises:
+            InputError: the folder cannot be written.
+        """
+        claims.write(self.folder, self.made)
+        table = present.claims(self.folder.parent)
+        return notebooks.grid(table.filter(table["study"] == self.name).drop("study"))

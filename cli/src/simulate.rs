@@ -1,0 +1,193 @@
+//! `weir simulate`: the runs of a study in virtual time.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use weir_runner::{Error, Outcome, Status};
+use weir_studies::{Plan, Run, Testbed};
+
+use crate::exit::bad_input;
+use crate::plan::describe;
+use crate::project::Project;
+
+/// Without a terminal, a line at most this often.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Carry out the runs of a study in virtual time: no root, no device, as fast as the processors go.
+///
+/// Each run has a folder of its own in DIR/STUDY, which appears when it is whole; runs that are there are not done again.
+/// The outcome does not depend on --jobs. Of a study of both testbeds it does the simulator's runs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name or file of the study, or its plan (`plan.json`).
+    study: String,
+    /// Folder of results; the study's own is made in it.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+    /// Runs at once; as many as there are processors if absent.
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Do only every n-th run, from the i-th on: 1/3, 2/3 and 3/3 on three machines are the whole study.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<String>,
+    /// Carry runs out again that were judged invalid, and replace them.
+    #[arg(long)]
+    retry_invalid: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let given = Path::new(&args.study);
+    let is_plan = given.extension().is_some_and(|extension| extension == "json");
+    let plan = if is_plan { read_plan(given)? } else { Project::find()?.plan(&args.study)? };
+    if !plan.runs.iter().any(|run| run.testbed.is_virtual()) {
+        return Err(bad_input(format!(
+            "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: [device, simulator]`",
+            plan.study, plan.study
+        )));
+    }
+    let (part, parts) = shard(args.shard.as_deref())?;
+    let jobs = match args.jobs {
+        Some(0) => return Err(bad_input("--jobs 0: at least one run at once".to_owned())),
+        Some(jobs) => jobs,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let results = args.out.join(&plan.study);
+    std::fs::create_dir_all(&results)
+        .map_err(|error| bad_input(format!("--out {}: {error}", results.display())))?;
+    weir_runner::sweep(&results);
+    if !is_plan {
+        write_plan(&plan, &results)?;
+    }
+    let is_ours = |run: &&Run| run.testbed.is_virtual() && run.order % parts == part;
+    let runs: Vec<&Run> = plan.runs.iter().filter(is_ours).collect();
+    let progress = Progress::new(&plan.study, runs.len() as u64);
+    let began = Instant::now();
+    let done = at_once(jobs, &runs, |run| {
+        let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
+        outcome.map(|outcome| progress.tell(run, &outcome, &results)).map_err(|error| match error {
+            Error::Refused(_) => bad_input(format!("run {} {}: {error}", run.id, describe(run))),
+            Error::Failed(_) => anyhow::Error::new(error),
+        })
+    })?;
+    progress.bar.finish_and_clear();
+    let requests: u64 = done.iter().map(|(requests, _)| requests).sum();
+    let invalid = done.iter().filter(|(_, valid)| !valid).count();
+    let admits = plan.runs.iter().all(|run| run.testbed == Testbed::Admission);
+    let what = if admits { "streams asked" } else { "requests simulated" };
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let verdict = if invalid > 0 { format!("{invalid} INVALID") } else { "all valid".to_owned() };
+    println!("{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s", plan.study, done.len());
+    Ok(if invalid > 0 { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// Does the work of each item, `jobs` of them at once, each begun in its turn. After an error nothing more is begun.
+fn at_once<T: Sync, R: Send>(
+    jobs: usize,
+    items: &[T],
+    work: impl Fn(&T) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<R>> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let worker = || -> anyhow::Result<Vec<R>> {
+        let mut done = Vec::new();
+        while !failed.load(Ordering::Relaxed)
+            && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let result = work(item).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            done.push(result);
+        }
+        Ok(done)
+    };
+    std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for _ in 0..jobs.min(items.len()) {
+            let started = std::thread::Builder::new().spawn_scoped(scope, worker);
+            workers.push(started.context("cannot start threads")?);
+        }
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
+}
+
+/// Which part of how many, from 0.
+fn shard(text: Option<&str>) -> anyhow::Result<(u32, u32)> {
+    let Some(text) = text else { return Ok((0, 1)) };
+    let numbers =
+        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    match numbers {
+        Some((part, parts)) if (1u32..=parts).contains(&part) => Ok((part - 1, parts)),
+        _ => Err(bad_input(format!("--shard {text}: write I/N with I from 1 to N, such as 1/3"))),
+    }
+}
+
+fn read_plan(file: &Path) -> anyhow::Result<Plan> {
+    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
+    serde_json::from_str(&text).map_err(|error| named(&error))
+}
+
+/// The plan beside the runs, under its name when it is whole; one that is the same is left alone.
+fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(plan)? + "\n";
+    if std::fs::read_to_string(results.join("plan.json")).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    let partial = results.join(format!(".plan.{}.partial", std::process::id()));
+    std::fs::write(&partial, text)
+        .and_then(|()| std::fs::rename(&partial, results.join("plan.json")))
+        .with_context(|| format!("cannot write {}", results.join("plan.json").display()))
+}
+
+/// A bar on a terminal; a line now and then elsewhere. What is said of progress goes to standard error.
+struct Progress {
+    bar: ProgressBar,
+    total: u64,
+    told: Option<Mutex<Instant>>,
+}
+
+impl Progress {
+    fn new(study: &str, total: u64) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} runs, {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(study.to_owned());
+        if !terminal {
+            eprintln!("{study}: {total} runs");
+        }
+        Progress { bar, total, told: (!terminal).then(|| Mutex::new(Instant::now())) }
+    }
+
+    /// Says that a run is done; gives its requests, and whether it is valid.
+    fn tell(&self, run: &Run, outcome: &Outcome, results: &Path) -> (u64, bool) {
+        self.bar.inc(1);
+        let (requests, valid) = match outcome {
+            Outcome::Present => (0, !weir_runner::is_invalid(&results.join(&run.id))),
+            Outcome::Done { verdict, requests, .. } => (*requests, verdict.status != Status::Invalid),
+        };
+        if let Outcome::Done { verdict, .. } = outcome
+            && !valid
+        {
+            let broken = verdict.rules.iter().filter(|ruling| ruling.status == Status::Invalid);
+            let why: Vec<String> =
+                broken.map(|ruling| format!("{}: {}", ruling.rule, ruling.reason)).collect();
+            self.bar.suspend(|| println!("{} {}: INVALID ({})", run.id, describe(run), why.join("; ")));
+        }
+        if let Some(told) = &self.told
+            && let Ok(mut told) = told.lock()
+            && told.elapsed() >= EVERY
+        {
+            *told = Instant::now();
+            eprintln!("{} of {} runs", self.bar.position(), self.total);
+        }
+        (requests, valid)
+    }
+}

@@ -1,0 +1,149 @@
+//! Streams that ask to be let in, and which of them are.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use weir_schedulers::admission::{
+    Admission, AdmissionError, Admitted, DemandTrace, LoadTable, Placement, Refused,
+};
+use weir_studies::{AdmissionRule, AdmissionSettings, MIX, Run};
+use weir_workloads::movie;
+
+use super::bound;
+use crate::Error;
+
+/// Streams of random numbers beside those of clients: which streams ask, and what the policy draws. Apart, so that all
+/// policies are asked the same.
+const STREAMS_ASK: u64 = u64::MAX;
+const POLICY_DRAWS: u64 = u64::MAX - 1;
+
+/// A stream that was let in.
+#[derive(Debug, Clone)]
+pub(super) struct Stream {
+    /// Its class, by its place in the run.
+    pub(super) class: usize,
+    /// The disk that holds its first block.
+    pub(super) first_disk: u32,
+    /// Blocks that it needs in each of its rounds.
+    pub(super) demand: Arc<DemandTrace>,
+    /// When it begins, and what it goes without.
+    pub(super) admitted: Admitted,
+    /// Blocks that it would read from any disk, without drops.
+    pub(super) blocks: u64,
+}
+
+/// What admission control did.
+#[derive(Debug)]
+pub(super) struct LetIn {
+    /// In the order in which they asked.
+    pub(super) streams: Vec<Stream>,
+    /// How many asked, by class.
+    pub(super) asked: Vec<u32>,
+    /// Why the last one was refused; `None` if none was.
+    pub(super) refused: Option<Refused>,
+    /// What the disks are committed to.
+    pub(super) table: LoadTable,
+}
+
+/// A class of films.
+struct Film {
+    class: usize,
+    demand: Arc<DemandTrace>,
+    /// How often it asks, relative to others.
+    share: u32,
+}
+
+/// Lets streams in, one after the other, until one is refused or as many have asked as are to.
+///
+/// # Errors
+/// A film cannot be read, or no controller can be made of the settings.
+pub(super) fn let_in(run: &Run, settings: &AdmissionSettings) -> Result<LetIn, Error> {
+    let refused = |error: AdmissionError| Error::Refused(format!("admission: {error}"));
+    let Some(device) = run.devices.first() else {
+        return Err(Error::Refused("admission: there is no device to admit streams to".to_owned()));
+    };
+    let films = films(run, settings)?;
+    let disks = device.heads;
+    let bound = bound::of_device(device, settings)?;
+    let table = LoadTable::new(disks, bound, settings.capacity_ns()).map_err(refused)?;
+    let mut admission =
+        Admission::new(table, settings.start_policy(), settings.latency_target_rounds).map_err(refused)?;
+    let generator = |stream| {
+        let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
+        rng.set_stream(stream);
+        rng
+    };
+    let (mut ask, mut draws) = (generator(STREAMS_ASK), generator(POLICY_DRAWS));
+    let shares: u32 = films.iter().map(|film| film.share).sum();
+    let mut placements: HashMap<(usize, u32), Placement> = HashMap::new();
+    let (mut streams, mut asked, mut last) = (Vec::new(), vec![0; run.classes.len()], None);
+    while last.is_none() && settings.streams.is_none_or(|most| asked.iter().sum::<u32>() < most) {
+        let film = draw_film(&films, ask.random_range(0..shares.max(1)));
+        let first_disk = ask.random_range(0..disks);
+        let placement = match placements.entry((film.class, first_disk)) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(place) => {
+                let of = match settings.rule {
+                    AdmissionRule::TraceBased => Placement::of_trace,
+                    AdmissionRule::PeakRate => Placement::of_peak,
+                };
+                place.insert(of(&film.demand, settings.layout.layout(), disks, first_disk).map_err(refused)?)
+            }
+        };
+        // To a millionth.
+        let may_drop = Admission::blocks_of_share(placement, (settings.drop_pct * 1e4).round() as u32);
+        asked[film.class] += 1;
+        let mut below = |n: u64| draws.random_range(0..n.max(1));
+        match admission.admit(placement, 0, may_drop, &mut below).map_err(refused)? {
+            Ok(admitted) => streams.push(Stream {
+                class: film.class,
+                first_disk,
+                demand: Arc::clone(&film.demand),
+                admitted,
+                blocks: placement.blocks(),
+            }),
+            Err(refusal) => last = Some(refusal),
+        }
+    }
+    Ok(LetIn { streams, asked, refused: last, table: admission.table().clone() })
+}
+
+fn draw_film(films: &[Film], mut at: u32) -> &Film {
+    for film in films {
+        if at < film.share {
+            return film;
+        }
+        at -= film.share;
+    }
+    &films[films.len() - 1]
+}
+
+/// The films of which streams ask; at least one.
+fn films(run: &Run, settings: &AdmissionSettings) -> Result<Vec<Film>, Error> {
+    let refused =
+        |class: &str, error: &dyn std::fmt::Display| Error::Refused(format!("class {class}: {error}"));
+    let mut films = Vec::new();
+    for (number, class) in run.classes.iter().enumerate() {
+        if settings.stream != MIX && settings.stream != class.name {
+            continue;
+        }
+        // Paths of recordings are absolute in a plan.
+        let film = movie(&class.recipe, Path::new("/"), run.seed, run.duration_s)
+            .map_err(|error| refused(&class.name, &error))?;
+        let Some(film) = film else { continue };
+        let per_round = (film.rate_hz * settings.round_ms / 1e3).round() as usize;
+        let bits = |bytes: u64| (bytes as f64 * 8.0 * settings.frame_scale).round() as u64;
+        let frames_bits: Vec<u64> = film.frames_bytes.iter().map(|bytes| bits(*bytes)).collect();
+        let demand = DemandTrace::from_frames(&frames_bits, per_round, settings.block_kib << 10)
+            .map_err(|error| refused(&class.name, &error))?;
+        films.push(Film { class: number, demand: Arc::new(demand), share: class.clients });
+    }
+    if films.is_empty() {
+        return Err(Error::Refused(format!("admission: stream {} is no class of video", settings.stream)));
+    }
+    Ok(films)
+}

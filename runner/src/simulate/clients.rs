@@ -1,0 +1,126 @@
+//! The clients of a class as a server in virtual time sees them.
+
+use std::path::Path;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use weir_records::Request;
+use weir_simulator::Op;
+use weir_simulator::server::{Ask, ClosedLoop, Source};
+use weir_studies::{Run, RunClass};
+use weir_workloads::{Access, Arrivals, Distribution, FileSet, Sizes, Stream, StreamOptions};
+
+use crate::Error;
+
+/// Open-loop clients: they ask at their own times.
+struct Open {
+    stream: Stream,
+    next: Option<Ask>,
+}
+
+impl Source for Open {
+    fn next_ns(&self) -> Option<u64> {
+        self.next.map(|ask| ask.intended_ns)
+    }
+
+    fn take(&mut self) -> Option<Ask> {
+        let next = self.stream.next().map(|request| ask(&request));
+        std::mem::replace(&mut self.next, next)
+    }
+}
+
+fn ask(request: &Request) -> Ask {
+    let ns = |at_ns: i64| u64::try_from(at_ns).unwrap_or(0);
+    Ask {
+        intended_ns: ns(request.intended_ns),
+        deadline_ns: request.deadline_ns.map(ns),
+        client: request.client,
+        file: request.file.unwrap_or(0),
+        op: match request.op {
+            weir_records::Op::Read => Op::Read,
+            weir_records::Op::Write => Op::Write,
+        },
+        offset_bytes: request.offset,
+        size_bytes: request.size_bytes,
+    }
+}
+
+/// The clients of a class.
+///
+/// # Errors
+/// Its recording cannot be read, or it is a closed loop of a kind that is not carried out.
+pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
+    if class.recipe.is_closed_loop() {
+        return closed(run, class, files);
+    }
+    let options = StreamOptions {
+        class: class.name.clone(),
+        clients: class.clients,
+        seed: run.seed,
+        duration_ns: run.length_ns(),
+        warmup_ns: run.warmup_ns(),
+        // Paths of recordings are absolute in a plan.
+        folder: Path::new("/").to_owned(),
+    };
+    let mut stream = Stream::new(&class.recipe, options).map_err(Error::Refused)?;
+    let next = stream.next().map(|request| ask(&request));
+    Ok(Box::new(Open { stream, next }))
+}
+
+/// Closed loops as fio carries them out: requests of one size over all files of the class, one behind the other.
+fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
+    let recipe = &class.recipe;
+    let (Arrivals::Closed { depth, think_us }, Sizes::Drawn(Distribution::Fixed { bytes })) =
+        (&recipe.arrivals, &recipe.sizes)
+    else {
+        return Err(Error::Refused(format!("class {}: not a closed loop of one request size", class.name)));
+    };
+    let (depth, size_bytes, access, read_share) = (*depth, *bytes, recipe.access, recipe.read_share);
+    let sizes_bytes = files.sizes_bytes().to_vec();
+    let places: Vec<u64> = sizes_bytes.iter().map(|size| size / size_bytes).collect();
+    let total: u64 = places.iter().sum();
+    if total == 0 {
+        return Err(Error::Refused(format!(
+            "class {}: its files are smaller than a request of {size_bytes} bytes",
+            class.name
+        )));
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
+    // A stream of numbers for each class: FNV-1a of its name.
+    rng.set_stream(class.name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    }));
+    // Sequential clients begin at equal distances.
+    let mut next: Vec<u64> = (0..u64::from(class.clients))
+        .map(|client| client * total / u64::from(class.clients.max(1)))
+        .collect();
+    let draw = move |client: u32| {
+        let mut place = match access {
+            Access::Sequential => {
+                let at = &mut next[client as usize];
+                let place = *at;
+                *at = (place + 1) % total;
+                place
+            }
+            Access::Random | Access::Recorded => rng.random_range(0..total),
+        };
+        let mut file = 0;
+        while place >= places[file] {
+            place -= places[file];
+            file += 1;
+        }
+        let op = if read_share >= 1.0 || rng.random::<f64>() < read_share { Op::Read } else { Op::Write };
+        Ask {
+            intended_ns: 0,
+            deadline_ns: None,
+            client,
+            file: file as u32,
+            op,
+            offset_bytes: place * size_bytes,
+            size_bytes,
+        }
+    };
+    let end_ns = u64::try_from(run.length_ns()).unwrap_or(0);
+    Ok(Box::new(ClosedLoop::new(class.clients, depth, think_us * 1000, end_ns, draw)))
+}

@@ -1,0 +1,269 @@
+//! A run in virtual time: the same specification, the same folder, no device.
+
+mod admission;
+mod admission_run;
+mod bound;
+mod clients;
+mod server;
+mod streams;
+mod summary;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
+use weir_records::{Request, TableWriter};
+use weir_simulator::server::{Limits, Outcome as Simulated, Served};
+use weir_studies::{Records, Run, Testbed};
+
+use crate::Error;
+use crate::carry_out::{Outcome, Timing, write_json};
+use crate::verdict::{Ruling, Status, Verdict, is_invalid};
+use summary::Summary;
+
+/// Requests that are outstanding when a run is given up: no disk would ever work them off.
+const MOST_OUTSTANDING: usize = 200_000;
+/// As on the device testbed, what is not answered so long after the end never is.
+const GRACE_NS: u64 = 10_000_000_000;
+
+/// Carries out one run in virtual time. It needs no rights and touches nothing but its own folder.
+///
+/// # Errors
+/// [`Error::Refused`] if the run cannot be simulated, [`Error::Failed`] if its folder cannot be written.
+pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcome, Error> {
+    let folder = results.join(&run.id);
+    if folder.is_dir() && !(retry_invalid && is_invalid(&folder)) {
+        return Ok(Outcome::Present);
+    }
+    if run.testbed == Testbed::Admission {
+        return admit(run, results, &folder);
+    }
+    let began = Instant::now();
+    let server = server::build(run)?;
+    // Of this process: one that lost its playbook may still be at the same run.
+    let partial = results.join(format!(".{}.{}.partial", run.id, std::process::id()));
+    fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
+    write_json(&partial.join("run.json"), run)?;
+    let setup_s = began.elapsed().as_secs_f64();
+    if let Some(document) = server.admission(run) {
+        write_json(&partial.join("admission.json"), &document)?;
+    }
+    let measured = measure(run, server, &partial);
+    let (simulated, summary, requests) = match measured {
+        Ok(measured) => measured,
+        Err(error) => {
+            let _ = fs::remove_dir_all(&partial);
+            return Err(error);
+        }
+    };
+    let measured_s = began.elapsed().as_secs_f64() - setup_s;
+    let verdict = judge(run, &simulated, &summary);
+    write_json(&partial.join("summary.json"), &summary.document())?;
+    write_json(&partial.join("verdict.json"), &verdict)?;
+    let timing =
+        Timing { setup_s, measured_s, teardown_s: began.elapsed().as_secs_f64() - setup_s - measured_s };
+    write_json(&partial.join("observed.json"), &observed(&simulated, timing))?;
+    publish(&partial, &folder)?;
+    Ok(Outcome::Done { verdict, timing, requests })
+}
+
+/// Carries out one run of admission control alone.
+fn admit(run: &Run, results: &Path, folder: &Path) -> Result<Outcome, Error> {
+    let began = Instant::now();
+    let partial = results.join(format!(".{}.partial", run.id));
+    let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
+    let carried_out = || {
+        write_json(&partial.join("run.json"), run)?;
+        let found = admission_run::carry_out(run, &partial)?;
+        let asked: u32 = found.asked.iter().sum();
+        let refused = found.refused.as_ref().map(|refused| format!("refused: {refused}"));
+        let because = refused.unwrap_or_else(|| "none was refused".to_owned());
+        let reason = format!("{asked} streams asked, {} admitted; {because}", found.streams.len());
+        let status = Status::Valid;
+        let rule = Ruling { rule: "R-PLANNED".to_owned(), status, reason, value: None, limit: None };
+        let verdict = Verdict { status, rules: vec![rule] };
+        write_json(&partial.join("verdict.json"), &verdict)?;
+        let timing = Timing { setup_s: 0.0, measured_s: began.elapsed().as_secs_f64(), teardown_s: 0.0 };
+        write_json(&partial.join("observed.json"), &json!({"timing": timing}))?;
+        publish(&partial, folder)?;
+        Ok(Outcome::Done { verdict, timing, requests: u64::from(asked) })
+    };
+    let outcome = carried_out();
+    if outcome.is_err() {
+        let _ = fs::remove_dir_all(&partial);
+    }
+    outcome
+}
+
+fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<(Simulated, Summary, u64), Error> {
+    let failed = |error: weir_records::Error| Error::Failed(error.to_string());
+    let names: Vec<(Arc<str>, Arc<str>)> =
+        run.classes.iter().map(|class| (class.name.as_str().into(), class.device.as_str().into())).collect();
+    let mut writer = match run.records {
+        Records::Requests => Some(TableWriter::create(&partial.join("requests.parquet"), 0).map_err(failed)?),
+        Records::Summary => None,
+    };
+    let mut summary = Summary::new(run)?;
+    let warmup_ns = run.warmup_ns();
+    let (mut number, mut broken) = (0u64, None);
+    let end_ns = u64::try_from(run.length_ns()).unwrap_or(0);
+    let limits = Limits { end_ns: end_ns.saturating_add(GRACE_NS), most_outstanding: MOST_OUTSTANDING };
+    let mut record = |served: &Served| {
+        let intended_ns = served.ask.intended_ns as i64;
+        let warmup = intended_ns < warmup_ns;
+        summary.add(served);
+        number += 1;
+        if let (Some(writer), None) = (&mut writer, &broken) {
+            let (class, device) = &names[usize::from(served.class)];
+            let row = row(served, number - 1, Arc::clone(class), Arc::clone(device), warmup);
+            broken = writer.write(&row).err();
+        }
+    };
+    let simulated = server.run(limits, &mut record).map_err(|error| Error::Refused(error.to_string()))?;
+    if let Some(error) = broken {
+        return Err(failed(error));
+    }
+    if let Some(writer) = writer {
+        writer.close().map_err(failed)?;
+    }
+    Ok((simulated, summary, number))
+}
+
+fn row(served: &Served, number: u64, class: Arc<str>, device: Arc<str>, warmup: bool) -> Request {
+    let ask = &served.ask;
+    let ns = |at_ns: u64| at_ns as i64;
+    Request {
+        request: number,
+        class,
+        client: ask.client,
+        device: Some(device),
+        file: Some(ask.file),
+        op: match ask.op {
+            weir_simulator::Op::Read => weir_records::Op::Read,
+            weir_simulator::Op::Write => weir_records::Op::Write,
+        },
+        offset: ask.offset_bytes,
+        size_bytes: ask.size_bytes,
+        intended_ns: ns(ask.intended_ns),
+        submitted_ns: Some(ns(ask.intended_ns)),
+        completed_ns: served.completed_ns.map(ns),
+        deadline_ns: ask.deadline_ns.map(ns),
+        served_ns: served.served_ns.map(ns),
+        status: 0,
+        warmup,
+    }
+}
+
+/// What may be thought of the data. Nothing in virtual time is late, lost or shared with others; what can go wrong is
+/// that the server cannot keep up.
+fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Verdict {
+    let ruling = |rule: &str, status, reason: String| Ruling {
+        rule: rule.to_owned(),
+        status,
+        reason,
+        value: None,
+        limit: None,
+    };
+    let planned = ruling(
+        "R-PLANNED",
+        Status::Valid,
+        format!("{} requests were asked, {} answered", simulated.asked, simulated.answered),
+    );
+    let saturated = match simulated.saturation {
+        None => {
+            ruling("R-SATURATED", Status::Valid, "every queue drained or was short at the end".to_owned())
+        }
+        // It is a result, not a fault: the load is beyond what this server can do.
+        Some(saturation) => ruling(
+            "R-SATURATED",
+            Status::Valid,
+            format!(
+                "saturated: head {} did not drain from {:.3} s on; given up at {:.3} s of {:.3} s, with {} requests \
+                 unanswered, which count as never answered",
+                saturation.head,
+                saturation.since_ns as f64 / 1e9,
+                saturation.at_ns as f64 / 1e9,
+                run.length_ns() as f64 / 1e9,
+                simulated.asked - simulated.answered
+            ),
+        ),
+    };
+    let asked = summary.measured();
+    let some = if asked > 0 {
+        ruling("R-SOME", Status::Valid, format!("{asked} requests in the measured interval"))
+    } else {
+        ruling(
+            "R-SOME",
+            Status::Invalid,
+            "no request in the measured interval: make it longer, or use more clients".to_owned(),
+        )
+    };
+    let rules = vec![planned, some, saturated];
+    let invalid = rules.iter().any(|ruling| ruling.status == Status::Invalid);
+    Verdict { status: if invalid { Status::Invalid } else { Status::Valid }, rules }
+}
+
+fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
+    let heads: Vec<_> = simulated
+        .heads
+        .iter()
+        .map(|head| {
+            json!({
+                "requests": head.requests,
+                "bytes": head.bytes,
+                "busy_s": head.busy_ns as f64 / 1e9,
+                "most_waiting": head.most_waiting,
+            })
+        })
+        .collect();
+    json!({
+        "simulator": {
+            "asked": simulated.asked,
+            "answered": simulated.answered,
+            "cache_hits": simulated.cache_hits,
+            "cache_misses": simulated.cache_misses,
+            "simulated_s": simulated.now_ns as f64 / 1e9,
+            "saturation": simulated.saturation.map(|saturation| json!({
+                "head": saturation.head,
+                "since_s": saturation.since_ns as f64 / 1e9,
+                "at_s": saturation.at_ns as f64 / 1e9,
+            })),
+            "heads": heads,
+        },
+        "timing": timing,
+    })
+}
+
+/// Removes what simulations that were killed left in a study's folder of results.
+pub fn sweep(results: &Path) {
+    for entry in fs::read_dir(results).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let parts: Vec<&str> = name.to_str().unwrap_or_default().split('.').collect();
+        // `.RUN.PROCESS.partial`
+        let ["", _, process, "partial" | "replaced"] = parts[..] else { continue };
+        if process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists() {
+            let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
+        }
+    }
+}
+
+/// Gives the folder its name; an invalid one of that name goes when this is there.
+fn publish(partial: &PathBuf, folder: &Path) -> Result<(), Error> {
+    let replaced = partial.with_extension("replaced");
+    if folder.is_dir() && is_invalid(folder) {
+        let _ = fs::remove_dir_all(&replaced);
+        fs::rename(folder, &replaced).map_err(Error::io("cannot replace", folder))?;
+    }
+    if let Err(error) = fs::rename(partial, folder) {
+        if !folder.is_dir() {
+            return Err(Error::io("cannot complete", folder)(error));
+        }
+        // Another process was sooner, with the same outcome.
+        let _ = fs::remove_dir_all(partial);
+    }
+    let _ = fs::remove_dir_all(&replaced);
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! The server that a run describes.
+
+use weir_schedulers::{Class, Settings};
+use weir_simulator::machine::Model;
+use weir_simulator::profile;
+use weir_simulator::server::{
+    ClassLayout, Head, Limits, Outcome, Placement, Served, Server, ServerClass, Volume,
+};
+use weir_studies::{Run, RunDevice, SimulatedClass};
+use weir_workloads::FileSet;
+
+use super::admission::{LetIn, let_in};
+use super::{admission_run, clients, streams};
+use crate::Error;
+
+/// What an answer from the buffer cache takes: a copy of some pages.
+const CACHE_HIT_NS: u64 = 10_000;
+
+/// A server that is ready.
+pub(super) struct Built {
+    server: Server<Model>,
+    let_in: Option<LetIn>,
+}
+
+impl Built {
+    pub(super) fn run(
+        self,
+        limits: Limits,
+        record: &mut dyn FnMut(&Served),
+    ) -> Result<Outcome, weir_simulator::server::ServerError> {
+        self.server.run(limits, record)
+    }
+
+    /// What admission control did, if there is one.
+    pub(super) fn admission(&self, run: &Run) -> Option<serde_json::Value> {
+        let settings = run.settings.admission.as_ref()?;
+        Some(admission_run::document(run, settings, self.let_in.as_ref()?))
+    }
+}
+
+/// Makes the heads, their schedulers, the layouts and the clients of a run.
+///
+/// # Errors
+/// What of it cannot be made.
+pub(super) fn build(run: &Run) -> Result<Built, Error> {
+    let simulated = run
+        .classes
+        .iter()
+        .map(|class| {
+            class.simulated.as_ref().ok_or_else(|| {
+                Error::Refused("this run is for the device testbed: carry it out with `weir run`".to_owned())
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let classes: Vec<Class> = run
+        .classes
+        .iter()
+        .zip(&simulated)
+        .map(|(class, simulated)| Class {
+            name: class.name.clone(),
+            service: simulated.wants.service(),
+            weight: simulated.weight,
+        })
+        .collect();
+    let mut heads = Vec::new();
+    let mut volumes = Vec::new();
+    for (device, number) in run.devices.iter().zip(0u64..) {
+        // A class of no clients has left disks that nobody asks.
+        let first = run.classes.iter().position(|class| class.device == device.name);
+        let Some(asker) = first.map(|index| simulated[index]) else { continue };
+        let volume = Volume { first_head: heads.len() as u32, heads: device.heads };
+        volumes.push((device, volume));
+        for head in 0..u64::from(device.heads) {
+            heads.push(new_head(run, device, asker, &classes, number << 32 | head)?);
+        }
+    }
+    let admission = run.settings.admission.as_ref();
+    let admitted = admission.map(|settings| let_in(run, settings)).transpose()?;
+    let mut used_bytes = vec![0u64; volumes.len()];
+    let mut servers = Vec::new();
+    for (number, (class, simulated)) in run.classes.iter().zip(&simulated).enumerate() {
+        let Some(at) = volumes.iter().position(|(device, _)| device.name == class.device) else {
+            return Err(Error::Refused(format!("class {}: there is no device {}", class.name, class.device)));
+        };
+        let (device, volume) = volumes[at];
+        if let (Some(settings), Some(admitted)) = (admission, &admitted)
+            && streams::is_film(class)
+        {
+            let class = streams::server_class(run, settings, number, admitted, volume, head_bytes(device))?;
+            servers.push(class);
+            continue;
+        }
+        let files = FileSet::new(&class.recipe.files, &class.name, run.seed);
+        let placement = match run.placement {
+            weir_studies::Placement::Packed => Placement::Packed { from_bytes: used_bytes[at] },
+            weir_studies::Placement::Spread => Placement::Spread { seed: run.seed ^ servers.len() as u64 },
+        };
+        let layout = ClassLayout::new(
+            volume,
+            simulated.stripe_unit_kib << 10,
+            head_bytes(device),
+            files.sizes_bytes(),
+            placement,
+        )
+        .map_err(|error| Error::Refused(format!("class {}: {error}", class.name)))?;
+        used_bytes[at] += layout.used_bytes();
+        servers.push(ServerClass {
+            source: clients::source(run, class, &files)?,
+            layout,
+            cache_bytes: simulated.cache_mib << 20,
+            cache_hit_ns: CACHE_HIT_NS,
+        });
+    }
+    let server = Server::new(heads, servers).map_err(|error| Error::Refused(error.to_string()))?;
+    Ok(Built { server, let_in: admitted })
+}
+
+fn head_bytes(device: &RunDevice) -> u64 {
+    (device.size_mib << 20) / u64::from(device.heads.max(1))
+}
+
+fn new_head(
+    run: &Run,
+    device: &RunDevice,
+    asker: &SimulatedClass,
+    classes: &[Class],
+    stream: u64,
+) -> Result<Head<Model>, Error> {
+    let refused = |error: &dyn std::fmt::Display| Error::Refused(format!("device {}: {error}", device.name));
+    let profile = profile::load(&device.profile).map_err(|error| refused(&error))?;
+    let model = Model::new(&profile, head_bytes(device), run.seed.wrapping_add(stream))
+        .map_err(|error| refused(&format!("profile `{}`: {error}", device.profile)))?;
+    let settings = Settings(asker.scheduler.tunables.clone());
+    let policy =
+        weir_schedulers::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;
+    Ok(Head::new(model, policy, run.settings.queue_depth as usize))
+}

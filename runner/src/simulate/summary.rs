@@ -1,0 +1,190 @@
+//! What a simulated run came to, by class: `summary.json`.
+//!
+//! Names and definitions are those of the metrics that the analysis computes from `requests.parquet`, so that one can stand
+//! for the other. Quantiles come from a histogram of three digits; all else is exact.
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+use weir_simulator::server::Served;
+use weir_studies::Run;
+
+use crate::Error;
+
+/// Longest response that is told apart, in ns: a day.
+const LONGEST_NS: u64 = 86_400_000_000_000;
+/// Digits of quantiles.
+const DIGITS: u8 = 3;
+/// The quantiles that are kept.
+const QUANTILES: [(&str, f64); 6] = [
+    ("response_p50_ms", 0.5),
+    ("response_p90_ms", 0.9),
+    ("response_p95_ms", 0.95),
+    ("response_p99_ms", 0.99),
+    ("response_p999_ms", 0.999),
+    ("response_max_ms", 1.0),
+];
+/// A value that lies beyond all that was observed: JSON has no infinity.
+const UNBOUNDED: &str = "unbounded";
+
+/// Counts, means and quantiles of the classes of a run.
+pub(super) struct Summary {
+    classes: Vec<ClassSummary>,
+    warmup_ns: u64,
+    end_ns: u64,
+    duration_s: f64,
+    heads: u32,
+}
+
+struct ClassSummary {
+    name: String,
+    requests: u64,
+    answered: u64,
+    deadlines: u64,
+    missed: u64,
+    offered_bytes: u64,
+    response_ns: u128,
+    queueing_ns: u128,
+    responses: Histogram<u64>,
+    /// Completed within the measured interval, whenever they were asked.
+    completed: u64,
+    completed_bytes: u64,
+    /// Time that heads served these.
+    busy_ns: u128,
+}
+
+impl Summary {
+    /// Of nothing yet.
+    ///
+    /// # Errors
+    /// The histograms cannot be made.
+    pub(super) fn new(run: &Run) -> Result<Self, Error> {
+        let ns = |at_ns: i64| u64::try_from(at_ns).unwrap_or(0);
+        Ok(Summary {
+            classes: run
+                .classes
+                .iter()
+                .map(|class| ClassSummary::new(&class.name))
+                .collect::<Result<_, _>>()?,
+            warmup_ns: ns(run.warmup_ns()),
+            end_ns: ns(run.length_ns()),
+            duration_s: run.duration_s,
+            heads: run.devices.iter().map(|device| device.heads).sum(),
+        })
+    }
+
+    /// Takes a request, of the warm-up or not.
+    pub(super) fn add(&mut self, served: &Served) {
+        let class = &mut self.classes[usize::from(served.class)];
+        if let Some(done_ns) = served.completed_ns
+            && (self.warmup_ns..self.end_ns).contains(&done_ns)
+        {
+            class.completed += 1;
+            class.completed_bytes += served.ask.size_bytes;
+            class.busy_ns += u128::from(served.busy_ns);
+        }
+        if served.ask.intended_ns >= self.warmup_ns {
+            class.add(served);
+        }
+    }
+
+    /// Requests that were asked within the measured interval.
+    pub(super) fn measured(&self) -> u64 {
+        self.classes.iter().map(|class| class.requests).sum()
+    }
+
+    /// As it is written.
+    pub(super) fn document(&self) -> Value {
+        let classes: Map<String, Value> = self
+            .classes
+            .iter()
+            .map(|class| (class.name.clone(), class.document(self.duration_s, self.heads)))
+            .collect();
+        json!({"format": 1, "classes": classes})
+    }
+}
+
+impl ClassSummary {
+    fn new(name: &str) -> Result<Self, Error> {
+        let responses = Histogram::new_with_bounds(1000, LONGEST_NS, DIGITS)
+            .map_err(|error| Error::Failed(format!("class {name}: no histogram: {error}")))?;
+        Ok(ClassSummary {
+            name: name.to_owned(),
+            requests: 0,
+            answered: 0,
+            deadlines: 0,
+            missed: 0,
+            offered_bytes: 0,
+            response_ns: 0,
+            queueing_ns: 0,
+            responses,
+            completed: 0,
+            completed_bytes: 0,
+            busy_ns: 0,
+        })
+    }
+
+    fn add(&mut self, served: &Served) {
+        let ask = &served.ask;
+        self.requests += 1;
+        self.offered_bytes += ask.size_bytes;
+        if let Some(deadline_ns) = ask.deadline_ns {
+            self.deadlines += 1;
+            self.missed += u64::from(served.completed_ns.is_none_or(|done_ns| done_ns > deadline_ns));
+        }
+        if let Some(done_ns) = served.completed_ns {
+            let response_ns = done_ns - ask.intended_ns;
+            self.answered += 1;
+            self.response_ns += u128::from(response_ns);
+            self.queueing_ns += u128::from(served.served_ns.unwrap_or(ask.intended_ns) - ask.intended_ns);
+            self.responses.saturating_record(response_ns);
+        }
+    }
+
+    fn document(&self, duration_s: f64, heads: u32) -> Value {
+        let ms = |ns: f64| ns / 1e6;
+        let mean = |sum_ns: u128| {
+            if self.answered == 0 { Value::Null } else { json!(ms(sum_ns as f64 / self.answered as f64)) }
+        };
+        let mb_s = |bytes: u64| bytes as f64 / 1e6 / duration_s;
+        let mut fields = Map::new();
+        let mut field = |name: &str, value: Value| {
+            fields.insert(name.to_owned(), value);
+        };
+        field("requests", json!(self.requests));
+        field("failed", json!(0));
+        field("unfinished", json!(self.requests - self.answered));
+        // A request that was never answered has an unbounded response.
+        let whole = if self.answered < self.requests { json!(UNBOUNDED) } else { mean(self.response_ns) };
+        field("response_mean_ms", whole);
+        for (name, q) in QUANTILES {
+            field(name, self.quantile_ms(q));
+        }
+        field("queueing_mean_ms", mean(self.queueing_ns));
+        field("service_mean_ms", mean(self.response_ns - self.queueing_ns));
+        field("deadlines", json!(self.deadlines));
+        let share = (self.deadlines > 0).then(|| self.missed as f64 / self.deadlines as f64);
+        field("deadline_miss_share", json!(share));
+        field("offered_mb_s", json!(mb_s(self.offered_bytes)));
+        field("throughput_mb_s", json!(mb_s(self.completed_bytes)));
+        field("requests_per_s", json!(self.completed as f64 / duration_s));
+        let head_s = duration_s * f64::from(heads.max(1));
+        field("head_time_share", json!(self.busy_ns as f64 / 1e9 / head_s));
+        Value::Object(fields)
+    }
+
+    /// The smallest response that a share `q` of the requests does not exceed; nothing where there are too few requests
+    /// to tell it from the longest.
+    fn quantile_ms(&self, q: f64) -> Value {
+        let requests = self.requests as f64;
+        if self.requests == 0 || (q < 1.0 && requests * (1.0 - q) < 1.0 - 1e-9) {
+            return Value::Null;
+        }
+        let rank = ((q * requests - 1e-9).ceil() as u64).max(1);
+        if rank > self.answered {
+            return json!(UNBOUNDED);
+        }
+        // In the middle between two ranks, so that no rounding leads to the next.
+        let within = (rank as f64 - 0.5) / self.answered as f64;
+        json!(self.responses.value_at_quantile(within) as f64 / 1e6)
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether a stream fits if it begins at a certain round.
+
+use super::{Committed, LoadTable, Placement, Visit};
+
+/// Blocks that a stream with a statistical guarantee goes without, chosen when it is admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dropped {
+    /// Which of the stream's rounds, from 0.
+    pub round: u32,
+    /// The disk that has no room for them.
+    pub disk: u32,
+    /// How many of the stream's blocks there.
+    pub blocks: u32,
+}
+
+/// Why a stream is not admitted. Of all starting rounds that were looked at, this is about the one with which the stream
+/// got furthest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "disk {disk} has no room in round {round}: {shortfall_ns} ns too little for a stream that begins at round {start_round}, \
+     the best of the {tried} rounds within the latency target"
+)]
+pub struct Refused {
+    /// The round with which the stream would begin.
+    pub start_round: u64,
+    /// The round in which it fails.
+    pub round: u64,
+    /// The disk at which it fails.
+    pub disk: u32,
+    /// What the load there would exceed the capacity by, in ns.
+    pub shortfall_ns: u64,
+    /// Starting rounds that were looked at.
+    pub tried: u64,
+}
+
+/// Where a stream fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub visit: Visit,
+    pub shortfall_ns: u64,
+}
+
+/// The highest load on any disk in any round that the stream reads from, in ns, if it begins at `start`.
+///
+/// It drops the fewest blocks at each disk and round with which what is left fits there, until `may_drop` are dropped;
+/// one that fails then, fails with the first that does not fit.
+pub(super) fn fit(
+    table: &LoadTable,
+    placement: &Placement,
+    start: u64,
+    mut may_drop: u64,
+    dropped: &mut Vec<Dropped>,
+    watch_load: bool,
+) -> Result<u64, Failure> {
+    dropped.clear();
+    let disks = table.disks() as usize;
+    let (front, back) = table.from(start);
+    let mut highest_ns = 0;
+    for &visit in &placement.visits {
+        let at = visit.round as usize * disks + visit.disk as usize;
+        let committed = match front.get(at) {
+            Some(cell) => *cell,
+            None => back.get(at - front.len()).copied().unwrap_or_default(),
+        };
+        let room = table.room_blocks(committed);
+        let mut blocks = visit.blocks;
+        if room < blocks {
+            let without = blocks - room;
+            if u64::from(without) > may_drop {
+                return Err(failure(table, committed, visit));
+            }
+            may_drop -= u64::from(without);
+            dropped.push(Dropped { round: visit.round, disk: visit.disk, blocks: without });
+            blocks = room;
+        }
+        if watch_load && blocks > 0 {
+            highest_ns = highest_ns.max(table.load_with_ns(committed, blocks));
+        }
+    }
+    Ok(highest_ns)
+}
+
+fn failure(table: &LoadTable, committed: Committed, visit: Visit) -> Failure {
+    let load_ns = table.load_with_ns(committed, visit.blocks);
+    Failure { visit, shortfall_ns: load_ns.saturating_sub(table.capacity_ns()) }
+}

@@ -1,0 +1,76 @@
+//! Waiting requests in the order of their addresses.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Range;
+
+use crate::request::Request;
+
+/// Where a request waits: its offset, and its number among the arrivals.
+pub(crate) type Key = (u64, u64);
+
+/// Requests by offset; those of one offset in the order of their arrival.
+#[derive(Debug, Default)]
+pub(crate) struct ByOffset {
+    requests: BTreeMap<Key, Request>,
+    arrivals: u64,
+}
+
+impl ByOffset {
+    pub(crate) fn insert(&mut self, request: Request) -> Key {
+        let key = (request.offset_bytes, self.arrivals);
+        self.arrivals += 1;
+        self.requests.insert(key, request);
+        key
+    }
+
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Request> {
+        self.requests.remove(&key)
+    }
+
+    pub(crate) fn get(&self, key: Key) -> Option<&Request> {
+        self.requests.get(&key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Arrivals so far: keys of later ones have at least this number.
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
+    /// The first at or after a key.
+    pub(crate) fn from(&self, key: Key) -> Option<Key> {
+        self.requests.range(key..).next().map(|(key, _)| *key)
+    }
+
+    /// The one with the greatest offset below this one; of several at one offset the one that came first.
+    pub(crate) fn below(&self, offset_bytes: u64) -> Option<Key> {
+        let (nearest, _) = self.requests.range(..(offset_bytes, 0)).next_back()?.0;
+        self.from((*nearest, 0))
+    }
+
+    /// The last one before a key.
+    pub(crate) fn before(&self, key: Key) -> Option<Key> {
+        self.requests.range(..key).next_back().map(|(key, _)| *key)
+    }
+
+    pub(crate) fn lowest(&self) -> Option<Key> {
+        self.requests.first_key_value().map(|(key, _)| *key)
+    }
+
+    /// The one with the greatest offset; of several at one offset the one that came first.
+    pub(crate) fn highest(&self) -> Option<Key> {
+        let (offset_bytes, _) = *self.requests.last_key_value()?.0;
+        self.from((offset_bytes, 0))
+    }
+
+    pub(crate) fn iter(&self) -> Range<'_, Key, Request> {
+        self.requests.range(..)
+    }
+}

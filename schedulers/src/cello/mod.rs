@@ -1,0 +1,275 @@
+//! Cello: shares of intervals for classes, and for each kind of class an order that suits it.
+//!
+//! P. J. Shenoy and H. M. Vin, "Cello: a disk scheduling framework for next generation operating systems", SIGMETRICS
+//! 1998; in short in section 2.1 of Shenoy, Goyal and Vin, "Architectural considerations for next generation file
+//! systems".
+//!
+//! Requests wait in one pending queue for each class. In every interval the class-independent half moves them from there
+//! to the scheduled queue, as many as fit in the class's share ([`allocation`]). The class-specific halves decide where in
+//! the scheduled queue a request goes ([`schedule`]). Nothing else is done with the order, so the whole queue could be
+//! written down at any time; here the comparison of interactive with real-time requests is made when a request is taken
+//! from it, with the time and the place of the arm that are true then and not those that were expected.
+
+mod allocation;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use self::allocation::{Allocation, Paid};
+use self::schedule::{Schedule, Scheduled};
+use crate::model::ServiceModel;
+use crate::policy::{Decision, Policy};
+use crate::registry::Entry;
+use crate::request::{Class, Request, Service};
+use crate::settings::{SettingError, Settings};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "cello",
+    about: "shares of intervals by weight; interactive requests use the slack of real-time ones (Shenoy and Vin 1998)",
+    promises: "work conserving; a class with requests pending gets its share of an interval, but for a request of each \
+               other class and what of theirs was scheduled before; no real-time request is late by an interactive one \
+               that began after it was scheduled, if estimates hold; what is left unused goes by weight",
+    settings: &[
+        (
+            "period_ms",
+            "length of the interval that is shared; default 10000, ten rounds of the video server in the paper",
+        ),
+        ("estimate", "expected: with half a revolution; bound: with a whole one; default bound"),
+        (
+            "interactive",
+            "scan: upwards from the arm; fcfs; merged: as scan, and real-time requests when the arm passes them; \
+             default scan",
+        ),
+        ("deadline_batch_ms", "deadlines count as equal within such steps, for SCAN order; default 0"),
+    ],
+    build,
+};
+
+fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingError> {
+    if classes.is_empty() {
+        let problem = "there is no class to share among: name at least one".to_owned();
+        return Err(SettingError::Classes { policy: "cello", problem });
+    }
+    if let Some(class) = classes.iter().find(|class| !(class.weight > 0.0 && class.weight.is_finite())) {
+        let problem = format!("class {} has the weight {}: it must be above 0", class.name, class.weight);
+        return Err(SettingError::Classes { policy: "cello", problem });
+    }
+    let period_ms = settings.number("period_ms", 10_000.0, 0.001, 1e9)?;
+    let estimate = match settings.word("estimate", &["bound", "expected"])? {
+        "expected" => Estimate::Expected,
+        _ => Estimate::Bound,
+    };
+    let interactive = settings.word("interactive", &["scan", "fcfs", "merged"])?;
+    let weights: Vec<f64> = classes.iter().map(|class| class.weight).collect();
+    Ok(Box::new(Cello {
+        estimate,
+        in_scan_order: interactive != "fcfs",
+        pending: classes.iter().map(|class| Pending::new(class.service)).collect(),
+        allocation: Allocation::new((period_ms * 1e6).round() as u64, &weights),
+        schedule: Schedule::new(estimate, settings.ms("deadline_batch_ms", 0.0)?, interactive == "merged"),
+        in_service: Vec::new(),
+        free_ns: 0,
+        arrivals: 0,
+        scheduled: 0,
+        pending_count: 0,
+    }))
+}
+
+/// Which of the model's estimates is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Estimate {
+    Expected,
+    Bound,
+}
+
+impl Estimate {
+    fn ns(self, model: &dyn ServiceModel, from_bytes: u64, request: &Request) -> u64 {
+        match self {
+            Estimate::Expected => model.expected_ns(from_bytes, request),
+            Estimate::Bound => model.bound_ns(from_bytes, request),
+        }
+    }
+
+    fn signed_ns(self, model: &dyn ServiceModel, from_bytes: u64, request: &Request) -> i64 {
+        i64::try_from(self.ns(model, from_bytes, request)).unwrap_or(i64::MAX)
+    }
+}
+
+/// A real-time request that is pending: first by deadline, then by offset, then by arrival.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Urgent {
+    due_ns: u64,
+    offset_bytes: u64,
+    arrival: u64,
+    request: ByKey,
+}
+
+/// A request that has no part in an order.
+#[derive(Debug)]
+struct ByKey(Request);
+
+impl PartialEq for ByKey {
+    fn eq(&self, _: &ByKey) -> bool {
+        true
+    }
+}
+
+impl Eq for ByKey {}
+
+impl PartialOrd for ByKey {
+    fn partial_cmp(&self, other: &ByKey) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ByKey {
+    fn cmp(&self, _: &ByKey) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+/// The pending queue of a class, in the order in which its requests are to be scheduled.
+#[derive(Debug)]
+enum Pending {
+    RealTime(BinaryHeap<Reverse<Urgent>>),
+    Interactive(VecDeque<Request>),
+    Throughput(VecDeque<Request>),
+}
+
+impl Pending {
+    fn new(service: Service) -> Pending {
+        match service {
+            Service::RealTime => Pending::RealTime(BinaryHeap::new()),
+            Service::Interactive => Pending::Interactive(VecDeque::new()),
+            Service::Throughput => Pending::Throughput(VecDeque::new()),
+        }
+    }
+
+    fn service(&self) -> Service {
+        match self {
+            Pending::RealTime(_) => Service::RealTime,
+            Pending::Interactive(_) => Service::Interactive,
+            Pending::Throughput(_) => Service::Throughput,
+        }
+    }
+
+    fn push(&mut self, request: Request, arrival: u64) {
+        match self {
+            Pending::RealTime(heap) => heap.push(Reverse(Urgent {
+                due_ns: request.due_ns(),
+                offset_bytes: request.offset_bytes,
+                arrival,
+                request: ByKey(request),
+            })),
+            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.push_back(request),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Request> {
+        match self {
+            Pending::RealTime(heap) => heap.pop().map(|Reverse(urgent)| urgent.request.0),
+            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.pop_front(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Pending::RealTime(heap) => heap.is_empty(),
+            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.is_empty(),
+        }
+    }
+}
+
+/// Shares intervals among classes.
+#[derive(Debug)]
+struct Cello {
+    estimate: Estimate,
+    in_scan_order: bool,
+    pending: Vec<Pending>,
+    pending_count: usize,
+    allocation: Allocation,
+    schedule: Schedule,
+    in_service: Vec<Scheduled>,
+    /// When the device will be free, by the estimates of what it serves.
+    free_ns: u64,
+    arrivals: u64,
+    /// Requests that were ever scheduled.
+    scheduled: u64,
+}
+
+impl Cello {
+    /// Moves the next pending request of a class to the scheduled queue; says what it is estimated to take, in ns.
+    fn schedule(&mut self, class: usize, paid: Paid, interval: u64, model: &dyn ServiceModel) -> i64 {
+        let Some(request) = self.pending[class].pop() else { return 0 };
+        self.pending_count -= 1;
+        let service = self.pending[class].service();
+        let batch =
+            if service == Service::Interactive && !self.in_scan_order { self.scheduled } else { interval };
+        self.scheduled += 1;
+        let scheduled = Scheduled { request, class, charged_ns: 0, paid };
+        let charged_ns = self.schedule.insert(service, batch, scheduled, model);
+        self.allocation.charge(class, paid, charged_ns);
+        charged_ns
+    }
+
+    /// Fills the scheduled queue from the shares, and from what is left unused if it is empty even so: with one request, or
+    /// with the rest of the interval's worth of a class that is alone in having any, so that its order has a choice.
+    fn fill(&mut self, now_ns: u64, interval: u64, model: &dyn ServiceModel) {
+        if self.pending_count == 0 {
+            return;
+        }
+        for class in 0..self.pending.len() {
+            while !self.pending[class].is_empty() && self.allocation.has_left(class) {
+                self.schedule(class, Paid::Share, interval, model);
+            }
+        }
+        if self.schedule.is_empty() && self.pending_count > 0 {
+            let waiting = (0..self.pending.len()).filter(|&class| !self.pending[class].is_empty());
+            let alone = waiting.clone().count() == 1;
+            if let Some(class) = self.allocation.next_for_extra(waiting) {
+                let mut rest_ns = if alone { self.allocation.rest_ns(now_ns) } else { 1 };
+                while rest_ns > 0 && !self.pending[class].is_empty() {
+                    rest_ns -= self.schedule(class, Paid::Extra, interval, model).max(1);
+                }
+            }
+        }
+    }
+}
+
+impl Policy for Cello {
+    fn arrive(&mut self, _: u64, request: Request, _: &dyn ServiceModel) {
+        let class = usize::from(request.class).min(self.pending.len() - 1);
+        self.pending[class].push(request, self.arrivals);
+        self.arrivals += 1;
+        self.pending_count += 1;
+    }
+
+    fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
+        let interval = self.allocation.begin(now_ns);
+        self.fill(now_ns, interval, model);
+        let free_ns = if self.in_service.is_empty() { now_ns } else { self.free_ns.max(now_ns) };
+        let Some(scheduled) = self.schedule.take(free_ns, model) else { return Decision::Idle };
+        let own_ns = self.estimate.ns(model, model.head_bytes(), &scheduled.request);
+        self.free_ns = free_ns.saturating_add(own_ns);
+        self.in_service.push(scheduled);
+        Decision::Serve(scheduled.request)
+    }
+
+    fn complete(&mut self, now_ns: u64, request: &Request, begun_ns: u64) {
+        let same = |scheduled: &Scheduled| {
+            scheduled.request.tag == request.tag && scheduled.request.class == request.class
+        };
+        let Some(place) = self.in_service.iter().position(same) else { return };
+        let scheduled = self.in_service.swap_remove(place);
+        let took_ns = i64::try_from(now_ns.saturating_sub(begun_ns)).unwrap_or(i64::MAX);
+        let correction_ns = took_ns.saturating_sub(scheduled.charged_ns);
+        self.allocation.charge(scheduled.class, scheduled.paid, correction_ns);
+    }
+
+    fn waiting(&self) -> usize {
+        self.pending_count + self.schedule.len()
+    }
+}

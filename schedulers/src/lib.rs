@@ -1,0 +1,38 @@
+//! Who goes next: disk schedulers, with and without quality of service.
+//!
+//! A [`Policy`] does no I/O and has no clock: it is told what time it is, what has arrived and what is done, and says
+//! which request the device is to serve next. What it may know of the device it asks a [`ServiceModel`]. The same policy
+//! therefore orders requests in a simulator and in front of a real disk.
+//!
+//! [`POLICIES`] lists all of them; to add one, write a file and a line there.
+
+pub mod admission;
+mod by_offset;
+mod cello;
+mod edf;
+mod elevator;
+mod fcfs;
+#[cfg(test)]
+mod fixture;
+mod linux;
+mod model;
+mod n_step_scan;
+mod policy;
+mod registry;
+mod request;
+mod round_robin;
+mod satf;
+mod scan_edf;
+mod settings;
+mod sfq;
+mod share;
+mod sstf;
+mod sweep;
+mod wf2q;
+mod wr;
+
+pub use model::{LinearModel, ServiceModel};
+pub use policy::{Decision, Policy};
+pub use registry::{Build, Entry, POLICIES, build};
+pub use request::{Class, ClassId, Op, Request, Service};
+pub use settings::{SettingError, Settings};

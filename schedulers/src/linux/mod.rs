@@ -1,0 +1,10 @@
+//! Models of the Linux kernel's I/O schedulers, for comparison: what they decide, without merging, zones, and locks.
+//!
+//! Settings have the names of the kernel's tunables, and their units and defaults.
+
+pub(crate) mod bfq;
+mod bfq_device;
+mod bfq_queue;
+mod bfq_tree;
+pub(crate) mod kyber;
+pub(crate) mod mq_deadline;

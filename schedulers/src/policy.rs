@@ -1,0 +1,41 @@
+//! What every policy offers.
+
+use crate::model::ServiceModel;
+use crate::request::Request;
+
+/// What the device is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Serve this one; the policy does not hold it any more.
+    Serve(Request),
+    /// Nothing before this time, unless something arrives: the policy holds requests back.
+    WaitUntil(u64),
+    /// Nothing: no request waits.
+    Idle,
+}
+
+impl Decision {
+    /// Nothing before something that the device has is done, unless something arrives.
+    pub const UNTIL_COMPLETION: Decision = Decision::WaitUntil(u64::MAX);
+}
+
+/// Decides which request a device serves next.
+///
+/// Times are nanoseconds on one clock of the caller's choice that does not go back; equal times are told in the order in
+/// which things happened. The same calls give the same decisions: a policy draws nothing at random.
+pub trait Policy: Send {
+    /// Takes a request.
+    fn arrive(&mut self, now_ns: u64, request: Request, model: &dyn ServiceModel);
+
+    /// Decides. The caller asks when the device can take a request: after an arrival or a completion, and at the time
+    /// of [`Decision::WaitUntil`]. Devices that take several requests are asked for until the policy has none for them.
+    fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision;
+
+    /// Is told that a request that was served, from `begun_ns` on, is done.
+    fn complete(&mut self, now_ns: u64, request: &Request, begun_ns: u64) {
+        let _ = (now_ns, request, begun_ns);
+    }
+
+    /// Requests that wait.
+    fn waiting(&self) -> usize;
+}

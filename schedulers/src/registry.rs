@@ -1,0 +1,98 @@
+//! The policies: one file each, and a line here.
+
+use crate::policy::Policy;
+use crate::request::Class;
+use crate::settings::{SettingError, Settings};
+
+/// A policy.
+pub struct Entry {
+    /// Its name in studies.
+    pub name: &'static str,
+    /// What it is, with its source.
+    pub about: &'static str,
+    /// What it holds to, whatever happens.
+    pub promises: &'static str,
+    /// Its settings: name, and what it is with its unit and default.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Makes it for these classes. Settings that it does not have are refused before.
+    pub build: Build,
+}
+
+/// Makes a policy for classes.
+pub type Build = fn(&[Class], &Settings) -> Result<Box<dyn Policy>, SettingError>;
+
+/// All policies, the plain ones first.
+pub const POLICIES: &[Entry] = &[
+    crate::fcfs::ENTRY,
+    crate::sstf::ENTRY,
+    crate::satf::ENTRY,
+    crate::elevator::LOOK,
+    crate::elevator::SCAN,
+    crate::elevator::C_LOOK,
+    crate::elevator::C_SCAN,
+    crate::n_step_scan::FSCAN,
+    crate::n_step_scan::N_STEP_SCAN,
+    crate::edf::ENTRY,
+    crate::scan_edf::ENTRY,
+    crate::round_robin::ENTRY,
+    crate::sfq::ENTRY,
+    crate::wf2q::ENTRY,
+    crate::cello::ENTRY,
+    crate::wr::ENTRY,
+    crate::linux::mq_deadline::ENTRY,
+    crate::linux::kyber::ENTRY,
+    crate::linux::bfq::ENTRY,
+];
+
+/// Makes a policy by its name.
+///
+/// # Errors
+/// There is no such policy, it has no such setting, or cannot be set so, or not for these classes.
+pub fn build(name: &str, classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingError> {
+    let Some(entry) = POLICIES.iter().find(|entry| entry.name == name) else {
+        let names = || POLICIES.iter().map(|entry| entry.name);
+        let nearest =
+            names().min_by_key(|known| strsim::damerau_levenshtein(known, name)).unwrap_or_default();
+        let known = names().collect::<Vec<_>>().join(", ");
+        return Err(SettingError::UnknownPolicy { name: name.to_owned(), nearest, known });
+    };
+    if let Some(key) = settings.0.keys().find(|key| !entry.settings.iter().any(|(known, _)| known == key)) {
+        let known: Vec<&str> = entry.settings.iter().map(|(known, _)| *known).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(SettingError::UnknownKey { policy: entry.name, key: key.clone(), known });
+    }
+    (entry.build)(classes, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Service;
+
+    fn classes() -> Vec<Class> {
+        let class = |name: &str, service| Class { name: name.into(), service, weight: 1.0 };
+        vec![class("text", Service::Interactive), class("video", Service::RealTime)]
+    }
+
+    #[test]
+    fn every_policy_can_be_built_and_says_what_it_is() {
+        let mut names: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
+        for entry in POLICIES {
+            assert!(build(entry.name, &classes(), &Settings::default()).is_ok(), "{}", entry.name);
+            assert!(!entry.about.is_empty() && !entry.promises.is_empty(), "{}", entry.name);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), POLICIES.len());
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_by_name() {
+        let refused = |name, key: &str| {
+            let settings = Settings([(key.to_owned(), "1".to_owned())].into());
+            build(name, &classes(), &settings).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert!(refused("fcsf", "x").contains("did you mean `fcfs`"), "{}", refused("fcsf", "x"));
+        assert!(refused("fcfs", "depth").contains("no setting `depth`"), "{}", refused("fcfs", "depth"));
+    }
+}

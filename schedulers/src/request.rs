@@ -1,0 +1,68 @@
+//! Requests and the classes they are of, as a policy sees them.
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Data from the device.
+    Read,
+    /// Data to the device.
+    Write,
+}
+
+/// Number of a class among the classes that a policy was built for, from 0.
+pub type ClassId = u16;
+
+/// One request to one device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The caller's name for it; comes back when it is chosen.
+    pub tag: u64,
+    /// Whose it is.
+    pub class: ClassId,
+    /// Which client or stream of the class.
+    pub stream: u32,
+    /// Read or write.
+    pub op: Op,
+    /// First byte on the device.
+    pub offset_bytes: u64,
+    /// Length in bytes, at least 1.
+    pub size_bytes: u32,
+    /// When it arrived.
+    pub arrived_ns: u64,
+    /// When its answer becomes worthless; `None` if never.
+    pub deadline_ns: Option<u64>,
+}
+
+impl Request {
+    /// The byte after the last one.
+    pub fn end_bytes(&self) -> u64 {
+        self.offset_bytes.saturating_add(u64::from(self.size_bytes))
+    }
+
+    /// Its deadline, where one without comes after all others.
+    pub fn due_ns(&self) -> u64 {
+        self.deadline_ns.unwrap_or(u64::MAX)
+    }
+}
+
+/// What a class wants of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// Answers before deadlines; earlier is no better.
+    RealTime,
+    /// Answers soon.
+    Interactive,
+    /// Many answers a second, late or not.
+    Throughput,
+}
+
+/// A class, as a policy is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// What it wants.
+    pub service: Service,
+    /// Its share of the device relative to the other classes; above 0.
+    pub weight: f64,
+}

@@ -1,0 +1,96 @@
+//! What every policy holds to.
+
+use proptest::prelude::*;
+use weir_schedulers::{Entry, POLICIES};
+
+use crate::harness::{arrivals, policy, run};
+
+/// Policies that hold requests back although the device could take one.
+const HOLD_BACK: [&str; 3] = ["linux-kyber", "linux-bfq", "wr-round"];
+
+/// Settings, besides none, with which everything general is tested as well.
+const SETTINGS: [(&str, &[(&str, &str)]); 12] = [
+    ("satf", &[("age_weight", "0.3")]),
+    ("n-step-scan", &[("n", "3")]),
+    ("scan-edf", &[("batch_ms", "50")]),
+    ("scan-edf", &[("sweep", "c-scan")]),
+    ("round-robin", &[("quantum", "3"), ("order", "scan")]),
+    ("sfq", &[("cost", "time")]),
+    ("wf2q+", &[("cost", "time")]),
+    ("linux-mq-deadline", &[("fifo_batch", "1"), ("read_expire", "10"), ("write_expire", "20")]),
+    ("linux-kyber", &[("read_lat_nsec", "10000"), ("write_lat_nsec", "10000000")]),
+    ("linux-bfq", &[("queues", "class"), ("writes", "async"), ("max_budget", "16")]),
+    ("linux-bfq", &[("timeout_sync", "10")]),
+    ("linux-bfq", &[("slice_idle", "0")]),
+];
+
+fn conserves(name: &str, settings: &[(&str, &str)]) -> bool {
+    !HOLD_BACK.contains(&name) || settings.contains(&("slice_idle", "0"))
+}
+
+fn all() -> impl Iterator<Item = (&'static Entry, &'static [(&'static str, &'static str)])> {
+    let set = |entry: &'static Entry| {
+        SETTINGS
+            .into_iter()
+            .filter(|(name, _)| *name == entry.name)
+            .map(move |(_, settings)| (entry, settings))
+    };
+    POLICIES.iter().flat_map(move |entry| std::iter::once((entry, [].as_slice())).chain(set(entry)))
+}
+
+#[test]
+fn settings_are_of_policies_that_there_are() {
+    assert_eq!(all().count(), POLICIES.len() + SETTINGS.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn each_request_is_served_once_and_work_is_conserved(
+        requests in arrivals(60),
+        depth in prop_oneof![Just(1_usize), Just(4)],
+    ) {
+        for (entry, settings) in all() {
+            let mut policy = policy(entry.name, &[1, 3, 2], settings);
+            let choices = run(&mut *policy, &requests, depth, conserves(entry.name, settings));
+            let mut served: Vec<u64> = choices.iter().map(|choice| choice.chosen.tag).collect();
+            served.sort_unstable();
+            let all: Vec<u64> = (0..requests.len() as u64).collect();
+            prop_assert_eq!(served, all, "{} {:?}", entry.name, settings);
+        }
+    }
+
+    #[test]
+    fn the_same_calls_give_the_same_decisions(requests in arrivals(60), depth in 1..3_usize) {
+        for (entry, settings) in all() {
+            let run = || run(&mut *policy(entry.name, &[1, 3, 2], settings), &requests, depth, false);
+            prop_assert_eq!(run(), run(), "{} {:?}", entry.name, settings);
+        }
+    }
+
+    /// Classes that a policy was not told of, offsets and sizes that no device has, clocks that stand still: whatever
+    /// comes is served once.
+    #[test]
+    fn nothing_that_comes_makes_it_fall(
+        drawn in prop::collection::vec((0..2000_u16, any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>()), 1..40),
+    ) {
+        for (entry, settings) in all() {
+            let mut requests = Vec::new();
+            for (tag, (class, stream, offset_bytes, size_bytes, due_ns)) in (0..).zip(&drawn) {
+                requests.push(weir_schedulers::Request {
+                    tag,
+                    class: *class,
+                    stream: *stream,
+                    op: if tag % 2 == 0 { weir_schedulers::Op::Read } else { weir_schedulers::Op::Write },
+                    offset_bytes: *offset_bytes,
+                    size_bytes: *size_bytes,
+                    arrived_ns: 0,
+                    deadline_ns: Some(*due_ns),
+                });
+            }
+            let choices = run(&mut *policy(entry.name, &[1, 2], settings), &requests, 1, false);
+            prop_assert_eq!(choices.len(), requests.len(), "{}", entry.name);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! A flash device with a translation layer: dies behind channels, a write buffer, garbage collection.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use crate::device::{Completion, Device, IoRequest, Op, RequestError, check};
+use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES};
+use crate::ftl::{Cleaning, Ftl};
+
+/// A solid-state disk with page mapping.
+///
+/// Page n lies on die n modulo the number of dies. A read waits for what its die is doing, then goes first; a write completes
+/// when the buffer has its data, and the dies write the buffer out between the reads. A die that runs short of erased
+/// blocks copies and erases before it writes, a step at a time. At the start the device is full: all of it has been
+/// written in order.
+#[derive(Clone, Debug)]
+pub struct FlashSsd {
+    options: FlashOptions,
+    capacity_bytes: u64,
+    dies: Vec<Die>,
+    channel_free_ns: Vec<u64>,
+    /// Until when the link to the host carries what has been read so far, and what has been sent to be written.
+    from_device_ns: u64,
+    to_device_ns: u64,
+    /// What the dies finish: time, order, die. From the number of dies on: only that a die's data are there.
+    working: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Requests that are done but for the time: time, order, tag, start.
+    done: BinaryHeap<Reverse<(u64, u64, u64, u64)>>,
+    requests: HashMap<u64, Underway>,
+    /// Writes that wait for room in the buffer.
+    waiting: VecDeque<u64>,
+    /// Units in the buffer, and how often each.
+    buffered: HashMap<u64, u32>,
+    buffer_used: u32,
+    order: u64,
+    /// The byte after the last request.
+    head_bytes: u64,
+}
+
+/// A request that is not done.
+#[derive(Clone, Copy, Debug)]
+struct Underway {
+    tag: u64,
+    op: Op,
+    arrived_ns: u64,
+    ready_ns: u64,
+    /// For writes, when the first of the data come.
+    data_ns: u64,
+    /// The next unit to go into the buffer, for writes.
+    next_unit: u64,
+    end_unit: u64,
+    units: u64,
+    /// Reads of units that are not done.
+    left: u64,
+    done_ns: u64,
+}
+
+/// A die: its map, what waits for it, and what it does.
+#[derive(Clone, Debug)]
+struct Die {
+    ftl: Ftl,
+    reads: VecDeque<Part>,
+    /// Units in the buffer, and when their data are there.
+    writes: VecDeque<(u64, u64)>,
+    work: Work,
+}
+
+/// A part of a read that lies on one page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    id: u64,
+    units: u32,
+    ready_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Idle,
+    Read(Part),
+    Write(u64),
+    Clean,
+}
+
+impl FlashSsd {
+    /// A device of `capacity_bytes` (at least 1).
+    pub fn new(capacity_bytes: u64, options: FlashOptions) -> Self {
+        let count = u64::from(options.channels.max(1)) * u64::from(options.dies_per_channel.max(1));
+        let units = capacity_bytes.div_ceil(UNIT_BYTES);
+        let page_units = u64::from(options.page_units.max(1));
+        let each = units.div_ceil(page_units).div_ceil(count).max(1) * page_units;
+        let each = u32::try_from(each).unwrap_or(u32::MAX);
+        let die = Die {
+            ftl: Ftl::new(each, options.block_units.max(1), options.spare_share),
+            reads: VecDeque::new(),
+            writes: VecDeque::new(),
+            work: Work::Idle,
+        };
+        Self {
+            options,
+            capacity_bytes,
+            dies: vec![die; count as usize],
+            channel_free_ns: vec![0; options.channels.max(1) as usize],
+            from_device_ns: 0,
+            to_device_ns: 0,
+            working: BinaryHeap::new(),
+            done: BinaryHeap::new(),
+            requests: HashMap::new(),
+            waiting: VecDeque::new(),
+            buffered: HashMap::new(),
+            buffer_used: 0,
+            order: 0,
+            head_bytes: 0,
+        }
+    }
+
+    /// What was written so far.
+    pub fn counts(&self) -> FlashCounts {
+        self.dies.iter().fold(FlashCounts::default(), |sum, die| FlashCounts {
+            host_units: sum.host_units + die.ftl.host_units,
+            copied_units: sum.copied_units + die.ftl.copied_units,
+            erased_blocks: sum.erased_blocks + die.ftl.erased_blocks,
+        })
+    }
+
+    /// Size and times.
+    pub fn options(&self) -> &FlashOptions {
+        &self.options
+    }
+
+    pub(crate) fn head_bytes(&self) -> u64 {
+        self.head_bytes
+    }
+
+    /// How long the link takes for so many bytes.
+    pub(crate) fn link_ns(&self, size_bytes: u64) -> u64 {
+        (size_bytes as f64 / self.options.interface_bytes_per_s * 1e9).round() as u64
+    }
+
+    /// The die of a unit, and the unit's number there.
+    fn die_of(&self, unit: u64) -> (usize, u32) {
+        let (count, page_units) = (self.dies.len() as u64, u64::from(self.options.page_units.max(1)));
+        let page = unit / page_units;
+        ((page % count) as usize, (page / count * page_units + unit % page_units) as u32)
+    }
+
+    /// The parts of a read that lie on a page each and are not in the buffer: die and units.
+    fn flash_parts(&self, first_unit: u64, end_unit: u64) -> Vec<(usize, u32)> {
+        let page_units = u64::from(self.options.page_units.max(1));
+        let mut parts = Vec::new();
+        let mut unit = first_unit;
+        while unit < end_unit {
+            let end = ((unit / page_units + 1) * page_units).min(end_unit);
+            let missing = (unit..end).filter(|unit| !self.buffered.contains_key(unit)).count() as u32;
+            if missing > 0 {
+                parts.push((self.die_of(unit).0, missing));
+            }
+            unit = end;
+        }
+        parts
+    }
+
+    fn next_order(&mut self) -> u64 {
+        self.order += 1;
+        self.order
+    }
+
+    fn finish(&mut self, id: u64, done_ns: u64) {
+        if let Some(request) = self.requests.remove(&id) {
+            let order = self.next_order();
+            self.done.push(Reverse((done_ns, order, request.tag, request.arrived_ns)));
+        }
+    }
+
+    /// Moves waiting writes into the buffer as far as there is room.
+    fn fill_buffer(&mut self, now_ns: u64) {
+        while let Some(id) = self.waiting.front().copied() {
+            let Some(mut request) = self.requests.get(&id).copied() else {
+                self.waiting.pop_front();
+                continue;
+            };
+            let first_unit = request.end_unit - request.units;
+            while request.next_unit < request.end_unit && self.buffer_used < self.options.buffer_units.max(1)
+            {
+                let unit = request.next_unit;
+                request.next_unit += 1;
+                let there_ns = request.data_ns + self.link_ns((request.next_unit - first_unit) * UNIT_BYTES);
+                self.buffer_used += 1;
+                *self.buffered.entry(unit).or_insert(0) += 1;
+                let (die, _) = self.die_of(unit);
+                self.dies[die].writes.push_back((unit, there_ns.min(request.ready_ns)));
+                self.start(die, now_ns);
+            }
+            self.requests.insert(id, request);
+            if request.next_unit < request.end_unit {
+                return;
+            }
+            self.waiting.pop_front();
+            self.finish(id, now_ns.max(request.ready_ns));
+        }
+    }
+
+    /// Gives an idle die its next work: reads first, then room, then writes.
+    fn start(&mut self, index: usize, now_ns: u64) {
+        let channel = index % self.channel_free_ns.len();
+        let die = &mut self.dies[index];
+        if die.work != Work::Idle {
+            return;
+        }
+        let options = &self.options;
+        let end_ns;
+        (die.work, end_ns) = if let Some(part) = die.reads.pop_front() {
+            (Work::Read(part), now_ns.max(part.ready_ns) + options.read_ns)
+        } else if let Some((unit, there_ns)) = die.writes.front().copied() {
+            match die.ftl.cleaning() {
+                Cleaning::Copy => (Work::Clean, now_ns + options.read_ns + options.program_unit_ns),
+                Cleaning::Erase => {
+                    let takes_time = die.ftl.erased_blocks.is_multiple_of(options.erases_for_one.max(1));
+                    (Work::Clean, now_ns + if takes_time { options.erase_ns } else { 0 })
+                }
+                Cleaning::None if there_ns > now_ns => {
+                    let order = self.next_order();
+                    self.working.push(Reverse((there_ns, order, (index + self.dies.len()) as u32)));
+                    return;
+                }
+                Cleaning::None => {
+                    die.writes.pop_front();
+                    let free_ns = &mut self.channel_free_ns[channel];
+                    *free_ns = (*free_ns).max(now_ns) + options.transfer_unit_ns;
+                    (Work::Write(unit), *free_ns + options.program_unit_ns)
+                }
+            }
+        } else {
+            return;
+        };
+        let order = self.next_order();
+        self.working.push(Reverse((end_ns, order, index as u32)));
+    }
+
+    /// A die has done its work.
+    fn worked(&mut self, index: usize, now_ns: u64) {
+        let work = std::mem::replace(&mut self.dies[index].work, Work::Idle);
+        match work {
+            Work::Idle => {}
+            Work::Clean => self.dies[index].ftl.clean(),
+            Work::Read(Part { id, units, .. }) => {
+                let channel = index % self.channel_free_ns.len();
+                let free_ns = &mut self.channel_free_ns[channel];
+                *free_ns = (*free_ns).max(now_ns) + u64::from(units) * self.options.transfer_unit_ns;
+                let channel_ns = *free_ns;
+                let link_ns = self.link_ns(u64::from(units) * UNIT_BYTES);
+                self.from_device_ns = self.from_device_ns.max(now_ns) + link_ns;
+                let done_ns = channel_ns.max(self.from_device_ns);
+                if let Some(request) = self.requests.get_mut(&id) {
+                    request.done_ns = request.done_ns.max(done_ns);
+                    request.left -= 1;
+                    if request.left == 0 {
+                        let done_ns = request.done_ns;
+                        self.finish(id, done_ns);
+                    }
+                }
+            }
+            Work::Write(unit) => {
+                let (_, local) = self.die_of(unit);
+                self.dies[index].ftl.write(local);
+                self.buffer_used -= 1;
+                if let Some(count) = self.buffered.get_mut(&unit) {
+                    *count -= 1;
+                    if *count == 0 {
+                        self.buffered.remove(&unit);
+                    }
+                }
+                self.fill_buffer(now_ns);
+            }
+        }
+        self.start(index, now_ns);
+    }
+}
+
+impl Device for FlashSsd {
+    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
+        check(&request, self.capacity_bytes)?;
+        let id = self.next_order();
+        self.head_bytes = request.end_bytes();
+        let (next_unit, end_unit) =
+            (request.offset_bytes / UNIT_BYTES, request.end_bytes().div_ceil(UNIT_BYTES));
+        let command_ns = now_ns + self.options.command_overhead_ns;
+        let link_ns = self.link_ns(u64::from(request.size_bytes));
+        let data_ns = self.to_device_ns.max(command_ns);
+        let mut underway = Underway {
+            tag: request.tag,
+            op: request.op,
+            arrived_ns: now_ns,
+            ready_ns: command_ns,
+            data_ns,
+            next_unit,
+            end_unit,
+            units: end_unit - next_unit,
+            left: 0,
+            done_ns: command_ns,
+        };
+        match underway.op {
+            Op::Write => {
+                underway.ready_ns = data_ns + link_ns;
+                self.to_device_ns = underway.ready_ns;
+                self.requests.insert(id, underway);
+                self.waiting.push_back(id);
+                self.fill_buffer(now_ns);
+            }
+            Op::Read => {
+                let from_flash = self.flash_parts(next_unit, end_unit);
+                underway.left = from_flash.len() as u64;
+                self.requests.insert(id, underway);
+                if from_flash.is_empty() {
+                    self.from_device_ns = self.from_device_ns.max(now_ns) + link_ns;
+                    self.finish(id, self.from_device_ns.max(command_ns + link_ns));
+                }
+                for (die, units) in from_flash {
+                    self.dies[die].reads.push_back(Part { id, units, ready_ns: command_ns });
+                    self.start(die, now_ns);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_event_ns(&self) -> Option<u64> {
+        let working = self.working.peek().map(|Reverse((ns, ..))| *ns);
+        let done = self.done.peek().map(|Reverse((ns, ..))| *ns);
+        working.into_iter().chain(done).min()
+    }
+
+    fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>) {
+        while let Some(event_ns) = self.next_event_ns().filter(|event_ns| *event_ns <= now_ns) {
+            if let Some(Reverse((done_ns, _, tag, start_ns))) = self.done.peek().copied()
+                && done_ns == event_ns
+            {
+                self.done.pop();
+                completions.push(Completion { tag, start_ns, done_ns });
+            } else if let Some(Reverse((_, _, die))) = self.working.pop() {
+                match (die as usize).checked_sub(self.dies.len()) {
+                    Some(die) => self.start(die, event_ns),
+                    None => self.worked(die as usize, event_ns),
+                }
+            }
+        }
+    }
+
+    fn outstanding(&self) -> usize {
+        self.requests.len() + self.done.len()
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+}

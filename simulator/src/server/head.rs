@@ -1,0 +1,142 @@
+//! One device and the policy in front of it.
+
+use weir_schedulers::{Decision, Policy, Request, ServiceModel};
+
+use super::calendar::NEVER;
+use crate::device::{Completion, Device, IoRequest, Op};
+
+/// A device that policies can ask about.
+pub trait Machine: Device + ServiceModel {}
+
+impl<M: Device + ServiceModel> Machine for M {}
+
+/// A device, the policy that decides what it serves, and how many requests it takes at once.
+pub struct Head<M> {
+    machine: M,
+    policy: Box<dyn Policy>,
+    depth: usize,
+    /// What the device works on.
+    inside: Vec<Request>,
+    /// The policy holds requests back until then.
+    wait_ns: u64,
+    /// When nothing waited for the last time.
+    clear_ns: u64,
+    /// Since when the device has had a request, if it has one.
+    busy_since_ns: u64,
+    report: HeadReport,
+    scratch: Vec<Completion>,
+}
+
+/// What a head did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HeadReport {
+    /// Requests served.
+    pub requests: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Time with at least one request in the device.
+    pub busy_ns: u64,
+    /// Most requests that waited at once.
+    pub most_waiting: usize,
+}
+
+impl<M: Machine> Head<M> {
+    /// A head that is given at most `depth` requests at once, at least one.
+    pub fn new(machine: M, policy: Box<dyn Policy>, depth: usize) -> Self {
+        Head {
+            machine,
+            policy,
+            depth: depth.max(1),
+            inside: Vec::new(),
+            wait_ns: NEVER,
+            clear_ns: 0,
+            busy_since_ns: 0,
+            report: HeadReport::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The device.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    pub(super) fn report(&self) -> HeadReport {
+        self.report
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.policy.waiting()
+    }
+
+    pub(super) fn clear_ns(&self) -> u64 {
+        self.clear_ns
+    }
+
+    /// Takes a request; [`Head::feed`] is to follow.
+    pub(super) fn arrive(&mut self, now_ns: u64, request: Request) {
+        self.policy.arrive(now_ns, request, &self.machine);
+        self.report.most_waiting = self.report.most_waiting.max(self.policy.waiting());
+    }
+
+    /// Gives the device what it can take.
+    ///
+    /// # Errors
+    /// The tag of a request that the device refuses, with its words.
+    pub(super) fn feed(&mut self, now_ns: u64) -> Result<(), (u64, String)> {
+        self.wait_ns = NEVER;
+        while self.inside.len() < self.depth {
+            match self.policy.next(now_ns, &self.machine) {
+                Decision::Serve(request) => {
+                    let op = match request.op {
+                        weir_schedulers::Op::Read => Op::Read,
+                        weir_schedulers::Op::Write => Op::Write,
+                    };
+                    let Request { tag, offset_bytes, size_bytes, .. } = request;
+                    let wanted = IoRequest { tag, op, offset_bytes, size_bytes };
+                    self.machine.arrive(now_ns, wanted).map_err(|error| (tag, error.to_string()))?;
+                    if self.inside.is_empty() {
+                        self.busy_since_ns = now_ns;
+                    }
+                    self.inside.push(request);
+                }
+                Decision::WaitUntil(until_ns) => {
+                    // A time that has passed would be asked for again and again.
+                    self.wait_ns = until_ns.max(now_ns + 1);
+                    break;
+                }
+                Decision::Idle => break,
+            }
+        }
+        if self.policy.waiting() == 0 {
+            self.clear_ns = now_ns;
+        }
+        Ok(())
+    }
+
+    /// When something happens next.
+    pub(super) fn next_ns(&self) -> u64 {
+        self.machine.next_event_ns().unwrap_or(NEVER).min(self.wait_ns)
+    }
+
+    /// Lets happen what is due, and says of each request that is done when its service began.
+    pub(super) fn advance(&mut self, now_ns: u64, mut done: impl FnMut(&Request, u64)) {
+        if self.machine.next_event_ns().is_none_or(|at_ns| at_ns > now_ns) {
+            return;
+        }
+        self.machine.advance(now_ns, &mut self.scratch);
+        for completion in self.scratch.drain(..) {
+            let Some(place) = self.inside.iter().position(|request| request.tag == completion.tag) else {
+                continue;
+            };
+            let request = self.inside.swap_remove(place);
+            self.policy.complete(completion.done_ns, &request, completion.start_ns);
+            self.report.requests += 1;
+            self.report.bytes += u64::from(request.size_bytes);
+            if self.inside.is_empty() {
+                self.report.busy_ns += completion.done_ns - self.busy_since_ns;
+            }
+            done(&request, completion.start_ns);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Where files lie: striped over the heads of a volume.
+
+use super::server_run::ServerError;
+
+/// Some heads that files are striped over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Volume {
+    /// The first of them, among all heads of the server.
+    pub first_head: u32,
+    /// How many, at least 1.
+    pub heads: u32,
+}
+
+/// How files are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// One behind the other, from a byte of each head on.
+    Packed {
+        /// That byte.
+        from_bytes: u64,
+    },
+    /// Over the whole of each head, at equal distances and in random order; each begins on a random head. Where there is
+    /// too little room they overlap: in virtual time there are no data that could be lost.
+    Spread {
+        /// Of the random order.
+        seed: u64,
+    },
+}
+
+/// Where a file begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilePlace {
+    /// Its first byte in the volume's striped space.
+    pub start_bytes: u64,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// The files of a class on a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassLayout {
+    /// The heads.
+    pub volume: Volume,
+    /// Stripe unit n lies on head n modulo the number of heads.
+    pub stripe_unit_bytes: u64,
+    /// First byte of each head that belongs to the striped space.
+    pub base_bytes: u64,
+    /// The files.
+    pub files: Vec<FilePlace>,
+}
+
+/// What a request wants of one head; contiguous.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) head: u32,
+    pub(super) offset_bytes: u64,
+    pub(super) size_bytes: u32,
+}
+
+/// A piece is cut where it would not fit a request any more.
+const LARGEST_PIECE_BYTES: u64 = 1 << 30;
+
+impl ClassLayout {
+    /// Lays out files of these sizes on heads of `head_bytes` each.
+    ///
+    /// # Errors
+    /// The stripe unit is 0, there are no heads, or the files do not fit.
+    pub fn new(
+        volume: Volume,
+        stripe_unit_bytes: u64,
+        head_bytes: u64,
+        sizes_bytes: &[u64],
+        placement: Placement,
+    ) -> Result<Self, ServerError> {
+        if stripe_unit_bytes == 0 || volume.heads == 0 {
+            return Err(ServerError::Layout(
+                "a volume needs a head and a stripe unit of at least a byte".into(),
+            ));
+        }
+        let mut layout = ClassLayout { volume, stripe_unit_bytes, base_bytes: 0, files: Vec::new() };
+        layout.files = match placement {
+            Placement::Packed { from_bytes } => {
+                layout.base_bytes = from_bytes;
+                packed(sizes_bytes)
+            }
+            Placement::Spread { seed } => spread(volume, stripe_unit_bytes, head_bytes, sizes_bytes, seed),
+        };
+        let needed = layout.base_bytes.saturating_add(layout.used_bytes());
+        if needed > head_bytes {
+            return Err(ServerError::Layout(format!(
+                "the files need {needed} bytes of each head, which has {head_bytes}: take larger or more heads, or \
+                 fewer files"
+            )));
+        }
+        Ok(layout)
+    }
+
+    /// Bytes of each head, behind the base, that files reach to.
+    pub fn used_bytes(&self) -> u64 {
+        let row_bytes = self.stripe_unit_bytes.saturating_mul(u64::from(self.volume.heads));
+        let end = |file: &FilePlace| file.start_bytes.saturating_add(file.size_bytes);
+        let rows = self.files.iter().map(|file| end(file).div_ceil(row_bytes)).max().unwrap_or(0);
+        rows.saturating_mul(self.stripe_unit_bytes)
+    }
+
+    /// Appends the pieces of bytes `from..to` of the striped space. What follows on the piece before on its head is one
+    /// with it.
+    pub(super) fn pieces(&self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
+        let (unit, heads) = (self.stripe_unit_bytes, u64::from(self.volume.heads));
+        let mut at = from;
+        while at < to {
+            let number = at / unit;
+            let end = ((number + 1) * unit).min(to);
+            let offset_bytes = self.base_bytes + number / heads * unit + at % unit;
+            let head = self.volume.first_head + (number % heads) as u32;
+            let size = end - at;
+            // Units go round the heads, so that the last piece of this head is at most so many back.
+            let back = pieces.len().saturating_sub(heads as usize);
+            let last = pieces[back..].iter_mut().rev().find(|piece| piece.head == head);
+            match last {
+                Some(piece)
+                    if piece.offset_bytes + u64::from(piece.size_bytes) == offset_bytes
+                        && u64::from(piece.size_bytes) + size <= LARGEST_PIECE_BYTES =>
+                {
+                    piece.size_bytes += size as u32;
+                }
+                _ => {
+                    let mut cut = at;
+                    while cut < end {
+                        let size = (end - cut).min(LARGEST_PIECE_BYTES);
+                        let offset_bytes = offset_bytes + (cut - at);
+                        pieces.push(Piece { head, offset_bytes, size_bytes: size as u32 });
+                        cut += size;
+                    }
+                }
+            }
+            at = end;
+        }
+    }
+}
+
+fn packed(sizes_bytes: &[u64]) -> Vec<FilePlace> {
+    let mut next = 0u64;
+    sizes_bytes
+        .iter()
+        .map(|size_bytes| {
+            let start_bytes = next;
+            next = next.saturating_add(*size_bytes);
+            FilePlace { start_bytes, size_bytes: *size_bytes }
+        })
+        .collect()
+}
+
+fn spread(volume: Volume, unit: u64, head_bytes: u64, sizes_bytes: &[u64], seed: u64) -> Vec<FilePlace> {
+    let heads = u64::from(volume.heads);
+    let count = sizes_bytes.len() as u64;
+    let mut random = SplitMix(seed);
+    let mut slots: Vec<u64> = (0..count).collect();
+    for last in (1..slots.len()).rev() {
+        slots.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    let rows = head_bytes / unit;
+    slots
+        .iter()
+        .zip(sizes_bytes)
+        .map(|(slot, size_bytes)| {
+            let first_head = random.below(heads);
+            // A row more where the file does not begin on the first head.
+            let needed = (size_bytes.div_ceil(unit) + first_head).div_ceil(heads);
+            let room = rows.saturating_sub(needed);
+            let row = (u128::from(room) * u128::from(*slot) / u128::from(count.max(2) - 1)) as u64;
+            FilePlace { start_bytes: (row * heads + first_head) * unit, size_bytes: *size_bytes }
+        })
+        .collect()
+}
+
+/// The generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): enough to shuffle, and the same everywhere.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn layout(
+        heads: u32,
+        unit: u64,
+        sizes: &[u64],
+        placement: Placement,
+    ) -> Result<ClassLayout, ServerError> {
+        ClassLayout::new(Volume { first_head: 3, heads }, unit, 64 * MIB, sizes, placement)
+    }
+
+    #[test]
+    fn units_go_round_the_heads_and_rows_are_contiguous() {
+        let layout = layout(2, 4096, &[MIB], Placement::Packed { from_bytes: 8192 }).unwrap();
+        let mut pieces = Vec::new();
+        layout.pieces(1000, 3 * 4096 + 10, &mut pieces);
+        let piece = |head, offset_bytes, size_bytes| Piece { head, offset_bytes, size_bytes };
+        assert_eq!(pieces, [piece(3, 8192 + 1000, 3096 + 4096), piece(4, 8192, 4096 + 10)]);
+    }
+
+    #[test]
+    fn files_that_do_not_fit_are_refused() {
+        let error = layout(1, 4096, &[65 * MIB], Placement::Packed { from_bytes: 0 }).unwrap_err();
+        assert!(error.to_string().contains("68157440 bytes of each head"), "{error}");
+        assert!(layout(0, 4096, &[1], Placement::Spread { seed: 1 }).is_err());
+    }
+
+    #[test]
+    fn spread_files_reach_from_the_first_to_the_last_cylinder() {
+        let layout = layout(4, 65536, &[MIB; 20], Placement::Spread { seed: 9 }).unwrap();
+        let row = |file: &FilePlace| file.start_bytes / (4 * 65536);
+        let rows: Vec<u64> = layout.files.iter().map(row).collect();
+        assert_eq!(rows.iter().min(), Some(&0));
+        assert!(*rows.iter().max().unwrap() >= 1024 - 5, "{rows:?}");
+        assert_ne!(rows, {
+            let mut sorted = rows.clone();
+            sorted.sort_unstable();
+            sorted
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_cover_every_byte_once(
+            heads in 1u32..6, unit in 1u64..40, from in 0u64..500, size in 1u64..400,
+        ) {
+            let layout = layout(heads, unit, &[1000], Placement::Packed { from_bytes: 7 }).unwrap();
+            let mut pieces = Vec::new();
+            layout.pieces(from, from + size, &mut pieces);
+            let mut seen: Vec<(u32, u64)> = pieces
+                .iter()
+                .flat_map(|piece| (0..u64::from(piece.size_bytes)).map(|at| (piece.head, piece.offset_bytes + at)))
+                .collect();
+            let mut wanted: Vec<(u32, u64)> = (from..from + size)
+                .map(|at| {
+                    let number = at / unit;
+                    let offset = 7 + number / u64::from(heads) * unit + at % unit;
+                    (3 + (number % u64::from(heads)) as u32, offset)
+                })
+                .collect();
+            seen.sort_unstable();
+            wanted.sort_unstable();
+            prop_assert_eq!(seen, wanted);
+            prop_assert!(pieces.len() <= heads as usize);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! A storage server in virtual time: clients, buffer caches, striped volumes, and heads that policies rule.
+//!
+//! [`Server::run`] moves from event to event in integer nanoseconds; nothing in it is drawn at random and nothing depends
+//! on the machine, so that the same sources give the same outcome everywhere. Memory is bounded by what is outstanding,
+//! not by the time that is simulated.
+
+mod calendar;
+mod head;
+mod layout;
+mod server_run;
+mod source;
+
+pub use head::{Head, HeadReport, Machine};
+pub use layout::{ClassLayout, FilePlace, Placement, Volume};
+pub use server_run::{Limits, Outcome, Saturation, Served, Server, ServerClass, ServerError};
+pub use source::{Ask, ClosedLoop, Source};

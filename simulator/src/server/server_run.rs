@@ -1,0 +1,394 @@
+//! From event to event.
+
+use weir_schedulers::{ClassId, Request};
+use weir_traces::caches::Cache as _;
+use weir_traces::caches::Lru;
+
+use super::calendar::{Calendar, NEVER};
+use super::head::{Head, HeadReport, Machine};
+use super::layout::{ClassLayout, Piece};
+use super::source::{Ask, Source};
+use crate::device::Op;
+
+/// A class of clients, its files, and its share of the buffer cache.
+pub struct ServerClass {
+    /// Who asks.
+    pub source: Box<dyn Source>,
+    /// Where its files lie.
+    pub layout: ClassLayout,
+    /// Size of its buffer cache, which is LRU over stripe units; 0 for none.
+    pub cache_bytes: u64,
+    /// What an answer from the cache alone takes.
+    pub cache_hit_ns: u64,
+}
+
+/// When a run ends, besides that nobody asks any more and all are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// What is not answered by then never is.
+    pub end_ns: u64,
+    /// More requests than this outstanding at once are an overload that will not drain.
+    pub most_outstanding: usize,
+}
+
+/// A request that was answered, or never will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Served {
+    /// Whose.
+    pub class: ClassId,
+    /// What was asked.
+    pub ask: Ask,
+    /// When the service began of the piece that was done last; when it was asked, if the cache answered.
+    pub served_ns: Option<u64>,
+    /// When all was there; `None` if it never was.
+    pub completed_ns: Option<u64>,
+    /// Time that heads served its pieces, added up.
+    pub busy_ns: u64,
+}
+
+/// Requests that came faster than they were served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Saturation {
+    /// The head with the longest queue, among all of the server.
+    pub head: u32,
+    /// When nothing waited there for the last time.
+    pub since_ns: u64,
+    /// When the run was given up.
+    pub at_ns: u64,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Requests of clients.
+    pub asked: u64,
+    /// Of these, answered.
+    pub answered: u64,
+    /// Of the stripe units that were read where there is a cache: found there.
+    pub cache_hits: u64,
+    /// And not.
+    pub cache_misses: u64,
+    /// What each head did.
+    pub heads: Vec<HeadReport>,
+    /// When the last thing happened.
+    pub now_ns: u64,
+    /// Whether the run was given up.
+    pub saturation: Option<Saturation>,
+}
+
+/// Why a server cannot be made, or a run not go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServerError {
+    /// Files and heads do not fit together.
+    #[error("{0}")]
+    Layout(String),
+    /// A client asked for what is not there.
+    #[error("class {class}: a request for {size_bytes} bytes from {offset_bytes} of file {file}: {problem}")]
+    Ask {
+        /// Number of the class.
+        class: ClassId,
+        /// The file.
+        file: u32,
+        /// First byte.
+        offset_bytes: u64,
+        /// Bytes.
+        size_bytes: u64,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// A request that waits for its pieces.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    ask: Ask,
+    class: ClassId,
+    left: u32,
+    served_ns: u64,
+    busy_ns: u64,
+}
+
+/// Classes that an answer can wake, one bit each.
+const MOST_CLASSES: usize = 64;
+/// Bits of a tag that number the pieces of a request.
+const PIECE_BITS: u32 = 24;
+
+/// A storage server.
+pub struct Server<M> {
+    heads: Vec<Head<M>>,
+    classes: Vec<ServerClass>,
+    caches: Vec<Option<Lru>>,
+    calendar: Calendar,
+    /// Requests by number; the numbers of answered ones are used again.
+    pending: Vec<Pending>,
+    unused: Vec<u32>,
+    pieces: Vec<Piece>,
+    /// Heads with requests that their policy has not been asked about.
+    unfed: Vec<u32>,
+    outcome: Outcome,
+}
+
+impl<M: Machine> Server<M> {
+    /// A server of these heads and classes; the policies of the heads were made for the classes in this order.
+    ///
+    /// # Errors
+    /// A class has a volume of heads that are not there, or there are more than 64 classes.
+    pub fn new(heads: Vec<Head<M>>, classes: Vec<ServerClass>) -> Result<Self, ServerError> {
+        if classes.len() > MOST_CLASSES {
+            let text = format!("{} classes; a server has at most {MOST_CLASSES}", classes.len());
+            return Err(ServerError::Layout(text));
+        }
+        for (number, class) in classes.iter().enumerate() {
+            let volume = class.layout.volume;
+            if volume.first_head as usize + volume.heads as usize > heads.len() {
+                return Err(ServerError::Layout(format!(
+                    "class {number} has heads {} to {}, and there are {}",
+                    volume.first_head,
+                    volume.first_head + volume.heads.saturating_sub(1),
+                    heads.len()
+                )));
+            }
+        }
+        let cache = |class: &ServerClass| (class.cache_bytes > 0).then(|| Lru::new(class.cache_bytes));
+        let mut server = Server {
+            caches: classes.iter().map(cache).collect(),
+            calendar: Calendar::new(heads.len() + classes.len()),
+            pending: Vec::new(),
+            unused: Vec::new(),
+            pieces: Vec::new(),
+            unfed: Vec::new(),
+            outcome: Outcome {
+                asked: 0,
+                answered: 0,
+                cache_hits: 0,
+                cache_misses: 0,
+                heads: Vec::new(),
+                now_ns: 0,
+                saturation: None,
+            },
+            heads,
+            classes,
+        };
+        for class in 0..server.classes.len() {
+            server.set_source(class);
+        }
+        Ok(server)
+    }
+
+    /// Runs until nobody asks any more and all are answered, or a limit is met. `record` is told of every request, in the
+    /// order in which they are answered; at the end of those that never will be.
+    ///
+    /// # Errors
+    /// A client asks for what is not there.
+    pub fn run(mut self, limits: Limits, record: &mut dyn FnMut(&Served)) -> Result<Outcome, ServerError> {
+        loop {
+            // Classes come before heads: what is asked at the same time is all there before a policy chooses among it.
+            let (actor, now_ns) = self.calendar.first();
+            let head = actor.checked_sub(self.classes.len());
+            if !self.unfed.is_empty() && (head.is_some() || now_ns > self.outcome.now_ns) {
+                self.feed_all()?;
+                continue;
+            }
+            if now_ns > limits.end_ns || now_ns == NEVER {
+                break;
+            }
+            self.outcome.now_ns = now_ns;
+            match head {
+                Some(head) => self.head_event(head, now_ns, record)?,
+                None => {
+                    self.source_event(actor, now_ns, record)?;
+                    if self.outstanding() > limits.most_outstanding {
+                        self.outcome.saturation = self.saturation(now_ns);
+                        break;
+                    }
+                }
+            }
+        }
+        self.leave_the_rest(record);
+        self.outcome.heads = self.heads.iter().map(Head::report).collect();
+        Ok(self.outcome)
+    }
+
+    fn outstanding(&self) -> usize {
+        self.pending.len() - self.unused.len()
+    }
+
+    fn set_source(&mut self, class: usize) {
+        let next_ns = self.classes[class].source.next_ns().unwrap_or(NEVER);
+        self.calendar.set(class, next_ns);
+    }
+
+    fn head_event(
+        &mut self,
+        number: usize,
+        now_ns: u64,
+        record: &mut dyn FnMut(&Served),
+    ) -> Result<(), ServerError> {
+        let Server { heads, classes, pending, unused, outcome, .. } = self;
+        let mut answered = 0u64;
+        heads[number].advance(now_ns, |request, begun_ns| {
+            let index = (request.tag >> PIECE_BITS) as u32;
+            let entry = &mut pending[index as usize];
+            entry.left -= 1;
+            entry.served_ns = begun_ns;
+            entry.busy_ns += now_ns.saturating_sub(begun_ns);
+            if entry.left == 0 {
+                let Pending { ask, class, served_ns, busy_ns, .. } = *entry;
+                unused.push(index);
+                outcome.answered += 1;
+                answered |= 1 << class;
+                let (served_ns, completed_ns) = (Some(served_ns), Some(now_ns));
+                record(&Served { class, ask, served_ns, completed_ns, busy_ns });
+                classes[usize::from(class)].source.answered(now_ns, ask.client);
+            }
+        });
+        self.feed(number, now_ns)?;
+        // A source may ask again because of an answer.
+        while answered != 0 {
+            let class = answered.trailing_zeros() as usize;
+            answered &= answered - 1;
+            self.set_source(class);
+        }
+        Ok(())
+    }
+
+    fn feed(&mut self, number: usize, now_ns: u64) -> Result<(), ServerError> {
+        let fed = self.heads[number].feed(now_ns);
+        fed.map_err(|(tag, problem)| {
+            let Pending { ask, class, .. } = self.pending[(tag >> PIECE_BITS) as usize];
+            refused(class, &ask, problem)
+        })?;
+        self.calendar.set(self.classes.len() + number, self.heads[number].next_ns());
+        Ok(())
+    }
+
+    /// Asks the policies of all heads to which requests have come. To ask one twice does no harm.
+    fn feed_all(&mut self) -> Result<(), ServerError> {
+        for at in 0..self.unfed.len() {
+            self.feed(self.unfed[at] as usize, self.outcome.now_ns)?;
+        }
+        self.unfed.clear();
+        Ok(())
+    }
+
+    fn source_event(
+        &mut self,
+        number: usize,
+        now_ns: u64,
+        record: &mut dyn FnMut(&Served),
+    ) -> Result<(), ServerError> {
+        let Some(ask) = self.classes[number].source.take() else {
+            self.set_source(number);
+            return Ok(());
+        };
+        self.outcome.asked += 1;
+        let class = number as ClassId;
+        self.divide(number, &ask).map_err(|problem| refused(class, &ask, problem))?;
+        if self.pieces.is_empty() {
+            self.outcome.answered += 1;
+            let done_ns = now_ns.saturating_add(self.classes[number].cache_hit_ns);
+            let (served_ns, completed_ns) = (Some(now_ns), Some(done_ns));
+            record(&Served { class, ask, served_ns, completed_ns, busy_ns: 0 });
+            self.classes[number].source.answered(done_ns, ask.client);
+            self.set_source(number);
+            return Ok(());
+        }
+        let entry = Pending { ask, class, left: self.pieces.len() as u32, served_ns: now_ns, busy_ns: 0 };
+        let index = match self.unused.pop() {
+            Some(index) => {
+                self.pending[index as usize] = entry;
+                index
+            }
+            None => {
+                self.pending.push(entry);
+                self.pending.len() as u32 - 1
+            }
+        };
+        for (piece, at) in self.pieces.iter().zip(0u64..) {
+            let request = Request {
+                tag: u64::from(index) << PIECE_BITS | at,
+                class,
+                stream: ask.client,
+                op: if ask.op == Op::Read { weir_schedulers::Op::Read } else { weir_schedulers::Op::Write },
+                offset_bytes: piece.offset_bytes,
+                size_bytes: piece.size_bytes,
+                arrived_ns: now_ns,
+                deadline_ns: ask.deadline_ns,
+            };
+            self.heads[piece.head as usize].arrive(now_ns, request);
+            self.unfed.push(piece.head);
+        }
+        self.set_source(number);
+        Ok(())
+    }
+
+    /// Puts the pieces of a request into `self.pieces`, without those that the cache holds.
+    fn divide(&mut self, number: usize, ask: &Ask) -> Result<(), String> {
+        self.pieces.clear();
+        let layout = &self.classes[number].layout;
+        let Some(file) = layout.files.get(ask.file as usize) else {
+            return Err(format!("there are {} files", layout.files.len()));
+        };
+        let end = ask.offset_bytes.checked_add(ask.size_bytes).filter(|end| *end <= file.size_bytes);
+        let Some(end) = end.filter(|end| *end > ask.offset_bytes) else {
+            return Err(format!(
+                "the file has {} bytes, and a request at least one of them",
+                file.size_bytes
+            ));
+        };
+        let (from, to) = (file.start_bytes + ask.offset_bytes, file.start_bytes + end);
+        match &mut self.caches[number] {
+            None => layout.pieces(from, to, &mut self.pieces),
+            Some(cache) => {
+                let unit = layout.stripe_unit_bytes;
+                let mut at = from;
+                while at < to {
+                    let next = ((at / unit + 1) * unit).min(to);
+                    let held = cache.request(at / unit, unit);
+                    if ask.op == Op::Write {
+                        layout.pieces(at, next, &mut self.pieces);
+                    } else if held {
+                        self.outcome.cache_hits += 1;
+                    } else {
+                        self.outcome.cache_misses += 1;
+                        layout.pieces(at, next, &mut self.pieces);
+                    }
+                    at = next;
+                }
+            }
+        }
+        if self.pieces.len() >= 1 << PIECE_BITS {
+            return Err("it has too many stripe units".to_owned());
+        }
+        Ok(())
+    }
+
+    fn saturation(&self, now_ns: u64) -> Option<Saturation> {
+        let (head, longest) = self
+            .heads
+            .iter()
+            .zip(0..)
+            .map(|(head, number)| (number, head))
+            .max_by_key(|(number, head)| (head.waiting(), std::cmp::Reverse(*number)))?;
+        Some(Saturation { head, since_ns: longest.clear_ns(), at_ns: now_ns })
+    }
+
+    /// Says which requests were never answered, in the order of their numbers.
+    fn leave_the_rest(&mut self, record: &mut dyn FnMut(&Served)) {
+        let mut answered = vec![false; self.pending.len()];
+        for index in &self.unused {
+            answered[*index as usize] = true;
+        }
+        for (entry, answered) in self.pending.iter().zip(answered) {
+            if !answered {
+                let Pending { ask, class, busy_ns, .. } = *entry;
+                record(&Served { class, ask, served_ns: None, completed_ns: None, busy_ns });
+            }
+        }
+    }
+}
+
+fn refused(class: ClassId, ask: &Ask, problem: String) -> ServerError {
+    let Ask { file, offset_bytes, size_bytes, .. } = *ask;
+    ServerError::Ask { class, file, offset_bytes, size_bytes, problem }
+}

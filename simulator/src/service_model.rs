@@ -1,0 +1,166 @@
+//! The disk as a scheduler sees it. Flash devices are in `service_model_flash`.
+
+use weir_schedulers::{Op as PolicyOp, Request, ServiceModel};
+
+use crate::controller::Controller;
+use crate::device::{Device, IoRequest, Op, SECTOR_BYTES};
+use crate::disk::Disk;
+use crate::mechanism::Arm;
+
+impl From<PolicyOp> for Op {
+    fn from(op: PolicyOp) -> Self {
+        match op {
+            PolicyOp::Read => Self::Read,
+            PolicyOp::Write => Self::Write,
+        }
+    }
+}
+
+impl From<&Request> for IoRequest {
+    /// The request as it goes to the device, with the same tag.
+    fn from(request: &Request) -> Self {
+        Self {
+            tag: request.tag,
+            op: request.op.into(),
+            offset_bytes: request.offset_bytes,
+            size_bytes: request.size_bytes,
+        }
+    }
+}
+
+/// A request as a device of `capacity_bytes` would take it: what reaches behind the end is cut off.
+pub(crate) fn inside(capacity_bytes: u64, request: &Request) -> IoRequest {
+    let offset_bytes = request.offset_bytes.min(capacity_bytes - SECTOR_BYTES.min(capacity_bytes));
+    let most = u32::try_from(capacity_bytes - offset_bytes).unwrap_or(u32::MAX);
+    IoRequest { offset_bytes, size_bytes: request.size_bytes.clamp(1, most.max(1)), ..request.into() }
+}
+
+/// Addresses behind the end count as the last sector, and requests that reach there as ending there: a scheduler may ask
+/// anything, and the device refuses such requests when they come.
+impl Disk {
+    fn arm_at(&self, offset_bytes: u64) -> Arm {
+        let geometry = &self.mechanism().geometry;
+        let last = geometry.sectors().saturating_sub(1);
+        geometry.locate((offset_bytes / SECTOR_BYTES).min(last)).arm()
+    }
+
+    fn inside(&self, request: &Request) -> IoRequest {
+        inside(Device::capacity_bytes(self), request)
+    }
+
+    /// Seek from a track, `wait_ns` of rotation, transfer over the slower side, and overheads.
+    fn service_ns(&self, move_ns: u64, wait_ns: u64, request: &IoRequest) -> u64 {
+        let controller = self.controller();
+        let (first, sectors) = request.sectors();
+        let transfer_ns = controller.mechanism.transfer_ns(first, sectors, request.op);
+        let interface = controller.interface_times(request, transfer_ns);
+        controller.overhead_ns(request.op)
+            + (move_ns + wait_ns).max(interface.before_ns + wait_ns)
+            + transfer_ns.max(interface.after_start_ns)
+            + controller.options.completion_overhead_ns
+    }
+}
+
+impl ServiceModel for Disk {
+    fn cylinder(&self, offset_bytes: u64) -> u32 {
+        self.arm_at(offset_bytes).cylinder
+    }
+
+    fn head_bytes(&self) -> u64 {
+        (self.controller().head_sector * SECTOR_BYTES).min(Device::capacity_bytes(self))
+    }
+
+    /// Command overhead, seek and rotation. The arm starts from where reading ahead has taken it; a request that the
+    /// buffer answers takes no positioning.
+    fn positioning_ns(&self, now_ns: u64, request: &Request) -> u64 {
+        let request = self.inside(request);
+        let controller = self.controller();
+        let begin_ns = self.free_ns().max(now_ns + controller.overhead_ns(request.op));
+        let overhead_ns = begin_ns - self.free_ns().max(now_ns);
+        if controller.is_buffered(begin_ns, &request) {
+            return overhead_ns;
+        }
+        overhead_ns + controller.positioning_ns(begin_ns, &request)
+    }
+
+    fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64 {
+        let request = self.inside(request);
+        let mechanism = self.mechanism();
+        let move_ns =
+            mechanism.move_ns(self.arm_at(from_bytes), self.arm_at(request.offset_bytes), request.op);
+        self.service_ns(move_ns, mechanism.rotation.revolution_ns / 2, &request)
+    }
+
+    /// Without a write cache the arm is where it was left, or as far on as the disk reads ahead. With one it may be
+    /// anywhere, and may have the whole cache to write first.
+    fn bound_ns(&self, from_bytes: u64, request: &Request) -> u64 {
+        let request = self.inside(request);
+        let to = self.arm_at(request.offset_bytes).cylinder;
+        let controller = self.controller();
+        let mechanism = &controller.mechanism;
+        let longest = mechanism.geometry.cylinders().saturating_sub(1);
+        // The arm is between the last byte before `from_bytes` and how far the disk reads ahead.
+        let ahead_bytes = controller.options.read_ahead_sectors.saturating_mul(SECTOR_BYTES);
+        let between = [from_bytes.saturating_sub(1), from_bytes.saturating_add(ahead_bytes)];
+        let farthest = between.map(|bytes| self.arm_at(bytes).cylinder.abs_diff(to)).into_iter().max();
+        let distance =
+            if controller.options.write_cache.is_some() { longest } else { farthest.unwrap_or(longest) };
+        let settle_ns = if request.op == Op::Write { mechanism.write_settle_ns } else { 0 };
+        let move_ns = mechanism.head_switch_ns.max(mechanism.seek.time_ns(distance) + settle_ns);
+        self.service_ns(move_ns, mechanism.rotation.revolution_ns, &request) + controller.longest_destage_ns()
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        Device::capacity_bytes(self)
+    }
+}
+
+/// What the interface adds to an access of the platter.
+pub(crate) struct InterfaceTimes {
+    /// From the start of the request until the platter's side can start.
+    pub before_ns: u64,
+    /// From the start of the platter's transfer until the host has all; 0 for writes.
+    pub after_start_ns: u64,
+}
+
+impl Controller {
+    /// The interface's part in a request whose data take `transfer_ns` under the head.
+    pub(crate) fn interface_times(&self, request: &IoRequest, transfer_ns: u64) -> InterfaceTimes {
+        if !self.interface_limits {
+            return InterfaceTimes { before_ns: 0, after_start_ns: 0 };
+        }
+        let delivery_ns = self.delivery_ns(request.size_bytes);
+        // Of a long request only so much is awaited.
+        let counted = self.options.watermark_most_bytes.min(u64::from(request.size_bytes));
+        let counted = counted as f64 / f64::from(request.size_bytes);
+        let part_ns = |whole_ns: u64, share: f64| (whole_ns as f64 * counted * share).round() as u64;
+        match request.op {
+            Op::Read => InterfaceTimes {
+                before_ns: 0,
+                after_start_ns: part_ns(transfer_ns, self.options.read_watermark) + delivery_ns,
+            },
+            Op::Write => InterfaceTimes {
+                before_ns: self.options.write_data_delay_ns
+                    + part_ns(delivery_ns, self.options.write_watermark)
+                        .max(delivery_ns.saturating_sub(transfer_ns)),
+                after_start_ns: 0,
+            },
+        }
+    }
+
+    /// How long writing a full write cache to the platter may take; 0 without one.
+    fn longest_destage_ns(&self) -> u64 {
+        let Some(cache) = self.options.write_cache else { return 0 };
+        let Self { mechanism, .. } = self;
+        let longest = mechanism.geometry.cylinders().saturating_sub(1);
+        let run_ns =
+            mechanism.head_switch_ns.max(mechanism.seek.time_ns(longest) + mechanism.write_settle_ns)
+                + mechanism.rotation.revolution_ns;
+        // Each sector of a run could be on its own track only if tracks had one sector; two revolutions for each track
+        // that is touched cover the passing and the change.
+        let zones = mechanism.geometry.zones();
+        let least = zones.iter().map(|zone| zone.sectors_per_track - zone.spares.sectors_per_track).min();
+        let tracks = cache.sectors / u64::from(least.unwrap_or(1).max(1)) + 2 * cache.runs as u64;
+        cache.runs as u64 * run_ns + tracks * 2 * mechanism.rotation.revolution_ns
+    }
+}

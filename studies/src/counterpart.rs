@@ -1,0 +1,76 @@
+//! What a study of both testbeds means in virtual time: the one map from the kernel's parts to weir's own.
+
+use serde_json::{Map, Value};
+
+use crate::filesystem::FileSystem;
+use crate::level::Scheduler;
+use crate::plan::{cross, is_excluded, levels_by_factor};
+use crate::spec::{Settings, Study};
+use crate::testbed::Testbed;
+
+/// Name of the factor that the testbed is where a study names both.
+pub(crate) const TESTBED: &str = "testbed";
+/// The kernel's schedulers, and the policies that stand for them. Tunables keep their names.
+const SCHEDULERS: [(&str, &str); 4] =
+    [("none", "fcfs"), ("mq-deadline", "linux-mq-deadline"), ("kyber", "linux-kyber"), ("bfq", "linux-bfq")];
+/// A simulated server has no file system of the kernel: files lie one behind the other.
+const FILE_SYSTEM: &str = "raw";
+/// Factors of the kernel that nothing in virtual time stands for.
+const KERNEL_ONLY: [&str; 3] = ["priority", "wbt_lat_usec", "read_ahead_kib"];
+
+/// Settings of a run on devices as a run in virtual time has them. A scheduler that is not the kernel's stays as it is.
+pub(crate) fn settings(on_device: &Settings) -> Settings {
+    let Scheduler { name, tunables } = &on_device.scheduler;
+    let policy = SCHEDULERS.iter().find(|(kernel, _)| kernel == name).map_or(name.as_str(), |(_, own)| own);
+    Settings {
+        scheduler: Scheduler { name: policy.to_owned(), tunables: tunables.clone() },
+        filesystem: FILE_SYSTEM.to_owned(),
+        ..on_device.clone()
+    }
+}
+
+/// Whether a factor can be varied in virtual time.
+pub(crate) fn is_kernel_only(factor: &str) -> bool {
+    KERNEL_ONLY.contains(&factor)
+}
+
+/// The cells of a study on one of its testbeds, in the order of their levels.
+///
+/// Where it has two, the testbed is the last level of each cell. Cells that differ in nothing but the file system are one
+/// cell in virtual time, and those of a file system without a device (tmpfs) are none.
+pub(crate) fn cells(study: &Study, testbed: Testbed) -> Vec<Map<String, Value>> {
+    let all = cross(&levels_by_factor(study)).into_iter();
+    if !study.testbed.are_two() {
+        return all.filter(|cell| !is_excluded(study, cell)).collect();
+    }
+    let mut cells: Vec<Map<String, Value>> = Vec::new();
+    for mut cell in all {
+        cell.insert(TESTBED.to_owned(), testbed.name().into());
+        if is_excluded(study, &cell) {
+            continue;
+        }
+        if testbed == Testbed::Simulator
+            && let Some(level) = cell.get_mut("filesystem")
+        {
+            let found = level.as_str().and_then(FileSystem::load);
+            if found.is_some_and(|filesystem| !filesystem.on_device) {
+                continue;
+            }
+            *level = FILE_SYSTEM.into();
+        }
+        if !cells.contains(&cell) {
+            cells.push(cell);
+        }
+    }
+    cells
+}
+
+/// Factors with the levels that cells of a study have, on all of its testbeds.
+pub(crate) fn factors(study: &Study) -> Vec<(String, Vec<Value>)> {
+    let mut factors = levels_by_factor(study);
+    if study.testbed.are_two() {
+        let named = study.testbed.all().iter().map(|testbed| testbed.name().into()).collect();
+        factors.push((TESTBED.to_owned(), named));
+    }
+    factors
+}

@@ -1,0 +1,103 @@
+//! What a study says for the simulator only.
+
+use std::collections::BTreeMap;
+
+use weir_schedulers::{Service, Settings};
+use weir_specs::Document;
+
+use crate::level::Scheduler;
+use crate::spec::{Class, Study, Wants};
+use crate::testbed::Testbed;
+
+/// The fields of a class that only the simulator knows, as far as they are given.
+pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
+    [
+        ("wants", class.wants.is_some()),
+        ("weight", class.weight.is_some()),
+        ("scheduler", class.scheduler.is_some()),
+        ("stripe_unit_kib", class.stripe_unit_kib.is_some()),
+        ("cache_mib", class.cache_mib.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(name, given)| given.then_some(name))
+    .collect()
+}
+
+/// What is wrong with them: fields and messages.
+pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
+    let mut problems = Vec::new();
+    if let Some(weight) = class.weight
+        && !(1e-3..=1e3).contains(&weight)
+    {
+        problems.push(("weight", format!("is {weight}; it must be from 0.001 to 1000")));
+    }
+    if let Some(unit) = class.stripe_unit_kib
+        && !(1..=16 * 1024).contains(&unit)
+    {
+        problems.push(("stripe_unit_kib", format!("is {unit}; it must be from 1 to 16384")));
+    }
+    if let Some(cache) = class.cache_mib
+        && cache > 1 << 20
+    {
+        problems.push(("cache_mib", format!("is {cache}; it must be at most 1048576")));
+    }
+    if let Some(priority) = class.priority {
+        let message =
+            format!("is {priority}, but a simulated server knows no priorities of the kernel: use weight");
+        problems.push(("priority", message));
+    }
+    problems
+}
+
+/// Scheduler of a simulated server if a study names none.
+const DEFAULT_SCHEDULER: &str = "scan";
+
+/// A scheduler that every simulated server can have.
+pub(crate) fn default_scheduler() -> Scheduler {
+    Scheduler { name: DEFAULT_SCHEDULER.to_owned(), tunables: BTreeMap::new() }
+}
+
+/// Puts the simulator's defaults in place of the device testbed's.
+pub(crate) fn defaults(study: &mut Study, document: &Document) {
+    let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
+    // Beside devices it has what they have.
+    if !study.testbed.are_virtual() {
+        return;
+    }
+    if study.testbed.is_only(Testbed::Admission) {
+        study.hold.admission.get_or_insert_default();
+    }
+    if !is_held("queue_depth") {
+        // The scheduler under study decides all; a disk with a queue of its own would decide again.
+        study.hold.queue_depth = 1;
+    }
+    if !is_held("scheduler") {
+        study.hold.scheduler = default_scheduler();
+    }
+}
+
+/// Whether a scheduler can be made for the classes of a study.
+pub(crate) fn check_scheduler(scheduler: &Scheduler, study: &Study) -> Result<(), String> {
+    let classes: Vec<weir_schedulers::Class> = study
+        .classes
+        .iter()
+        .map(|(name, class)| weir_schedulers::Class {
+            name: name.clone(),
+            service: class.wants.map_or(Service::Interactive, Wants::service),
+            weight: class.weight.unwrap_or(1.0),
+        })
+        .collect();
+    let settings = Settings(scheduler.tunables.clone());
+    weir_schedulers::build(&scheduler.name, &classes, &settings).map(drop).map_err(|error| error.to_string())
+}
+
+impl Wants {
+    /// As schedulers have it.
+    pub fn service(self) -> Service {
+        match self {
+            Wants::RealTime => Service::RealTime,
+            Wants::Interactive => Service::Interactive,
+            Wants::Throughput => Service::Throughput,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+"""Studies in virtual time: the same folders as on devices, the same outcome however they are carried out."""
+
+import json
+
+import pytest
+from support import weir
+
+from weir.derive import run_metrics
+from weir.load import load_study
+
+STUDY = """\
+name: trial
+question: Do text and video clients fare better apart or together?
+testbed: simulator
+seed: 7
+repetitions: 2
+warmup_s: 2
+duration_s: 20
+storage: {profile: hdd-7200, heads: 2, size_mib: 2048, placement: spread}
+classes:
+  text: {workload: poisson-text, clients: 40, scheduler: look, stripe_unit_kib: 8, cache_mib: 4}
+  video: {workload: mpeg-vbr, clients: 15, scheduler: scan-edf, objective: {deadline_miss_share: 0.01}}
+factors:
+  architecture: [partitioned, integrated]
+  scheduler: [look, fcfs]
+"""
+
+
+def simulate(folder, study=STUDY, *arguments, out="results"):
+    file = folder / "trial.yml"
+    file.write_text(study)
+    done = weir("simulate", file, "--out", folder / out, *arguments)
+    assert "panicked" not in done.stderr
+    return done
+
+
+def contents(folder):
+    """What runs came to, by run and file: all but how long it took on this machine."""
+    found = {}
+    for run in sorted(folder.glob("*/")):
+        found[run.name] = {
+            name: (run / name).read_bytes() for name in ("run.json", "requests.parquet", "summary.json")
+        }
+        observed = json.loads((run / "observed.json").read_text())
+        found[run.name]["observed"] = observed["simulator"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("simulated")
+    done = simulate(folder)
+    assert done.returncode == 0, done.stderr
+    assert "8 runs, all valid" in done.stdout
+    return folder / "results/trial"
+
+
+def test_the_outcome_does_not_depend_on_jobs_or_shards(whole, tmp_path):
+    assert simulate(tmp_path, STUDY, "--jobs", 1, out="one").returncode == 0
+    refused = simulate(tmp_path, STUDY, "--jobs", 0, out="none")
+    assert refused.returncode == 2 and "--jobs 0" in refused.stderr
+    assert contents(tmp_path / "one/trial") == contents(whole)
+    for part in (1, 2, 3):
+        assert simulate(tmp_path, STUDY, "--shard", f"{part}/3", out="parts").returncode == 0
+    assert contents(tmp_path / "parts/trial") == contents(whole)
+
+
+def test_what_is_there_is_not_simulated_again(whole, tmp_path):
+    before = {path: path.stat().st_mtime_ns for path in whole.glob("*/requests.parquet")}
+    (tmp_path / "trial.yml").write_text(STUDY)
+    done = weir("simulate", tmp_path / "trial.yml", "--out", whole.parent)
+    assert done.returncode == 0
+    assert " 0 requests simulated" in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in whole.glob("*/requests.parquet")} == before
+
+
+def test_a_summary_says_what_the_requests_say(whole, tmp_path):
+    """The simulator's counts and the analysis' own, by run, class and metric."""
+    done = simulate(tmp_path, STUDY.replace("repetitions", "records: summary\nrepetitions"))
+    assert done.returncode == 0
+    assert not list((tmp_path / "results").rglob("requests.parquet"))
+
+    def by_cell(folder):
+        runs = load_study(folder).valid_runs
+        return {(tuple(run.levels.items()), run.repetition): run_metrics(run)["classes"] for run in runs}
+
+    summaries, requests = by_cell(tmp_path / "results/trial"), by_cell(whole)
+    assert summaries.keys() == requests.keys()
+    compared = 0
+    for cell, classes in requests.items():
+        for name, values in classes.items():
+            for metric, value in values.items():
+                found = summaries[cell][name][metric]
+                if found is None:
+                    continue
+                # The histogram has three digits.
+                exact = "_p" not in metric and "max" not in metric
+                assert found == pytest.approx(value, rel=1e-9 if exact else 2e-3), (cell, name, metric)
+                compared += 1
+    assert compared > 8 * 2 * 12
+
+
+def test_the_page_reports_a_simulated_study(whole):
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "weir", "report", whole], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    page = (whole / "report.html").read_text()
+    assert "simulator" in page
+    assert "partitioned" in page
+
+
+def test_an_overload_is_a_result_with_the_time_it_began(tmp_path):
+    # First come first served does not profit from long queues, as sweeps do.
+    study = STUDY.replace("clients: 40", "clients: 4000").replace("duration_s: 20", "duration_s: 200")
+    study = study.replace("scheduler: look", "scheduler: fcfs").replace("[look, fcfs]", "[fcfs]")
+    done = simulate(tmp_path, study.replace("repetitions: 2", "repetitions: 1\nrecords: summary"))
+    assert done.returncode == 0, done.stderr
+    verdicts = [json.loads(path.read_text()) for path in (tmp_path / "results").rglob("verdict.json")]
+    rules = [rule for verdict in verdicts for rule in verdict["rules"] if rule["rule"] == "R-SATURATED"]
+    assert len(rules) == 2
+    assert all("did not drain from" in rule["reason"] for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("look, fcfs", "lok, fcfs"), ["factors.scheduler", "did you mean `look`?"]),
+        (("scheduler: look", "scheduler: look depth=3"), ["classes.text.scheduler", "no setting `depth`"]),
+        (("testbed: simulator", "testbed: device"), ["classes.text.scheduler", "`testbed: simulator` only"]),
+        (("hdd-7200", "hdd-7201"), ["storage.profile", "hdd-7200"]),
+        (("cache_mib: 4", "cache_mib: 4, weight: 0"), ["classes.text.weight", "from 0.001"]),
+        (("cache_mib: 4", "cache_mib: 4, priority: rt/0"), ["classes.text.priority", "use weight"]),
+        (("size_mib: 2048", "size_mib: 64"), ["storage.size_mib"]),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_by_field(tmp_path, change, says):
+    assert change[0] in STUDY
+    done = simulate(tmp_path, STUDY.replace(*change, 1))
+    assert done.returncode == 2
+    for part in says:
+        assert part in done.stderr, done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_shard_that_is_none_is_refused(tmp_path):
+    for text in ("0/3", "4/3", "1", "a/b"):
+        done = simulate(tmp_path, STUDY, "--shard", text)
+        assert done.returncode == 2
+        assert "write I/N" in done.stderr
+
+
+DISK = """\
+kind: disk
+description: A disk of nowhere
+rpm: 5400
+heads: 4
+zones:
+  - {cylinders: 2000, sectors_per_track: 100}
+seek_min_ms: 1.7
+seek_avg_ms: 11
+seek_max_ms: 22.5
+head_switch_ms: 0
+head_skew_ms: 0
+cylinder_skew_ms: 1.7
+command_overhead_us: 0
+interface_mb_s: 10
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "says"),
+    [
+        (("cylinders: 2000", "cylinders: 3"), "storage.profile", ["disk.yml", "3.0 cylinders", "from 16"]),
+        (
+            ("seek_avg_ms: 11", "seek_avg_ms: 1.8"),
+            "storage.profile",
+            ["disk.yml", "seek_avg_ms 1.8", "between"],
+        ),
+        (("100}", "0}"), "storage.profile", ["disk.yml", "zones[0]", "sectors_per_track` is 0"]),
+        (("rpm: 5400", "rmp: 5400"), "storage.profile", ["disk.yml", "rmp"]),
+        (("cylinders: 2000", "cylinders: 2000"), "storage.size_mib", ["disk.yml", "(4 to 390 MiB)"]),
+    ],
+)
+def test_a_disk_that_cannot_be_is_refused_by_file_and_field(tmp_path, change, field, says):
+    assert change[0] in DISK
+    disk = tmp_path / "disk.yml"
+    disk.write_text(DISK.replace(*change, 1))
+    study = STUDY.replace("profile: hdd-7200", f"profile: {disk}")
+    for done in (simulate(tmp_path, study), weir("check", tmp_path / "trial.yml")):
+        assert done.returncode == 2
+        for part in ("trial.yml:8", field, *says):
+            assert part in done.stderr, done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("profile", ["ssd-nvme", "ssd-sata", "seagate-elite3", "hp-97560", '"null"'])
+def test_every_kind_of_device_can_be_simulated(tmp_path, profile):
+    study = STUDY.replace("hdd-7200", profile).replace("repetitions: 2", "repetitions: 1")
+    study = study.replace("duration_s: 20", "duration_s: 3").replace("[look, fcfs]", "[cello, linux-bfq]")
+    study = study.replace("size_mib: 2048", "size_mib: 1024")
+    study = study.replace(", scheduler: look", "").replace(", scheduler: scan-edf", "")
+    done = simulate(tmp_path, study)
+    assert done.returncode == 0, done.stderr
+    assert "4 runs, all valid" in done.stdout
