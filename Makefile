@@ -2,25 +2,24 @@
 SHELL := /bin/bash
 STUDY ?= quick
 PYTHON := .venv/bin/python
+# Examples are built by whoever runs them, and checked by lint.
+CARGO_TEST := --release --locked --offline --workspace --lib --bins --tests
 export ANSIBLE_CONFIG := ansible/ansible.cfg
 # What was installed by setup/ is found first.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
+.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: tools ## Install what is missing: Debian packages, Python environment, the weir binary
-	@setup/build.sh
-
-# All that the binary is built with.
-tools:
+setup: ## Install what is missing: Debian packages, Python environment, the weir binary
 	@setup/packages.sh
 	@setup/rust.sh
 	@setup/python.sh
 	@setup/crates.sh
+	@setup/build.sh
 
 study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
 	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false)}' $(ANSIBLE_ARGS)
@@ -31,9 +30,14 @@ figures: setup ## Run the notebooks of all studies that have results (STUDY=wija
 report: setup ## Write the page of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)
 
-# The binary is built beside its tests, which takes two thirds of the time that one after the other takes.
-test: tools ## Run every test: Rust, Python, end to end
-	cargo test --release --locked --offline --workspace
+# The binary is built beside its tests, and both beside the Python environment.
+test: ## Run every test: Rust, Python, end to end
+	@setup/packages.sh
+	@setup/rust.sh
+	@setup/crates.sh
+	@setup/python.sh & cargo test $(CARGO_TEST) --no-run && wait $$!
+	cargo test $(CARGO_TEST)
+	cargo test --release --locked --offline --workspace --doc
 	@setup/build.sh
 	$(PYTHON) -m pytest -n 2 analysis/tests
 	$(PYTHON) -m pytest -n 2 --dist loadfile tests
