@@ -237,6 +237,25 @@ fn an_overload_is_said_with_the_time_it_began() {
 }
 
 #[test]
+fn a_queue_that_is_left_when_all_have_asked_is_an_overload() {
+    let saturation = |gap_ms: f64, asks_until_ns: f64, end_ns: u64| {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let next_ns = exponential(gap_ms * MS, &mut rng);
+        let source = Poisson { rng, mean_gap_ns: gap_ms * MS, next_ns, end_ns: asks_until_ns };
+        let server = Server::new(vec![head(1, |_| 10.0 * MS)], vec![class(Box::new(source), 1)]).unwrap();
+        let limits = Limits { end_ns, most_outstanding: usize::MAX };
+        server.run(limits, &mut |_| {}).unwrap().saturation
+    };
+    // Twice as many as can be served come for 10 s: half of the rest is there 5 s later, and none 30 s later.
+    let left = saturation(5.0, 10e9, 15_000_000_000).unwrap();
+    assert_eq!((left.head, left.at_ns), (0, 15_000_000_000));
+    assert!(left.since_ns < 1_000_000_000, "{left:?}");
+    assert_eq!(saturation(5.0, 10e9, 40_000_000_000), None);
+    // Somebody still asks: that some wait says nothing.
+    assert_eq!(saturation(11.0, 1e18, 15_000_000_000), None);
+}
+
+#[test]
 fn the_same_sources_give_the_same_outcome() {
     let run = || mean_response_ms(5, 12.5, |rng| exponential(10.0 * MS, rng));
     assert_eq!(run(), run());

@@ -72,7 +72,7 @@ pub struct Outcome {
     pub heads: Vec<HeadReport>,
     /// When the last thing happened.
     pub now_ns: u64,
-    /// Whether the run was given up.
+    /// The head that did not drain, if the run was given up for one.
     pub saturation: Option<Saturation>,
 }
 
@@ -176,7 +176,8 @@ impl<M: Machine> Server<M> {
     }
 
     /// Runs until nobody asks any more and all are answered, or a limit is met. `record` is told of every request, in the
-    /// order in which they are answered; at the end of those that never will be.
+    /// order in which they are answered; at the end of those that never will be. It is saturated if there are more of them
+    /// at once than the limit, or if some wait when the time is over although nobody has anything more to ask.
     ///
     /// # Errors
     /// A client asks for what is not there.
@@ -189,7 +190,14 @@ impl<M: Machine> Server<M> {
                 self.feed_all()?;
                 continue;
             }
-            if now_ns > limits.end_ns || now_ns == NEVER {
+            if now_ns == NEVER {
+                break;
+            }
+            if now_ns > limits.end_ns {
+                let all_asked = self.classes.iter().all(|class| class.source.next_ns().is_none());
+                if all_asked && self.heads.iter().any(|head| head.waiting() > 0) {
+                    self.outcome.saturation = self.saturation(limits.end_ns);
+                }
                 break;
             }
             self.outcome.now_ns = now_ns;
