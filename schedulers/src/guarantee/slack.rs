@@ -21,7 +21,7 @@ use super::utilisation::Utilisation;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Until no longer one can leave less. Definition 1 stops at the longest period, and longer intervals leave less for
-    /// some sets that use nearly all of the device: of {(4, 8), (4, 9), (1, 18)} it says 1, and M(72) is 0. As
+    /// some sets: of {(4, 8), (4, 9), (1, 18)} it says 1, and M(72) is 0. As
     /// `M(L) >= L (1 - utilisation)`, none from `ΔL / (1 - utilisation)` on can.
     #[default]
     Exact,
@@ -142,10 +142,9 @@ fn least(
     let mut out_of_order: Option<Least> = None;
     // The first group whose period is longer than the interval at hand.
     let mut first_longer = 0;
-    let mut points = 0;
     let mut idle_ns = 0;
     let mut is_exact = true;
-    for point in Points::of(groups) {
+    for (points, point) in (0_u64..).zip(Points::of(groups)) {
         if point.interval_ns > longest_ns && mode == Mode::Thesis {
             break;
         }
@@ -173,7 +172,6 @@ fn least(
             is_exact = false;
             break;
         }
-        points += 1;
         let left_ns = signed(point.interval_ns) - signed(point.demand_ns);
         if in_order.is_none_or(|least| left_ns < least.left_ns) {
             in_order = Some(Least { left_ns, interval_ns: point.interval_ns, task: 0 });

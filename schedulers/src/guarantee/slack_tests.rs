@@ -50,13 +50,19 @@ fn more_than_the_whole_is_rejected() {
     }
 }
 
-/// Definition 1 stops too early for sets that use nearly all of the device.
+/// Definition 1 stops too early for sets that use nearly all of the device, and for some that use half of it.
 #[test]
 fn longer_intervals_can_leave_less() {
     assert_eq!(found(&[(4, 8), (4, 9), (1, 18)], Mode::Thesis).2, 1);
     assert_eq!(found(&[(4, 8), (4, 9), (1, 18)], Mode::Exact).2, 0);
     assert_eq!(found(&[(3, 12), (4, 11), (3, 8)], Mode::Thesis).2, 2);
     assert_eq!(found(&[(3, 12), (4, 11), (3, 8)], Mode::Exact).2, 1);
+    let mut half = vec![(10, 100)];
+    half.extend([(1, 199); 91]);
+    assert!((Utilisation::of(&set(&half)).share() - 0.557).abs() < 5e-4);
+    assert_eq!(found(&half, Mode::Thesis).2, 90);
+    // 200 - 2 * 10 - 91.
+    assert_eq!(found(&half, Mode::Exact).2, 89);
 }
 
 /// All of the device is used: nothing is left at the end of the hyper-period.

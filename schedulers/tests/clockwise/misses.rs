@@ -50,12 +50,12 @@ fn releases(tasks: &[(u64, u64)], how: Releases, numbers: &mut Numbers, end_ns: 
     arrivals
 }
 
-/// Best effort that always waits, as long as ΔL lets it be, or of any length up to there and beyond.
+/// Best effort that always waits, as long as ΔL lets it be, or of any length up to there.
 fn load(class: u16, slack_ns: u64, greedy: bool, numbers: &mut Numbers, end_ns: u64) -> Vec<Request> {
     let mut arrivals = Vec::new();
     let mut all_ns = 0;
     while slack_ns > 0 && all_ns < end_ns {
-        let size = if greedy { slack_ns } else { 1 + numbers.up_to(slack_ns) };
+        let size = if greedy { slack_ns } else { 1 + numbers.up_to(slack_ns - 1) };
         let at_ns = if greedy { 0 } else { numbers.up_to(end_ns) };
         arrivals.push(read(at_ns, class, size));
         all_ns += size;
@@ -87,7 +87,11 @@ fn late_sets(
         };
         let (served, waiting) = run(&mut *policy, &arrivals, took);
         // ΔL has room for all of these.
-        assert_eq!((served.len(), waiting), (arrivals.len(), 0));
+        assert_eq!(
+            (served.len(), waiting),
+            (arrivals.len(), 0),
+            "{tasks:?} {slack_ns} {settings:?} {how:?} {greedy} {shorter}"
+        );
         all += usize::from(slack_ns > 0);
         late += usize::from(misses(&classes, &served) > 0);
     }
