@@ -1,12 +1,12 @@
 """`weir admit`: verdicts of known task sets, and what it says of files that are wrong."""
 
 import json
-from pathlib import Path
+import re
 
 import pytest
-from support import weir
+from support import ROOT, weir
 
-EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 
 
 def test_streams_of_clockwise_are_admitted_with_the_slack_of_the_thesis():
@@ -34,12 +34,38 @@ def test_what_usd_admits_is_rejected_by_task_interval_and_shortfall():
         "task": "tau4",
         "interval_ns": 250_000_001,
         "shortfall_ns": 23_999_999,
+        "first_streams_that_fit": 3,
+        "first_that_does_not": "tau4",
     }
     done = weir("admit", EXAMPLES / "tasks-usd.yml")
     assert done.returncode == 1
     assert "rejected: 4 streams, utilisation 0.6475" in done.stdout
     assert "`tau4`" in done.stdout
     assert "L = 250.000001 ms short by 23.999999 ms" in done.stdout
+
+
+def test_what_the_documentation_shows_is_what_is_printed():
+    text = (ROOT / "docs/schedulers-clockwise.md").read_text()
+    (console,) = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    commands = re.split(r"^\$ weir admit ", console, flags=re.MULTILINE)[1:]
+    assert len(commands) == 2
+    for command in commands:
+        file, printed = command.split("\n", 1)
+        assert weir("admit", file).stdout == printed
+
+
+def test_more_than_the_whole_disk_is_an_overload(tmp_path):
+    file = tmp_path / "full.yml"
+    file.write_text(
+        "tasks: [{name: a, cost_ms: 7, period_ms: 20, streams: 2}, {name: b, cost_ms: 8, period_ms: 22}]"
+    )
+    done = weir("admit", file, "--json")
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    assert not report["sum_test"]
+    rejection = report["rejection"]
+    assert rejection.pop("excess_utilisation") == pytest.approx(0.7 + 8 / 22 - 1)
+    assert rejection == {"reason": "overload", "first_streams_that_fit": 2, "first_that_does_not": "b"}
 
 
 def test_modes_differ_where_nearly_all_of_the_disk_is_used(tmp_path):

@@ -54,7 +54,9 @@ def served(tmp_path_factory):
 def test_deltal_keeps_every_deadline(served):
     video = served["deltal"].filter(polars.col("class") == "video")
     assert len(video) >= 8 * 2 * 20
-    late = video.filter(polars.col("completed_ns").is_null() | (polars.col("completed_ns") > polars.col("deadline_ns")))
+    late = video.filter(
+        polars.col("completed_ns").is_null() | (polars.col("completed_ns") > polars.col("deadline_ns"))
+    )
     assert late.is_empty()
     # What the contract says a request takes is what none takes longer than.
     assert (video["completed_ns"] - video["served_ns"]).max() <= 45_000_000
@@ -62,7 +64,9 @@ def test_deltal_keeps_every_deadline(served):
 
 def test_without_contracts_streams_wait_behind_text(served):
     video = served["fcfs"].filter(polars.col("class") == "video")
-    late = video.filter(polars.col("completed_ns").is_null() | (polars.col("completed_ns") > polars.col("deadline_ns")))
+    late = video.filter(
+        polars.col("completed_ns").is_null() | (polars.col("completed_ns") > polars.col("deadline_ns"))
+    )
     assert len(late) > 0
 
 

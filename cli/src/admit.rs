@@ -51,6 +51,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let outcome = slack(&tasks, mode);
     let name_of = |task: usize| streams.get(task).map_or("", |(place, _)| file.tasks[*place].name.as_str());
     let utilisation = Utilisation::of(&tasks);
+    // More streams never leave more: there is one place from which on nothing fits.
+    let fits_to = |count: &usize| slack(&tasks[..*count], mode).is_ok();
+    let fit = || (1..=tasks.len()).collect::<Vec<usize>>().partition_point(fits_to);
     if args.json {
         let bound = rate_monotonic_bound(u32::try_from(tasks.len()).unwrap_or(u32::MAX));
         let mut report = json!({
@@ -64,7 +67,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         });
         match &outcome {
             Ok(slack) => report["slack"] = slack.map_or(Value::Null, slack_json),
-            Err(rejection) => report["rejection"] = rejection_json(rejection, name_of),
+            Err(rejection) => {
+                let fit = fit();
+                report["rejection"] = rejection_json(rejection, name_of);
+                report["rejection"]["first_streams_that_fit"] = json!(fit);
+                report["rejection"]["first_that_does_not"] = json!(name_of(fit));
+            }
         }
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -72,7 +80,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         println!("{verdict}: {} streams, utilisation {:.4}", tasks.len(), utilisation.share());
         match &outcome {
             Ok(slack) => slack.iter().for_each(print_slack),
-            Err(rejection) => println!("  {}", reason(rejection, name_of)),
+            Err(rejection) => {
+                let fit = fit();
+                println!("  {}", reason(rejection, name_of));
+                println!(
+                    "  the first {fit} streams of the file can be admitted, not the next one, of `{}`",
+                    name_of(fit)
+                );
+            }
         }
     }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })

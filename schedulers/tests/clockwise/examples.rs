@@ -70,6 +70,26 @@ fn lst_is_late_by_what_it_could_not_know() {
     assert_eq!((times(&served), waiting), (vec![(2, 0, 1), (0, 1, 11), (1, 20, 40)], 1));
 }
 
+/// Definition 1 of the thesis looks at intervals up to the longest period: of these it says that 90 can go first, and the
+/// second request of the first stream is late by 1 at 200, though 0.557 of the device is asked for.
+#[test]
+fn slack_up_to_the_longest_period_is_too_much() {
+    let mut classes = vec![stream((10, 100))];
+    classes.extend((0..91).map(|_| stream((1, 199))));
+    classes.push(best_effort(None));
+    let latest_ns = |mode: &str, size: u64| {
+        let mut arrivals: Vec<Request> = vec![read(0, 0, 10), read(100, 0, 10), read(0, 92, size)];
+        arrivals.extend((1..=91).map(|class| read(0, class, 1)));
+        let (served, waiting) = run(&mut *policy("deltal", &classes, &[("mode", mode)]), &arrivals, exactly);
+        let latest_ns = lateness(&classes, &served).into_iter().map(|(_, late_ns)| late_ns).max();
+        (latest_ns, waiting)
+    };
+    assert_eq!(latest_ns("thesis", 90), (Some(1), 0));
+    // ΔL is 89, and of that nothing is wasted.
+    assert_eq!(latest_ns("exact", 89), (Some(0), 0));
+    assert_eq!(latest_ns("exact", 90).1, 1);
+}
+
 /// Best effort that begins on an idle device can be too long for what comes next.
 #[test]
 fn background_and_lst_are_late_by_a_long_request_on_an_idle_device() {
