@@ -18,11 +18,14 @@ duration_s: 20
 storage: {profile: hdd-7200, heads: 1, size_mib: 4096, stripe_unit_kib: 1024}
 classes:
   video:
-    workload: interactive-64k
+    workload: mpeg-vbr
     with:
       arrivals: {periodic: {interval_ms: 500}}
       files: {count: 64, size: {fixed: {bytes: 1048576}}}
+      sizes: whole_file
+      access: random
       deadline: {after: {ms: 500}}
+      block_bytes: 1048576
     clients: 8
     contract: {cost_ms: 45, period_ms: 500}
   text: {workload: interactive-64k, clients: 40}
