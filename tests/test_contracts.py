@@ -28,7 +28,7 @@ classes:
       block_bytes: 1048576
     clients: 8
     contract: {cost_ms: 45, period_ms: 500}
-  text: {workload: interactive-64k, clients: 40}
+  text: {workload: interactive-64k, clients: 150}
 factors:
   scheduler: [edf-background, usd, lst, deltal, fcfs]
 """
