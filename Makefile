@@ -81,6 +81,7 @@ bench-simulator: setup ## Rate of the simulator, beside SimPy's
 
 bench-schedulers: setup ## Time of a decision of each scheduling policy, by requests that wait
 	cargo run --release --locked -p weir-schedulers --example bench_policies
+	cargo run --release --locked -p weir-schedulers --example bench_admission
 
 validate-drives: setup ## Check the disk models against traces of real drives (TRACES=folder with DiskSim's; FIT=1 fits them again)
 	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/disks.md)" >&2; exit 2; }

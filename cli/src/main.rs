@@ -1,5 +1,6 @@
 //! The `weir` binary: argument parsing and wiring, nothing else.
 
+mod admit;
 mod check;
 mod clean;
 mod collect;
@@ -33,6 +34,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Admit(admit::Args),
     Check(check::Args),
     Plan(plan::Args),
     Schema(schema::Args),
@@ -50,6 +52,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Admit(args) => admit::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),

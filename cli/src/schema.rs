@@ -19,6 +19,7 @@ enum Kind {
     Study,
     Workload,
     Profile,
+    Tasks,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -27,6 +28,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Kind::Study => schema_for!(weir_studies::Study),
         Kind::Workload => schema_for!(weir_workloads::sessions::AnyWorkload),
         Kind::Profile => schema_for!(weir_simulator::profile::Profile),
+        Kind::Tasks => schema_for!(weir_studies::TaskFile),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)

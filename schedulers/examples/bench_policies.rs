@@ -45,8 +45,12 @@ fn main() -> ExitCode {
 
 fn classes() -> Vec<Class> {
     let services = [Service::RealTime, Service::Interactive, Service::Throughput, Service::Throughput];
-    let class =
-        |(weight, service)| Class { name: format!("class {weight}"), service, weight: f64::from(weight) };
+    let class = |(weight, service)| Class {
+        name: format!("class {weight}"),
+        service,
+        weight: f64::from(weight),
+        contract: None,
+    };
     (1..).zip(services).map(class).collect()
 }
 

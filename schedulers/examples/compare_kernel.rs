@@ -79,7 +79,12 @@ fn compare(arguments: &[String]) -> Result<String, String> {
 }
 
 fn classes() -> Vec<Class> {
-    let class = |name: &str| Class { name: name.to_owned(), service: Service::Interactive, weight: 1.0 };
+    let class = |name: &str| Class {
+        name: name.to_owned(),
+        service: Service::Interactive,
+        weight: 1.0,
+        contract: None,
+    };
     ["be", "rt", "idle"].map(class).to_vec()
 }
 

@@ -51,6 +51,7 @@ pub(crate) fn weighted(weights: &[f64]) -> Vec<Class> {
         name: letter.into(),
         service: Service::Interactive,
         weight: *weight,
+        contract: None,
     };
     ('a'..='z').zip(weights).map(class).collect()
 }

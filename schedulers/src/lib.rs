@@ -9,11 +9,13 @@
 pub mod admission;
 mod by_offset;
 mod cello;
+mod clockwise;
 mod edf;
 mod elevator;
 mod fcfs;
 #[cfg(test)]
 mod fixture;
+pub mod guarantee;
 mod linux;
 mod model;
 mod n_step_scan;
@@ -34,5 +36,5 @@ mod wr;
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Decision, Policy};
 pub use registry::{Build, Entry, POLICIES, build};
-pub use request::{Class, ClassId, Op, Request, Service};
+pub use request::{Class, ClassId, Contract, Op, Request, Service};
 pub use settings::{SettingError, Settings};

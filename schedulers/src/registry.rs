@@ -39,6 +39,10 @@ pub const POLICIES: &[Entry] = &[
     crate::wf2q::ENTRY,
     crate::cello::ENTRY,
     crate::wr::ENTRY,
+    crate::clockwise::EDF_BACKGROUND,
+    crate::clockwise::USD,
+    crate::clockwise::LST,
+    crate::clockwise::DELTAL,
     crate::linux::mq_deadline::ENTRY,
     crate::linux::kyber::ENTRY,
     crate::linux::bfq::ENTRY,
@@ -70,7 +74,7 @@ mod tests {
     use crate::request::Service;
 
     fn classes() -> Vec<Class> {
-        let class = |name: &str, service| Class { name: name.into(), service, weight: 1.0 };
+        let class = |name: &str, service| Class { name: name.into(), service, weight: 1.0, contract: None };
         vec![class("text", Service::Interactive), class("video", Service::RealTime)]
     }
 

@@ -1,5 +1,7 @@
 //! Requests and the classes they are of, as a policy sees them.
 
+use crate::guarantee::Task;
+
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -65,4 +67,16 @@ pub struct Class {
     pub service: Service,
     /// Its share of the device relative to the other classes; above 0.
     pub weight: f64,
+    /// What it asks to be promised of the device; policies that promise nothing of the kind take no notice.
+    pub contract: Option<Contract>,
+}
+
+/// What a class asks to be promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contract {
+    /// Of a real-time class: a request of each stream takes at most the cost, and is asked for at most once in a period.
+    /// Of another class: so much service for all its requests together in every period.
+    pub task: Task,
+    /// Streams of a real-time class that are promised it, by their numbers from 0 on.
+    pub streams: u32,
 }

@@ -19,7 +19,7 @@ pub(crate) enum Turn {
 /// sweep offsets go strictly one way, except that requests for one offset that wait when the sweep comes there are
 /// served one after the other. What arrives for that offset later waits for the next sweep, so that nobody who asks for
 /// one block again and again can hold the arm there.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Sweep {
     turn: Turn,
     up: bool,
@@ -47,6 +47,12 @@ impl Sweep {
         };
         self.at = Some(At { key, later });
         waiting.remove(key)
+    }
+
+    /// The one that [`Sweep::take`] would take.
+    pub(crate) fn peek(&self, waiting: &ByOffset, head_bytes: u64) -> Option<Key> {
+        let mut sweep = *self;
+        sweep.ahead(waiting, head_bytes).or_else(|| sweep.turned(waiting))
     }
 
     fn ahead(&self, waiting: &ByOffset, head_bytes: u64) -> Option<Key> {

@@ -57,7 +57,8 @@ fn read(intended_ns: u64, rng: &mut ChaCha8Rng) -> Ask {
 }
 
 fn simulate(profile: &str, policy: &str, source: Box<dyn Source>) -> Result<Run, Box<dyn std::error::Error>> {
-    let classes = [Class { name: "reads".into(), service: Service::Interactive, weight: 1.0 }];
+    let classes =
+        [Class { name: "reads".into(), service: Service::Interactive, weight: 1.0, contract: None }];
     let model = Model::new(&profile::load(profile)?, DISK_BYTES, 1)?;
     let head = Head::new(model, weir_schedulers::build(policy, &classes, &Settings::default())?, 1);
     let volume = Volume { first_head: 0, heads: 1 };

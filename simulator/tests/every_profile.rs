@@ -17,7 +17,7 @@ fn model(name: &str) -> Model {
 }
 
 fn classes() -> Vec<Class> {
-    let class = |name: &str, service| Class { name: name.into(), service, weight: 1.0 };
+    let class = |name: &str, service| Class { name: name.into(), service, weight: 1.0, contract: None };
     vec![
         class("text", Service::Interactive),
         class("video", Service::RealTime),

@@ -118,7 +118,7 @@ impl Source for Poisson {
 }
 
 fn head(seed: u64, draw_ns: fn(&mut ChaCha8Rng) -> f64) -> Head<Drawn> {
-    let classes = [Class { name: "one".into(), service: Service::Interactive, weight: 1.0 }];
+    let classes = [Class { name: "one".into(), service: Service::Interactive, weight: 1.0, contract: None }];
     let policy = weir_schedulers::build("fcfs", &classes, &Settings::default()).unwrap();
     let rng = ChaCha8Rng::seed_from_u64(seed);
     Head::new(Drawn { rng, draw_ns, queue: VecDeque::new(), serving: None }, policy, 1)

@@ -6,6 +6,7 @@
 
 mod admission;
 mod admission_check;
+mod contract;
 mod counterpart;
 mod filesystem;
 mod level;
@@ -13,6 +14,7 @@ mod plan;
 mod run;
 mod simulated;
 mod spec;
+mod tasks;
 mod testbed;
 mod validate;
 mod variant;
@@ -21,9 +23,11 @@ pub use admission::{
     AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout,
     StreamPolicy, TransferBound,
 };
+pub use contract::Contract;
 pub use filesystem::FileSystem;
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, SimulatedClass};
 pub use spec::{Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Wants};
+pub use tasks::{TaskFile, TaskSpec};
 pub use testbed::{Testbed, Testbeds};

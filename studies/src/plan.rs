@@ -313,6 +313,7 @@ fn simulated(study: &Study, class: &Class, workload: &Workload, settings: &Setti
     SimulatedClass {
         wants: class.wants.unwrap_or(inferred),
         weight: class.weight.unwrap_or(1.0),
+        contract: class.contract,
         scheduler: own.unwrap_or(&settings.scheduler).clone(),
         stripe_unit_kib: class.stripe_unit_kib.unwrap_or(study.storage.stripe_unit_kib),
         cache_mib: class.cache_mib.unwrap_or(0),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use weir_workloads::Workload;
 
+use crate::contract::Contract;
 use crate::level::{Priority, Scheduler};
 use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
 use crate::testbed::Testbed;
@@ -94,6 +95,9 @@ pub struct SimulatedClass {
     pub wants: Wants,
     /// Its weight with schedulers.
     pub weight: f64,
+    /// What its clients are promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<Contract>,
     /// The scheduler of the disks that it asks.
     pub scheduler: Scheduler,
     /// Stripe unit of its files.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use weir_schedulers::{Service, Settings};
 use weir_specs::Document;
 
+use crate::contract::Contract;
 use crate::level::Scheduler;
 use crate::spec::{Class, Study, Wants};
 use crate::testbed::Testbed;
@@ -14,6 +15,7 @@ pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
     [
         ("wants", class.wants.is_some()),
         ("weight", class.weight.is_some()),
+        ("contract", class.contract.is_some()),
         ("scheduler", class.scheduler.is_some()),
         ("stripe_unit_kib", class.stripe_unit_kib.is_some()),
         ("cache_mib", class.cache_mib.is_some()),
@@ -26,6 +28,10 @@ pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
 /// What is wrong with them: fields and messages.
 pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
     let mut problems = Vec::new();
+    if let Some(Err((field, message))) = class.contract.map(Contract::task) {
+        let field = if field == "cost_ms" { "contract.cost_ms" } else { "contract.period_ms" };
+        problems.push((field, message));
+    }
     if let Some(weight) = class.weight
         && !(1e-3..=1e3).contains(&weight)
     {
@@ -85,6 +91,8 @@ pub(crate) fn check_scheduler(scheduler: &Scheduler, study: &Study) -> Result<()
             name: name.clone(),
             service: class.wants.map_or(Service::Interactive, Wants::service),
             weight: class.weight.unwrap_or(1.0),
+            // How many streams there are is for runs to say, and whether there is room for them.
+            contract: class.contract.and_then(|contract| contract.for_streams(1)),
         })
         .collect();
     let settings = Settings(scheduler.tunables.clone());

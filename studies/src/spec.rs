@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::admission::{AdmissionFactors, AdmissionSettings};
+use crate::contract::Contract;
 use crate::level::{Architecture, Priority, Scheduler};
 use crate::testbed::Testbeds;
 
@@ -176,6 +177,10 @@ pub struct Class {
     /// Simulator: its weight with schedulers that share a disk; 1 if absent.
     #[serde(default)]
     pub weight: Option<f64>,
+    /// Simulator: what each of its clients is promised of each disk, or all together if it is not real-time, by schedulers
+    /// with contracts.
+    #[serde(default)]
+    pub contract: Option<Contract>,
     /// Simulator: the scheduler of its own disks where the architecture is partitioned; the study's if absent.
     #[serde(default)]
     pub scheduler: Option<Scheduler>,

@@ -60,6 +60,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
             name: class.name.clone(),
             service: simulated.wants.service(),
             weight: simulated.weight,
+            contract: simulated.contract.and_then(|contract| contract.for_streams(class.clients)),
         })
         .collect();
     let mut heads = Vec::new();

@@ -45,7 +45,12 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, due_ns: Opt
 
 /// With intervals of a second and estimates that hold, unless the settings say otherwise.
 fn cello(classes: &[(Service, f64)], settings: &[(&str, &str)]) -> Box<dyn Policy> {
-    let class = |&(service, weight): &(Service, f64)| Class { name: format!("{service:?}"), service, weight };
+    let class = |&(service, weight): &(Service, f64)| Class {
+        name: format!("{service:?}"),
+        service,
+        weight,
+        contract: None,
+    };
     let classes: Vec<Class> = classes.iter().map(class).collect();
     let mut pairs: BTreeMap<String, String> = [("period_ms", "1000"), ("estimate", "expected")]
         .map(|(key, value)| (key.into(), value.into()))
@@ -212,7 +217,7 @@ fn what_cannot_be_is_refused() {
         let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string()));
         build("cello", classes, &Settings(pairs.collect())).err().unwrap().to_string()
     };
-    let class = |weight| Class { name: "text".into(), service: Service::Interactive, weight };
+    let class = |weight| Class { name: "text".into(), service: Service::Interactive, weight, contract: None };
     assert!(refused(&[], &[]).contains("no class"));
     assert!(refused(&[class(0.0)], &[]).contains("text has the weight 0"));
     assert!(refused(&[class(f64::NAN)], &[]).contains("NaN"));

@@ -35,7 +35,8 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, arrived_ns:
 
 fn policy(pairs: &[(&str, &str)]) -> Result<Box<dyn Policy>, String> {
     let services = [Service::RealTime, Service::Interactive, Service::Throughput];
-    let classes = services.map(|service| Class { name: format!("{service:?}"), service, weight: 1.0 });
+    let classes =
+        services.map(|service| Class { name: format!("{service:?}"), service, weight: 1.0, contract: None });
     let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string()));
     build("wr-round", &classes, &Settings(pairs.collect())).map_err(|error| error.to_string())
 }

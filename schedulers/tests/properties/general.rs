@@ -8,8 +8,11 @@ use crate::harness::{arrivals, policy, run};
 /// Policies that hold requests back although the device could take one.
 const HOLD_BACK: [&str; 3] = ["linux-kyber", "linux-bfq", "wr-round"];
 
+/// Policies that give the device one request at a time: they let it wait for others if it could take several.
+const ONE_AT_A_TIME: [&str; 4] = ["edf-background", "usd", "lst", "deltal"];
+
 /// Settings, besides none, with which everything general is tested as well.
-const SETTINGS: [(&str, &[(&str, &str)]); 12] = [
+const SETTINGS: [(&str, &[(&str, &str)]); 16] = [
     ("satf", &[("age_weight", "0.3")]),
     ("n-step-scan", &[("n", "3")]),
     ("scan-edf", &[("batch_ms", "50")]),
@@ -22,10 +25,15 @@ const SETTINGS: [(&str, &[(&str, &str)]); 12] = [
     ("linux-bfq", &[("queues", "class"), ("writes", "async"), ("max_budget", "16")]),
     ("linux-bfq", &[("timeout_sync", "10")]),
     ("linux-bfq", &[("slice_idle", "0")]),
+    ("edf-background", &[("order", "sync"), ("sync", "class")]),
+    ("lst", &[("order", "sync-scan"), ("writes", "stream"), ("estimate", "expected")]),
+    ("deltal", &[("order", "scan"), ("writes", "class")]),
+    ("deltal", &[("order", "sync-scan"), ("sync", "class"), ("writes", "stream"), ("mode", "thesis")]),
 ];
 
-fn conserves(name: &str, settings: &[(&str, &str)]) -> bool {
-    !HOLD_BACK.contains(&name) || settings.contains(&("slice_idle", "0"))
+fn conserves(name: &str, settings: &[(&str, &str)], depth: usize) -> bool {
+    let holds_back = HOLD_BACK.contains(&name) && !settings.contains(&("slice_idle", "0"));
+    !holds_back && (depth == 1 || !ONE_AT_A_TIME.contains(&name))
 }
 
 fn all() -> impl Iterator<Item = (&'static Entry, &'static [(&'static str, &'static str)])> {
@@ -53,7 +61,7 @@ proptest! {
     ) {
         for (entry, settings) in all() {
             let mut policy = policy(entry.name, &[1, 3, 2], settings);
-            let choices = run(&mut *policy, &requests, depth, conserves(entry.name, settings));
+            let choices = run(&mut *policy, &requests, depth, conserves(entry.name, settings, depth));
             let mut served: Vec<u64> = choices.iter().map(|choice| choice.chosen.tag).collect();
             served.sort_unstable();
             let all: Vec<u64> = (0..requests.len() as u64).collect();

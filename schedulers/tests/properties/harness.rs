@@ -29,6 +29,7 @@ pub fn classes(weights: &[u32]) -> Vec<Class> {
         name: format!("class{index}"),
         service,
         weight: f64::from(*weight),
+        contract: None,
     };
     weights.iter().zip(services).enumerate().map(class).collect()
 }

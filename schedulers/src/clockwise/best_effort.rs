@@ -1,0 +1,200 @@
+//! Requests that nothing was promised for, and the order in which they are served.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::by_offset::ByOffset;
+use crate::request::{Class, ClassId, Op, Request, Service};
+use crate::settings::{SettingError, Settings};
+use crate::sweep::{Sweep, Turn};
+
+pub(super) const ORDER: (&str, &str) = (
+    "order",
+    "of best-effort requests. fcfs: by arrival; scan: up and down; sync: synchronous ones first, by arrival; sync-scan: \
+     synchronous ones first, up and down, the others by arrival; default fcfs",
+);
+
+pub(super) const SYNC: (&str, &str) = (
+    "sync",
+    "which requests are synchronous. op: reads; class: all but those of classes that want throughput; default op",
+);
+
+pub(super) const WRITES: (&str, &str) = (
+    "writes",
+    "which best-effort writes keep their order, each done before the next is begun. any: none; stream: those of a \
+     client; class: those of a class; default any",
+);
+
+/// Requests of which some go before others.
+#[derive(Debug)]
+enum Lane {
+    ByArrival(BTreeMap<u64, Request>),
+    BySweep(ByOffset, Sweep),
+}
+
+impl Lane {
+    fn new(scan: bool) -> Lane {
+        if scan {
+            Lane::BySweep(ByOffset::default(), Sweep::new(Turn::Around))
+        } else {
+            Lane::ByArrival(BTreeMap::new())
+        }
+    }
+
+    fn push(&mut self, arrival: u64, request: Request) {
+        match self {
+            Lane::ByArrival(waiting) => {
+                waiting.insert(arrival, request);
+            }
+            Lane::BySweep(waiting, _) => {
+                waiting.insert(request);
+            }
+        }
+    }
+
+    fn peek(&self, head_bytes: u64) -> Option<Request> {
+        match self {
+            Lane::ByArrival(waiting) => waiting.first_key_value().map(|(_, request)| *request),
+            Lane::BySweep(waiting, sweep) => waiting.get(sweep.peek(waiting, head_bytes)?).copied(),
+        }
+    }
+
+    fn take(&mut self, head_bytes: u64) -> Option<Request> {
+        match self {
+            Lane::ByArrival(waiting) => waiting.pop_first().map(|(_, request)| request),
+            Lane::BySweep(waiting, sweep) => sweep.take(waiting, head_bytes),
+        }
+    }
+
+    /// Takes the next one out as if it had not been there.
+    fn set_aside(&mut self, head_bytes: u64) -> Option<(u64, Request)> {
+        match self {
+            Lane::ByArrival(waiting) => waiting.pop_first(),
+            Lane::BySweep(waiting, sweep) => {
+                let key = sweep.peek(waiting, head_bytes)?;
+                waiting.remove(key).map(|request| (key.1, request))
+            }
+        }
+    }
+}
+
+/// Whose writes keep their order among themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chained {
+    None,
+    Stream,
+    Class,
+}
+
+/// Best-effort requests.
+#[derive(Debug)]
+pub(super) struct BestEffort {
+    /// Synchronous requests and the others, or all in the first.
+    lanes: [Lane; 2],
+    is_split: bool,
+    /// Classes whose requests are all asynchronous, if classes say so.
+    throughput: Option<Vec<bool>>,
+    chained: Chained,
+    /// Writes that wait for one before them, which is the one that the entry stands for.
+    chains: BTreeMap<(ClassId, u32), VecDeque<Request>>,
+    /// Requests that are passed over for the moment.
+    aside: Vec<(u64, Request)>,
+    arrivals: u64,
+    count: usize,
+}
+
+impl BestEffort {
+    pub(super) fn new(classes: &[Class], settings: &Settings) -> Result<BestEffort, SettingError> {
+        let order = settings.word("order", &["fcfs", "scan", "sync", "sync-scan"])?;
+        let by_class = settings.word("sync", &["op", "class"])? == "class";
+        let throughput = classes.iter().map(|class| class.service == Service::Throughput).collect();
+        Ok(BestEffort {
+            lanes: [Lane::new(order.ends_with("scan")), Lane::new(false)],
+            is_split: order.starts_with("sync"),
+            throughput: by_class.then_some(throughput),
+            chained: match settings.word("writes", &["any", "stream", "class"])? {
+                "stream" => Chained::Stream,
+                "class" => Chained::Class,
+                _ => Chained::None,
+            },
+            chains: BTreeMap::new(),
+            aside: Vec::new(),
+            arrivals: 0,
+            count: 0,
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn push(&mut self, request: Request) {
+        self.count += 1;
+        if let Some(chain) = self.chain(&request) {
+            if let Some(behind) = self.chains.get_mut(&chain) {
+                behind.push_back(request);
+                return;
+            }
+            self.chains.insert(chain, VecDeque::new());
+        }
+        self.put(self.arrivals, request);
+        self.arrivals += 1;
+    }
+
+    /// The next one in order.
+    pub(super) fn peek(&self, head_bytes: u64) -> Option<Request> {
+        self.lanes.iter().find_map(|lane| lane.peek(head_bytes))
+    }
+
+    /// Takes it.
+    pub(super) fn take(&mut self, head_bytes: u64) -> Option<Request> {
+        let request = self.lanes.iter_mut().find_map(|lane| lane.take(head_bytes))?;
+        self.count -= 1;
+        Some(request)
+    }
+
+    /// Passes over the next one until [`BestEffort::bring_back`].
+    pub(super) fn set_aside(&mut self, head_bytes: u64) {
+        self.aside.extend(self.lanes.iter_mut().find_map(|lane| lane.set_aside(head_bytes)));
+    }
+
+    pub(super) fn bring_back(&mut self) {
+        for (arrival, request) in std::mem::take(&mut self.aside) {
+            self.put(arrival, request);
+        }
+    }
+
+    /// Is told that a request is done, so that a write behind it can go.
+    pub(super) fn complete(&mut self, request: &Request) {
+        let Some(chain) = self.chain(request) else { return };
+        let Some(behind) = self.chains.get_mut(&chain) else { return };
+        match behind.pop_front() {
+            Some(next) => {
+                self.put(self.arrivals, next);
+                self.arrivals += 1;
+            }
+            None => {
+                self.chains.remove(&chain);
+            }
+        }
+    }
+
+    fn put(&mut self, arrival: u64, request: Request) {
+        let lane = usize::from(self.is_split && !self.is_sync(&request));
+        self.lanes[lane].push(arrival, request);
+    }
+
+    fn is_sync(&self, request: &Request) -> bool {
+        match &self.throughput {
+            Some(throughput) => !throughput.get(usize::from(request.class)).copied().unwrap_or(false),
+            None => request.op == Op::Read,
+        }
+    }
+
+    fn chain(&self, request: &Request) -> Option<(ClassId, u32)> {
+        match (self.chained, request.op) {
+            (Chained::Stream, Op::Write) => Some((request.class, request.stream)),
+            (Chained::Class, Op::Write) => Some((request.class, 0)),
+            _ => None,
+        }
+    }
+}

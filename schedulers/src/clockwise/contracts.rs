@@ -1,0 +1,178 @@
+//! Which contracts of the classes are admitted.
+
+use super::slots::Slots;
+use crate::guarantee::{Mode, Rejection, Slack, Task, TaskSet, Utilisation, slack};
+use crate::request::{Class, Request, Service};
+use crate::settings::{SettingError, Settings};
+
+/// Streams with contracts that a policy keeps account of.
+const MOST_STREAMS: u64 = 100_000;
+
+/// By what contracts are admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Test {
+    /// Jeffay's, with the slack that goes with it.
+    Slack(Mode),
+    /// The sum of cost / period is at most 1.
+    Sum,
+    /// All of them are.
+    None,
+}
+
+pub(super) const REJECTED: (&str, &str) = (
+    "rejected",
+    "refuse: contracts that cannot be promised are an error; best-effort: streams are admitted in the order of classes, \
+     those for which there is no room are best effort; default refuse",
+);
+
+pub(super) const SERVER: (&str, &str) = (
+    "server",
+    "how the contract of a best-effort class is given out. sporadic: so much in any period; container: as the thesis has \
+     it, where what joins a container late can make others late; default sporadic",
+);
+
+/// A stream's place among the flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Member {
+    /// Number of the flow.
+    pub(super) flow: usize,
+    /// What one of its requests may take, by its contract.
+    pub(super) cost_ns: u64,
+    /// Whether requests share the cost, as those of a best-effort class do.
+    pub(super) is_server: bool,
+}
+
+/// The flows of a class: one for each stream, or one for all.
+#[derive(Debug, Clone, Default)]
+struct OfClass {
+    /// By stream; `None` for those that were not admitted.
+    flows: Vec<Option<usize>>,
+    cost_ns: u64,
+    is_server: bool,
+}
+
+/// The contracts that were admitted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Contracts {
+    classes: Vec<OfClass>,
+}
+
+/// Contracts, the slots of each flow, and the slack of all, if that was asked for and there are any.
+pub(super) type Admitted = (Contracts, Vec<Slots>, Option<Slack>);
+
+/// Admits the contracts of classes. `by_slices` gives them out as Atropos does.
+pub(super) fn admit(
+    policy: &'static str,
+    classes: &[Class],
+    settings: &Settings,
+    test: Test,
+    by_slices: bool,
+) -> Result<Admitted, SettingError> {
+    let refuse = settings.word("rejected", &["refuse", "best-effort"])? == "refuse";
+    let containers = !by_slices && settings.word("server", &["sporadic", "container"])? == "container";
+    let refused = |problem: String| SettingError::Classes { policy, problem };
+    let wanted = wanted(classes).map_err(refused)?;
+    let tasks: Vec<Task> = wanted.iter().map(|(_, task)| *task).collect();
+    let (is_admitted, slack) = match test_all(&tasks, test) {
+        Ok(slack) => (vec![true; tasks.len()], slack),
+        Err(rejection) if refuse => return Err(refused(reason(rejection, &wanted, classes))),
+        Err(_) => in_order(&tasks, test),
+    };
+    let mut contracts = Contracts { classes: vec![OfClass::default(); classes.len()] };
+    let mut slots = Vec::new();
+    for ((class, task), is_admitted) in wanted.into_iter().zip(is_admitted) {
+        let of_class = &mut contracts.classes[class];
+        of_class.cost_ns = task.cost_ns();
+        of_class.is_server = classes[class].service != Service::RealTime;
+        of_class.flows.push(is_admitted.then_some(slots.len()));
+        if is_admitted {
+            slots.push(match (by_slices, of_class.is_server) {
+                (true, _) => Slots::slice(task),
+                (_, false) => Slots::stream(task),
+                _ if containers => Slots::container(task),
+                _ => Slots::server(task),
+            });
+        }
+    }
+    Ok((contracts, slots, slack))
+}
+
+/// The tasks that classes ask for: one for each stream of a real-time class, one for each other class.
+fn wanted(classes: &[Class]) -> Result<Vec<(usize, Task)>, String> {
+    let mut wanted = Vec::new();
+    let mut streams = 0;
+    for (number, class) in classes.iter().enumerate() {
+        let Some(contract) = class.contract else { continue };
+        let count = if class.service == Service::RealTime { contract.streams } else { 1 };
+        streams += u64::from(count);
+        if streams > MOST_STREAMS {
+            return Err(format!(
+                "class `{}` brings the streams with contracts to {streams}; there can be {MOST_STREAMS}",
+                class.name
+            ));
+        }
+        wanted.extend((0..count).map(|_| (number, contract.task)));
+    }
+    Ok(wanted)
+}
+
+fn test_all(tasks: &[Task], test: Test) -> Result<Option<Slack>, Rejection> {
+    match test {
+        Test::Slack(mode) => slack(tasks, mode),
+        Test::Sum => match Utilisation::of(tasks) {
+            utilisation if utilisation.fits() => Ok(None),
+            utilisation => Err(Rejection::Overload { utilisation }),
+        },
+        Test::None => Ok(None),
+    }
+}
+
+/// Takes in what there is room for, one after the other.
+fn in_order(tasks: &[Task], test: Test) -> (Vec<bool>, Option<Slack>) {
+    match test {
+        Test::Slack(mode) => {
+            let mut set = TaskSet::new(mode);
+            let is_admitted = tasks.iter().map(|task| set.admit(*task).is_ok()).collect();
+            (is_admitted, set.slack())
+        }
+        Test::Sum | Test::None => {
+            let mut taken: Vec<Task> = Vec::new();
+            let mut take = |task: &Task| {
+                taken.push(*task);
+                let fits = test_all(&taken, test).is_ok();
+                if !fits {
+                    taken.pop();
+                }
+                fits
+            };
+            (tasks.iter().map(&mut take).collect(), None)
+        }
+    }
+}
+
+/// Why, with the name of the class and what to do.
+fn reason(rejection: Rejection, wanted: &[(usize, Task)], classes: &[Class]) -> String {
+    let remedy = "let in fewer streams, give them longer periods, or set rejected=best-effort";
+    match rejection {
+        Rejection::Blocked { task, interval_ns, shortfall_ns } => {
+            let name = wanted.get(task).map_or("", |(class, _)| classes[*class].name.as_str());
+            format!(
+                "the contracts of the classes cannot be promised: a request of class `{name}` that was just begun leaves \
+                 {} ms too little of an interval of {} ms; {remedy}",
+                shortfall_ns as f64 / 1e6,
+                interval_ns as f64 / 1e6,
+            )
+        }
+        other => format!("the contracts of the classes cannot be promised: {other}; {remedy}"),
+    }
+}
+
+impl Contracts {
+    /// Whose contract a request is of.
+    pub(super) fn member(&self, request: &Request) -> Option<Member> {
+        let of_class = self.classes.get(usize::from(request.class))?;
+        let stream = if of_class.is_server { 0 } else { usize::try_from(request.stream).ok()? };
+        let flow = (*of_class.flows.get(stream)?)?;
+        Some(Member { flow, cost_ns: of_class.cost_ns, is_server: of_class.is_server })
+    }
+}

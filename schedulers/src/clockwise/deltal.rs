@@ -1,0 +1,126 @@
+//! ΔL: best-effort requests as long as the slack lasts that the contracts leave whenever requests come.
+//!
+//! Bosch 1999, sections 6.2 and 6.3. Every request of an admitted set is done ΔL before its deadline, or sooner. So released
+//! requests can be put off by ΔL in all, until none is left and the account is full again; then, if best-effort requests
+//! are short beside ΔL, they are served in one go.
+
+use super::best_effort::{ORDER, SYNC, WRITES};
+use super::contracts::{REJECTED, SERVER, Test, admit};
+use super::core::{Core, EARLY, ESTIMATE, InService, Intake, LONG};
+use crate::guarantee::{Mode, Slack};
+use crate::model::ServiceModel;
+use crate::policy::{Decision, Policy};
+use crate::registry::Entry;
+use crate::request::{Class, Request};
+use crate::settings::{SettingError, Settings};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "deltal",
+    about: "best effort for as long as every admitted set of contracts has slack (Clockwise: Bosch 1999, sections 6.2, 6.3)",
+    promises: "with mode=exact, accounting=overlap, server=sporadic and estimate=bound: every request of an admitted \
+               contract, within what the contract says, is in time, if none takes longer than its contract, and no other \
+               longer than its bound; a best-effort request that takes longer than ΔL waits for ever",
+    settings: &[
+        ("mode", "how ΔL is computed. exact; thesis: intervals up to the longest period only; default exact"),
+        (
+            "accounting",
+            "of what is begun while nothing is released. overlap: what is released during it was put off from then on; \
+             free: not charged, as the thesis has it, and deadlines can be missed; default overlap",
+        ),
+        (
+            "debit",
+            "of what is begun ahead of released requests. estimate: at least its estimate; actual: what it took; \
+             default estimate",
+        ),
+        REJECTED,
+        SERVER,
+        EARLY,
+        LONG,
+        ESTIMATE,
+        ORDER,
+        SYNC,
+        WRITES,
+    ],
+    build,
+};
+
+fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingError> {
+    let mode = match settings.word("mode", &["exact", "thesis"])? {
+        "thesis" => Mode::Thesis,
+        _ => Mode::Exact,
+    };
+    let admitted = admit("deltal", classes, settings, Test::Slack(mode), false)?;
+    // Without contracts there is nothing to be late for.
+    let slack_ns = admitted.2.map_or(u64::MAX, Slack::slack_ns);
+    let intake = Intake { loose: false, by_slices: false, punish_percent: 0 };
+    Ok(Box::new(DeltaL {
+        core: Core::new(classes, settings, admitted, intake)?,
+        slack_ns,
+        left_ns: slack_ns,
+        charges_overlap: settings.word("accounting", &["overlap", "free"])? == "overlap",
+        refunds: settings.word("debit", &["estimate", "actual"])? == "actual",
+    }))
+}
+
+#[derive(Debug)]
+struct DeltaL {
+    core: Core,
+    /// ΔL.
+    slack_ns: u64,
+    /// What of it is left until nothing is released.
+    left_ns: u64,
+    charges_overlap: bool,
+    refunds: bool,
+}
+
+impl DeltaL {
+    /// Charges what was served ahead of released requests.
+    fn charge(&mut self, now_ns: u64, done: &InService) {
+        let took_ns = now_ns.saturating_sub(done.begun_ns);
+        if done.was_ahead {
+            // The estimate was charged when it was begun.
+            self.left_ns = self.left_ns.saturating_sub(took_ns.saturating_sub(done.estimate_ns));
+            if self.refunds {
+                self.left_ns = self.left_ns.saturating_add(done.estimate_ns.saturating_sub(took_ns));
+            }
+        } else if self.charges_overlap
+            && let Some(release_ns) = self.core.real_time.first_release_ns()
+        {
+            let overlap_ns = now_ns.saturating_sub(release_ns.max(done.begun_ns));
+            self.left_ns = self.left_ns.saturating_sub(overlap_ns);
+        }
+    }
+}
+
+impl Policy for DeltaL {
+    fn arrive(&mut self, now_ns: u64, request: Request, model: &dyn ServiceModel) {
+        self.core.arrive(now_ns, request, model);
+    }
+
+    fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
+        if let Some(busy) = self.core.is_busy(now_ns) {
+            return busy;
+        }
+        let is_ahead = self.core.real_time.is_any_released();
+        if !is_ahead {
+            self.left_ns = self.slack_ns;
+        }
+        if let Some(decision) = self.core.begin_extra(now_ns, model, self.left_ns, self.slack_ns) {
+            if is_ahead {
+                self.left_ns = self.left_ns.saturating_sub(self.core.estimate_in_service_ns());
+            }
+            return decision;
+        }
+        self.core.begin_released(now_ns).unwrap_or_else(|| self.core.rest())
+    }
+
+    fn complete(&mut self, now_ns: u64, request: &Request, _: u64) {
+        if let Some(done) = self.core.complete(now_ns, request).filter(|done| done.is_extra) {
+            self.charge(now_ns, &done);
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.core.waiting()
+    }
+}

@@ -1,0 +1,230 @@
+//! Requests with deadlines: those of contracts, each contract's in order, and those that bring a deadline of their own.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::contracts::Member;
+use super::slots::{Slot, Slots};
+use crate::model::ServiceModel;
+use crate::request::Request;
+
+/// A contract and the requests of it that wait.
+#[derive(Debug)]
+struct Flow {
+    slots: Slots,
+    waiting: VecDeque<Waiting>,
+    /// The slot of the first that waits.
+    first: Option<Slot>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    request: Request,
+    arrival: u64,
+    arrived_ns: u64,
+    cost_ns: u64,
+}
+
+/// A deadline, the number of the arrival, and the flow: the order of deadlines.
+type Key = (u64, u64, usize);
+
+/// A request that was taken out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) request: Request,
+    pub(super) due_ns: u64,
+    /// Whose it is and what of the contract was spent for it, if anything.
+    pub(super) spent: Option<(usize, u64)>,
+}
+
+/// Requests with deadlines.
+#[derive(Debug)]
+pub(super) struct RealTime {
+    flows: Vec<Flow>,
+    /// The first of each flow, if it is released.
+    released: BTreeSet<Key>,
+    /// The first of each flow, if it is not released yet.
+    future: BTreeSet<Key>,
+    /// When those are.
+    releases: BTreeSet<(u64, Key)>,
+    /// Requests of no contract, by deadline and arrival, with what they take at most.
+    loose: BTreeMap<(u64, u64), (Request, u64)>,
+    /// Whether a request that is served before its release uses its slot up.
+    spend_early: bool,
+    arrivals: u64,
+    count: usize,
+}
+
+impl RealTime {
+    pub(super) fn new(slots: Vec<Slots>, spend_early: bool) -> RealTime {
+        let flow = |slots| Flow { slots, waiting: VecDeque::new(), first: None };
+        RealTime {
+            flows: slots.into_iter().map(flow).collect(),
+            released: BTreeSet::new(),
+            future: BTreeSet::new(),
+            releases: BTreeSet::new(),
+            loose: BTreeMap::new(),
+            spend_early,
+            arrivals: 0,
+            count: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Takes a request of a contract.
+    pub(super) fn arrive(&mut self, now_ns: u64, request: Request, member: Member, cost_ns: u64) {
+        let waiting = Waiting { request, arrival: self.arrivals, arrived_ns: now_ns, cost_ns };
+        self.arrivals += 1;
+        self.count += 1;
+        self.flows[member.flow].waiting.push_back(waiting);
+        if self.flows[member.flow].first.is_none() {
+            self.place_first(member.flow, now_ns);
+        }
+    }
+
+    /// Takes a request with a deadline of its own.
+    pub(super) fn arrive_loose(&mut self, request: Request, model: &dyn ServiceModel) {
+        self.loose.insert((request.due_ns(), self.arrivals), (request, worst_ns(model, &request)));
+        self.arrivals += 1;
+        self.count += 1;
+    }
+
+    /// Releases what is to be released by now.
+    pub(super) fn release(&mut self, now_ns: u64) {
+        while let Some((_, key)) =
+            self.releases.first().copied().filter(|(release_ns, _)| *release_ns <= now_ns)
+        {
+            self.releases.pop_first();
+            self.future.remove(&key);
+            self.released.insert(key);
+        }
+    }
+
+    pub(super) fn is_any_released(&self) -> bool {
+        !self.released.is_empty() || !self.loose.is_empty()
+    }
+
+    /// When the first of the requests was released that are.
+    pub(super) fn first_release_ns(&self) -> Option<u64> {
+        let of_flow = |key: &Key| self.flows[key.2].first.map(|slot| slot.release_ns);
+        let loose = self.loose.values().map(|(request, _)| request.arrived_ns);
+        self.released.iter().filter_map(of_flow).chain(loose).min()
+    }
+
+    /// When the next one is released.
+    pub(super) fn next_release_ns(&self) -> Option<u64> {
+        self.releases.first().map(|(release_ns, _)| *release_ns)
+    }
+
+    /// Takes the released one with the earliest deadline.
+    pub(super) fn take_released(&mut self, now_ns: u64) -> Option<Taken> {
+        let loose = self.loose.first_key_value().map(|(key, _)| *key);
+        let first = self.released.first().copied();
+        let loose_is_first = match (loose, first) {
+            (Some(loose), Some((due_ns, arrival, _))) => loose < (due_ns, arrival),
+            (loose, _) => loose.is_some(),
+        };
+        if loose_is_first {
+            let ((due_ns, _), (request, _)) = self.loose.pop_first()?;
+            self.count -= 1;
+            return Some(Taken { request, due_ns, spent: None });
+        }
+        let key = first?;
+        self.released.remove(&key);
+        self.take_first(key.2, now_ns, true)
+    }
+
+    /// Those that are not released yet, in the order of their deadlines.
+    pub(super) fn future(&self) -> impl Iterator<Item = (Key, &Request)> {
+        self.future
+            .iter()
+            .filter_map(|key| self.flows[key.2].waiting.front().map(|waiting| (*key, &waiting.request)))
+    }
+
+    /// Takes one of those.
+    pub(super) fn take_future(&mut self, key: Key, now_ns: u64) -> Option<Taken> {
+        let slot = self.flows[key.2].first?;
+        self.future.remove(&key);
+        self.releases.remove(&(slot.release_ns, key));
+        self.take_first(key.2, now_ns, self.spend_early)
+    }
+
+    /// Is told what a request took; a contract that was late is punished.
+    pub(super) fn complete(&mut self, now_ns: u64, taken: &Taken, took_ns: u64, punish_percent: u64) {
+        let Some((flow, cost_ns)) = taken.spent else { return };
+        if now_ns > taken.due_ns {
+            self.flows[flow].slots.punish(punish_percent);
+        }
+        if self.flows[flow].slots.settle(cost_ns, took_ns) {
+            self.displace_first(flow);
+            self.place_first(flow, now_ns);
+        }
+    }
+
+    /// The latest time at which service of what is released can begin so that all of it is in time, if each takes its
+    /// cost; `None` if nothing is released. Thesis, section 6.4.2.
+    pub(super) fn latest_start_ns(&self, now_ns: u64) -> Option<u64> {
+        let mut dues: Vec<(u64, u64)> =
+            self.loose.iter().map(|((due_ns, _), (_, cost_ns))| (*due_ns, *cost_ns)).collect();
+        for (_, _, flow) in &self.released {
+            let flow = &self.flows[*flow];
+            let mut slots = flow.slots.clone();
+            for waiting in &flow.waiting {
+                let slot = slots.next(waiting.arrived_ns, waiting.cost_ns);
+                if slot.release_ns > now_ns {
+                    break;
+                }
+                slots.spend(slot, waiting.cost_ns);
+                dues.push((slot.due_ns, waiting.cost_ns));
+            }
+        }
+        dues.sort_unstable();
+        let start =
+            |later_ns: u64, (due_ns, cost_ns): &(u64, u64)| later_ns.min(*due_ns).saturating_sub(*cost_ns);
+        (!dues.is_empty()).then(|| dues.iter().rev().fold(u64::MAX, start))
+    }
+
+    fn take_first(&mut self, flow: usize, now_ns: u64, spend: bool) -> Option<Taken> {
+        let state = &mut self.flows[flow];
+        let (waiting, slot) = (state.waiting.pop_front()?, state.first.take()?);
+        if spend {
+            state.slots.spend(slot, waiting.cost_ns);
+        }
+        self.count -= 1;
+        self.place_first(flow, now_ns);
+        let spent = spend.then_some((flow, waiting.cost_ns));
+        Some(Taken { request: waiting.request, due_ns: slot.due_ns, spent })
+    }
+
+    /// Gives the first that waits its slot.
+    fn place_first(&mut self, flow: usize, now_ns: u64) {
+        let state = &mut self.flows[flow];
+        state.first =
+            state.waiting.front().map(|waiting| state.slots.next(waiting.arrived_ns, waiting.cost_ns));
+        let (Some(slot), Some(waiting)) = (state.first, state.waiting.front()) else { return };
+        let key = (slot.due_ns, waiting.arrival, flow);
+        if slot.release_ns <= now_ns {
+            self.released.insert(key);
+        } else {
+            self.future.insert(key);
+            self.releases.insert((slot.release_ns, key));
+        }
+    }
+
+    fn displace_first(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        let (Some(slot), Some(waiting)) = (state.first.take(), state.waiting.front()) else { return };
+        let key = (slot.due_ns, waiting.arrival, flow);
+        self.released.remove(&key);
+        self.future.remove(&key);
+        self.releases.remove(&(slot.release_ns, key));
+    }
+}
+
+/// What a request takes at most from wherever the arm is.
+pub(super) fn worst_ns(model: &dyn ServiceModel, request: &Request) -> u64 {
+    let from = |from_bytes| model.bound_ns(from_bytes, request);
+    from(0).max(from(model.capacity_bytes().saturating_sub(1)))
+}

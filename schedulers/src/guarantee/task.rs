@@ -1,0 +1,62 @@
+//! What is asked for.
+
+/// A request of at most `cost_ns` in every `period_ns`, each to be done within a period of its release.
+///
+/// Releases may come later than a period after the last one, never earlier: a sporadic task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Task {
+    period_ns: u64,
+    cost_ns: u64,
+}
+
+/// Why there can be no such task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value_ns} ns: it must be from 1 ns to {most_ns} ns")]
+pub struct TaskError {
+    /// `cost` or `period`.
+    pub field: &'static str,
+    /// What it is.
+    pub value_ns: u64,
+    /// What it can be at most.
+    pub most_ns: u64,
+}
+
+impl Task {
+    /// Longest period and largest cost: eleven days.
+    pub const MOST_NS: u64 = 1_000_000_000_000_000;
+
+    /// A task.
+    ///
+    /// # Errors
+    /// The cost or the period is 0, or more than [`Task::MOST_NS`].
+    pub fn new(cost_ns: u64, period_ns: u64) -> Result<Task, TaskError> {
+        for (field, value_ns) in [("cost", cost_ns), ("period", period_ns)] {
+            if !(1..=Self::MOST_NS).contains(&value_ns) {
+                return Err(TaskError { field, value_ns, most_ns: Self::MOST_NS });
+            }
+        }
+        Ok(Task { period_ns, cost_ns })
+    }
+
+    /// What a request takes at most.
+    pub fn cost_ns(self) -> u64 {
+        self.cost_ns
+    }
+
+    /// Time from one release to the next, at least, and from a release to its deadline.
+    pub fn period_ns(self) -> u64 {
+        self.period_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_time_is_refused_by_name() {
+        assert_eq!(Task::new(2, 5).map(|task| (task.cost_ns(), task.period_ns())), Ok((2, 5)));
+        assert!(Task::new(0, 5).unwrap_err().to_string().starts_with("cost is 0 ns"));
+        assert_eq!(Task::new(1, u64::MAX).unwrap_err().field, "period");
+    }
+}
