@@ -14,6 +14,7 @@ mod elevator;
 mod fcfs;
 #[cfg(test)]
 mod fixture;
+pub mod hds;
 mod linux;
 mod model;
 mod n_step_scan;

@@ -39,6 +39,7 @@ pub const POLICIES: &[Entry] = &[
     crate::wf2q::ENTRY,
     crate::cello::ENTRY,
     crate::wr::ENTRY,
+    crate::hds::ENTRY,
     crate::linux::mq_deadline::ENTRY,
     crate::linux::kyber::ENTRY,
     crate::linux::bfq::ENTRY,
