@@ -15,7 +15,7 @@ def tree_of(scheduler: str) -> str:
 
 
 def root_kb_s(scheduler: str) -> float:
-    """The root's rate in KB/s (1 KB = 1024 bytes) with which a scheduler begins; 18,000 if it says nothing."""
+    """The root's rate in KB/s (1 KB = 1024 bytes) at which it begins; 18,000 if it is not said."""
     found = re.search(r"(?:^| )root_kb_s=(\d+)", scheduler)
     return float(found[1]) if found else 18_000.0
 

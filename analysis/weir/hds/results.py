@@ -12,8 +12,8 @@ STREAM, SECOND, RATE = "stream", "second", "mb_s"
 def windows(study: Study, window_s: int = 1) -> pl.DataFrame:
     """One row per valid run, stream and window: `repetition`, levels, `stream`, `second`, `mb_s`.
 
-    `second` is when a window begins, from the start of the run; windows of the warm-up are left out, and so is
-    a last one that is cut off. `mb_s` is what was answered in it, in MB (10^6 bytes) per second; 0 where
+    `second` is when a window begins, from the start of the run; windows of the warm-up are left out, and a
+    last one that is cut off. `mb_s` is what was answered in it, in MB (10^6 bytes) per second; 0 where
     nothing was.
 
     Raises:

@@ -89,7 +89,7 @@ def saturated(got: pl.DataFrame, name: str) -> list[float]:
 
 
 def variability(table: pl.DataFrame, asked: list[float]) -> dict[str, list[float]]:
-    """By control and repetition: a stream's standard deviation over windows by its mean, over streams and rates."""
+    """By control and repetition: standard deviation over windows by the mean, of a stream at these rates."""
     each = (
         table.filter(pl.col("asked").is_in(asked))
         .group_by("control", "repetition", "asked", STREAM)
@@ -123,8 +123,8 @@ def borrowing(table: pl.DataFrame) -> Iterator[Claim]:
         bool((got >= SATISFIED * reserved[name]).all()) for got, name in zip(pair, reserved, strict=False)
     ]
     note = (
-        f"stream 1 {number(100 * pair[0].mean())} %, stream 2 {number(100 * pair[1].mean())} %; each at least "
-        f"what it reserves: {_yes(all(least))}"
+        f"stream 1 {number(100 * pair[0].mean())} %, stream 2 {number(100 * pair[1].mean())} %; each at "
+        f"least what it reserves: {_yes(all(least))}"
     )
     yield BANDS.judged("H-F5 surplus", over_seeds(100 * (pair[0] + pair[1])), note, shape=all(least))
     for at in (1, 2, 3):
@@ -191,8 +191,8 @@ def adaptive(table: pl.DataFrame) -> Iterator[Claim]:
         got = rates(part)
         ratio[name] = np.array(of_stream(got, "stream1", RATE)) / np.array(of_stream(got, "stream2", RATE))
     note = (
-        f"total {number(totals(before)[RATE].mean())} MB/s before, {number(totals(after)[RATE].mean())} in the "
-        f"last {LAST_S} s"
+        f"total {number(totals(before)[RATE].mean())} MB/s before, {number(totals(after)[RATE].mean())} in "
+        f"the last {LAST_S} s"
     )
     yield BANDS.judged("H-F8 total", over_seeds(gain), note)
     note = f"in the last {LAST_S} s; before {number(ratio['before'].mean())}"

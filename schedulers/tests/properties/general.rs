@@ -6,10 +6,10 @@ use weir_schedulers::{Entry, POLICIES};
 use crate::harness::{arrivals, policy, run};
 
 /// Policies that hold requests back although the device could take one.
-const HOLD_BACK: [&str; 3] = ["linux-kyber", "linux-bfq", "wr-round"];
+const HOLD_BACK: [&str; 4] = ["linux-kyber", "linux-bfq", "wr-round", "hds"];
 
 /// Settings, besides none, with which everything general is tested as well.
-const SETTINGS: [(&str, &[(&str, &str)]); 12] = [
+const SETTINGS: [(&str, &[(&str, &str)]); 15] = [
     ("satf", &[("age_weight", "0.3")]),
     ("n-step-scan", &[("n", "3")]),
     ("scan-edf", &[("batch_ms", "50")]),
@@ -22,6 +22,9 @@ const SETTINGS: [(&str, &[(&str, &str)]); 12] = [
     ("linux-bfq", &[("queues", "class"), ("writes", "async"), ("max_budget", "16")]),
     ("linux-bfq", &[("timeout_sync", "10")]),
     ("linux-bfq", &[("slice_idle", "0")]),
+    ("hds", &[("clients", "apart"), ("leave_ms", "0"), ("root_kb_s", "40")]),
+    ("hds", &[("root", "adapt"), ("every_ms", "10"), ("below", "linux-mq-deadline"), ("root_kb_s", "100")]),
+    ("hds", &[("root", "rise"), ("burst_ms", "1"), ("below", "satf"), ("root_kb_s", "1")]),
 ];
 
 fn conserves(name: &str, settings: &[(&str, &str)]) -> bool {
