@@ -31,6 +31,8 @@ struct Leaf {
     /// What was done, and what was its own to use, since the last step, in parts of tokens.
     got: i128,
     due: i128,
+    /// The request that came last: what is done comes in such portions.
+    portion: i128,
     /// Until when that is counted.
     counted_ns: u64,
 }
@@ -113,6 +115,7 @@ impl Gate {
                 leaf.since_ns = now_ns;
             }
             leaf.open += 1;
+            leaf.portion = i128::from(tokens_of(request.size_bytes)) * PARTS;
             leaf.held.push_back((number, request));
             self.held += 1;
         }
@@ -226,6 +229,7 @@ impl Gate {
             asking_ns: 0,
             got: 0,
             due: 0,
+            portion: 0,
             counted_ns: now_ns,
         };
         self.leaves.insert(key, leaf);
@@ -299,8 +303,11 @@ impl Gate {
         let asks = |leaf: &&Leaf| {
             u128::from(leaf.asking_ns) * 100 >= u128::from(every_ns) * u128::from(ALWAYS_PERCENT)
         };
-        let is_short =
-            self.leaves.values().filter(asks).any(|leaf| !self.programme.is_enough(leaf.got, leaf.due));
+        let is_short = self
+            .leaves
+            .values()
+            .filter(asks)
+            .any(|leaf| !self.programme.is_enough(leaf.got + leaf.portion, leaf.due));
         let got: i128 = self.leaves.values().map(|leaf| leaf.got).sum();
         Seen { is_short, is_used_up: self.programme.is_enough(got, self.root_due) }
     }
