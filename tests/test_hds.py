@@ -18,8 +18,8 @@ duration_s: 30
 storage: {profile: seagate-st340810a, heads: 1, size_mib: 8192}
 classes:
   greedy: {workload: hds-reader, clients: 1}
-  late: {workload: hds-reader, clients: 1, with: {arrivals.closed: {depth: 2, start_s: 10}}}
-  paced: {workload: hds-reader, clients: 1, with: {arrivals.closed: {depth: 2, start_s: 10, rate_per_s: 8}}}
+  late: {workload: hds-reader, clients: 1, with: {arrivals.closed: {depth: 1, start_s: 10}}}
+  paced: {workload: hds-reader, clients: 1, with: {arrivals.closed: {depth: 1, start_s: 10, rate_per_s: 3}}}
 factors:
   scheduler:
     - hds root_kb_s=10240 tree=A:0.5(greedy),B:0.5(late,paced)
@@ -46,8 +46,8 @@ def test_who_is_alone_has_the_whole_disk_and_shares_it_when_others_come(table):
     alone = of_stream(rates(between(table, 2, 10)), "greedy", "mb_s")
     assert alone == pytest.approx([root, root], rel=0.03)
     shared = rates(between(table, 12, 30))
-    assert of_stream(shared, "paced", "mb_s") == pytest.approx([8 * 0.131072] * 2, rel=0.03)
+    assert of_stream(shared, "paced", "mb_s") == pytest.approx([3 * 0.425984] * 2, rel=0.03)
     assert of_stream(shared, "greedy", "mb_s") == pytest.approx([root / 2] * 2, rel=0.05)
     # What the paced one leaves of its half is in the same group.
-    rest = root / 2 - 8 * 0.131072
+    rest = root / 2 - 3 * 0.425984
     assert of_stream(shared, "late", "mb_s") == pytest.approx([rest] * 2, rel=0.05)

@@ -41,6 +41,11 @@ impl Rate {
         Rate(self.0.saturating_add(other.0))
     }
 
+    /// The rate at which so many parts of a token come in so many ns.
+    pub(super) fn of(parts: i128, ns: u64) -> Rate {
+        Rate(u64::try_from(parts / i128::from(ns.max(1))).unwrap_or(0))
+    }
+
     pub(super) fn times(self, count: u64) -> Rate {
         Rate(self.0.saturating_mul(count))
     }
@@ -98,6 +103,11 @@ impl Bucket {
     /// Takes tokens out, whether they are there or not.
     pub(super) fn take(&mut self, tokens: u64) {
         self.level_parts -= i128::from(tokens) * PARTS;
+    }
+
+    /// Throws away what is in it; a debt stays.
+    pub(super) fn forfeit(&mut self) {
+        self.level_parts = self.level_parts.min(0);
     }
 
     /// Whether it can supply a request: it has the tokens, or is full where it never holds as many.

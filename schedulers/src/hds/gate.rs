@@ -272,8 +272,13 @@ impl Gate {
         self.count_all(at_ns);
         let every_ns = self.programme.every_ns;
         if !std::mem::take(&mut self.is_first_step) {
-            let rate = self.programme.next(self.root, self.seen());
+            let seen = self.seen();
+            let rate = self.programme.next(self.root, seen);
             self.set_root(rate);
+            if seen.is_short && matches!(self.programme.change, Change::Follow { .. }) {
+                // What was saved while the disk was too slow is bandwidth that it never had.
+                self.tree.forfeit();
+            }
         }
         for leaf in self.leaves.values_mut() {
             (leaf.asking_ns, leaf.got, leaf.due) = (0, 0, 0);
@@ -309,7 +314,11 @@ impl Gate {
             .filter(asks)
             .any(|leaf| !self.programme.is_enough(leaf.got + leaf.portion, leaf.due));
         let got: i128 = self.leaves.values().map(|leaf| leaf.got).sum();
-        Seen { is_short, is_used_up: self.programme.is_enough(got, self.root_due) }
+        Seen {
+            is_short,
+            got: Rate::of(got, every_ns),
+            is_used_up: self.programme.is_enough(got, self.root_due),
+        }
     }
 
     /// Counts what is due up to a time: before a rate changes.

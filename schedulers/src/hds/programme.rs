@@ -34,6 +34,8 @@ pub(super) struct Programme {
 pub(super) struct Seen {
     /// Whether a leaf asked all the time and got too little of what it reserves.
     pub(super) is_short: bool,
+    /// What all leaves got.
+    pub(super) got: Rate,
     /// Whether the leaves together got what the root's rate allows, so that it may have held them back.
     pub(super) is_used_up: bool,
 }
@@ -45,7 +47,8 @@ impl Programme {
         match self.change {
             Change::None => rate,
             Change::Rise => raised,
-            Change::Follow { .. } if seen.is_short => rate.minus(self.step).max(self.least),
+            // No more than the disk did: it did not do what was promised.
+            Change::Follow { .. } if seen.is_short => rate.minus(self.step).min(seen.got).max(self.least),
             Change::Follow { .. } if seen.is_used_up => raised,
             Change::Follow { .. } => rate,
         }
@@ -76,11 +79,13 @@ mod tests {
             most: Rate::per_s(115),
         };
         let next = |rate, is_short, is_used_up| {
-            follow.next(Rate::per_s(rate), Seen { is_short, is_used_up }).millionths_per_s() / 1_000_000
+            let seen = Seen { is_short, is_used_up, got: Rate::per_s(98) };
+            follow.next(Rate::per_s(rate), seen).millionths_per_s() / 1_000_000
         };
         assert_eq!(next(100, false, true), 110);
         assert_eq!(next(110, false, true), 115);
-        assert_eq!(next(110, true, true), 100);
+        assert_eq!(next(200, true, true), 98);
+        assert_eq!(next(107, true, true), 97);
         assert_eq!(next(100, true, false), 95);
         assert_eq!(next(100, false, false), 100);
         assert!(follow.is_enough(95, 100) && !follow.is_enough(94, 100));

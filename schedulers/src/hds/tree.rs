@@ -182,6 +182,13 @@ impl Tree {
         }
     }
 
+    /// Empties all buckets; debts stay.
+    pub fn forfeit(&mut self) {
+        for node in self.nodes.iter_mut().flatten() {
+            node.bucket.forfeit();
+        }
+    }
+
     /// The rate at which a node gets tokens of its own; none if it is not there.
     pub fn rate(&self, id: NodeId) -> Rate {
         self.node(id).map_or(Rate::default(), |node| node.bucket.rate())
