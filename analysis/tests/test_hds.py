@@ -212,6 +212,18 @@ def test_a_stable_disk_does_not_reproduce_the_instability():
     assert found["H-F3 b"].status == "shape only" or found["H-F3 b"].status == "reproduced"
 
 
+def test_readers_alone_are_summed_up():
+    swing = lambda at, second, _: 10 + (-1) ** (second + at) * (2 if at == 1 else 1)  # noqa: E731
+    both = table(60, swing, "c-look", ("stream1", "stream2"), variant="two")
+    (row,) = verdicts.alone(both).rows(named=True)
+    assert (row["requests in flight"], row["disk scheduler"], row["total (MB/s)"]) == (
+        "two",
+        "c-look",
+        "20.0",
+    )
+    assert float(row["variability"]) == pytest.approx(0.2, abs=0.01)
+
+
 def test_groups_are_isolated():
     tree = "hds tree=A:0.5(stream1:1),B:0.5(stream2:0.65,stream3:0.35)"
     shares = (50, 32.5, 17.5)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from weir.load import Study
+from weir.load import Run, Study
 from weir.tables import scan_requests
 
 #: Columns that `windows` adds to the levels of runs.
@@ -32,7 +32,7 @@ def windows(study: Study, window_s: int = 1) -> pl.DataFrame:
     )
 
 
-def _of_run(run: object, names: list[str], window_s: int) -> pl.DataFrame:
+def _of_run(run: Run, names: list[str], window_s: int) -> pl.DataFrame:
     begin, end = (int(ns // 1e9) for ns in run.window_ns)
     seconds = list(range(begin, end - window_s + 1, window_s))
     grid = pl.DataFrame({STREAM: names}).join(pl.DataFrame({SECOND: seconds}), how="cross")

@@ -13,7 +13,7 @@ from weir.book import Bands
 from weir.hds import fluid
 from weir.hds.results import RATE, SECOND, STREAM, asked_mb_s, between, control, of_stream, rates, totals
 from weir.labels import number
-from weir.traces.claims import Claim, over_seeds
+from weir.traces.claims import Claim, over_seeds, text
 
 BANDS = Bands(Path(__file__).with_name("bands.toml"))
 #: A stream that gets this share of what it asks for gets what it asks for.
@@ -97,6 +97,28 @@ def variability(table: pl.DataFrame, asked: list[float]) -> dict[str, list[float
     )
     means = each.group_by("control", "repetition").agg(pl.col("cv").mean()).sort("control", "repetition")
     return {name: rows["cv"].to_list() for (name,), rows in means.group_by("control", maintain_order=True)}
+
+
+def alone(table: pl.DataFrame) -> pl.DataFrame:
+    """What two greedy readers come to without token buckets, by disk scheduler and requests in flight."""
+    each = table.group_by("scheduler", "variant", "repetition", STREAM).agg(
+        pl.col(RATE).mean(), (pl.col(RATE).std() / pl.col(RATE).mean()).alias("cv")
+    )
+    runs = each.group_by("scheduler", "variant", "repetition").agg(pl.col(RATE).sum(), pl.col("cv").max())
+    rows = []
+    for (variant, scheduler), of in runs.sort("variant", "scheduler").group_by(
+        "variant", "scheduler", maintain_order=True
+    ):
+        spread = [0.0 if np.isnan(cv) else cv for cv in of["cv"].fill_null(0.0)]
+        rows.append(
+            {
+                "requests in flight": variant,
+                "disk scheduler": scheduler,
+                "total (MB/s)": text(over_seeds(of[RATE])),
+                "variability": text(over_seeds(spread)),
+            }
+        )
+    return pl.DataFrame(rows)
 
 
 def isolation(table: pl.DataFrame) -> Iterator[Claim]:

@@ -71,18 +71,14 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let plan = Plan::read(settings.0.get("tree").map(String::as_str), classes, root)?;
     let step = Rate::per_s(settings.count("step_kb_s", 384, 1, MOST_KB_S)?);
     let tolerance_percent = settings.count("tolerance", 5, 0, 99)?;
-    let programme = Programme {
-        change: match settings.word("root", &["fixed", "rise", "adapt"])? {
-            "rise" => Change::Rise,
-            "adapt" => Change::Follow { tolerance_percent },
-            _ => Change::None,
-        },
-        step,
-        every_ns: settings.number("every_ms", 1000.0, 1.0, 1e9).map(ms_ns)?,
-        from_ns: settings.number("from_s", 0.0, 0.0, 1e6).map(|s| ms_ns(s * 1e3))?,
-        least: plan.firm.max(step),
-        most: Rate::per_s(MOST_KB_S),
+    let change = match settings.word("root", &["fixed", "rise", "adapt"])? {
+        "rise" => Change::Rise,
+        "adapt" => Change::Follow { tolerance_percent },
+        _ => Change::None,
     };
+    let every_ns = settings.number("every_ms", 1000.0, 1.0, 1e9).map(ms_ns)?;
+    let from_ns = settings.number("from_s", 0.0, 0.0, 1e6).map(|s| ms_ns(s * 1e3))?;
+    let programme = Programme::new(change, step, every_ns, from_ns, plan.firm, Rate::per_s(MOST_KB_S));
     let burst_ns = settings.number("burst_ms", 500.0, 1.0, 1e6).map(ms_ns)?;
     let leave_ns = settings.ms("leave_ms", 1000.0)?;
     let is_by_client = settings.word("clients", &["together", "apart"])? == "apart";

@@ -27,6 +27,9 @@ pub(super) struct Programme {
     /// Never below what is reserved as bandwidth, nor one step.
     pub(super) least: Rate,
     pub(super) most: Rate,
+    /// It rises no further, until shares were kept for long enough.
+    ceiling: Rate,
+    kept_steps: u32,
 }
 
 /// What was seen of the leaves since the step before.
@@ -40,17 +43,50 @@ pub(super) struct Seen {
     pub(super) is_used_up: bool,
 }
 
+/// Steps without a shortage after which a rate is tried again beyond which there was one.
+const PATIENCE_STEPS: u32 = 20;
+
 impl Programme {
+    /// One that has done nothing yet.
+    pub(super) fn new(
+        change: Change,
+        step: Rate,
+        every_ns: u64,
+        from_ns: u64,
+        least: Rate,
+        most: Rate,
+    ) -> Self {
+        let least = least.max(step).min(most);
+        Programme { change, step, every_ns, from_ns, least, most, ceiling: most, kept_steps: 0 }
+    }
+
     /// The rate after a step.
-    pub(super) fn next(&self, rate: Rate, seen: Seen) -> Rate {
+    pub(super) fn next(&mut self, rate: Rate, seen: Seen) -> Rate {
         let raised = rate.plus(self.step).min(self.most);
         match self.change {
             Change::None => rate,
             Change::Rise => raised,
-            // No more than the disk did: it did not do what was promised.
-            Change::Follow { .. } if seen.is_short => rate.minus(self.step).min(seen.got).max(self.least),
-            Change::Follow { .. } if seen.is_used_up => raised,
-            Change::Follow { .. } => rate,
+            Change::Follow { .. } if seen.is_short => {
+                self.kept_steps = 0;
+                // Below where it was kept the last time.
+                self.ceiling = rate.minus(self.step).minus(self.step).max(self.least);
+                // And no more than the disk did: it did not do what was promised.
+                rate.minus(self.step).min(seen.got).max(self.least)
+            }
+            Change::Follow { .. } => {
+                self.kept_steps += 1;
+                if !seen.is_used_up {
+                    return rate;
+                }
+                if raised > self.ceiling {
+                    if self.kept_steps < PATIENCE_STEPS {
+                        return rate;
+                    }
+                    self.kept_steps = 0;
+                    self.ceiling = raised;
+                }
+                raised
+            }
         }
     }
 
@@ -70,24 +106,21 @@ mod tests {
 
     #[test]
     fn it_rises_when_shares_are_kept_and_falls_when_they_are_not() {
-        let follow = Programme {
-            change: Change::Follow { tolerance_percent: 5 },
-            step: Rate::per_s(10),
-            every_ns: 1,
-            from_ns: 0,
-            least: Rate::per_s(95),
-            most: Rate::per_s(115),
-        };
-        let next = |rate, is_short, is_used_up| {
+        let change = Change::Follow { tolerance_percent: 5 };
+        let mut follow = Programme::new(change, Rate::per_s(10), 1, 0, Rate::per_s(75), Rate::per_s(115));
+        let mut next = |rate, is_short, is_used_up| {
             let seen = Seen { is_short, is_used_up, got: Rate::per_s(98) };
             follow.next(Rate::per_s(rate), seen).millionths_per_s() / 1_000_000
         };
         assert_eq!(next(100, false, true), 110);
         assert_eq!(next(110, false, true), 115);
-        assert_eq!(next(200, true, true), 98);
-        assert_eq!(next(107, true, true), 97);
-        assert_eq!(next(100, true, false), 95);
         assert_eq!(next(100, false, false), 100);
+        assert_eq!(next(115, true, true), 98);
+        // It failed at 115 and held at 105: up to 95 it rises at once, beyond after twenty steps.
+        assert_eq!(next(85, false, true), 95);
+        let waits = (0..19).map(|_| next(95, false, true)).collect::<Vec<_>>();
+        assert_eq!((&waits[..18], waits[18]), ([95; 18].as_slice(), 105));
+        assert_eq!(next(80, true, false), 75);
         assert!(follow.is_enough(95, 100) && !follow.is_enough(94, 100));
     }
 }
