@@ -201,15 +201,14 @@ def offered(noise_alone, capacity=18.4):
 def test_overload_is_unstable_alone_and_divided_with_buckets():
     found = judged(verdicts.overload(offered(noise_alone=2.0)))
     assert {claim.status for claim in found.values()} == {"reproduced"}
-    assert found["H-F3 a"].ours == pytest.approx(20)
+    assert found["H-F3 a"].ours == pytest.approx(21.9, abs=0.2)
     assert found["H-F3 c share"].ours == pytest.approx(70)
 
 
 def test_a_stable_disk_does_not_reproduce_the_instability():
     found = judged(verdicts.overload(offered(noise_alone=0.1)))
-    # They get what they ask for below saturation all the same.
-    assert found["H-F3 a"].status == "shape only"
-    assert found["H-F3 b"].status == "shape only" or found["H-F3 b"].status == "reproduced"
+    # No more variable than with token buckets.
+    assert found["H-F3 a"].status == "not reproduced"
 
 
 def test_readers_alone_are_summed_up():

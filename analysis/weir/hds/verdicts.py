@@ -51,14 +51,12 @@ def overload(table: pl.DataFrame) -> Iterator[Claim]:
     full = got.filter(pl.col("asked") == got["asked"].max())
     alone, equal, shared = "Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"
     spread = variability(table, saturated(got, alone))
-    swing = [a / b for a, b in zip(spread[alone], spread[equal], strict=True)]
     yield BANDS.judged(
         "H-F3 a",
-        over_seeds(swing),
-        f"standard deviation of a stream's rate over seconds by its mean, at saturation: "
-        f"{number(np.mean(spread[alone]))} alone, {number(np.mean(spread[equal]))} with equal weights; "
-        f"both get the least that they ask for: {_yes(satisfied[alone])}",
-        shape=satisfied[alone],
+        over_seeds(100 * np.array(spread[alone])),
+        f"at saturation; with equal weights {number(100 * np.mean(spread[equal]))} %; both get the "
+        f"least that they ask for: {_yes(satisfied[alone])}",
+        shape=satisfied[alone] and bool(np.mean(spread[alone]) > np.mean(spread[equal])),
     )
     of_equal = full.filter(pl.col("control") == equal)
     yield BANDS.judged(
