@@ -23,8 +23,8 @@ const SETTINGS: [(&str, &[(&str, &str)]); 15] = [
     ("linux-bfq", &[("timeout_sync", "10")]),
     ("linux-bfq", &[("slice_idle", "0")]),
     ("hds", &[("clients", "apart"), ("leave_ms", "0"), ("root_kb_s", "40")]),
-    ("hds", &[("root", "adapt"), ("step_kb_s", "50000"), ("below", "linux-mq-deadline")]),
-    ("hds", &[("root", "rise"), ("burst_ms", "1"), ("below", "satf"), ("root_kb_s", "1")]),
+    ("hds", &[("root", "adapt"), ("every_ms", "1e6"), ("below", "linux-mq-deadline")]),
+    ("hds", &[("root", "rise"), ("every_ms", "1e6"), ("burst_ms", "1"), ("below", "satf")]),
 ];
 
 fn conserves(name: &str, settings: &[(&str, &str)]) -> bool {
