@@ -275,7 +275,7 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.starts_with("hds: tree") && error.contains(says), "{text}: {error}");
         }
-        let deep = "X".repeat(1) + &(0..40).map(|n| format!("(g{n}")).collect::<String>();
+        let deep = "X".to_owned() + &(0..40).map(|n| format!("(g{n}")).collect::<String>();
         assert!(read(&deep).unwrap_err().contains("more than 16 groups"));
     }
 }
