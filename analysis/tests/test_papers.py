@@ -8,6 +8,7 @@ from weir import notebooks, papers, present
 from weir.book import Book
 from weir.cli import main
 from weir.errors import InputError
+from weir.hds import verdicts as hds_verdicts
 from weir.shenoy import verdicts as shenoy_verdicts
 from weir.traces import claims
 from weir.wijayaratne import admission_verdicts, service_verdicts
@@ -47,7 +48,11 @@ def test_a_range_is_met_between_its_limits_only():
     assert status(81.0, shape_holds=False) == "not reproduced"
 
 
-@pytest.mark.parametrize("bands", [BANDS, shenoy_verdicts.BANDS], ids=["wijayaratne", "shenoy"])
+@pytest.mark.parametrize(
+    "bands",
+    [BANDS, shenoy_verdicts.BANDS, hds_verdicts.BANDS],
+    ids=["wijayaratne", "shenoy", "hds"],
+)
 def test_every_band_has_a_unit_and_says_what_the_paper_shows(bands):
     assert bands.read()
     for name, band in bands.read().items():

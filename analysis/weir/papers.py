@@ -15,6 +15,7 @@ from weir.traces.plane import Plane
 PAPERS: dict[str, str] = {
     "partitioned_vs_integrated_shenoy": "shenoy",
     "qos_guarantees_wijayaratne": "wijayaratne",
+    "hierarchical_disk_sharing": "hds",
 }
 STUDIES = Path("studies")
 

@@ -80,8 +80,10 @@ pub(crate) fn start(run: &Run, place: &Place, place_index: usize, folder: &Path)
 /// The class in fio's language: one job a client.
 fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
     let recipe = &place.class.recipe;
-    let (Arrivals::Closed { depth, think_us }, Sizes::Drawn(Distribution::Fixed { bytes })) =
-        (&recipe.arrivals, &recipe.sizes)
+    let (
+        Arrivals::Closed { depth, think_us, start_s, rate_per_s },
+        Sizes::Drawn(Distribution::Fixed { bytes }),
+    ) = (&recipe.arrivals, &recipe.sizes)
     else {
         return Err(Error::Refused(format!(
             "class {}: not a closed loop of one request size",
@@ -117,7 +119,16 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
     option("direct", &1);
     option("thread", &1);
     option("time_based", &1);
-    option("runtime", &format!("{}ms", run.length_ns() / 1_000_000));
+    // It counts from when the job begins.
+    let start_ms = (start_s * 1e3).round() as i64;
+    if start_ms > 0 {
+        option("startdelay", &format!("{start_ms}ms"));
+    }
+    option("runtime", &format!("{}ms", (run.length_ns() / 1_000_000 - start_ms).max(1)));
+    if let Some(rate_per_s) = rate_per_s {
+        // fio takes whole requests a second.
+        option("rate_iops", &rate_per_s.round().max(1.0));
+    }
     option("norandommap", &1);
     option("allow_mounted_write", &0);
     // Completion stamps on CLOCK_MONOTONIC, in ms; the issue log refines them to microseconds.

@@ -16,6 +16,7 @@ mod fcfs;
 #[cfg(test)]
 mod fixture;
 pub mod guarantee;
+pub mod hds;
 mod linux;
 mod model;
 mod n_step_scan;

@@ -43,6 +43,7 @@ pub const POLICIES: &[Entry] = &[
     crate::clockwise::USD,
     crate::clockwise::LST,
     crate::clockwise::DELTAL,
+    crate::hds::ENTRY,
     crate::linux::mq_deadline::ENTRY,
     crate::linux::kyber::ENTRY,
     crate::linux::bfq::ENTRY,

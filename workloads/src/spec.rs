@@ -57,6 +57,10 @@ fn one() -> f64 {
     1.0
 }
 
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
 fn page() -> u64 {
     ALIGNMENT_BYTES
 }
@@ -119,6 +123,13 @@ pub enum Arrivals {
         /// Pause between a completion and the next request, in microseconds.
         #[serde(default)]
         think_us: u64,
+        /// When the clients begin, in seconds after the run does.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        start_s: f64,
+        /// Most requests per second of one client: the n-th is not asked before n / `rate_per_s` after the first, and one
+        /// that is late for that as soon as an answer lets it. Absent: no limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_per_s: Option<f64>,
     },
 }
 

@@ -207,8 +207,12 @@ impl Check<'_> {
                     self.problem(&field, message);
                 }
             }
-            Arrivals::Closed { depth, .. } => {
+            Arrivals::Closed { depth, start_s, rate_per_s, .. } => {
                 self.within("arrivals.closed.depth", f64::from(*depth), 1.0, 4096.0);
+                self.within("arrivals.closed.start_s", *start_s, 0.0, 86_400.0);
+                if let Some(rate_per_s) = rate_per_s {
+                    self.within("arrivals.closed.rate_per_s", *rate_per_s, 1e-3, HIGHEST_RATE_PER_S);
+                }
             }
         }
     }

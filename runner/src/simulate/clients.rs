@@ -71,8 +71,10 @@ pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box
 /// Closed loops as fio carries them out: requests of one size over all files of the class, one behind the other.
 fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
     let recipe = &class.recipe;
-    let (Arrivals::Closed { depth, think_us }, Sizes::Drawn(Distribution::Fixed { bytes })) =
-        (&recipe.arrivals, &recipe.sizes)
+    let (
+        Arrivals::Closed { depth, think_us, start_s, rate_per_s },
+        Sizes::Drawn(Distribution::Fixed { bytes }),
+    ) = (&recipe.arrivals, &recipe.sizes)
     else {
         return Err(Error::Refused(format!("class {}: not a closed loop of one request size", class.name)));
     };
@@ -122,5 +124,9 @@ fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source
         }
     };
     let end_ns = u64::try_from(run.length_ns()).unwrap_or(0);
-    Ok(Box::new(ClosedLoop::new(class.clients, depth, think_us * 1000, end_ns, draw)))
+    let start_ns = (start_s * 1e9).round() as u64;
+    let gap_ns = rate_per_s.map_or(0.0, |rate_per_s| 1e9 / rate_per_s);
+    Ok(Box::new(
+        ClosedLoop::new(class.clients, depth, think_us * 1000, end_ns, draw).starting(start_ns, gap_ns),
+    ))
 }

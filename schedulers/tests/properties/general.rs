@@ -6,13 +6,13 @@ use weir_schedulers::{Entry, POLICIES};
 use crate::harness::{arrivals, policy, run};
 
 /// Policies that hold requests back although the device could take one.
-const HOLD_BACK: [&str; 3] = ["linux-kyber", "linux-bfq", "wr-round"];
+const HOLD_BACK: [&str; 4] = ["linux-kyber", "linux-bfq", "wr-round", "hds"];
 
 /// Policies that give the device one request at a time: they let it wait for others if it could take several.
 const ONE_AT_A_TIME: [&str; 4] = ["edf-background", "usd", "lst", "deltal"];
 
 /// Settings, besides none, with which everything general is tested as well.
-const SETTINGS: [(&str, &[(&str, &str)]); 16] = [
+const SETTINGS: [(&str, &[(&str, &str)]); 19] = [
     ("satf", &[("age_weight", "0.3")]),
     ("n-step-scan", &[("n", "3")]),
     ("scan-edf", &[("batch_ms", "50")]),
@@ -29,6 +29,9 @@ const SETTINGS: [(&str, &[(&str, &str)]); 16] = [
     ("lst", &[("order", "sync-scan"), ("writes", "stream"), ("estimate", "expected")]),
     ("deltal", &[("order", "scan"), ("writes", "class")]),
     ("deltal", &[("order", "sync-scan"), ("sync", "class"), ("writes", "stream"), ("mode", "thesis")]),
+    ("hds", &[("clients", "apart"), ("leave_ms", "0"), ("root_kb_s", "40")]),
+    ("hds", &[("root", "adapt"), ("every_ms", "1e6"), ("below", "linux-mq-deadline")]),
+    ("hds", &[("root", "rise"), ("every_ms", "1e6"), ("burst_ms", "1"), ("below", "satf")]),
 ];
 
 fn conserves(name: &str, settings: &[(&str, &str)], depth: usize) -> bool {

@@ -1,0 +1,1 @@
+"""Wu, Banachowski and Brandt, Hierarchical disk sharing for multimedia systems: its studies again."""

@@ -1,0 +1,344 @@
+//! Which requests may pass: leaves that come and go, and what happens when.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::bucket::{Rate, tokens_of};
+use super::notation::{Plan, Planned};
+use super::programme::{Change, Programme, Seen};
+use super::tree::{NodeId, Reservation, Tree};
+use crate::request::{ClassId, Request};
+
+/// Parts of a token in a token, as rates and times make them.
+const PARTS: i128 = 1_000_000_000_000_000;
+/// A leaf has asked all the time if it has for so many percent of it.
+const ALWAYS_PERCENT: u64 = 95;
+
+/// Whose leaf it is: a class's, or one client's of it.
+type Key = (ClassId, u32);
+
+/// A client of the disk.
+#[derive(Debug)]
+struct Leaf {
+    node: NodeId,
+    /// Requests that may not pass yet, by when they came.
+    held: VecDeque<(u64, Request)>,
+    /// Requests that are not done, the held ones with them.
+    open: u64,
+    /// Since when that number has been 0, or not.
+    since_ns: u64,
+    /// Of the time since the last step: with a request.
+    asking_ns: u64,
+    /// What was done, and what was its own to use, since the last step, in parts of tokens.
+    got: i128,
+    due: i128,
+    /// The request that came last: what is done comes in such portions.
+    portion: i128,
+    /// Until when that is counted.
+    counted_ns: u64,
+}
+
+/// What happens next of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Step,
+    Passes(u64, Key),
+    Leaves(Key),
+}
+
+/// Holds requests back until there are tokens for them.
+///
+/// Everything happens at its own time, in order, however seldom it is asked.
+#[derive(Debug)]
+pub(super) struct Gate {
+    tree: Tree,
+    plan: Plan,
+    /// Nodes of the plan that are in the tree.
+    present: Vec<Option<NodeId>>,
+    leaves: BTreeMap<Key, Leaf>,
+    is_by_client: bool,
+    leave_ns: u64,
+    programme: Programme,
+    root: Rate,
+    /// Next step of the programme; `None` before the first request.
+    step_ns: Option<u64>,
+    /// Whether the next step begins the programme and only starts counting.
+    is_first_step: bool,
+    root_due: i128,
+    root_counted_ns: u64,
+    arrivals: u64,
+    held: usize,
+    passed: VecDeque<Request>,
+}
+
+impl Gate {
+    pub(super) fn new(
+        plan: Plan,
+        root: Rate,
+        burst_ns: u64,
+        is_by_client: bool,
+        leave_ns: u64,
+        programme: Programme,
+    ) -> Self {
+        Gate {
+            tree: Tree::new(root, burst_ns),
+            present: vec![None; plan.nodes.len()],
+            plan,
+            leaves: BTreeMap::new(),
+            is_by_client,
+            leave_ns,
+            programme,
+            root,
+            step_ns: None,
+            is_first_step: true,
+            root_due: 0,
+            root_counted_ns: 0,
+            arrivals: 0,
+            held: 0,
+            passed: VecDeque::new(),
+        }
+    }
+
+    /// Takes a request.
+    pub(super) fn arrive(&mut self, now_ns: u64, request: Request) {
+        self.catch_up(now_ns);
+        if self.step_ns.is_none() && self.programme.change != Change::None {
+            self.step_ns = Some(now_ns.saturating_add(self.programme.from_ns));
+        }
+        let key = self.key(&request);
+        if !self.leaves.contains_key(&key) {
+            self.join(now_ns, key);
+        }
+        let number = self.arrivals;
+        self.arrivals += 1;
+        if let Some(leaf) = self.leaves.get_mut(&key) {
+            if leaf.open == 0 {
+                leaf.since_ns = now_ns;
+            }
+            leaf.open += 1;
+            leaf.portion = i128::from(tokens_of(request.size_bytes)) * PARTS;
+            leaf.held.push_back((number, request));
+            self.held += 1;
+        }
+        self.catch_up(now_ns);
+    }
+
+    /// Is told that a request that passed is done.
+    pub(super) fn complete(&mut self, now_ns: u64, request: &Request) {
+        self.catch_up(now_ns);
+        let key = self.key(request);
+        if let Some(leaf) = self.leaves.get_mut(&key) {
+            leaf.count(now_ns, self.tree.rate(leaf.node));
+            leaf.got += i128::from(tokens_of(request.size_bytes)) * PARTS;
+            leaf.open = leaf.open.saturating_sub(1);
+            if leaf.open == 0 {
+                leaf.since_ns = now_ns;
+            }
+        }
+    }
+
+    /// Lets pass what may by now.
+    pub(super) fn catch_up(&mut self, now_ns: u64) {
+        while let Some((at_ns, event)) = self.next_event().filter(|(at_ns, _)| *at_ns <= now_ns) {
+            self.tree.fill(at_ns);
+            match event {
+                Event::Step => self.step(at_ns, now_ns),
+                Event::Passes(_, key) => self.pass(key),
+                Event::Leaves(key) => self.leave(at_ns, key),
+            }
+        }
+        self.tree.fill(now_ns);
+    }
+
+    /// What has passed, the first first.
+    pub(super) fn take_passed(&mut self) -> Option<Request> {
+        self.passed.pop_front()
+    }
+
+    /// Requests that are held back, or have passed and were not taken.
+    pub(super) fn waiting(&self) -> usize {
+        self.held + self.passed.len()
+    }
+
+    /// When to look again, if requests are held back.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        (self.held > 0).then(|| self.next_event().map_or(u64::MAX, |(at_ns, _)| at_ns))
+    }
+
+    fn key(&self, request: &Request) -> Key {
+        (request.class, if self.is_by_client { request.stream } else { 0 })
+    }
+
+    fn next_event(&self) -> Option<(u64, Event)> {
+        let of_leaf = |(key, leaf): (&Key, &Leaf)| match leaf.held.front() {
+            Some((number, request)) => {
+                let at_ns = self.tree.ready_ns(leaf.node, tokens_of(request.size_bytes));
+                Some((at_ns, Event::Passes(*number, *key)))
+            }
+            None if leaf.open == 0 => Some((self.leaves_ns(leaf), Event::Leaves(*key))),
+            None => None,
+        };
+        let step = self.step_ns.map(|at_ns| (at_ns, Event::Step));
+        self.leaves.iter().filter_map(of_leaf).chain(step).min().filter(|(at_ns, _)| *at_ns < u64::MAX)
+    }
+
+    /// When an idle leaf has been idle for long enough, and it and the groups that go with it owe nothing.
+    fn leaves_ns(&self, leaf: &Leaf) -> u64 {
+        let mut at_ns = leaf.since_ns.saturating_add(self.leave_ns);
+        for id in self.tree.way_up(leaf.node) {
+            if id == Tree::ROOT || self.tree.children(id).len() > 1 {
+                break;
+            }
+            at_ns = at_ns.max(self.tree.solvent_ns(id));
+        }
+        at_ns
+    }
+
+    fn pass(&mut self, key: Key) {
+        let Some(leaf) = self.leaves.get_mut(&key) else { return };
+        let Some((_, request)) = leaf.held.pop_front() else { return };
+        let tokens = tokens_of(request.size_bytes);
+        if let Some(supplier) = self.tree.supplier(leaf.node, tokens) {
+            self.tree.take(supplier, tokens);
+        }
+        self.held -= 1;
+        self.passed.push_back(request);
+    }
+
+    /// Adds the leaf, and the groups above it that are not there.
+    fn join(&mut self, now_ns: u64, key: Key) {
+        self.count_all(now_ns);
+        let class = usize::from(key.0);
+        while self.plan.of_class.len() <= class {
+            // A class that the policy was not told of.
+            self.plan.of_class.push(self.plan.nodes.len());
+            self.plan.nodes.push(Planned {
+                name: String::new(),
+                parent: None,
+                reservation: Reservation::EQUAL,
+            });
+            self.present.push(None);
+        }
+        let place = self.plan.of_class[class];
+        let of_class = self.enter(place);
+        let node = if self.is_by_client { self.add(of_class, Reservation::EQUAL) } else { of_class };
+        let leaf = Leaf {
+            node,
+            held: VecDeque::new(),
+            open: 0,
+            since_ns: now_ns,
+            asking_ns: 0,
+            got: 0,
+            due: 0,
+            portion: 0,
+            counted_ns: now_ns,
+        };
+        self.leaves.insert(key, leaf);
+    }
+
+    fn enter(&mut self, place: usize) -> NodeId {
+        if let Some(id) = self.present[place] {
+            return id;
+        }
+        let Planned { parent, reservation, .. } = self.plan.nodes[place];
+        let parent = parent.map_or(Tree::ROOT, |parent| self.enter(parent));
+        let id = self.add(parent, reservation);
+        self.present[place] = Some(id);
+        id
+    }
+
+    fn add(&mut self, parent: NodeId, reservation: Reservation) -> NodeId {
+        // The whole plan was found to fit, so no part of it is refused.
+        let added = self.tree.add(parent, reservation);
+        added.or_else(|_| self.tree.add(parent, Reservation::EQUAL)).unwrap_or(Tree::ROOT)
+    }
+
+    /// Removes a leaf, and the groups above it that have no other.
+    fn leave(&mut self, now_ns: u64, key: Key) {
+        self.count_all(now_ns);
+        let Some(leaf) = self.leaves.remove(&key) else { return };
+        let way_up: Vec<NodeId> = self.tree.way_up(leaf.node).collect();
+        for id in way_up {
+            if self.tree.remove(id).is_err() {
+                break;
+            }
+            for present in self.present.iter_mut().filter(|present| **present == Some(id)) {
+                *present = None;
+            }
+        }
+    }
+
+    /// A step of the programme.
+    fn step(&mut self, at_ns: u64, now_ns: u64) {
+        self.count_all(at_ns);
+        let every_ns = self.programme.every_ns;
+        if !std::mem::take(&mut self.is_first_step) {
+            let seen = self.seen();
+            let rate = self.programme.next(self.root, seen);
+            self.set_root(rate);
+            if seen.is_short && matches!(self.programme.change, Change::Follow { .. }) {
+                // What was saved while the disk was too slow is bandwidth that it never had.
+                self.tree.forfeit();
+            }
+        }
+        for leaf in self.leaves.values_mut() {
+            (leaf.asking_ns, leaf.got, leaf.due) = (0, 0, 0);
+        }
+        self.root_due = 0;
+        let mut next_ns = at_ns.saturating_add(every_ns);
+        if self.held == 0 && self.leaves.values().all(|leaf| leaf.open == 0) && next_ns < now_ns {
+            // Nobody asks, however long that lasts: nothing is seen, and steps that rise add up.
+            let skipped = (now_ns - next_ns) / every_ns;
+            if self.programme.change == Change::Rise {
+                let risen = self.programme.step.times(skipped);
+                self.set_root(self.root.plus(risen).min(self.programme.most));
+            }
+            next_ns += skipped * every_ns;
+        }
+        self.step_ns = Some(next_ns);
+    }
+
+    fn set_root(&mut self, rate: Rate) {
+        if rate != self.root {
+            self.root = self.tree.set_root(rate);
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        let every_ns = self.programme.every_ns;
+        let asks = |leaf: &&Leaf| {
+            u128::from(leaf.asking_ns) * 100 >= u128::from(every_ns) * u128::from(ALWAYS_PERCENT)
+        };
+        let is_short = self
+            .leaves
+            .values()
+            .filter(asks)
+            .any(|leaf| !self.programme.is_enough(leaf.got + leaf.portion, leaf.due));
+        let got: i128 = self.leaves.values().map(|leaf| leaf.got).sum();
+        Seen {
+            is_short,
+            got: Rate::of(got, every_ns),
+            is_used_up: self.programme.is_enough(got, self.root_due),
+        }
+    }
+
+    /// Counts what is due up to a time: before a rate changes.
+    fn count_all(&mut self, now_ns: u64) {
+        for leaf in self.leaves.values_mut() {
+            leaf.count(now_ns, self.tree.rate(leaf.node));
+        }
+        self.root_due += self.root.parts_in(now_ns.saturating_sub(self.root_counted_ns));
+        self.root_counted_ns = self.root_counted_ns.max(now_ns);
+    }
+}
+
+impl Leaf {
+    fn count(&mut self, now_ns: u64, rate: Rate) {
+        let since_ns = now_ns.saturating_sub(self.counted_ns);
+        if self.open > 0 {
+            // An answered client that asks again at once was never idle.
+            self.asking_ns += since_ns.min(now_ns.saturating_sub(self.since_ns));
+        }
+        self.due += rate.parts_in(since_ns);
+        self.counted_ns = self.counted_ns.max(now_ns);
+    }
+}
