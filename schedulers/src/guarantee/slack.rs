@@ -121,13 +121,13 @@ const MOST_POINTS: u64 = 10_000_000;
 #[derive(Debug, Clone, Copy)]
 struct Least {
     left_ns: i128,
-    interval_ns: u128,
+    interval_ns: u64,
     task: usize,
 }
 
 impl Least {
     fn tightest(self) -> Tightest {
-        Tightest { slack_ns: to_ns(self.left_ns.unsigned_abs()), interval_ns: to_ns(self.interval_ns) }
+        Tightest { slack_ns: to_ns(self.left_ns.unsigned_abs()), interval_ns: self.interval_ns }
     }
 }
 
@@ -137,23 +137,29 @@ fn least(
     mode: Mode,
     most_points: u64,
 ) -> Result<Option<Slack>, Rejection> {
-    let Some(longest_ns) = groups.last().map(|group| u128::from(group.period_ns)) else { return Ok(None) };
+    let Some(longest_ns) = groups.last().map(|group| group.period_ns) else { return Ok(None) };
     let mut in_order: Option<Least> = None;
     let mut out_of_order: Option<Least> = None;
     // The first group whose period is longer than the interval at hand.
     let mut first_longer = 0;
     let mut idle_ns = 0;
     let mut is_exact = true;
-    for (points, point) in (0_u64..).zip(Points::of(groups)) {
+    let mut intervals = (0_u64..).zip(Points::of(groups));
+    loop {
+        let Some((points, point)) = intervals.next() else {
+            // No period is so long that a request of it could have been begun before all these.
+            is_exact = false;
+            break;
+        };
         if point.interval_ns > longest_ns && mode == Mode::Thesis {
             break;
         }
-        idle_ns = signed(utilisation.idle_ns(point.interval_ns));
+        idle_ns = i128::from(utilisation.idle_ns(point.interval_ns));
         // Longer intervals leave at least `idle_ns`, or this less the longest request that can have been begun.
         let order_is_known = in_order.is_some_and(|least| least.left_ns <= idle_ns);
         while groups
             .get(first_longer)
-            .is_some_and(|group| u128::from(group.period_ns) <= point.interval_ns + 1)
+            .is_some_and(|group| group.period_ns <= point.interval_ns.saturating_add(1))
         {
             first_longer += 1;
         }
@@ -172,14 +178,14 @@ fn least(
             is_exact = false;
             break;
         }
-        let left_ns = signed(point.interval_ns) - signed(point.demand_ns);
+        let left_ns = i128::from(point.interval_ns) - i128::from(point.demand_ns);
         if in_order.is_none_or(|least| left_ns < least.left_ns) {
             in_order = Some(Least { left_ns, interval_ns: point.interval_ns, task: 0 });
         }
         if let Some(begun) = begun {
             let left_ns = left_ns + 1 - i128::from(begun.longest_ns);
             if out_of_order.is_none_or(|least| left_ns < least.left_ns) {
-                let interval_ns = point.interval_ns + 1;
+                let interval_ns = point.interval_ns.saturating_add(1);
                 out_of_order = Some(Least { left_ns, interval_ns, task: begun.longest });
             }
         }
@@ -201,10 +207,6 @@ fn least(
         out_of_order: out_of_order.map(Least::tightest),
         is_exact,
     }))
-}
-
-fn signed(ns: u128) -> i128 {
-    i128::try_from(ns).unwrap_or(i128::MAX)
 }
 
 fn to_ns(ns: u128) -> u64 {

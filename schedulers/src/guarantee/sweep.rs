@@ -48,24 +48,24 @@ pub(super) fn groups(tasks: impl Iterator<Item = (u64, u64, usize)>) -> Vec<Grou
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
     /// Its length.
-    pub(super) interval_ns: u128,
+    pub(super) interval_ns: u64,
     /// What is due within it if all tasks are released at its begin and as often as they may: the sum of
-    /// `floor(interval / period) cost`.
-    pub(super) demand_ns: u128,
+    /// `floor(interval / period) cost`. No longer than the interval, if the tasks ask for no more than the device.
+    pub(super) demand_ns: u64,
 }
 
-/// The intervals `k period` of all tasks, each length once, the shortest first; without end.
+/// The intervals `k period` of all tasks, each length once, the shortest first; they end after 584 years.
 pub(super) struct Points<'a> {
     groups: &'a [Group],
-    /// The next interval of each group.
-    next: BinaryHeap<Reverse<(u128, usize)>>,
-    demand_ns: u128,
+    /// The next interval of each group. Words, not pairs of words: most of the time of a test is spent in this heap.
+    next: BinaryHeap<Reverse<(u64, u32)>>,
+    demand_ns: u64,
 }
 
 impl<'a> Points<'a> {
     pub(super) fn of(groups: &'a [Group]) -> Points<'a> {
-        let first = |(index, group): (usize, &Group)| Reverse((u128::from(group.period_ns), index));
-        Points { groups, next: groups.iter().enumerate().map(first).collect(), demand_ns: 0 }
+        let first = |(index, group): (u32, &Group)| Reverse((group.period_ns, index));
+        Points { groups, next: (0..).zip(groups).map(first).collect(), demand_ns: 0 }
     }
 }
 
@@ -74,22 +74,29 @@ impl Iterator for Points<'_> {
 
     fn next(&mut self) -> Option<Point> {
         let Reverse((interval_ns, _)) = *self.next.peek()?;
-        while let Some(mut top) = self.next.peek_mut() {
+        loop {
+            let mut top = self.next.peek_mut()?;
             let Reverse((due_ns, index)) = *top;
             if due_ns > interval_ns {
                 break;
             }
-            let group = &self.groups[index];
-            self.demand_ns = self.demand_ns.saturating_add(group.cost_ns);
-            match due_ns.checked_add(u128::from(group.period_ns)) {
-                Some(due_ns) => *top = Reverse((due_ns, index)),
+            let group = &self.groups[index as usize];
+            self.demand_ns = self.demand_ns.saturating_add(to_ns(group.cost_ns));
+            match due_ns.checked_add(group.period_ns) {
+                Some(next_ns) => *top = Reverse((next_ns, index)),
                 None => {
+                    // What is longer would have to be reckoned without this group.
                     PeekMut::pop(top);
+                    self.next.clear();
                 }
             }
         }
         Some(Point { interval_ns, demand_ns: self.demand_ns })
     }
+}
+
+fn to_ns(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -102,7 +109,7 @@ mod tests {
         let longest: Vec<(u64, usize)> =
             groups.iter().map(|group| (group.longest_ns, group.longest)).collect();
         assert_eq!(longest, [(5, 2), (5, 2), (3, 3)]);
-        let points: Vec<(u128, u128)> =
+        let points: Vec<(u64, u64)> =
             Points::of(&groups).take(5).map(|point| (point.interval_ns, point.demand_ns)).collect();
         assert_eq!(points, [(4, 3), (6, 8), (8, 11), (9, 14), (12, 22)]);
     }

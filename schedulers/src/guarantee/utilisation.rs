@@ -55,10 +55,8 @@ impl Utilisation {
     }
 
     /// At least this much of the first `interval_ns` is not asked for: `interval (1 - utilisation)`, rounded down.
-    pub(super) fn idle_ns(self, interval_ns: u128) -> u128 {
-        let (high, low) = (interval_ns >> STEP_BITS, interval_ns & u128::from(u64::MAX));
-        let idle = u128::from(self.idle);
-        high.saturating_mul(idle).saturating_add((low * idle) >> STEP_BITS)
+    pub(super) fn idle_ns(self, interval_ns: u64) -> u64 {
+        ((u128::from(interval_ns) * u128::from(self.idle)) >> STEP_BITS) as u64
     }
 }
 
@@ -127,7 +125,7 @@ mod tests {
             let found = of(&tasks);
             prop_assert_eq!(found.fits(), sum <= product);
             // What is said to be idle is, and no more than a step per task is lost.
-            let idle = 1000 * product.saturating_sub(sum) / product;
+            let idle = (1000 * product.saturating_sub(sum) / product) as u64;
             let said = found.idle_ns(1000);
             prop_assert!(said <= idle && idle <= said + 1);
         }
