@@ -83,7 +83,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<(usize, Task)>, String> {
-        let document = Document::from_text(Path::new("t.yml"), text).unwrap();
+        let document =
+            Document::from_text(Path::new("t.yml"), text).map_err(|problems| problems.to_string())?;
         TaskFile::from_document(&document).map(|(_, tasks)| tasks).map_err(|problems| problems.to_string())
     }
 
@@ -106,7 +107,7 @@ mod tests {
             "t.yml:2: tasks.0.cost_ms: is 0; it must be above 0 and at most 1000000000 ms"
         );
         assert!(bad("cost_ms: 1, period_ms: -3").contains("tasks.0.period_ms: is -3;"));
-        assert!(bad("cost_ms: 1, period_ms: .nan").contains("tasks.0.period_ms"));
+        assert!(bad("cost_ms: 1, period_ms: .nan").contains("t.yml:2: non-finite float `.nan`"));
         assert!(bad("cost_ms: 1, perod_ms: 3").contains("did you mean `period_ms`?"));
         assert!(bad("cost_ms: 1").contains("missing field `period_ms`"));
         assert!(bad("cost_ms: 1, period_ms: 3, streams: 0").contains("tasks.0.streams: is 0; leave"));
