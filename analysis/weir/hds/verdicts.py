@@ -220,7 +220,7 @@ def adaptive(table: pl.DataFrame) -> Iterator[Claim]:
     off = _off_windows(between(table, ADAPTS_S, end))
     note = (
         f"in the last {LAST_S} s; before {number(ratio['before'].mean())}; off by more than {RATIO_OFF:.0%} "
-        f"in {number(100 * off)} % of the windows of {RATIO_S} s since {ADAPTS_S} s. By the text stream 2 keeps "
+        f"in {number(100 * off)} % of the windows of {RATIO_S} s since then. By the text stream 2 keeps "
         f"its rate meanwhile, which cannot be if the ratio is kept and the total rises"
     )
     yield BANDS.judged("H-F8 ratio", over_seeds(ratio["after"]), note)
