@@ -4,7 +4,7 @@ import matplotlib as mpl
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from weir import draw
 from weir.common.results import (
@@ -24,8 +24,18 @@ from weir.style import PALETTE, WIDTH_INCH, style
 #: The width of a column of a page with two.
 COLUMN_INCH = 3.5
 #: Letters of a printed column.
-SMALL = {"font.size": 7, "axes.titlesize": 7, "axes.labelsize": 7, "xtick.labelsize": 6.5, "ytick.labelsize": 7}
+SMALL = {
+    "font.size": 7,
+    "axes.titlesize": 7,
+    "axes.labelsize": 7,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 7,
+}
 LINE = "#bbbbbb"
+#: Two estimates on a line stand so far above and below it.
+SHIFT = 0.14
+#: Where the axis of text ends: nobody waits for longer.
+LONGEST_MS = 10_000.0
 #: Who turns streams away.
 ADMITS = "\N{DAGGER}"
 
@@ -39,48 +49,59 @@ def compared(rows: pl.DataFrame) -> Figure:
         figure.get_layout_engine().set(wspace=0.03, w_pad=0.02)  # type: ignore[union-attr]
         axes = list(figure.subplots(1, 3, sharey=True))
         for y, name in enumerate(names):
-            _pair(axes[0], y, [breaks_at(rows, name, text) for text in (light, heavy)], float(rows[ASKED].max()))
-            for axis, metric in ((axes[1], "text_p95_ms"), (axes[2], "bulk_mb_s")):
-                _pair(axis, y, [at_load(rows, name, light, asked, metric) for asked in (LIGHT, HEAVY)])
+            _pair(
+                axes[0], y, [breaks_at(rows, name, text) for text in (light, heavy)], float(rows[ASKED].max())
+            )
+            waits = [at_load(rows, name, light, asked, "text_p95_ms") for asked in (LIGHT, HEAVY)]
+            _pair(axes[1], y, [w if w.estimate <= LONGEST_MS else None for w in waits], LONGEST_MS)
+            _pair(axes[2], y, [at_load(rows, name, light, asked, "bulk_mb_s") for asked in (LIGHT, HEAVY)])
         admits = set(rows.filter(pl.col("promised").is_not_null())["scheduler"])
         axes[0].set_yticks(
             range(len(names)), [NAMES[name] + (ADMITS if name in admits else "") for name in names]
         )
         axes[0].set_ylim(len(names) - 0.4, -0.6)
         axes[1].set_xscale("log")
-        axes[1].xaxis.set_major_formatter(FuncFormatter(draw.plain))
+        axes[1].set_xlim(25, LONGEST_MS)
+        axes[1].xaxis.set_major_locator(LogLocator(10, numticks=4))
+        axes[1].xaxis.set_major_formatter(FuncFormatter(lambda ms, _: f"{ms / 1000:g}"))
         axes[1].xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
         for axis in (axes[0], axes[2]):
             axis.set_xlim(left=0)
             axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         titles = ("Breaks at", "Text, p95", "Bulk")
-        for axis, title, unit in zip(axes, titles, ("streams", "ms", "MB/s"), strict=True):
+        for axis, title, unit in zip(axes, titles, ("streams", "s", "MB/s"), strict=True):
             axis.set_title(title, loc="left")
             axis.set_xlabel(unit, labelpad=1)
             axis.grid(axis="x")
             axis.grid(visible=False, axis="y")
             axis.tick_params(axis="y", length=0)
+        axes[0].set_xlim(0, float(rows[ASKED].max()) * 1.02)
         words = (
             f"Left: streams up to which {LATE_PCT:g} % of requests are late, beside {light} (filled)\n"
-            f"and {heavy} (open) text requests a second; \N{BLACK RIGHT-POINTING TRIANGLE}: not up to "
-            f"{rows[ASKED].max()}. Others: with {LIGHT} (filled)\nand {HEAVY} (open) streams asking. "
-            f"{ADMITS} turns away whom it cannot promise. Bars: 95 % t intervals."
+            f"and {heavy} (open) text requests a second. Middle and right: with {LIGHT} (filled) and\n"
+            f"{HEAVY} (open) streams that ask; \N{BLACK RIGHT-POINTING TRIANGLE}: beyond the axis. "
+            f"{ADMITS} turns away whom it cannot promise;\nall: serves them as best effort. "
+            "Bars: 95 % t intervals over repetitions."
         )
         figure.text(0.01, -0.01, words, fontsize=6, color="#444444", va="top")
     return figure
 
 
-def _pair(axis: Axes, y: int, found: list[Interval | None], most: float | None = None) -> None:
-    """Two estimates with their intervals on one line; the second one is open. What has no value is beyond `most`."""
+def _pair(
+    axis: Axes, y: int, found: list[Interval | None] | list[Interval], most: float | None = None
+) -> None:
+    """Two estimates with their intervals on a line, the second one open; None is beyond `most`."""
     places = [most if one is None else one.estimate for one in found]
-    axis.plot(places, [y, y], color=LINE, linewidth=0.8, zorder=1)
+    axis.plot(places, [y - SHIFT, y + SHIFT], color=LINE, linewidth=0.8, zorder=1)
     for at, (one, place) in enumerate(zip(found, places, strict=True)):
-        if one is not None and one.low is not None:
-            axis.plot([one.low, one.high], [y, y], color=PALETTE[at], linewidth=2.2, alpha=0.5, zorder=2)
+        level = y + (-SHIFT, SHIFT)[at]
+        if one is not None and one.low is not None and one.high is not None:
+            ends = [one.low, one.high]
+            axis.plot(ends, [level, level], color=PALETTE[at], linewidth=2.2, alpha=0.5, zorder=2)
         face = PALETTE[0] if at == 0 else "white"
         marker = ">" if one is None else "os"[at]
         axis.plot(
-            [place], [y], marker=marker, color=PALETTE[at], markerfacecolor=face, markersize=3.6,
+            [place], [level], marker=marker, color=PALETTE[at], markerfacecolor=face, markersize=3.6,
             markeredgewidth=0.9, linestyle="none", zorder=3, clip_on=False,
         )  # fmt: skip
 

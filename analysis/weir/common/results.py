@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from weir.documents import field, read_document
 from weir.errors import InputError
 from weir.load import RUN_AGAIN, Run, Study
-from weir.shenoy.results import crossing
 from weir.statistics import Interval, mean_interval
 
 #: The classes.
@@ -36,6 +34,9 @@ NAMES = {
     "linux-bfq": "BFQ",
     "linux-kyber": "Kyber",
 }
+#: What a scheduler with contracts is called if it serves those, too, to whom it has promised nothing.
+ALL = "+"
+NAMES |= {f"{name}{ALL}": f"{NAMES[name]}, all" for name in ("edf-background", "lst", "deltal")}
 #: What each promises video, and how.
 MEANS = {
     "fcfs": "nothing",
@@ -51,15 +52,17 @@ MEANS = {
     "linux-bfq": "65 % of the sectors",
     "linux-kyber": "nothing",
 }
+MEANS |= {name: "contracts for some" for name in NAMES if name.endswith(ALL)}
 
 
 def table(study: Study) -> pl.DataFrame:
     """One row per valid run.
 
     Returns:
-        `scheduler` (its first word), `asked`, `text_per_s`, `repetition`; `promised` (streams with a contract,
-        null without admission), `late_pct` (of the requests of all streams that ask), `promised_late` (requests of
-        promised streams), `text_p95_ms`, `text_mean_ms`, `bulk_mb_s`, `busy` (share of the time).
+        `scheduler` (its first word), `asked`, `text_per_s`, `repetition`; `promised` (streams with a
+        contract, null without admission), `late_pct` (of the requests of all streams that ask),
+        `promised_late` (requests of promised streams), `text_p95_ms`, `text_mean_ms`, `bulk_mb_s`, `busy`
+        (share of the time).
 
     Raises:
         InputError: a run's files are absent or damaged.
@@ -106,7 +109,8 @@ def _ms(value: float | str | None) -> float:
 def admitted(run: Run, scheduler: str, asked: int) -> int | None:
     """How many of the streams that ask have a contract; None where there is no admission.
 
-    Equal contracts of a cost C in a period T leave T - nC of slack, and are let in while that is what is to be spared.
+    Equal contracts of a cost C in a period T leave T - nC of slack, and are let in while that is no less
+    than what is to be spared.
     """
     words = dict(word.split("=", 1) for word in scheduler.split()[1:])
     if "rejected" not in words:
@@ -120,11 +124,20 @@ def admitted(run: Run, scheduler: str, asked: int) -> int | None:
     return min(asked, (ns["period_ms"] - spare_ns) // ns["cost_ms"])
 
 
+def with_all(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with those of schedulers with contracts once more, as of servers that turn nobody away."""
+    kept = rows.filter(pl.col("promised").is_not_null())
+    everyone = kept.with_columns(
+        (pl.col("scheduler") + ALL).alias("scheduler"), pl.lit(None, pl.Int64).alias("promised")
+    )
+    return pl.concat([rows, everyone], how="vertical_relaxed")
+
+
 def refused_leave(rows: pl.DataFrame) -> pl.DataFrame:
     """What a server does that turns away whom it has promised nothing: a row per load that is asked.
 
-    A scheduler without admission serves all. One with admission does, whatever more is asked, what it does with the
-    streams that it lets in; the requests of the others count as late.
+    A scheduler without admission serves all. One with admission does, whatever more is asked, what it does
+    with the streams that it lets in; the requests of the others count as late.
     """
     without = rows.filter(pl.col("promised").is_null())
     most = int(rows["promised"].max() or 0)  # type: ignore[arg-type]
@@ -141,29 +154,49 @@ def refused_leave(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def breaks_at(rows: pl.DataFrame, scheduler: str, text_per_s: int) -> Interval | None:
-    """The streams up to which at most `LATE_PCT` of all requests are late, over repetitions.
+    """How many streams can ask until more than `LATE_PCT` of all requests are late, over repetitions.
 
-    Between two loads that were run it is interpolated. None if no load was too much in some repetition.
+    In each repetition that lies between two loads that were run. The estimate is in the middle; the
+    interval reaches from the low end of the t interval of the lower ones to the high end of that of the
+    upper ones, so that it is never narrower than the steps between loads. Who turns streams away breaks at
+    the last one that is let in.
+
+    Returns:
+        None if no load was too much in some repetition.
     """
     rows = refused_leave(rows.filter((pl.col("scheduler") == scheduler) & (pl.col(TEXT_PER_S) == text_per_s)))
     found = []
     for _, part in rows.group_by("repetition", maintain_order=True):
-        part = part.sort(ASKED)
-        if part["promised"].is_null().all():
-            found.append(crossing(part[ASKED].to_numpy(), part["late_pct"].to_numpy(), LATE_PCT))
-        else:
-            # Whom it lets in it serves, or not: the next one is turned away.
-            most = int(part["promised"].max())  # type: ignore[arg-type]
-            inside = part.filter(pl.col(ASKED) <= most)
-            at = crossing(inside[ASKED].to_numpy(), inside["late_pct"].to_numpy(), LATE_PCT)
-            found.append(float(most) if np.isnan(at) else at)
-    return None if not found or np.isnan(found).any() else mean_interval(found)
+        bracket = _bracket(part.sort(ASKED))
+        if bracket is None:
+            return None
+        found.append(bracket)
+    lower, upper = (mean_interval(list(ends)) for ends in zip(*found, strict=True))
+    middle = (lower.estimate + upper.estimate) / 2
+    if lower.estimate == upper.estimate:
+        return Interval(middle, None, None, len(found), "none", note="the last one that is let in")
+    low = lower.estimate if lower.low is None else lower.low
+    high = upper.estimate if upper.high is None else upper.high
+    return Interval(middle, max(low, 0.0), high, len(found), "t of both ends")
+
+
+def _bracket(part: pl.DataFrame) -> tuple[float, float] | None:
+    """The last load that is borne, and the next one, of one repetition sorted by load."""
+    late = (part["late_pct"] > LATE_PCT).to_list()
+    loads = [float(load) for load in part[ASKED]]
+    if True not in late:
+        return None
+    at = late.index(True)
+    before = loads[at - 1] if at else 0.0
+    most = part["promised"].max()
+    return (before, before) if before == most else (before, loads[at])
 
 
 def at_load(rows: pl.DataFrame, scheduler: str, text_per_s: int, asked: int, metric: str) -> Interval:
     """A metric at a load that is asked, over repetitions; those who are refused leave."""
     rows = refused_leave(rows.filter((pl.col("scheduler") == scheduler) & (pl.col(TEXT_PER_S) == text_per_s)))
-    return mean_interval(rows.filter(pl.col(ASKED) == asked)[metric].to_list())
+    most = {"late_pct": 100.0, "busy": 1.0}.get(metric, float("inf"))
+    return mean_interval(rows.filter(pl.col(ASKED) == asked)[metric].to_list(), bounds=(0.0, most))
 
 
 def by_capacity(rows: pl.DataFrame, text_per_s: int) -> list[str]:
