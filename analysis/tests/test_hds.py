@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import synthetic
 
-from weir.hds import figures, fluid, results, verdicts
+from weir.hds import figures, fluid, results, sizes, verdicts
 from weir.load import load_study
 
 TREE = "hds root_kb_s=1000 tree=A:0.5(stream1:0.8,stream2:0.2),B:0.5(stream3:1) below=fcfs"
@@ -232,6 +232,53 @@ def test_groups_are_isolated():
     found = judged(verdicts.isolation(both))
     assert {claim.status for claim in found.values()} == {"reproduced"}
     assert "without token buckets 33.3 %" in found["H-F4 1"].note
+
+
+# The size of requests.
+
+
+def test_claims_are_judged_by_the_size_of_requests():
+    reserved = (0.5, 0.325, 0.175)
+    tree = "hds tree=A:0.5(stream1:1),B:0.5(stream2:0.65,stream3:0.35)"
+    greedy = pl.concat(
+        table(
+            60,
+            lambda at, s, _, share=share: 18 * (share if at == 1 else 1 - share),
+            name,
+            ("stream1", "stream2"),
+        )
+        for name, (share, _) in LEVELS.items()
+    )
+    late = {256: 1 / 3, 416: None}
+    studies = {
+        "request-size": greedy,
+        "isolation": table(60, lambda at, *_: reserved[at - 1], tree),
+        "borrowing": table(180, phases),
+        "throughput": table(200, lambda *_: 1, "c-look", [f"stream{at}" for at in range(1, 9)]),
+        "root": table(240, failing(6)),
+        "adaptive": table(200, lambda at, *_: 4 - 1.5 * at, TREE, ("stream1", "stream2")),
+    }
+    studies["isolation"] = pl.concat([studies["isolation"], table(60, lambda *_: 1, "linux-mq-deadline")])
+    by_size = {
+        name: pl.concat(
+            one.with_columns(
+                pl.lit(f"kib-{kib}").alias("variant"),
+                pl.when(name == "isolation" and even is not None).then(even).otherwise("mb_s").alias("mb_s"),
+            )
+            for kib, even in late.items()
+        )
+        for name, one in studies.items()
+    }
+    assert sizes.sizes_of(by_size["root"]) == [256, 416]
+    moved = {row["claim"]: row for row in sizes.moved(by_size).rows(named=True)}
+    assert (moved["H-F4 1"]["256 KiB"], moved["H-F4 1"]["416 KiB"]) == ("33.3*", "50.0")
+    assert moved["H-F3 c share"] == {
+        "claim": "H-F3 c share",
+        "paper": "70.0",
+        "256 KiB": "70.0",
+        "416 KiB": "70.0",
+    }
+    assert moved["H-F6"]["416 KiB"] == "0*"
 
 
 # Figures.

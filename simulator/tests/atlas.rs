@@ -76,7 +76,10 @@ fn ranges_of_single_requests_are_those_measured() {
         let found = (ms(times.min_ns), ms(times.max_ns));
         println!("{op:?} {sectors} sectors: {:.1} to {:.1} ms for {least} to {most}", found.0, found.1);
         for (found, expected) in [(found.0, least), (found.1, most)] {
-            assert!((found / expected - 1.0).abs() < 0.15, "{op:?} {sectors} sectors: {found} ms for {expected}");
+            assert!(
+                (found / expected - 1.0).abs() < 0.15,
+                "{op:?} {sectors} sectors: {found} ms for {expected}"
+            );
         }
     }
 }

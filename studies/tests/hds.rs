@@ -34,11 +34,12 @@ fn the_studies_have_a_run_of_each_cell_and_repetition() {
     for (name, runs) in [
         ("hds-overload", 12 * 3 * 5),
         ("hds-reservation", 5),
-        ("hds-isolation", 2 * 5),
-        ("hds-borrowing", 5),
-        ("hds-throughput", 5),
-        ("hds-root", 5),
-        ("hds-adaptive", 5),
+        ("hds-isolation", 7 * 2 * 5),
+        ("hds-borrowing", 7 * 5),
+        ("hds-throughput", 7 * 5),
+        ("hds-root", 7 * 5),
+        ("hds-adaptive", 7 * 5),
+        ("hds-request-size", 7 * 3 * 5),
         ("hds-bandwidth", 3 * 5),
         ("hds-sensitivity", 8 * 7 * 5),
         ("hds-alone", 2 * 4 * 5),
@@ -60,7 +61,7 @@ fn streams_begin_when_the_paper_s_do() {
 #[test]
 fn a_wrong_tree_is_named_with_its_line_field_and_place() {
     let said = problems("hds-isolation", "stream3:0.35", "stream3:0.36");
-    assert!(said.contains("hds-isolation.yml:19: factors.scheduler.0:"), "{said}");
+    assert!(said.contains("hds-isolation.yml:28: factors.scheduler.0:"), "{said}");
     assert!(said.contains("stream3 in B: the fractions add up to more than 1"), "{said}");
     let said = problems("hds-isolation", "stream3:0.35", "stram:0.35");
     assert!(said.contains("`stram` has no children and is no class; the classes are stream1"), "{said}");

@@ -181,7 +181,7 @@ def root(table: pl.DataFrame, off_points: np.ndarray, step_s: int, step_mb_s: fl
         axes[1].set_ylabel("Share off (points), worst stream")
         axes[1].set_ylim(bottom=0)
         _legend(figure, axes[0])
-        draw.note(figure, BANDS + " Right: means with 95 % t intervals; dashed: where the paper's failed.")
+        draw.note(figure, BANDS + "\nRight: means with 95 % t intervals; dashed: where the paper's failed.")
     return figure
 
 
@@ -219,7 +219,7 @@ def bandwidth(table: pl.DataFrame, promised_mb_s: float) -> Figure:
             axis.set_ylim(bottom=0)
         axes[0].set_ylabel(RECEIVED)
         _legend(figure, axes[0], 3)
-        draw.note(figure, BANDS + " Dotted: 6000 KB/s. Another stream comes every 25 s.")
+        draw.note(figure, BANDS + "\nDotted: 6000 KB/s. Another stream comes every 25 s.")
     return figure
 
 

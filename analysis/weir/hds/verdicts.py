@@ -25,6 +25,8 @@ STEP_S, STEP_KB_S = 20, 384
 OFF_POINTS = 5.0
 #: Fig. 8: when the second stream begins, when the root begins to adapt, and the end that is looked at.
 SECOND_S, ADAPTS_S, LAST_S = 40, 70, 60
+#: And when the ratio of a window of so many seconds is said to be off.
+RATIO_OFF, RATIO_S = 0.1, 5
 
 
 def reservation(table: pl.DataFrame) -> Iterator[Claim]:
@@ -215,8 +217,21 @@ def adaptive(table: pl.DataFrame) -> Iterator[Claim]:
         f"the last {LAST_S} s"
     )
     yield BANDS.judged("H-F8 total", over_seeds(gain), note)
-    note = f"in the last {LAST_S} s; before {number(ratio['before'].mean())}"
+    off = _off_windows(between(table, ADAPTS_S, end))
+    note = (
+        f"in the last {LAST_S} s; before {number(ratio['before'].mean())}; off by more than {RATIO_OFF:.0%} "
+        f"in {number(100 * off)} % of the windows of {RATIO_S} s since then. By the text stream 2 keeps "
+        f"its rate meanwhile, which cannot be if the ratio is kept and the total rises"
+    )
     yield BANDS.judged("H-F8 ratio", over_seeds(ratio["after"]), note)
+
+
+def _off_windows(table: pl.DataFrame) -> float:
+    """The share of windows in which streams 1 and 2 are not 3:1."""
+    window = pl.col(SECOND) // RATIO_S
+    each = table.group_by("repetition", window, STREAM).agg(pl.col(RATE).mean())
+    wide = each.pivot(STREAM, index=["repetition", SECOND], values=RATE)
+    return float(((wide["stream1"] / wide["stream2"] / 3 - 1).abs() > RATIO_OFF).mean())
 
 
 def _yes(holds: bool) -> str:

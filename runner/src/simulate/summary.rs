@@ -41,6 +41,8 @@ struct ClassSummary {
     answered: u64,
     deadlines: u64,
     missed: u64,
+    /// Requests with deadlines, and how many of these missed them, by client.
+    clients: Vec<(u64, u64)>,
     offered_bytes: u64,
     response_ns: u128,
     queueing_ns: u128,
@@ -101,11 +103,19 @@ impl Summary {
             .collect();
         let mix = heads.iter().fold(Mix::default(), |all, head| all.with(head.mix));
         let heads: Vec<Value> = heads.iter().map(|head| self.head(head)).collect();
-        json!({"format": 1, "classes": classes, "server": mixed(&mix), "heads": heads})
+        // Of classes with deadlines, so that promises to some of their clients can be looked at.
+        let clients: Map<String, Value> = self
+            .classes
+            .iter()
+            .filter(|class| class.deadlines > 0)
+            .map(|class| {
+                let (deadlines, missed): (Vec<u64>, Vec<u64>) = class.clients.iter().copied().unzip();
+                (class.name.clone(), json!({"deadlines": deadlines, "missed": missed}))
+            })
+            .collect();
+        json!({"format": 1, "classes": classes, "clients": clients, "server": mixed(&mix), "heads": heads})
     }
-}
 
-impl Summary {
     /// One head, over the whole run.
     fn head(&self, head: &HeadReport) -> Value {
         let mut fields = mixed(&head.mix);
@@ -140,6 +150,7 @@ impl ClassSummary {
             answered: 0,
             deadlines: 0,
             missed: 0,
+            clients: Vec::new(),
             offered_bytes: 0,
             response_ns: 0,
             queueing_ns: 0,
@@ -155,8 +166,15 @@ impl ClassSummary {
         self.requests += 1;
         self.offered_bytes += ask.size_bytes;
         if let Some(deadline_ns) = ask.deadline_ns {
+            let missed = u64::from(served.completed_ns.is_none_or(|done_ns| done_ns > deadline_ns));
             self.deadlines += 1;
-            self.missed += u64::from(served.completed_ns.is_none_or(|done_ns| done_ns > deadline_ns));
+            self.missed += missed;
+            let client = ask.client as usize;
+            if self.clients.len() <= client {
+                self.clients.resize(client + 1, (0, 0));
+            }
+            self.clients[client].0 += 1;
+            self.clients[client].1 += missed;
         }
         if let Some(done_ns) = served.completed_ns {
             let response_ns = done_ns - ask.intended_ns;

@@ -1,7 +1,7 @@
 //! Deadline order, with best-effort requests when nothing else is there: the thesis's EDF, and the User-Safe Disk.
 
 use super::best_effort::{ORDER, SYNC, WRITES};
-use super::contracts::{REJECTED, SERVER, Test, admit};
+use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
 use super::core::{Core, EARLY, Intake, LONG};
 use crate::guarantee::Mode;
 use crate::model::ServiceModel;
@@ -21,6 +21,7 @@ pub(crate) const EDF_BACKGROUND: Entry = Entry {
             "of contracts. jeffay: for devices that do not stop a request; sum: of cost / period; none; default jeffay",
         ),
         REJECTED,
+        LEAST_SLACK,
         SERVER,
         EARLY,
         LONG,

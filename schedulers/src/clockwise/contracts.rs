@@ -31,6 +31,11 @@ pub(super) const SERVER: (&str, &str) = (
      it, where what joins a container late can make others late; default sporadic",
 );
 
+pub(super) const LEAST_SLACK: (&str, &str) = (
+    "least_slack_ms",
+    "slack that admission leaves at least, so that best effort always fits: ΔL is not below it; default 0",
+);
+
 /// A stream's place among the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
@@ -71,12 +76,14 @@ pub(super) fn admit(
     let refuse = settings.word("rejected", &["refuse", "best-effort"])? == "refuse";
     let containers = !by_slices && settings.word("server", &["sporadic", "container"])? == "container";
     let refused = |problem: String| SettingError::Classes { policy, problem };
+    let spare_ns = settings.ms("least_slack_ms", 0.0)?;
     let wanted = wanted(classes).map_err(refused)?;
     let tasks: Vec<Task> = wanted.iter().map(|(_, task)| *task).collect();
     let (is_admitted, slack) = match test_all(&tasks, test) {
-        Ok(slack) => (vec![true; tasks.len()], slack),
+        Ok(slack) if spares(slack, spare_ns) => (vec![true; tasks.len()], slack),
+        Ok(slack) if refuse => return Err(refused(too_little(slack, spare_ns))),
         Err(rejection) if refuse => return Err(refused(reason(rejection, &wanted, classes))),
-        Err(_) => in_order(&tasks, test),
+        _ => in_order(&tasks, test, spare_ns),
     };
     let mut contracts = Contracts { classes: vec![OfClass::default(); classes.len()] };
     let mut slots = Vec::new();
@@ -127,12 +134,34 @@ fn test_all(tasks: &[Task], test: Test) -> Result<Option<Slack>, Rejection> {
     }
 }
 
+/// Whether contracts leave as much slack as is to be spared; without any there is no limit.
+fn spares(slack: Option<Slack>, spare_ns: u64) -> bool {
+    slack.is_none_or(|slack| slack.slack_ns() >= spare_ns)
+}
+
+fn too_little(slack: Option<Slack>, spare_ns: u64) -> String {
+    format!(
+        "the contracts of the classes leave a slack of {} ms, and least_slack_ms={} is to be left; let in fewer streams, spare less, \
+         or set rejected=best-effort",
+        slack.map_or(0, Slack::slack_ns) as f64 / 1e6,
+        spare_ns as f64 / 1e6,
+    )
+}
+
 /// Takes in what there is room for, one after the other.
-fn in_order(tasks: &[Task], test: Test) -> (Vec<bool>, Option<Slack>) {
+fn in_order(tasks: &[Task], test: Test, spare_ns: u64) -> (Vec<bool>, Option<Slack>) {
     match test {
         Test::Slack(mode) => {
             let mut set = TaskSet::new(mode);
-            let is_admitted = tasks.iter().map(|task| set.admit(*task).is_ok()).collect();
+            let mut take = |task: &Task| match set.admit(*task) {
+                Ok(_) if spares(set.slack(), spare_ns) => true,
+                Ok(id) => {
+                    set.remove(id);
+                    false
+                }
+                Err(_) => false,
+            };
+            let is_admitted = tasks.iter().map(&mut take).collect();
             (is_admitted, set.slack())
         }
         Test::Sum | Test::None => {

@@ -5,7 +5,7 @@
 //! are short beside ΔL, they are served in one go.
 
 use super::best_effort::{ORDER, SYNC, WRITES};
-use super::contracts::{REJECTED, SERVER, Test, admit};
+use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
 use super::core::{Core, EARLY, ESTIMATE, InService, Intake, LONG, SPARE};
 use crate::guarantee::{Mode, Slack};
 use crate::model::ServiceModel;
@@ -33,6 +33,7 @@ pub(crate) const ENTRY: Entry = Entry {
              default estimate",
         ),
         REJECTED,
+        LEAST_SLACK,
         SERVER,
         EARLY,
         LONG,

@@ -5,7 +5,7 @@
 
 use super::background::test;
 use super::best_effort::{ORDER, SYNC, WRITES};
-use super::contracts::{REJECTED, SERVER, admit};
+use super::contracts::{LEAST_SLACK, REJECTED, SERVER, admit};
 use super::core::{Core, EARLY, ESTIMATE, Intake, LONG, SPARE};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
@@ -26,6 +26,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "of contracts. jeffay: for devices that do not stop a request; sum: of cost / period; none; default jeffay",
         ),
         REJECTED,
+        LEAST_SLACK,
         SERVER,
         EARLY,
         LONG,

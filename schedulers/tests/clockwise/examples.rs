@@ -174,6 +174,31 @@ fn what_is_not_admitted_is_best_effort() {
     assert_eq!(waiting, 1);
 }
 
+/// Six of (10, 100) leave 40: with that to spare a seventh is not admitted, and best effort of 40 is always served.
+#[test]
+fn slack_is_spared_for_best_effort() {
+    let mut classes: Vec<Class> = (0..7).map(|_| stream((10, 100))).collect();
+    let refused = |spare: &str| {
+        try_policy("deltal", &classes, &[("least_slack_ms", spare)]).err().map(|error| error.to_string())
+    };
+    assert_eq!(refused("0.00003"), None);
+    let said = refused("0.00004").unwrap();
+    assert!(said.contains("leave a slack of 0.00003 ms, and least_slack_ms=0.00004 is to be left"), "{said}");
+    classes.push(best_effort(None));
+    let settings = [("least_slack_ms", "0.00004"), ("rejected", "best-effort")];
+    let streams = (0..7).map(|class| read(1, class, 10));
+    let arrivals: Vec<Request> =
+        [read(0, 7, 40), read(1, 7, 40), read(1, 7, 41)].into_iter().chain(streams).collect();
+    let (served, waiting) = run(&mut *policy("deltal", &classes, &settings), &arrivals, exactly);
+    // All but the 41; the seventh stream as best effort.
+    assert_eq!((served.len(), waiting), (9, 1));
+    assert!(lateness(&classes, &served).iter().all(|(class, late_ns)| *class == 6 || *late_ns <= 0));
+    // Without anything to spare seven are admitted, and neither 40 nor 41 ever fits into what they leave.
+    let settings = [("rejected", "best-effort")];
+    let (served, waiting) = run(&mut *policy("deltal", &classes, &settings), &arrivals, exactly);
+    assert_eq!((served.len(), waiting), (7, 3));
+}
+
 /// Requests of real-time classes without a contract have their own deadlines, but for ΔL they are best effort.
 #[test]
 fn deadlines_without_a_contract() {

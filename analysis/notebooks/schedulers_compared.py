@@ -1,0 +1,130 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # All schedulers under one load
+#
+# Each paper compares its scheduler with those of its time, on a load and a disk of its own. Here Cello
+# (Shenoy and Vin), rounds (Wijayaratne and Reddy), hierarchical disk sharing (Wu, Banachowski and
+# Brandt), and LST, EDF with best effort in the background and ΔL (Bosch) have one disk of 7200 rpm and
+# one load; beside them SCAN-EDF, SFQ, models of the kernel's mq-deadline, BFQ and Kyber, and first
+# come, first served.
+#
+# Video is a request of 64 to 512 KiB per stream and second, due in a second. Text is whole small files,
+# 20 or 50 of them a second. Bulk is two readers that are never satisfied, so that a scheduler that
+# conserves work keeps the disk busy all the time, and what differs is who gets it. **A scheduler
+# breaks** at the number of streams at which more than 1 % of all video requests are late. Five
+# repetitions; intervals are 95 %, and never narrower than the steps between the loads that were run.
+#
+# ## What would make it unfair, and what was chosen
+#
+# - **Shares.** A scheduler looks as good as its share. All that divide the disk divide it alike: 65 %
+#   for video, 25 % for text, 10 % for bulk, as weights (Cello, SFQ, BFQ with a queue per class), shares
+#   of a round, or reservations of tokens. Text needs about its share with 20 requests a second and more
+#   than it with 50.
+# - **Contracts** promise what is true in the worst case: a request of 512 KiB, the longest seek and a
+#   whole revolution come to less than 32.5 ms. Streams are let in while 350 ms of each second are left,
+#   the same 35 % for the others: 20 streams, although 40 to 110 would do on average.
+# - **Who is turned away.** A server that refuses serves the others better. So there are two lines of
+#   these three: † refused streams leave, and their requests count as late; *all*: they are served as
+#   best effort, without a promise. At 20 streams all schedulers serve the same load.
+# - **Best effort** of the three is in SCAN order, text ahead of bulk, as in the thesis.
+# - **Rounds** have no admission here: beyond 65 % of a round video waits for the next one. The leaky
+#   bucket lets 60 interactive requests a second through, more than there are. **HDS** has a root of
+#   16,000 KB/s, about what the disk does with 20 streams, and C-LOOK below. **SCAN-EDF** takes
+#   deadlines within 500 ms as equal, which is half of the time to them.
+# - **Priorities.** mq-deadline has video as real time and bulk as idle. The model of BFQ has weights,
+#   no real-time class and no `low_latency`; the kernel's would serve text sooner. With one request at
+#   the disk Kyber has nothing to throttle.
+# - **One request at a time** is at the disk: a queue in the drive would decide again.
+# - **All requests are reads**, and nobody has a cache.
+
+# %%
+from weir.book import Book
+from weir.common import figures, tables
+from weir.common.results import table, with_all
+from weir.notebooks import grid
+
+book = Book.open("common")
+book.describe()
+
+# %% [markdown]
+# ## The table
+#
+# The order is by the number of streams that a scheduler bears beside 20 text requests a second. Times
+# and rates are with 20 streams, which all serve in time, and with 60 that ask.
+
+# %%
+promised = table(book.studies["common"])
+rows = with_all(promised)
+grid(tables.compared(rows))
+
+# %% [markdown]
+# ## The figure
+
+# %%
+book.show(figures.compared(rows), "compared")
+
+# %% [markdown]
+# - Deadlines and order of addresses together bear most (SCAN-EDF, mq-deadline), and give everything for
+#   it: with 60 streams text waits for seconds, bulk gets next to nothing, and nothing warns before it
+#   breaks.
+# - Shares break where video has used up its own, earlier than the disk would. What they keep for it
+#   differs: rounds keep text below 0.1 s and 7 MB/s for bulk, HDS 0.11 s and 4 MB/s; Cello and SFQ give
+#   text and bulk their shares of the *time* too, and still text waits for seconds, since 20 requests a
+#   second are a little more than a quarter of the time of a disk whose arm goes back and forth.
+# - A worst case costs more than half of the streams: 20 of the 45 that even first come, first served
+#   bears. What is not promised is not lost: with all served, ΔL bears 85 streams and text waits for 0.3
+#   s, because all of best effort is in SCAN order while slack lasts. With few streams this is also why
+#   text waits longer under it than under LST: when the slack is used up, what is released is served
+#   first.
+# - The three with contracts do not differ as long as everybody keeps to what was admitted. They do when
+#   more is there:
+
+# %%
+grid(tables.promises(promised))
+
+# %% [markdown]
+# EDF and LST serve streams without a promise by *their* deadlines, and when these are too many those
+# with a promise are late as well; LST begins to be before the disk is full, by what is released while
+# best effort is served. ΔL is not late for one.
+#
+# ## The curves behind it
+
+# %%
+book.show(figures.curves(rows), "curves")
+
+# %% [markdown]
+# BFQ bears more streams beside *more* text: it lets the disk wait for the next request of a class, and
+# waits less when there is always one.
+#
+# ## What must hold
+
+# %%
+grid(tables.checks(promised))
+
+# %% [markdown]
+# ## Another disk
+#
+# The same on a Quantum Atlas-II, with seconds of video a quarter as large, half as much text, 12
+# streams that can be promised. Not on the Seagate Barracuda whose model was held against a trace: its
+# write cache may have to be put away before any request, which makes the worst case 130 ms and a
+# promise for five streams. Not on flash either: a solid-state disk bears thousands of such streams, and
+# one request at a time leaves its dies idle.
+
+# %%
+atlas = with_all(table(book.studies["atlas"]))
+print(tables.same_order(rows, atlas))
+grid(tables.agreement(rows, atlas, ("hdd-7200", "Atlas-II")))
+
+# %%
+grid(tables.checks(table(book.studies["atlas"])))
