@@ -86,34 +86,9 @@ def link_rates(
     return (begun <= end).sum(axis=1) * burst_bytes / end
 
 
-def speed_up(
-    disks: int,
-    alone_ms: float,
-    block_kb: float,
-    burst_bytes: int,
-    fifo_bytes: int,
-    burst_ns: float,
-    seeds: range = range(3),
-) -> float:
-    """How many times as fast as one disk several are, each on a SCSI bus of its own, in blocks of this size.
-
-    A block takes longer by as much as its bytes are delayed on their way through PCI.
-
-    Args:
-        disks: how many.
-        alone_ms: what a disk takes for a block when it has PCI to itself.
-        block_kb: the block.
-        burst_bytes: what a burst moves.
-        fifo_bytes: what a card holds.
-        burst_ns: what a burst takes.
-        seeds: repetitions.
-    """  # fmt: skip
-    found = []
-    for seed in seeds:
-        one, many = (link_rates(n, burst_bytes, fifo_bytes, burst_ns, seed).mean() for n in (1, disks))
-        later_ms = max(block_kb * KB * (1 / many - 1 / one) / 1e6, 0.0)
-        found.append(disks * alone_ms / (alone_ms + later_ms))
-    return float(np.mean(found))
+def delayed_ms(block_kb: float, alone: float, together: float) -> float:
+    """How much longer a block takes at one rate of its link than at another, in bytes per ns."""
+    return max(block_kb * KB * (1 / together - 1 / alone) / 1e6, 0.0)
 
 
 def modes(operation: str) -> dict[str, tuple[int, float]]:
