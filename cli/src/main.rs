@@ -4,6 +4,7 @@ mod admit;
 mod check;
 mod clean;
 mod collect;
+mod disks;
 mod exit;
 mod fetch;
 mod generate;
@@ -39,6 +40,7 @@ enum Command {
     Plan(plan::Args),
     Schema(schema::Args),
     List(list::Args),
+    Disks(disks::Args),
     Generate(generate::Args),
     Run(run::Args),
     Clean(clean::Args),
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),
         Command::List(args) => list::run(args),
+        Command::Disks(args) => disks::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Run(args) => run::run(args),
         Command::Clean(args) => clean::run(args),

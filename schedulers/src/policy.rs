@@ -36,6 +36,11 @@ pub trait Policy: Send {
         let _ = (now_ns, request, begun_ns);
     }
 
+    /// By how much what it has promised can be put off, in ns, of a policy that reckons with that.
+    fn slack_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// Requests that wait.
     fn waiting(&self) -> usize;
 }

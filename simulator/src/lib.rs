@@ -39,6 +39,7 @@ pub mod server;
 mod service_model;
 mod service_model_flash;
 mod ssd;
+mod times;
 mod write_cache;
 
 pub use array::StripedArray;
@@ -55,4 +56,5 @@ pub use rotation::Rotation;
 pub use seek::{SeekCurve, SeekCurveError};
 pub use seek_times::{SeekForm, SeekTimes};
 pub use ssd::{FlashTiming, Ssd};
+pub use times::{DiskTimes, TimesError, TimesOptions};
 pub use write_cache::{Destage, WriteCacheOptions};

@@ -298,6 +298,7 @@ fn resolve(
         allowed_loss: study.allowed_loss,
         fill_losses: study.fill_losses,
         records: study.records,
+        series_s: study.series_s.filter(|_| testbed == Testbed::Simulator),
         placement: study.storage.placement,
         classes,
         devices,
@@ -316,6 +317,8 @@ fn simulated(study: &Study, class: &Class, workload: &Workload, settings: &Setti
         contract: class.contract,
         scheduler: own.unwrap_or(&settings.scheduler).clone(),
         stripe_unit_kib: class.stripe_unit_kib.unwrap_or(study.storage.stripe_unit_kib),
+        disks: class.disks.clone(),
+        from_mib: class.from_mib,
         cache_mib: class.cache_mib.unwrap_or(0),
     }
 }

@@ -55,6 +55,9 @@ pub struct Run {
     /// Simulator: what is kept.
     #[serde(default, skip_serializing_if = "Records::is_requests")]
     pub records: Records,
+    /// Simulator: length of what `series.json` tells apart, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_s: Option<f64>,
     /// Simulator: where files lie on the disks.
     #[serde(default, skip_serializing_if = "Placement::is_packed")]
     pub placement: Placement,
@@ -102,6 +105,12 @@ pub struct SimulatedClass {
     pub scheduler: Scheduler,
     /// Stripe unit of its files.
     pub stripe_unit_kib: u64,
+    /// The disks of its files, one behind the other; all of its device if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disks: Option<Vec<u32>>,
+    /// The first place of each disk where its packed files may begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_mib: Option<u64>,
     /// Its buffer cache.
     pub cache_mib: u64,
 }

@@ -6,8 +6,8 @@ use weir_schedulers::{Service, Settings};
 use weir_specs::Document;
 
 use crate::contract::Contract;
-use crate::level::Scheduler;
-use crate::spec::{Class, Study, Wants};
+use crate::level::{Architecture, Scheduler};
+use crate::spec::{Class, Placement, Study, Wants};
 use crate::testbed::Testbed;
 
 /// The fields of a class that only the simulator knows, as far as they are given.
@@ -19,6 +19,8 @@ pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
         ("scheduler", class.scheduler.is_some()),
         ("stripe_unit_kib", class.stripe_unit_kib.is_some()),
         ("cache_mib", class.cache_mib.is_some()),
+        ("disks", class.disks.is_some()),
+        ("from_mib", class.from_mib.is_some()),
     ]
     .into_iter()
     .filter_map(|(name, given)| given.then_some(name))
@@ -42,6 +44,13 @@ pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
     {
         problems.push(("stripe_unit_kib", format!("is {unit}; it must be from 1 to 16384")));
     }
+    if let Some(disks) = &class.disks {
+        let follow = disks.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+        if disks.is_empty() || !follow {
+            let message = format!("is {disks:?}; name disks that follow each other, such as [0, 1]");
+            problems.push(("disks", message));
+        }
+    }
     if let Some(cache) = class.cache_mib
         && cache > 1 << 20
     {
@@ -51,6 +60,33 @@ pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
         let message =
             format!("is {priority}, but a simulated server knows no priorities of the kernel: use weight");
         problems.push(("priority", message));
+    }
+    problems
+}
+
+/// What is wrong with the disks and places that classes name: fields and messages.
+pub(crate) fn check_places(study: &Study) -> Vec<(String, String)> {
+    let mut problems = Vec::new();
+    let architectures = study.factors.architecture.iter().flatten().chain([&study.hold.architecture]);
+    let is_partitioned = architectures.into_iter().any(|found| *found == Architecture::Partitioned);
+    for (name, class) in &study.classes {
+        if let Some(last) = class.disks.iter().flatten().max().filter(|last| **last >= study.storage.heads) {
+            let message = format!("names disk {last}, but there are {}, from 0", study.storage.heads);
+            problems.push((format!("classes.{name}.disks"), message));
+        }
+        if class.disks.is_some() && is_partitioned {
+            let message = "is given, but a partitioned server has disks of its own for each class: use heads";
+            problems.push((format!("classes.{name}.disks"), message.to_owned()));
+        }
+        if class.from_mib.is_some() && study.storage.placement != Placement::Packed {
+            let message = "is given, but only packed files begin at a place: use storage.placement: packed";
+            problems.push((format!("classes.{name}.from_mib"), message.to_owned()));
+        }
+    }
+    if let Some(series_s) = study.series_s
+        && !(0.001..=86_400.0).contains(&series_s)
+    {
+        problems.push(("series_s".to_owned(), format!("is {series_s}; it must be from 0.001 to 86400")));
     }
     problems
 }

@@ -45,6 +45,9 @@ pub struct Study {
     /// Simulator: what is kept of each run.
     #[serde(default)]
     pub records: Records,
+    /// Simulator: also what each class was answered in every so many seconds of the measured interval (`series.json`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_s: Option<f64>,
     /// The devices that are asked.
     pub storage: Storage,
     /// Who asks, by name.
@@ -94,6 +97,8 @@ pub enum Placement {
     Packed,
     /// Over the whole of each disk at equal distances, in random order.
     Spread,
+    /// Stripe unit by stripe unit at random places of the disks; each row of units, one for each disk, in random order.
+    Scattered,
 }
 
 impl Placement {
@@ -187,6 +192,14 @@ pub struct Class {
     /// Simulator: stripe unit of its files, in KiB; the storage's if absent.
     #[serde(default)]
     pub stripe_unit_kib: Option<u64>,
+    /// Simulator: the disks of an integrated server that its files are striped over, by number from 0, one behind the
+    /// other; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disks: Option<Vec<u32>>,
+    /// Simulator: packed files begin at this place of each disk, in MiB, or at the first one behind it where there is room;
+    /// at the outer edge if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_mib: Option<u64>,
     /// Simulator: size of its buffer cache (LRU over stripe units), in MiB; none if absent.
     #[serde(default)]
     pub cache_mib: Option<u64>,

@@ -41,6 +41,9 @@ pub(crate) fn check(
         for (field, message) in admission_check::check(study, &workloads) {
             check.problem(field, message);
         }
+        for (field, message) in simulated::check_places(study) {
+            check.problem(field, message);
+        }
         check.space(&workloads);
         // What is wrong on both is said once.
         let new: Vec<_> = check.problems.0.into_iter().filter(|problem| !all.0.contains(problem)).collect();
@@ -330,14 +333,15 @@ impl Check<'_> {
                     .filter(|(class, _)| architecture == Architecture::Integrated || **class == device.name);
                 let needed: u64 =
                     users.map(|(class, w)| FileSet::new(&w.files, class, study.seed).total_bytes()).sum();
-                let room = (device.size_mib << 20) as f64 * FILL_SHARE;
+                let fill_share = if self.testbed.is_virtual() { 1.0 } else { FILL_SHARE };
+                let room = (device.size_mib << 20) as f64 * fill_share;
                 if needed as f64 > room {
                     let message = format!(
                         "gives device `{}` {} MiB, but its files need {} MiB and may fill {:.0} %: enlarge it or use fewer files",
                         device.name,
                         device.size_mib,
                         needed.div_ceil(1 << 20),
-                        FILL_SHARE * 100.0,
+                        fill_share * 100.0,
                     );
                     return self.problem("storage.size_mib", message);
                 }

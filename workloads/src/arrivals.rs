@@ -27,8 +27,10 @@ impl Clock {
     /// A clock set to the first arrival of the stationary process from time 0.
     pub(crate) fn new(arrivals: &Arrivals, rng: &mut impl Rng) -> Self {
         let (next_ns, phase) = match arrivals {
-            Arrivals::Rounds { in_step: true, .. } => return Clock { next_ns: 0.0, phase: Phase::Steady },
-            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms, .. } => {
+            Arrivals::Rounds { in_step: true, .. } | Arrivals::Periodic { in_step: true, .. } => {
+                return Clock { next_ns: 0.0, phase: Phase::Steady };
+            }
+            Arrivals::Periodic { interval_ms: ms, .. } | Arrivals::Rounds { round_ms: ms, .. } => {
                 return Clock { next_ns: unit(rng) * ms * NS_PER_MS, phase: Phase::Steady };
             }
             Arrivals::Poisson { .. } => (0.0, Phase::Steady),
@@ -52,7 +54,13 @@ impl Clock {
     pub(crate) fn advance(&mut self, arrivals: &Arrivals, rng: &mut impl Rng) -> f64 {
         let from_ns = self.next_ns;
         match arrivals {
-            Arrivals::Periodic { interval_ms: ms } | Arrivals::Rounds { round_ms: ms, .. } => {
+            Arrivals::Periodic { interval_ms: ms, in_step: true } => {
+                // Whole ns, so that sums are exact: a gap is never shorter than what a contract of this period says.
+                let gap_ns = (ms * NS_PER_MS).round();
+                self.next_ns += gap_ns;
+                return gap_ns;
+            }
+            Arrivals::Periodic { interval_ms: ms, .. } | Arrivals::Rounds { round_ms: ms, .. } => {
                 self.next_ns += ms * NS_PER_MS;
                 // Not the difference of two clocks, which is rounded.
                 return ms * NS_PER_MS;
@@ -179,9 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn rounds_in_step_begin_together_and_others_do_not() {
-        for in_step in [true, false] {
-            let arrivals = Arrivals::Rounds { round_ms: 40.0, in_step };
+    fn clients_in_step_begin_together_and_others_do_not() {
+        let rounds = |in_step| Arrivals::Rounds { round_ms: 40.0, in_step };
+        let periodic = |in_step| Arrivals::Periodic { interval_ms: 40.0, in_step };
+        for (arrivals, in_step) in
+            [(rounds(true), true), (rounds(false), false), (periodic(true), true), (periodic(false), false)]
+        {
             let starts: std::collections::BTreeSet<i64> = (0..50)
                 .map(|client| {
                     let mut rng = ChaCha8Rng::seed_from_u64(client);

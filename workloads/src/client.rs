@@ -186,7 +186,7 @@ impl Single {
             Access::Sequential => {
                 let start = match self.position {
                     Some((_, position)) => position,
-                    None => below(file_bytes / alignment_bytes, &mut self.rng) * alignment_bytes,
+                    None => below((file_bytes / alignment_bytes).max(1), &mut self.rng) * alignment_bytes,
                 };
                 // Blocks that the last request widened into are already in the client's buffer.
                 let held =

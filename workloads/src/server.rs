@@ -25,6 +25,9 @@ pub struct ServerDay {
     pub cell_memory_s: f64,
     /// The disks, one for each file.
     pub disks: Vec<Disk>,
+    /// Of these only some are asked, by their places from 0: file k of the class stands for the k-th of them. Absent: all.
+    #[serde(default)]
+    pub only: Option<Vec<u8>>,
     /// A part of the day for which more is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
@@ -132,6 +135,19 @@ pub struct Hot {
     pub requests: f64,
     /// Its share of the disk, from the first byte.
     pub space: f64,
+}
+
+impl ServerDay {
+    /// The disks that are asked, with their places among all.
+    pub(crate) fn asked(&self) -> Vec<(u8, &Disk)> {
+        let all = (0u8..).zip(&self.disks);
+        match &self.only {
+            None => all.collect(),
+            Some(only) => {
+                only.iter().filter_map(|place| Some((*place, self.disks.get(usize::from(*place))?))).collect()
+            }
+        }
+    }
 }
 
 impl Window {

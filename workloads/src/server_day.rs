@@ -83,12 +83,14 @@ impl Server {
     fn begin_day(&mut self, day: &ServerDay) {
         let date = (self.cell / DAY_CELLS) as u16;
         let ends: Vec<u64> = self.disks.iter().map(|disk| disk.end).collect();
-        self.disks = (0..)
-            .zip(&day.disks)
-            .map(|(number, disk)| {
+        self.disks = day
+            .asked()
+            .into_iter()
+            .enumerate()
+            .map(|(file, (number, disk))| {
                 let purpose = Purpose::Disk { client: self.number, disk: number, day: date };
                 let mut rng = generator(self.seed, &self.class, purpose);
-                let end = ends.get(usize::from(number)).copied().unwrap_or(0);
+                let end = ends.get(file).copied().unwrap_or(0);
                 DiskState { plan: plan(day, disk, &mut rng), rng, reads: 0, all: 0, end }
             })
             .collect();

@@ -43,8 +43,8 @@ pub struct Workload {
     /// absent: one request however large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_bytes: Option<u64>,
-    /// Requests begin and end at multiples of this many bytes: 512 or 4096. With 512, a disk of larger sectors
-    /// widens them.
+    /// Requests begin and end at multiples of this many bytes: 512, or a multiple of 4096. With 512, a disk of larger
+    /// sectors widens them.
     #[serde(default = "page")]
     pub alignment_bytes: u64,
     /// What the requests are to add up to; `weir workload calibrate` checks it. Not part of a run: a class in
@@ -61,6 +61,11 @@ fn is_zero(number: &f64) -> bool {
     *number == 0.0
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(given: &bool) -> bool {
+    !*given
+}
+
 fn page() -> u64 {
     ALIGNMENT_BYTES
 }
@@ -75,11 +80,14 @@ pub enum Arrivals {
         /// Mean requests per second of one client.
         rate_per_s: f64,
     },
-    /// Open loop: equal gaps, each client with its own phase.
+    /// Open loop: equal gaps.
     #[serde(rename = "periodic")]
     Periodic {
         /// Gap between requests, in ms.
         interval_ms: f64,
+        /// Whether all clients begin together; otherwise each has its own phase.
+        #[serde(default, skip_serializing_if = "is_false")]
+        in_step: bool,
     },
     /// Open loop: in each round a client asks for the frames of the next.
     #[serde(rename = "rounds")]

@@ -56,10 +56,15 @@ impl Check<'_> {
         if let Popularity::Zipf { alpha } = workload.files.popularity {
             self.within("files.popularity.zipf.alpha", alpha, 0.0, 10.0);
         }
-        if ![512, ALIGNMENT_BYTES].contains(&workload.alignment_bytes) {
+        let alignment = workload.alignment_bytes;
+        if alignment != 512
+            && (alignment == 0 || alignment % ALIGNMENT_BYTES != 0 || alignment > LARGEST_REQUEST_BYTES)
+        {
             self.problem(
                 "alignment_bytes",
-                format!("is {}; it must be 512 or {ALIGNMENT_BYTES}", workload.alignment_bytes),
+                format!(
+                    "is {alignment}; it must be 512, or a multiple of {ALIGNMENT_BYTES} and at most {LARGEST_REQUEST_BYTES}"
+                ),
             );
         }
         match &workload.sizes {
@@ -180,7 +185,7 @@ impl Check<'_> {
             Arrivals::Poisson { rate_per_s } => {
                 self.within("arrivals.poisson.rate_per_s", *rate_per_s, 1e-6, HIGHEST_RATE_PER_S);
             }
-            Arrivals::Periodic { interval_ms } => {
+            Arrivals::Periodic { interval_ms, .. } => {
                 self.within("arrivals.periodic.interval_ms", *interval_ms, 0.001, 1e9);
             }
             Arrivals::Rounds { round_ms, .. } => self.within("arrivals.rounds.round_ms", *round_ms, 1.0, 1e9),

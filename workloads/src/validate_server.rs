@@ -63,15 +63,21 @@ pub(crate) fn check(workload: &Workload, day: &ServerDay) -> Vec<(String, String
         );
         problem("window", message);
     }
-    if day.disks.len() != workload.files.count as usize || day.disks.len() > MOST_DISKS {
+    for place in day.only.iter().flatten() {
+        if usize::from(*place) >= day.disks.len() {
+            problem("only", format!("names disk {place}, and there are {}, from 0", day.disks.len()));
+        }
+    }
+    let asked = day.asked();
+    if asked.len() != workload.files.count as usize || day.disks.len() > MOST_DISKS {
         let message = format!(
-            "has {} disks, and files.count is {}: each file stands for a disk, at most {MOST_DISKS}",
-            day.disks.len(),
+            "has {} disks that are asked, and files.count is {}: each file stands for a disk, at most {MOST_DISKS}",
+            asked.len(),
             workload.files.count
         );
         problem("disks", message);
     }
-    if day.disks.iter().all(|disk| disk.requests == 0) {
+    if asked.iter().all(|(_, disk)| disk.requests == 0) {
         problem("disks", "has no requests at all; at least one disk must have some".into());
     }
     for (at, disk) in day.disks.iter().enumerate() {

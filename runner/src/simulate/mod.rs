@@ -4,6 +4,8 @@ mod admission;
 mod admission_run;
 mod bound;
 mod clients;
+mod places;
+mod series;
 mod server;
 mod streams;
 mod summary;
@@ -21,6 +23,7 @@ use weir_studies::{Records, Run, Testbed};
 use crate::Error;
 use crate::carry_out::{Outcome, Timing, write_json};
 use crate::verdict::{Ruling, Status, Verdict, is_invalid};
+use series::Series;
 use summary::Summary;
 
 /// Requests that are outstanding when a run is given up: no disk would ever work them off.
@@ -51,7 +54,7 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
         write_json(&partial.join("admission.json"), &document)?;
     }
     let measured = measure(run, server, &partial);
-    let (simulated, summary, requests) = match measured {
+    let (simulated, summary, series, requests) = match measured {
         Ok(measured) => measured,
         Err(error) => {
             let _ = fs::remove_dir_all(&partial);
@@ -60,7 +63,10 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     };
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let verdict = judge(run, &simulated, &summary);
-    write_json(&partial.join("summary.json"), &summary.document())?;
+    write_json(&partial.join("summary.json"), &summary.document(&simulated.heads))?;
+    if let Some(series) = series {
+        write_json(&partial.join("series.json"), &series.document())?;
+    }
     write_json(&partial.join("verdict.json"), &verdict)?;
     let timing =
         Timing { setup_s, measured_s, teardown_s: began.elapsed().as_secs_f64() - setup_s - measured_s };
@@ -98,7 +104,10 @@ fn admit(run: &Run, results: &Path, folder: &Path) -> Result<Outcome, Error> {
     outcome
 }
 
-fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<(Simulated, Summary, u64), Error> {
+/// What came of a run, its summary, its series if one is kept, and how many requests there were.
+type Measured = (Simulated, Summary, Option<Series>, u64);
+
+fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured, Error> {
     let failed = |error: weir_records::Error| Error::Failed(error.to_string());
     let names: Vec<(Arc<str>, Arc<str>)> =
         run.classes.iter().map(|class| (class.name.as_str().into(), class.device.as_str().into())).collect();
@@ -107,6 +116,7 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<(Simulate
         Records::Summary => None,
     };
     let mut summary = Summary::new(run)?;
+    let mut series = Series::new(run);
     let warmup_ns = run.warmup_ns();
     let (mut number, mut broken) = (0u64, None);
     let end_ns = u64::try_from(run.length_ns()).unwrap_or(0);
@@ -115,6 +125,9 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<(Simulate
         let intended_ns = served.ask.intended_ns as i64;
         let warmup = intended_ns < warmup_ns;
         summary.add(served);
+        if let Some(series) = &mut series {
+            series.add(served);
+        }
         number += 1;
         if let (Some(writer), None) = (&mut writer, &broken) {
             let (class, device) = &names[usize::from(served.class)];
@@ -129,7 +142,7 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<(Simulate
     if let Some(writer) = writer {
         writer.close().map_err(failed)?;
     }
-    Ok((simulated, summary, number))
+    Ok((simulated, summary, series, number))
 }
 
 fn row(served: &Served, number: u64, class: Arc<str>, device: Arc<str>, warmup: bool) -> Request {

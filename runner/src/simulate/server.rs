@@ -1,15 +1,14 @@
 //! The server that a run describes.
 
-use weir_schedulers::{Class, Settings};
+use weir_schedulers::{Class, Service, Settings};
 use weir_simulator::machine::Model;
 use weir_simulator::profile;
-use weir_simulator::server::{
-    ClassLayout, Head, Limits, Outcome, Placement, Served, Server, ServerClass, Volume,
-};
+use weir_simulator::server::{Head, Limits, Outcome, Served, Server, ServerClass, Volume};
 use weir_studies::{Run, RunDevice, SimulatedClass};
 use weir_workloads::FileSet;
 
 use super::admission::{LetIn, let_in};
+use super::places::{Heads, Places, head_bytes};
 use super::{admission_run, clients, streams};
 use crate::Error;
 
@@ -64,60 +63,53 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         })
         .collect();
     let mut heads = Vec::new();
-    let mut volumes = Vec::new();
+    let mut devices: Vec<Heads> = Vec::new();
     for (device, number) in run.devices.iter().zip(0u64..) {
         // A class of no clients has left disks that nobody asks.
         let first = run.classes.iter().position(|class| class.device == device.name);
         let Some(asker) = first.map(|index| simulated[index]) else { continue };
-        let volume = Volume { first_head: heads.len() as u32, heads: device.heads };
-        volumes.push((device, volume));
-        for head in 0..u64::from(device.heads) {
-            heads.push(new_head(run, device, asker, &classes, number << 32 | head)?);
+        let of_device =
+            Heads { device, volume: Volume { first_head: heads.len() as u32, heads: device.heads } };
+        devices.push(of_device);
+        for head in 0..device.heads {
+            let at = of_device.volume.first_head + head;
+            // What a class is promised, it is promised of the disks that hold its files.
+            let mut known = classes.clone();
+            for (class, simulated) in known.iter_mut().zip(&simulated) {
+                let volume = of_device.of_class(simulated);
+                if !(volume.first_head..volume.first_head + volume.heads).contains(&at) {
+                    class.contract = None;
+                }
+            }
+            heads.push(new_head(run, device, asker, &known, number << 32 | u64::from(head))?);
         }
     }
     let admission = run.settings.admission.as_ref();
     let admitted = admission.map(|settings| let_in(run, settings)).transpose()?;
-    let mut used_bytes = vec![0u64; volumes.len()];
+    let mut places = Places::new(run);
     let mut servers = Vec::new();
     for (number, (class, simulated)) in run.classes.iter().zip(&simulated).enumerate() {
-        let Some(at) = volumes.iter().position(|(device, _)| device.name == class.device) else {
+        let Some(of_device) = devices.iter().find(|heads| heads.device.name == class.device).copied() else {
             return Err(Error::Refused(format!("class {}: there is no device {}", class.name, class.device)));
         };
-        let (device, volume) = volumes[at];
         if let (Some(settings), Some(admitted)) = (admission, &admitted)
             && streams::is_film(class)
         {
-            let class = streams::server_class(run, settings, number, admitted, volume, head_bytes(device))?;
+            let head_bytes = of_device.head_bytes();
+            let class = streams::server_class(run, settings, number, admitted, of_device.volume, head_bytes)?;
             servers.push(class);
             continue;
         }
         let files = FileSet::new(&class.recipe.files, &class.name, run.seed);
-        let placement = match run.placement {
-            weir_studies::Placement::Packed => Placement::Packed { from_bytes: used_bytes[at] },
-            weir_studies::Placement::Spread => Placement::Spread { seed: run.seed ^ servers.len() as u64 },
-        };
-        let layout = ClassLayout::new(
-            volume,
-            simulated.stripe_unit_kib << 10,
-            head_bytes(device),
-            files.sizes_bytes(),
-            placement,
-        )
-        .map_err(|error| Error::Refused(format!("class {}: {error}", class.name)))?;
-        used_bytes[at] += layout.used_bytes();
         servers.push(ServerClass {
+            layout: places.place(number, class, simulated, of_device, &files)?,
             source: clients::source(run, class, &files)?,
-            layout,
             cache_bytes: simulated.cache_mib << 20,
             cache_hit_ns: CACHE_HIT_NS,
         });
     }
     let server = Server::new(heads, servers).map_err(|error| Error::Refused(error.to_string()))?;
     Ok(Built { server, let_in: admitted })
-}
-
-fn head_bytes(device: &RunDevice) -> u64 {
-    (device.size_mib << 20) / u64::from(device.heads.max(1))
 }
 
 fn new_head(
@@ -134,5 +126,6 @@ fn new_head(
     let settings = Settings(asker.scheduler.tunables.clone());
     let policy =
         weir_schedulers::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;
-    Ok(Head::new(model, policy, run.settings.queue_depth as usize))
+    let real_time = classes.iter().map(|class| class.service == Service::RealTime).collect();
+    Ok(Head::new(model, policy, run.settings.queue_depth as usize).telling_apart(real_time))
 }

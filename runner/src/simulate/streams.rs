@@ -81,7 +81,7 @@ pub(super) fn server_class(
         at: 0,
         next: None,
     };
-    let layout = ClassLayout { volume, stripe_unit_bytes: unit, base_bytes: 0, files };
+    let layout = ClassLayout { volume, stripe_unit_bytes: unit, base_bytes: 0, places: None, files };
     Ok(ServerClass { source: Box::new(source.begun()), layout, cache_bytes: 0, cache_hit_ns: 0 })
 }
 

@@ -5,7 +5,7 @@
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
-use weir_simulator::server::Served;
+use weir_simulator::server::{HeadReport, Mix, Served};
 use weir_studies::Run;
 
 use crate::Error;
@@ -93,14 +93,41 @@ impl Summary {
     }
 
     /// As it is written.
-    pub(super) fn document(&self) -> Value {
+    pub(super) fn document(&self, heads: &[HeadReport]) -> Value {
         let classes: Map<String, Value> = self
             .classes
             .iter()
             .map(|class| (class.name.clone(), class.document(self.duration_s, self.heads)))
             .collect();
-        json!({"format": 1, "classes": classes})
+        let mix = heads.iter().fold(Mix::default(), |all, head| all.with(head.mix));
+        let heads: Vec<Value> = heads.iter().map(|head| self.head(head)).collect();
+        json!({"format": 1, "classes": classes, "server": mixed(&mix), "heads": heads})
     }
+}
+
+impl Summary {
+    /// One head, over the whole run.
+    fn head(&self, head: &HeadReport) -> Value {
+        let mut fields = mixed(&head.mix);
+        let whole_ns = self.end_ns.max(1) as f64;
+        fields.insert("busy_share".to_owned(), json!(head.busy_ns as f64 / whole_ns));
+        fields.insert("slack_ms".to_owned(), json!(head.slack_ns.map(|ns| ns as f64 / 1e6)));
+        Value::Object(fields)
+    }
+}
+
+/// How real-time and best-effort requests alternated, warm-up included.
+fn mixed(mix: &Mix) -> Map<String, Value> {
+    let (mean, sd) = mix.burst_mean_sd().unzip();
+    Map::from_iter([
+        ("real_time_requests".to_owned(), json!(mix.real_time)),
+        ("best_effort_requests".to_owned(), json!(mix.best_effort)),
+        ("context_switches".to_owned(), json!(mix.switches)),
+        ("bursts".to_owned(), json!(mix.bursts)),
+        ("burst_mean_requests".to_owned(), json!(mean)),
+        ("burst_sd_requests".to_owned(), json!(sd)),
+        ("burst_max_requests".to_owned(), json!(mix.longest_burst)),
+    ])
 }
 
 impl ClassSummary {

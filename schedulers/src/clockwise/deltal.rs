@@ -120,6 +120,11 @@ impl Policy for DeltaL {
         }
     }
 
+    fn slack_ns(&self) -> Option<u64> {
+        // Without contracts there is nothing to put off.
+        (self.slack_ns < u64::MAX).then_some(self.slack_ns)
+    }
+
     fn waiting(&self) -> usize {
         self.core.waiting()
     }

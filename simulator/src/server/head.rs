@@ -3,6 +3,7 @@
 use weir_schedulers::{Decision, Policy, Request, ServiceModel};
 
 use super::calendar::NEVER;
+use super::mix::Mix;
 use crate::device::{Completion, Device, IoRequest, Op};
 
 /// A device that policies can ask about.
@@ -15,6 +16,8 @@ pub struct Head<M> {
     machine: M,
     policy: Box<dyn Policy>,
     depth: usize,
+    /// By class, whether it is real-time.
+    real_time: Vec<bool>,
     /// What the device works on.
     inside: Vec<Request>,
     /// The policy holds requests back until then.
@@ -38,6 +41,10 @@ pub struct HeadReport {
     pub busy_ns: u64,
     /// Most requests that waited at once.
     pub most_waiting: usize,
+    /// How real-time and best-effort requests alternated.
+    pub mix: Mix,
+    /// By how much the policy can put off what it promised, if it knows ([`Policy::slack_ns`]).
+    pub slack_ns: Option<u64>,
 }
 
 impl<M: Machine> Head<M> {
@@ -47,6 +54,7 @@ impl<M: Machine> Head<M> {
             machine,
             policy,
             depth: depth.max(1),
+            real_time: Vec::new(),
             inside: Vec::new(),
             wait_ns: NEVER,
             clear_ns: 0,
@@ -56,13 +64,20 @@ impl<M: Machine> Head<M> {
         }
     }
 
+    /// The same head, which tells the requests of real-time classes from others in its report.
+    #[must_use]
+    pub fn telling_apart(mut self, real_time: Vec<bool>) -> Self {
+        self.real_time = real_time;
+        self
+    }
+
     /// The device.
     pub fn machine(&self) -> &M {
         &self.machine
     }
 
     pub(super) fn report(&self) -> HeadReport {
-        self.report
+        HeadReport { slack_ns: self.policy.slack_ns(), ..self.report }
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -98,6 +113,8 @@ impl<M: Machine> Head<M> {
                     if self.inside.is_empty() {
                         self.busy_since_ns = now_ns;
                     }
+                    let class = usize::from(request.class);
+                    self.report.mix.add(self.real_time.get(class).copied().unwrap_or(false));
                     self.inside.push(request);
                 }
                 Decision::WaitUntil(until_ns) => {

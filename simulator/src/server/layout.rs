@@ -1,6 +1,8 @@
 //! Where files lie: striped over the heads of a volume.
 
+use super::scatter::{Scatter, UnitPlace};
 use super::server_run::ServerError;
+use super::split_mix::SplitMix;
 
 /// Some heads that files are striped over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +43,12 @@ pub struct FilePlace {
 pub struct ClassLayout {
     /// The heads.
     pub volume: Volume,
-    /// Stripe unit n lies on head n modulo the number of heads.
+    /// Stripe unit n lies on head n modulo the number of heads, unless `places` says otherwise.
     pub stripe_unit_bytes: u64,
     /// First byte of each head that belongs to the striped space.
     pub base_bytes: u64,
+    /// Where each stripe unit lies, if they do not go round the heads.
+    pub places: Option<Vec<UnitPlace>>,
     /// The files.
     pub files: Vec<FilePlace>,
 }
@@ -77,7 +81,8 @@ impl ClassLayout {
                 "a volume needs a head and a stripe unit of at least a byte".into(),
             ));
         }
-        let mut layout = ClassLayout { volume, stripe_unit_bytes, base_bytes: 0, files: Vec::new() };
+        let mut layout =
+            ClassLayout { volume, stripe_unit_bytes, base_bytes: 0, places: None, files: Vec::new() };
         layout.files = match placement {
             Placement::Packed { from_bytes } => {
                 layout.base_bytes = from_bytes;
@@ -93,6 +98,42 @@ impl ClassLayout {
             )));
         }
         Ok(layout)
+    }
+
+    /// Lays files of these sizes out at random places that nobody else has been given. Each file begins with a row of stripe
+    /// units: one on each head.
+    ///
+    /// # Errors
+    /// As [`Scatter::take`].
+    pub fn scattered(
+        volume: Volume,
+        stripe_unit_bytes: u64,
+        sizes_bytes: &[u64],
+        scatter: &mut Scatter,
+    ) -> Result<Self, ServerError> {
+        let row_bytes = stripe_unit_bytes.saturating_mul(u64::from(volume.heads)).max(1);
+        let mut next = 0u64;
+        let mut place = |size_bytes: &u64| {
+            let start_bytes = next;
+            next = next.saturating_add(size_bytes.div_ceil(row_bytes).saturating_mul(row_bytes));
+            FilePlace { start_bytes, size_bytes: *size_bytes }
+        };
+        let files = sizes_bytes.iter().map(&mut place).collect();
+        let units = next.checked_div(stripe_unit_bytes).unwrap_or(0);
+        let places = Some(scatter.take(volume, stripe_unit_bytes, units)?);
+        Ok(ClassLayout { volume, stripe_unit_bytes, base_bytes: 0, places, files })
+    }
+
+    /// Where a stripe unit lies.
+    fn unit(&self, number: u64) -> UnitPlace {
+        let heads = u64::from(self.volume.heads);
+        match &self.places {
+            Some(places) => places[number as usize],
+            None => UnitPlace {
+                head: self.volume.first_head + (number % heads) as u32,
+                offset_bytes: self.base_bytes + number / heads * self.stripe_unit_bytes,
+            },
+        }
     }
 
     /// Bytes of each head, behind the base, that files reach to.
@@ -111,11 +152,11 @@ impl ClassLayout {
         while at < to {
             let number = at / unit;
             let end = ((number + 1) * unit).min(to);
-            let offset_bytes = self.base_bytes + number / heads * unit + at % unit;
-            let head = self.volume.first_head + (number % heads) as u32;
+            let UnitPlace { head, offset_bytes } = self.unit(number);
+            let offset_bytes = offset_bytes + at % unit;
             let size = end - at;
-            // Units go round the heads, so that the last piece of this head is at most so many back.
-            let back = pieces.len().saturating_sub(heads as usize);
+            // Each row of units is on every head, so that the last piece of this head is less than two rows back.
+            let back = pieces.len().saturating_sub(2 * heads as usize);
             let last = pieces[back..].iter_mut().rev().find(|piece| piece.head == head);
             match last {
                 Some(piece)
@@ -156,9 +197,7 @@ fn spread(volume: Volume, unit: u64, head_bytes: u64, sizes_bytes: &[u64], seed:
     let count = sizes_bytes.len() as u64;
     let mut random = SplitMix(seed);
     let mut slots: Vec<u64> = (0..count).collect();
-    for last in (1..slots.len()).rev() {
-        slots.swap(last, random.below(last as u64 + 1) as usize);
-    }
+    random.shuffle(&mut slots);
     let rows = head_bytes / unit;
     slots
         .iter()
@@ -172,23 +211,6 @@ fn spread(volume: Volume, unit: u64, head_bytes: u64, sizes_bytes: &[u64], seed:
             FilePlace { start_bytes: (row * heads + first_head) * unit, size_bytes: *size_bytes }
         })
         .collect()
-}
-
-/// The generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): enough to shuffle, and the same everywhere.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
 }
 
 #[cfg(test)]
@@ -238,6 +260,38 @@ mod tests {
     }
 
     proptest! {
+        /// Against a table of all bytes.
+        #[test]
+        fn scattered_pieces_are_where_their_units_are(
+            seed: u64, heads in 1u32..5, sizes in prop::collection::vec(1u64..300, 1..6), at in 0u64..300, size in 1u64..300,
+        ) {
+            let mut scatter = Scatter::new(8, 6400, 64, seed).unwrap();
+            let volume = Volume { first_head: 2, heads };
+            let layout = ClassLayout::scattered(volume, 16, &sizes, &mut scatter).unwrap();
+            let places = layout.places.clone().unwrap();
+            let mut owners = std::collections::BTreeMap::new();
+            for (file, number) in layout.files.iter().zip(0..) {
+                prop_assert_eq!(file.start_bytes % (16 * u64::from(heads)), 0);
+                for byte in 0..file.size_bytes {
+                    let place = places[((file.start_bytes + byte) / 16) as usize];
+                    let on = (place.head, place.offset_bytes + byte % 16);
+                    prop_assert_eq!(owners.insert(on, (number, byte)), None);
+                }
+            }
+            let file = layout.files[0];
+            let (from, to) = (at % file.size_bytes, (at % file.size_bytes + size).min(file.size_bytes));
+            let mut pieces = Vec::new();
+            layout.pieces(file.start_bytes + from, file.start_bytes + to, &mut pieces);
+            let mut read: Vec<u64> = pieces
+                .iter()
+                .flat_map(|p| (0..u64::from(p.size_bytes)).map(|at| (p.head, p.offset_bytes + at)))
+                .map(|on| owners[&on])
+                .map(|(number, byte)| if number == 0 { byte } else { u64::MAX })
+                .collect();
+            read.sort_unstable();
+            prop_assert_eq!(read, (from..to).collect::<Vec<_>>());
+        }
+
         #[test]
         fn pieces_cover_every_byte_once(
             heads in 1u32..6, unit in 1u64..40, from in 0u64..500, size in 1u64..400,

@@ -7,10 +7,16 @@
 mod calendar;
 mod head;
 mod layout;
+mod mix;
+mod scatter;
 mod server_run;
 mod source;
+mod split_mix;
 
 pub use head::{Head, HeadReport, Machine};
 pub use layout::{ClassLayout, FilePlace, Placement, Volume};
+pub use mix::Mix;
+pub use scatter::{Scatter, UnitPlace};
 pub use server_run::{Limits, Outcome, Saturation, Served, Server, ServerClass, ServerError};
 pub use source::{Ask, ClosedLoop, Source};
+pub(crate) use split_mix::SplitMix;
