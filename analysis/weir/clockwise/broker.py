@@ -1,8 +1,8 @@
 """Who has the memory: fixed and variable buffers (5.2.4).
 
 Fixed buffers are an application's for as long as it lives. Variable ones are handed out first come, first
-served; when they are out, every application is entitled to the same ratio of variable to fixed buffers, and who
-has more is told, by a counter, how many to return. What is not returned within 500 ms is taken.
+served; when they are out, every application is entitled to the same ratio of variable to fixed buffers, and
+who has more is told, by a counter, how many to return. What is not returned within 500 ms is taken.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Drawings of buses, cards and memory: Figs. 4.4, 4.13, 4.14, 4.17 to 4.19, 7.9 to 7.11, 8.1, and section 5.2.4."""
+"""Drawings of buses, cards and memory: Figs. 4.4, 4.13 to 4.19, 7.9 to 7.11, 8.1, and section 5.2.4."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -83,8 +83,8 @@ def cheetahs(found: Strings) -> Figure:
             axis.set_xticks(DISKS)
             axis.set_xlabel("Disks")
         plot.letters(axes, ["throughput", "conflicts"])
-        words = "3: three disks on a bus, then the next bus; 2+1: two on each of four, then a third. "
-        draw.note(figure, words + "Dotted: the thesis's maxima. Shades: least and most over phases.")
+        words = "3: bus after bus with three disks; 2+1: two on each, then a third. "
+        draw.note(figure, words + "Dotted: the thesis's maxima. Shades: all phases.")
     return figure
 
 

@@ -1,7 +1,8 @@
-"""Verdicts on buses, cards and memory: Figs. 4.4, 4.13 to 4.19, 7.9 to 7.11, 8.1; sections 4.5, 5.2.4 and 6.5.3."""
+"""Verdicts on buses, cards and memory: chapter 4 from Fig. 4.13 on, 7.2.4 to 7.4, 8.1, 5.2.4 and 6.5.3."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def bursts() -> Iterator[Claim]:
     rates = {name: pci.burst_mb_s(WORDS, name) for name in pci.SELECT_CYCLES}
     rises = all(bool((np.diff(rate) > 0).all()) for rate in rates.values())
     by_select = list(rates.values())
-    ordered = all(bool((a > b).all()) for a, b in zip(by_select, by_select[1:], strict=False))
+    ordered = all(bool((a > b).all()) for a, b in pairwise(by_select))
     lost = {name: 1 - rate[19] / pci.burst_mb_s(np.array([1e9]), name)[0] for name, rate in rates.items()}
     words = ", ".join(f"{name} {number(100 * part)}" for name, part in lost.items())
     note = f"20 words lose {words} %"
@@ -123,7 +124,10 @@ class Strings:
 def cheetahs(found: Strings) -> Iterator[Claim]:
     """B-F4.17."""
     yield BANDS.judged("B-F4.17 one", over_seeds(r.rate_mb_s for r in found.runs[1]), "1 MB, outer zone")
-    note = f"two: {number(found.rate(2))} MB/s; the bus's turnaround of {string.TURNAROUND_MS} ms is fitted to it"
+    note = (
+        f"two: {number(found.rate(2))} MB/s; the bus's turnaround of {string.TURNAROUND_MS} ms is fitted to "
+        "it"
+    )
     yield BANDS.judged("B-F4.17 three", over_seeds(r.rate_mb_s for r in found.runs[3]), note)
     lines = {(a, b): found.aggregate(a, b) for a in ("3", "2+1") for b in ("read", "write")}
     fitted = "memory's limit is the curve's own: by construction"
@@ -147,7 +151,8 @@ def bus_conflicts() -> Iterator[Claim]:
     rises = all(three[n + 1] >= 0.95 * three[n] for n in three if n < 12)
     in_step = [conflicts.in_step(n, "3") for n in (9, 10, 11)]
     note = (
-        f"means over phases of 9, 10 and 11 disks: {', '.join(number(three[n] / 1e3) for n in (9, 10, 11))} thousand "
+        f"means over phases of 9, 10 and 11 disks: {', '.join(number(three[n] / 1e3) for n in (9, 10, 11))} "
+        "thousand "
         f"a second; all cards in step: {', '.join(number(v / 1e3) for v in in_step)}; rises: {yes(rises)}"
     )
     missed = (
@@ -180,7 +185,8 @@ def parallel(found: Strings) -> Iterator[Claim]:
     """B-F7.10, B-F8.1."""
     means = {n: over_seeds(r.service_ms.mean() for r in found.runs[n]) for n in found.runs}
     why = (
-        "Fig. 8.1 has 80 ms at the 90th percentile for the same two disks on a bus, which is ours, and this figure "
+        "Fig. 8.1 has 80 ms at the 90th percentile for the same two disks on a bus, which is ours, and this "
+        "figure "
         "75.3 at most: the thesis's two measurements differ by more than the disks"
     )
     note = (
@@ -201,7 +207,10 @@ def parallel(found: Strings) -> Iterator[Claim]:
         yield BANDS.judged(f"B-F8.1 {name}", ours, f"1 % take less than {number(low)} ms", missed=missed)
     for disks in (2, 3):
         rates = over_seeds(string.schedulable_mb_s(r.service_ms, disks) for r in found.runs[disks])
-        note = f"p90 {number(np.quantile(found.times(disks), 0.9))} ms; the bus is busy {number(100 * found.runs[disks][0].busy)} %"
+        note = (
+            f"p90 {number(np.quantile(found.times(disks), 0.9))} ms; the bus is busy "
+            f"{number(100 * found.runs[disks][0].busy)} %"
+        )
         yield BANDS.judged(f"B-F8.1 rate {disks}", rates, note)
 
 

@@ -31,7 +31,7 @@ def attached(disks: int, layout: str) -> list[int]:
 
 
 def per_second(disks: list[int], phases: np.ndarray) -> float:
-    """Conflicts per second of cards with so many disks each, whose first transfers begin at phases of 0 to 1."""
+    """Conflicts per second of cards with so many disks each, which begin at phases of 0 to 1."""
     asked = np.sort(
         np.concatenate(
             [

@@ -1,7 +1,8 @@
 """How long a modelled disk takes for given requests, one zone at a time.
 
 Requests go through `weir simulate` as a recorded trace: one disk, first come first served. The disk is the
-profile's with one zone only, whose cylinders are those of the zone and as many as a file leaves free of a device.
+profile's with one zone only, whose cylinders are those of the zone and as many as a file leaves free of a
+device.
 """
 
 import json
@@ -118,7 +119,7 @@ def _table(requests: Sequence[Request], revolution_ms: float, seed: int) -> str:
 
 
 def _profile(drive: Drive, zone: int, changes: dict[str, object]) -> dict[str, object]:
-    per_track, cylinders = drive.zones[zone]
+    _, cylinders = drive.zones[zone]
     own = drive.fields["zones"][zone] | {"cylinders": int(cylinders / FILLED) + 2}
     # Distances beyond the smaller disk's stroke have no place on it.
     return drive.fields | {"zones": [own]} | changes

@@ -1,6 +1,7 @@
 """Verdicts on single disks: Table 4.1, Figs. 4.5 to 4.10, 7.3 to 7.8."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,7 +44,8 @@ def seeks(drive: Drive) -> Iterator[Claim]:
     far = [drive.seek_ms(d) for d in (2000, 3000, 4000)]
     linear = abs((far[2] - far[1]) - (far[1] - far[0])) < 0.05
     note = (
-        f"at 500 and 1,000 cylinders {number(ours[0])} and {number(ours[1])} ms, by the thesis's formula with its "
+        f"at 500 and 1,000 cylinders {number(ours[0])} and {number(ours[1])} ms, by the thesis's formula "
+        "with its "
         f"coefficient in us {number(printed[0])} and {number(printed[1])}"
     )
     yield BANDS.judged(
@@ -98,9 +100,12 @@ def reads(bench: Bench) -> Iterator[Claim]:
     top = [bandwidth_mb_s(drive, drive.track(zone)) for zone in every]
     large = [1e3 / bench.raw(zone, sectors_of(1024)).mean() for zone in every]
     small = [16 / 1024 / bench.raw(zone, sectors_of(16)).mean() * 1e3 for zone in every]
-    ordered = all(a >= b - 0.05 for a, b in zip(large, large[1:], strict=False))
+    ordered = all(a >= b - 0.05 for a, b in pairwise(large))
     below = all(a <= b for a, b in zip(large, top, strict=True))
-    note = f"1 MB: {number(large[0])} to {number(large[-1])} MB/s, by zone: {yes(ordered)}; below Table 4.1: {yes(below)}"
+    note = (
+        f"1 MB: {number(large[0])} to {number(large[-1])} MB/s, by zone: {yes(ordered)}; below Table 4.1: "
+        f"{yes(below)}"
+    )
     share = 100 * max(a / b for a, b in zip(small, top, strict=True))
     yield BANDS.judged("B-F4.7 shape", share, note, shape=ordered and below)
 
@@ -110,7 +115,8 @@ def writes(bench: Bench) -> Iterator[Claim]:
     for sectors, printed in source.WRITES_MS.items():
         times = bench.raw(0, sectors, write=True)
         missed = (
-            "the model has the whole track in its buffer before the platter begins, and then takes a revolution"
+            "the model has the whole track in its buffer before the platter begins, and then takes a "
+            "revolution"
             if sectors > 2
             else "1 ms overhead and no more at the shortest; the model moves the sectors and settles the arm"
         )

@@ -1,7 +1,8 @@
 """The measurements of single disks of chapters 4 and 7, on modelled disks.
 
-Raw requests begin a track and come without a seek; those of dynamic partitions follow on each other from where a
-partition begins. The platter is at a random angle when one begins. A drive's errors and bad blocks are not modelled.
+Raw requests begin a track and come without a seek; those of dynamic partitions follow on each other from
+where a partition begins. The platter is at a random angle when one begins. A drive's errors and bad blocks
+are not modelled.
 """
 
 from dataclasses import dataclass

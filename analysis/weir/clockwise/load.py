@@ -70,7 +70,10 @@ class Slice:
             wanted = np.array(printed)[disks]
             off = 100 * np.abs(ours.mean(axis=0)[disks] / wanted - 1)
             others = number(np.delete(ours.mean(axis=0), disks).sum())
-            note = f"by disk {', '.join(number(v) for v in off)} %, means of {len(SEEDS)} days; disks 1, 3 and 4 have {others}; {held}"
+            note = (
+                f"by disk {', '.join(number(v) for v in off)} %, means of {len(SEEDS)} days; disks 1, 3 and "
+                f"4 have {others}; {held}"
+            )
             yield BANDS.judged(f"B-T7.1 {name}", float(off.max()), note)
 
 
@@ -96,7 +99,10 @@ def day_claims(cello: Cello) -> Iterator[Claim]:
     """B-T6.5."""
     totals = cello.minutes.sum(axis=2)
     same = bool((totals == np.array(paper.DAY_REQUESTS)[:, None]).all())
-    note = f"each disk's as printed on {totals.shape[1]} days: {'yes' if same else 'no'}; the specification is held to it"
+    note = (
+        f"each disk's as printed on {totals.shape[1]} days: {'yes' if same else 'no'}; the specification is "
+        "held to it"
+    )
     yield BANDS.judged("B-T6.5 requests", over_seeds(totals.sum(axis=0)), note, shape=same)
     off = 100 * np.abs(cello.minutes.max(axis=2).mean(axis=1) / np.array(source.DAY_PEAKS) - 1)
     note = f"by disk {', '.join(number(v) for v in off)} %, means; the specification is held to it"

@@ -83,7 +83,8 @@ def shared(*, obeys: bool) -> Timeline:
 def contended() -> dict[str, float]:
     """Variable buffers that applications have beyond their share when all ask for all there is.
 
-    They ask one after the other, so the first has everything until it is asked to return it. Nothing is reserved.
+    They ask one after the other, so the first has everything until it is asked to return it. Nothing is
+    reserved.
     """
     broker = Broker(BUFFERS)
     applications = FILE_SYSTEMS | STREAMS

@@ -8,8 +8,9 @@ from weir.clockwise.source import MB
 #: 4.4: the line rate that is reached, and what of a cell is the user's.
 LINE_BIT_S = 149.9e6
 CELL_BYTES, CELL_PAYLOAD_BYTES, TRAILER_BYTES = 53, 48, 8
-#: A circuit's ring has two entries. An entry's turn, from the packet that takes it to the interrupt that frees it, is
-#: fitted to the 18,000 packets of 48 bytes a second; the thesis does not say on how many circuits they were sent.
+#: A circuit's ring has two entries. An entry's turn, from the packet that takes it to the interrupt that
+#: frees it, is fitted to the 18,000 packets of 48 bytes a second; the thesis does not say on how many
+#: circuits they were sent.
 RING_ENTRIES = 2
 SMALL_BYTES, SMALL_PER_S = 48, 18_000
 #: Section 4.5 counts 2^20 bits to a Mb: only so are its shares met.

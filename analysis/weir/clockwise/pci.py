@@ -1,4 +1,4 @@
-"""The PCI bus: what a burst costs, and what several disks get of it (4.1.5, 4.3.6; Figs. 4.4, 4.13, 4.14, 7.9).
+"""The PCI bus: what a burst costs, and what several disks get of it (4.1.5, 4.3.6, 7.2.4).
 
 Every card has a FIFO between its SCSI bus and PCI. SCSI fills (or empties) it at the link's rate; whenever a
 burst is ready the card asks for PCI, which serves one burst at a time, first come first served. A FIFO is
@@ -26,7 +26,8 @@ UNALIGNED_READ_NS = 1_800
 FIFO_BYTES = {"ncr810": 64, "ncr875": 512}
 #: 4.1.2: Fast SCSI-2 takes 50 us a sector.
 LINK_BYTES_NS = 512 / 50_000
-#: "Only a few bytes" in a transaction (4.3.6), before bursts are enabled: a memory word. The thesis does not say.
+#: "Only a few bytes" in a transaction (4.3.6), before bursts are enabled: a memory word. The thesis does not
+#: say.
 WORD_BURST_BYTES = 8
 #: How far the time in which a link fills a burst goes up and down, as a share: disks are not in step. Ours.
 JITTER = 0.2
@@ -92,7 +93,7 @@ def delayed_ms(block_kb: float, alone: float, together: float) -> float:
 
 
 def modes(operation: str) -> dict[str, tuple[int, float]]:
-    """Bytes of a burst and its time, without PCI bursts and with them (Figs. 4.13, 4.14), for NCR53c810 cards."""
+    """Bytes of a burst and its time with NCR53c810 cards, without PCI bursts and with them (Figs. 4.13, 4.14)."""
     if operation == "read":
         return {
             "without bursts": (WORD_BURST_BYTES, write_ns(WORD_BURST_BYTES, "ncr810")),

@@ -25,9 +25,12 @@ def grid(rows: int, columns: int, height: float, **share: object) -> tuple[Figur
 def line(axis: Axes, x: Sequence[float], y: Sequence[float], label: str, at: int, **more: object) -> None:
     """One of several lines: its place among them gives colour, dashes and marker."""
     look: dict[str, object] = {
-        "color": PALETTE[at % len(PALETTE)], "linestyle": LINES[at % len(LINES)], "marker": MARKERS[at % len(MARKERS)],
-        "markersize": 3.5, "linewidth": 1.2,
-    }  # fmt: skip
+        "color": PALETTE[at % len(PALETTE)],
+        "linestyle": LINES[at % len(LINES)],
+        "marker": MARKERS[at % len(MARKERS)],
+        "markersize": 3.5,
+        "linewidth": 1.2,
+    }
     axis.plot(x, y, label=label, **(look | more))
 
 

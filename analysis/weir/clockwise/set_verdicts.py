@@ -11,7 +11,7 @@ from weir.clockwise.disk_verdicts import yes
 from weir.clockwise.sets import FACTORS, SEEDS, Crosstalk
 from weir.clockwise.streams import LAYOUTS, Task
 from weir.labels import number
-from weir.traces.claims import Claim, over_seeds
+from weir.traces.claims import Claim
 
 LARGE = "memory-optimized (large buffers)"
 
@@ -20,7 +20,10 @@ def usd_set(admit: Admit, table: pl.DataFrame) -> Iterator[Claim]:
     """B-T6.2, B-F6.3."""
     tasks = [Task(f"tau{at}", *row) for at, row in enumerate(source.USD_TASKS_MS, start=1)]
     found = admit(tasks, "exact")
-    note = f"utilisation {found.utilisation:.4f}; rejected: {yes(not found.admitted)}; an instant is 1 ns here, 1 ms in the thesis"
+    note = (
+        f"utilisation {found.utilisation:.4f}; rejected: {yes(not found.admitted)}; an instant is 1 ns "
+        "here, 1 ms in the thesis"
+    )
     at_251 = not found.admitted and found.interval_ms is not None and 250 < found.interval_ms <= 251
     yield BANDS.judged("B-T6.2", found.shortfall_ms, note, shape=at_251 and found.utilisation < 1)
     done = table["done_ms"].round(6).to_list()[: len(source.USD_DONE_MS)]
@@ -34,7 +37,10 @@ def usd_set(admit: Admit, table: pl.DataFrame) -> Iterator[Claim]:
 def stolen_slack(lst: pl.DataFrame, delta_l: pl.DataFrame) -> Iterator[Claim]:
     """B-6.4.2."""
     kept = float(delta_l["late_ms"].max() or 0.0)
-    note = f"tau2 is done at {lst.filter(pl.col('stream') == 'tau2')['done_ms'].item():g} ms, due at 50; with deltaL {kept:g} ms late"
+    note = (
+        f"tau2 is done at {lst.filter(pl.col('stream') == 'tau2')['done_ms'].item():g} ms, due at 50; with "
+        f"deltaL {kept:g} ms late"
+    )
     yield BANDS.judged("B-6.4.2", round(float(lst["late_ms"].max() or 0.0), 6), note, shape=kept == 0)
 
 
@@ -44,7 +50,8 @@ def crosstalk(found: Crosstalk) -> Iterator[Claim]:
     total = {name: sum(sum(found.missed[name, f]) for f in beyond) for name in ("EDF", "LST", "deltaL")}
     behaved = sum(sum(found.missed[name, 1.0]) for name in total)
     note = (
-        f"EDF {total['EDF']}, LST {total['LST']} in {len(SEEDS)} runs for each of {len(beyond)} factors; none at a factor "
+        f"EDF {total['EDF']}, LST {total['LST']} in {len(SEEDS)} runs for each of {len(beyond)} factors; "
+        "none at a factor "
         f"of 1: {yes(behaved == 0)}"
     )
     holds = behaved == 0 and total["EDF"] > 0 and total["LST"] > 0
@@ -68,7 +75,10 @@ def periods() -> Iterator[Claim]:
         for value, printed in zip(values, source.PERIODS_S[name][1], strict=True)
     ]
     yield BANDS.judged("B-T6.3", max(off), "RO, both RGB16 and CD")
-    missed = "the row's periods are of 289 KB/s; 245 KB/s is what all other numbers of the chapter need, and is used here"
+    missed = (
+        "the row's periods are of 289 KB/s; 245 KB/s is what all other numbers of the chapter need, and is "
+        "used here"
+    )
     yield BANDS.judged("B-T6.3 WG", ours["WG"][0], "of 245 KB/s", missed=missed)
 
 
@@ -106,7 +116,8 @@ def delta_l(found: dict[str, Curve], admit: Admit) -> Iterator[Claim]:
     exact = curve(admit, "rotation", mode="exact").points[-1].disks["all disks"].delta_l_ms
     last = rotation.points[-1].disks["all disks"].delta_l_ms
     note = (
-        f"{len(rotation.points)} pairs with {number(last)} ms by the thesis's definition, {number(exact)} in truth; with "
+        f"{len(rotation.points)} pairs with {number(last)} ms by the thesis's definition, {number(exact)} "
+        "in truth; with "
         f"Table 6.4's costs {number(table.end_mb_s)} MB/s"
     )
     yield BANDS.judged("B-F6.4 end rotation", rotation.end_mb_s, note)
@@ -120,7 +131,8 @@ def delta_l(found: dict[str, Curve], admit: Admit) -> Iterator[Claim]:
     ]
     below = [b.mb_s for a, b in pairs if b.disks["WG disk"].delta_l_ms < a.disks["WG disk"].delta_l_ms]
     note = (
-        f"deltaL of disks with RO is {number(min(ratio))} to {number(max(ratio))} times as long; on the disk with WG, whose "
+        f"deltaL of disks with RO is {number(min(ratio))} to {number(max(ratio))} times as long; on the "
+        "disk with WG, whose "
         f"video keeps its 256 KB, it is a little shorter at {len(below)} of {len(pairs)} loads"
     )
     yield BANDS.judged("B-F6.4 end large", large.end_mb_s, note, shape=min(ratio) > 1)

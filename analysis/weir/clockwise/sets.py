@@ -10,7 +10,8 @@ from weir.clockwise.timelines import BEST_EFFORT, Stream, misses, served
 from weir.traces.plane import Plane
 
 SEEDS = range(1, 11)
-#: Section 7.3: behaving streams and a generator, in ms. Each can be late by what another takes too much: deltaL is 0.
+#: Section 7.3: behaving streams and a generator, in ms. Each can be late by what another takes too much:
+#: deltaL is 0.
 BEHAVING = {"video": (10, 20), "sound": (10, 40)}
 GENERATOR = (10, 40)
 #: How many times as often as its contract says the generator asks.
@@ -29,7 +30,7 @@ def usd(plane: Plane, span_ms: int = 600) -> pl.DataFrame:
 
 
 def critical_instant(plane: Plane) -> pl.DataFrame:
-    """Fig. 6.2: the longest period's request begins an instant before all others are released; the numbers are ours."""
+    """Fig. 6.2, with numbers of ours: the longest period's request begins an instant before all others come."""
     periods = {"tau1": (5, 20), "tau2": (5, 25), "tau3": (5, 35), "tau4": (9, 60)}
     streams = [
         Stream(name, cost, [0] if name == "tau4" else [1, 1 + period], period)

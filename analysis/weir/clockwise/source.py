@@ -74,7 +74,8 @@ USD_DONE_MS = (42, 111, 233, 396, 438, 507)
 LST_TASKS_MS = ((10, 40, 0), (20, 30, 20))
 LST_BEST_EFFORT_MS = 25
 
-#: Section 4.5: what runs at the network's rate, what a transaction of it moves and costs, and its share of PCI.
+#: Section 4.5: what runs at the network's rate, what a transaction of it moves and costs, and its share of
+#: PCI.
 NETWORK_MBIT_S = 135.7
 BUS_SHARES = (
     ("OPPO sends", 1536, 14_700, 17.0),

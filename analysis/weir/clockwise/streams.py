@@ -7,8 +7,8 @@ RATE_KB_S = {"WG": 245.0, "RO": 817.0, "CD": 172.0}
 #: Video and sound that are played together.
 PAIRS = {"WG": ("WG", "CD"), "RO": ("RO", "CD")}
 DISKS = 3
-#: What costs are taken from, in ms by block in KB: Table 6.4 for zones 0 and 11, and, as `fitted`, a ms less, which
-#: alone gives the 925, 825 and 725 ms of section 6.5.4. 2 MB are not in the table: 240 ms is ours.
+#: What costs are taken from, in ms by block in KB: Table 6.4 for zones 0 and 11, and, as `fitted`, a ms less,
+#: which alone gives the 925, 825 and 725 ms of section 6.5.4. 2 MB are not in the table: 240 ms is ours.
 COSTS_MS = {
     "fitted": {256: 54.0, 512: 80.0, 1024: 133.0, 2048: 240.0},
     "zone 0": {256: 55.0, 512: 81.0, 1024: 134.0, 2048: 241.0},

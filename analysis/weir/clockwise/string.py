@@ -1,9 +1,9 @@
 """Disks that share a SCSI bus (4.3.7, 7.2.5, 8.1; Figs. 4.17, 7.10, 8.1).
 
-A disk alone passes on what it reads as it comes. With others on its bus it moves 170 KB at a time, a sixth of a
-block: it asks for the bus when so much is in its buffer, the bus serves one burst at a time, first come first
-served, and a block is done when its last burst is. With three disks at most one burst waits for each, so their
-buffers of three bursts never fill, and no revolution is lost.
+A disk alone passes on what it reads as it comes. With others on its bus it moves 170 KB at a time, a sixth of
+a block: it asks for the bus when so much is in its buffer, the bus serves one burst at a time, first come
+first served, and a block is done when its last burst is. With three disks at most one burst waits for each,
+so their buffers of three bursts never fill, and no revolution is lost.
 """
 
 import heapq
@@ -19,8 +19,8 @@ BUS_MB_S = 38.1
 BURSTS = 6
 #: Between two bursts the bus changes hands: fitted to the 32 MB/s that three disks on a bus come to (4.3.7).
 TURNAROUND_MS = 0.8
-#: What memory takes and gives, in MB/s, with all cards at work: the greatest rates of Fig. 4.17. PCI itself would
-#: move 124.2 and 114.6.
+#: What memory takes and gives, in MB/s, with all cards at work: the greatest rates of Fig. 4.17. PCI itself
+#: would move 124.2 and 114.6.
 MEMORY_MB_S = {"read": 100.0, "write": 88.0}
 #: Blocks of each disk that are left out at the start, until the disks are in their places beside each other.
 SETTLING = 20

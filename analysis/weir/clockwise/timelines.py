@@ -1,7 +1,7 @@
-"""Small sets of streams on a device whose requests take just as long as they say (6.3.5, 6.4, 7.3; Figs. 6.2, 6.3).
+"""Small sets of streams on a device whose requests take just as long as they say (6.4, 7.3).
 
-The device is a flash device of one channel on which a sector takes a ms, so that a request of c sectors costs c ms;
-the scheduler and everything else are those of every study.
+The device is a flash device of one channel on which a sector takes a ms, so that a request of c sectors costs
+c ms; the scheduler and everything else are those of every study.
 """
 
 import json
@@ -30,8 +30,8 @@ DEVICE = {
 DEVICE_MIB = 64
 FILE_BYTES = 4 * 2**20
 BEST_EFFORT = "best effort"
-#: A recorded stream begins with its first request, so each has one at time 0; all else is so much later, a multiple of
-#: every period here, when nothing is left of it.
+#: A recorded stream begins with its first request, so each has one at time 0; all else is so much later, a
+#: multiple of every period here, when nothing is left of it.
 LEAD_MS = 20_000
 
 
@@ -48,8 +48,8 @@ class Stream:
 def served(plane: Plane, scheduler: str, streams: Sequence[Stream], span_ms: float) -> pl.DataFrame:
     """One row per request: `stream`, `asked_ms`, `begun_ms`, `done_ms`, `due_ms` and `late_ms`.
 
-    `due_ms` is a period after the release, which is when it was asked for or when the one before was due; null of
-    best effort. Requests that were not served in `span_ms` have none of the later columns.
+    `due_ms` is a period after the release, which is when it was asked for or when the one before was due;
+    null of best effort. Requests that were not served in `span_ms` have none of the later columns.
 
     Raises:
         InputError: the scheduler refuses the contracts, or is unknown.
