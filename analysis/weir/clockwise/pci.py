@@ -93,7 +93,7 @@ def delayed_ms(block_kb: float, alone: float, together: float) -> float:
 
 
 def modes(operation: str) -> dict[str, tuple[int, float]]:
-    """Bytes of a burst and its time with NCR53c810 cards, without PCI bursts and with them (Figs. 4.13, 4.14)."""
+    """Bytes of a burst and its time with NCR53c810 cards: without PCI bursts and with (Figs. 4.13, 4.14)."""
     if operation == "read":
         return {
             "without bursts": (WORD_BURST_BYTES, write_ns(WORD_BURST_BYTES, "ncr810")),

@@ -105,7 +105,7 @@ def log_latency(rows: pl.DataFrame, disks: list[int]) -> dict[tuple[int, float],
 
 
 def ratio(above: pl.DataFrame, below: pl.DataFrame, disks: list[int]) -> Interval | None:
-    """Geometric mean of latencies by those of others, over disks and common loads; intervals over repetitions.
+    """Geometric mean of latencies by those of others, over disks and common loads, by repetition.
 
     Returns:
         The ratio with its interval; None where the two have no load in common.

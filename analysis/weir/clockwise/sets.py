@@ -30,7 +30,7 @@ def usd(plane: Plane, span_ms: int = 600) -> pl.DataFrame:
 
 
 def critical_instant(plane: Plane) -> pl.DataFrame:
-    """Fig. 6.2, with numbers of ours: the longest period's request begins an instant before all others come."""
+    """Fig. 6.2, with numbers of ours: the longest period's request begins just before all others come."""
     periods = {"tau1": (5, 20), "tau2": (5, 25), "tau3": (5, 35), "tau4": (9, 60)}
     streams = [
         Stream(name, cost, [0] if name == "tau4" else [1, 1 + period], period)
