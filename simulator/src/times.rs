@@ -84,7 +84,8 @@ impl DiskTimes {
         let zones = mechanism.geometry.zones();
         let of_zone = zones.get(zone).ok_or(TimesError::Zone { zone, zones: zones.len() })?;
         let end_sector = of_zone.end_sector.min(Device::capacity_bytes(&disk) / SECTOR_BYTES);
-        let (first, track) = (of_zone.first_sector, u64::from(of_zone.sectors_per_track - of_zone.spares.sectors_per_track));
+        let (first, track) =
+            (of_zone.first_sector, u64::from(of_zone.sectors_per_track - of_zone.spares.sectors_per_track));
         let sectors = u64::from(size_bytes).div_ceil(SECTOR_BYTES);
         let room = end_sector.saturating_sub(first);
         if sectors == 0 || sectors > room {

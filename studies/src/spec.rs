@@ -46,7 +46,7 @@ pub struct Study {
     #[serde(default)]
     pub records: Records,
     /// Simulator: also what each class was answered in every so many seconds of the measured interval (`series.json`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub series_s: Option<f64>,
     /// The devices that are asked.
     pub storage: Storage,
@@ -194,11 +194,11 @@ pub struct Class {
     pub stripe_unit_kib: Option<u64>,
     /// Simulator: the disks of an integrated server that its files are striped over, by number from 0, one behind the
     /// other; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub disks: Option<Vec<u32>>,
     /// Simulator: packed files begin at this place of each disk, in MiB, or at the first one behind it where there is room;
     /// at the outer edge if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub from_mib: Option<u64>,
     /// Simulator: size of its buffer cache (LRU over stripe units), in MiB; none if absent.
     #[serde(default)]

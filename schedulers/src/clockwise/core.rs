@@ -26,6 +26,11 @@ pub(super) const ESTIMATE: (&str, &str) = (
      promises nothing; default bound",
 );
 
+pub(super) const SPARE: (&str, &str) = (
+    "spare",
+    "what a stream's request does not need of its contract, because it lies where the disk is fast. leave: nobody gets it;      fill: what is not released and best effort that fits goes before it; default leave",
+);
+
 /// What the device has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InService {
@@ -35,6 +40,8 @@ pub(super) struct InService {
     pub(super) is_extra: bool,
     /// Others were released when it was begun.
     pub(super) was_ahead: bool,
+    /// It goes before one of them at its cost.
+    pub(super) is_lent: bool,
     pub(super) estimate_ns: u64,
     pub(super) begun_ns: u64,
 }
@@ -50,6 +57,7 @@ pub(super) struct Core {
     trusts_cost: bool,
     by_slices: bool,
     expected: bool,
+    fills_spare: bool,
     punish_percent: u64,
     in_service: Option<InService>,
 }
@@ -82,6 +90,7 @@ impl Core {
             trusts_cost: settings.word("long", &["trust", "best-effort"])? == "trust",
             by_slices: intake.by_slices,
             expected: settings.word("estimate", &["bound", "expected"])? == "expected",
+            fills_spare: settings.word("spare", &["leave", "fill"])? == "fill",
             punish_percent: intake.punish_percent,
             in_service: None,
         })
@@ -123,9 +132,30 @@ impl Core {
             is_best_effort: false,
             is_extra: false,
             was_ahead: true,
+            is_lent: false,
             estimate_ns: 0,
             begun_ns: now_ns,
         }))
+    }
+
+    /// Begins something as [`Core::begin_extra`] does within what the next released request does not need of its contract
+    /// (thesis, section 6.5.2). To the others both are one request, of that contract: a request that becomes the next one
+    /// between them waits for less than that.
+    pub(super) fn begin_in_spare(
+        &mut self,
+        now_ns: u64,
+        model: &dyn ServiceModel,
+        most_ns: u64,
+    ) -> Option<Decision> {
+        if !self.fills_spare || self.best_effort.len() == 0 && self.real_time.next_release_ns().is_none() {
+            return None;
+        }
+        let spare_ns = self.real_time.spare_ns(model).filter(|spare_ns| *spare_ns > 0)?;
+        let decision = self.begin_extra(now_ns, model, spare_ns, most_ns)?;
+        let in_service = self.in_service.as_mut()?;
+        in_service.is_lent = true;
+        self.real_time.lend(in_service.estimate_ns);
+        Some(decision)
     }
 
     /// Begins something that is not released, the earliest deadline first, or best effort, if it takes at most `limit_ns`.
@@ -156,6 +186,7 @@ impl Core {
             is_best_effort,
             is_extra: true,
             was_ahead,
+            is_lent: false,
             estimate_ns,
             begun_ns: now_ns,
         }))

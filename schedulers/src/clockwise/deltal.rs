@@ -6,7 +6,7 @@
 
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{REJECTED, SERVER, Test, admit};
-use super::core::{Core, EARLY, ESTIMATE, InService, Intake, LONG};
+use super::core::{Core, EARLY, ESTIMATE, InService, Intake, LONG, SPARE};
 use crate::guarantee::{Mode, Slack};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
@@ -36,6 +36,7 @@ pub(crate) const ENTRY: Entry = Entry {
         SERVER,
         EARLY,
         LONG,
+        SPARE,
         ESTIMATE,
         ORDER,
         SYNC,
@@ -80,7 +81,7 @@ impl DeltaL {
         if done.was_ahead {
             // The estimate was charged when it was begun.
             self.left_ns = self.left_ns.saturating_sub(took_ns.saturating_sub(done.estimate_ns));
-            if self.refunds {
+            if self.refunds && !done.is_lent {
                 self.left_ns = self.left_ns.saturating_add(done.estimate_ns.saturating_sub(took_ns));
             }
         } else if self.charges_overlap
@@ -104,6 +105,9 @@ impl Policy for DeltaL {
         let is_ahead = self.core.real_time.is_any_released();
         if !is_ahead {
             self.left_ns = self.slack_ns;
+        }
+        if let Some(decision) = self.core.begin_in_spare(now_ns, model, self.slack_ns) {
+            return decision;
         }
         if let Some(decision) = self.core.begin_extra(now_ns, model, self.left_ns, self.slack_ns) {
             if is_ahead {

@@ -6,7 +6,7 @@
 use super::background::test;
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{REJECTED, SERVER, admit};
-use super::core::{Core, EARLY, ESTIMATE, Intake, LONG};
+use super::core::{Core, EARLY, ESTIMATE, Intake, LONG, SPARE};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
 use crate::registry::Entry;
@@ -29,6 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
         SERVER,
         EARLY,
         LONG,
+        SPARE,
         ESTIMATE,
         ORDER,
         SYNC,
@@ -60,6 +61,7 @@ impl Policy for Lst {
         let limit_ns = latest_ns.map_or(u64::MAX, |latest_ns| latest_ns.saturating_sub(now_ns));
         self.0
             .begin_extra(now_ns, model, limit_ns, u64::MAX)
+            .or_else(|| self.0.begin_in_spare(now_ns, model, u64::MAX))
             .or_else(|| self.0.begin_released(now_ns))
             .unwrap_or_else(|| self.0.rest())
     }

@@ -14,6 +14,10 @@ struct Flow {
     waiting: VecDeque<Waiting>,
     /// The slot of the first that waits.
     first: Option<Slot>,
+    /// What its contract gives it more than it takes at most, if that was asked for.
+    spare_ns: Option<u64>,
+    /// What of that was given to others.
+    lent_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +60,7 @@ pub(super) struct RealTime {
 
 impl RealTime {
     pub(super) fn new(slots: Vec<Slots>, spend_early: bool) -> RealTime {
-        let flow = |slots| Flow { slots, waiting: VecDeque::new(), first: None };
+        let flow = |slots| Flow { slots, waiting: VecDeque::new(), first: None, spare_ns: None, lent_ns: 0 };
         RealTime {
             flows: slots.into_iter().map(flow).collect(),
             released: BTreeSet::new(),
@@ -118,6 +122,27 @@ impl RealTime {
         self.releases.first().map(|(release_ns, _)| *release_ns)
     }
 
+    /// What the released one with the earliest deadline is given by its contract, and neither takes at most nor has lent
+    /// already; `None` if it is of no contract.
+    pub(super) fn spare_ns(&mut self, model: &dyn ServiceModel) -> Option<u64> {
+        let (due_ns, arrival, flow) = self.released.first().copied()?;
+        if self.loose.first_key_value().is_some_and(|(loose, _)| *loose < (due_ns, arrival)) {
+            return None;
+        }
+        let flow = &mut self.flows[flow];
+        let waiting = flow.waiting.front()?;
+        let of_first = || waiting.cost_ns.saturating_sub(worst_ns(model, &waiting.request));
+        let spare_ns = *flow.spare_ns.get_or_insert_with(of_first);
+        Some(spare_ns.saturating_sub(flow.lent_ns))
+    }
+
+    /// Lends so much of that.
+    pub(super) fn lend(&mut self, ns: u64) {
+        if let Some((_, _, flow)) = self.released.first() {
+            self.flows[*flow].lent_ns = self.flows[*flow].lent_ns.saturating_add(ns);
+        }
+    }
+
     /// Takes the released one with the earliest deadline.
     pub(super) fn take_released(&mut self, now_ns: u64) -> Option<Taken> {
         let loose = self.loose.first_key_value().map(|(key, _)| *key);
@@ -170,6 +195,15 @@ impl RealTime {
             self.loose.iter().map(|((due_ns, _), (_, cost_ns))| (*due_ns, *cost_ns)).collect();
         for (_, _, flow) in &self.released {
             let flow = &self.flows[*flow];
+            // What the first has lent is not left for it.
+            let mut lent_ns = flow.lent_ns;
+            let mut give = |slot: Slot, cost_ns: u64| {
+                dues.push((slot.due_ns, cost_ns.saturating_sub(std::mem::take(&mut lent_ns))));
+            };
+            if let (1, Some(waiting), Some(slot)) = (flow.waiting.len(), flow.waiting.front(), flow.first) {
+                give(slot, waiting.cost_ns);
+                continue;
+            }
             let mut slots = flow.slots.clone();
             for waiting in &flow.waiting {
                 let slot = slots.next(waiting.arrived_ns, waiting.cost_ns);
@@ -177,7 +211,7 @@ impl RealTime {
                     break;
                 }
                 slots.spend(slot, waiting.cost_ns);
-                dues.push((slot.due_ns, waiting.cost_ns));
+                give(slot, waiting.cost_ns);
             }
         }
         dues.sort_unstable();
@@ -192,6 +226,7 @@ impl RealTime {
         if spend {
             state.slots.spend(slot, waiting.cost_ns);
         }
+        (state.spare_ns, state.lent_ns) = (None, 0);
         self.count -= 1;
         self.place_first(flow, now_ns);
         let spent = spend.then_some((flow, waiting.cost_ns));
