@@ -214,7 +214,7 @@ book.show(set_figures.crosstalk(crosstalk), "section-7-3")
 #
 # Table 6.3's row of Wallace and Gromit has the periods of 289 KB/s beside a bandwidth of 245 KB/s. Only the
 # latter gives the aggregate loads and the 3 s of Fig. 6.4; it is used here. Table 6.4 is read as the 95th
-# percentile of reads that begin anywhere in a zone, and the longest seek.
+# percentile of reads one behind the other in a zone, which is how the thesis measures, and the longest seek.
 
 # %%
 book.claim(set_verdicts.periods())

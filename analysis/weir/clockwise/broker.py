@@ -77,6 +77,13 @@ class Broker:
             return 0.0
         return (self.buffers - self.reserve - fixed) * self.applications[name].fixed / fixed
 
+    def whole_share(self, name: str) -> int:
+        """The same in whole buffers: what is left over by rounding goes to the largest remainders."""
+        shares = {other: self.share(other) for other in self.applications}
+        left = round(sum(shares.values())) - sum(int(part) for part in shares.values())
+        by_remainder = sorted(shares, key=lambda other: int(shares[other]) - shares[other])
+        return int(shares[name]) + (name in by_remainder[:left])
+
     def enter(self, name: str, fixed: int, now_ms: float) -> None:
         """An application comes, with the fixed buffers that it needs; it may have to wait for them.
 
@@ -134,9 +141,9 @@ class Broker:
                 self._give(waiting, min(up_to(waiting), self.free))
         self._waiting = [w for w in self._waiting if w.count]
         while self.free > 0 and self._waiting:
-            # Beyond shares a buffer at a time, so that nobody has more than the others by chance.
-            for waiting in self._waiting:
-                self._give(waiting, min(1, waiting.count, self.free))
+            # Beyond shares a buffer at a time, to whoever has least more than its own.
+            least = min(self._waiting, key=lambda w: self._surplus(w.name))
+            self._give(least, 1)
             self._waiting = [w for w in self._waiting if w.count]
         wanted = sum(w.count if w.is_fixed else self._entitled(w) for w in self._waiting)
         wanted -= sum(a.owed for a in self.applications.values())
@@ -156,13 +163,16 @@ class Broker:
             application.variable += count
         waiting.count -= count
 
+    def _surplus(self, name: str) -> float:
+        return self.applications[name].variable - self.share(name)
+
     def _entitled(self, waiting: _Waiting) -> int:
         """What others are asked for on behalf of somebody: no more than brings it to its share."""
         return max(
-            0, min(waiting.count, int(self.share(waiting.name)) - self.applications[waiting.name].variable)
+            0, min(waiting.count, self.whole_share(waiting.name) - self.applications[waiting.name].variable)
         )
 
     def _above(self, name: str) -> int:
         """Variable buffers beyond an application's share that it has not yet been asked for."""
         application = self.applications[name]
-        return max(0, application.variable - application.owed - int(self.share(name)))
+        return max(0, application.variable - application.owed - self.whole_share(name))

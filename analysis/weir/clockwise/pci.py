@@ -84,7 +84,7 @@ def link_rates(
             heapq.heappush(asking, (max(ready, room) + fill[card, burst + 1], card, burst + 1))
     # All are busy until the first has done its last.
     end = begun[:, -1].min()
-    return (begun <= end).sum(axis=1) * burst_bytes / end
+    return (begun < end).sum(axis=1) * burst_bytes / end
 
 
 def delayed_ms(block_kb: float, alone: float, together: float) -> float:

@@ -15,9 +15,9 @@ PROFILE = "quantum-atlas-ii"
 
 
 def measured_ms(plane: Plane) -> dict[int, list[float]]:
-    """95th percentile of reads anywhere in a zone and the longest seek, in ms: by block, then by zone."""
+    """95th percentile of reads one behind the other and the longest seek, in ms: by block, then by zone."""
     sizes = ",".join(map(str, source.WORST_CASE_MS))
-    report = json.loads(plane.output("disks", "times", PROFILE, "--kib", sizes, "--json"))
+    report = json.loads(plane.output("disks", "times", PROFILE, "--kib", sizes, "--sequential", "--json"))
     found: dict[int, list[float]] = {kb: [] for kb in source.WORST_CASE_MS}
     for row in sorted(report["times"], key=lambda row: row["zone"]):
         found[row["kib"]].append(float(row["p95_and_longest_seek_ms"]))
