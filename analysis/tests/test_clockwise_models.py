@@ -1,4 +1,4 @@
-"""Clockwise: models of buses, cards, memory and the track cache against the thesis's numbers and in general."""
+"""Clockwise: models of buses, memory and the track cache, against the thesis and in general."""
 
 import numpy as np
 import pytest

@@ -16,6 +16,7 @@ PAPERS: dict[str, str] = {
     "partitioned_vs_integrated_shenoy": "shenoy",
     "qos_guarantees_wijayaratne": "wijayaratne",
     "hierarchical_disk_sharing": "hds",
+    "clockwise": "clockwise",
 }
 STUDIES = Path("studies")
 
