@@ -246,7 +246,7 @@ tables = {
     name: results.table(study) for name, study in book.studies.items() if name not in ("crosstalk", "qos")
 }
 rotation = tables["rotation"]
-book.claim(layout_verdicts.rotation(rotation))
+book.claim(layout_verdicts.rotation(rotation, tables["orderings"]))
 book.show(layout_figures.by_disk(rotation), "fig-6-5")
 
 # %%

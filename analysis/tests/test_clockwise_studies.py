@@ -303,7 +303,7 @@ def as_the_thesis(scheduler, _setting, mb_s):
 
 def test_orderings_of_the_rotating_layout_are_found():
     rows = layout(as_the_thesis)
-    found = judged([*layout_verdicts.rotation(rows), *layout_verdicts.bursts(rows)])
+    found = judged([*layout_verdicts.rotation(rows, rows), *layout_verdicts.bursts(rows)])
     assert {c.id: c.status for c in found.values() if c.status != "reproduced"} == {}
     assert found["B-F6.5 extreme"].ours == pytest.approx(2)
     assert found["B-F6.6 switches"].ours == 36
@@ -312,7 +312,7 @@ def test_orderings_of_the_rotating_layout_are_found():
 
 def test_without_these_orderings_nothing_of_them_is_reproduced():
     rows = layout(lambda scheduler, *_: {"EDF": 10, "LST": 5, "deltaL": 20}[scheduler])
-    found = judged(layout_verdicts.rotation(rows))
+    found = judged(layout_verdicts.rotation(rows, rows))
     assert {c.status for c in found.values()} == {"not reproduced"}
     assert found["B-F6.5 low"].ours == pytest.approx(0.25)
 

@@ -22,7 +22,6 @@ LOW, MEDIUM, EXTREME = (1.0, 4.2), (8.0, 14.0), (16.0, 18.0)
 RANDOM_MEDIUM, RANDOM_HIGH = (5.0, 9.0), (11.0, 12.5)
 #: Switches differ from here on, as a share.
 APART = 0.05
-FEW = "with two repetitions an interval is wide"
 
 
 def _judge(name: str, found: Interval | None, note: str, **more: object) -> Claim:
@@ -52,10 +51,15 @@ def misses(tables: dict[str, pl.DataFrame]) -> Iterator[Claim]:
     yield BANDS.judged("B-F6.5 misses", float(count["deltaL"][0]), note, shape=asked > 0)
 
 
-def rotation(rows: pl.DataFrame) -> Iterator[Claim]:
-    """B-F6.5."""
+def rotation(rows: pl.DataFrame, repeated: pl.DataFrame) -> Iterator[Claim]:
+    """B-F6.5.
+
+    Args:
+        rows: all loads.
+        repeated: a low, a medium and an extreme one, repeated more often.
+    """
     disks = shown_disks(rows)
-    edf, lst, delta = (of(rows, name) for name in SCHEDULERS)
+    edf, lst, delta = (of(repeated, name) for name in SCHEDULERS)
     worst = []
     for loads in (LOW, MEDIUM):
         for other in (lst, delta):
@@ -67,26 +71,32 @@ def rotation(rows: pl.DataFrame) -> Iterator[Claim]:
         "B-F6.5 EDF", medium, f"EDF by LST and by deltaL, at low and at medium load: {words}", shape=holds
     )
     low = ratio(between(lst, *LOW), between(delta, *LOW), disks)
-    yield _judge("B-F6.5 low", low, f"{LOW[0]:g} to {LOW[1]:g} MB/s, all disks")
+    yield _judge("B-F6.5 low", low, f"{_loads(repeated, LOW)}, all disks")
     middle = ratio(between(lst, *MEDIUM), between(delta, *MEDIUM), disks)
-    yield _judge("B-F6.5 medium", middle, f"{MEDIUM[0]:g} to {MEDIUM[1]:g} MB/s, all disks")
+    yield _judge("B-F6.5 medium", middle, f"{_loads(repeated, MEDIUM)}, all disks")
     end = between(lst, *EXTREME), between(delta, *EXTREME)
     high = ratio(*end, disks)
     each = {at: ratio(*end, [at]) for at in disks}
     worse = [at for at, found in each.items() if found and found.estimate > 1]
     sure = [at for at, found in each.items() if _settled(found, above=1.0)]
     note = (
-        f"above {EXTREME[0]:g} MB/s; LST is worse on disks {_list(worse)}, with 95 % on {_list(sure)}; by "
+        f"{_loads(repeated, EXTREME)}; LST is worse on disks {_list(worse)}, with 95 % on {_list(sure)}; by "
         "disk "
         f"{', '.join(number(found.estimate) if found else 'none' for found in each.values())}"
     )
     yield _judge("B-F6.5 extreme", high, note, shape=len(worse) > len(disks) / 2)
+    edf, delta = of(rows, "EDF"), of(rows, "deltaL")
     loads = sorted({round(x, 6) for x in rows["mb_s"] if x > 0})
     beside = {x: ratio(between(delta, x, x), between(edf, x, x), disks) for x in loads}
     known = {x: found for x, found in beside.items() if found}
     top = max(known, key=lambda x: known[x].estimate, default=None)
     found = known[top] if top is not None else None
     yield _judge("B-F6.5 never worse", found, f"at {number(top)} MB/s, the load at which it comes nearest")
+
+
+def _loads(rows: pl.DataFrame, limits: tuple[float, float]) -> str:
+    """The loads of a table within limits, in words."""
+    return f"at {', '.join(number(x) for x in sorted(between(rows, *limits)['mb_s'].unique()))} MB/s"
 
 
 def bursts(rows: pl.DataFrame) -> Iterator[Claim]:
