@@ -118,7 +118,15 @@ class Curve:
         return self.points[-1].mb_s
 
 
-def curve(admit: Admit, layout: str, *, mode: str = "thesis", costs: str | None = None) -> Curve:
+def curve(
+    admit: Admit,
+    layout: str,
+    *,
+    mode: str = "thesis",
+    costs: str | None = None,
+    rates_kb_s: dict[str, float] | None = None,
+    order: Callable[[int], dict[str, int]] = in_turn,
+) -> Curve:
     """The curve of a layout, pair by pair until one is refused.
 
     Args:
@@ -126,16 +134,18 @@ def curve(admit: Admit, layout: str, *, mode: str = "thesis", costs: str | None 
         layout: of `LAYOUTS`.
         mode: `thesis` or `exact`.
         costs: of `COSTS_MS`; the layout's own if None.
+        rates_kb_s: of streams; Table 6.3's if None.
+        order: the first so many pairs.
     """
     laid: Layout = LAYOUTS[layout]
 
     def point(count: int) -> Point:
-        pairs = in_turn(count)
+        pairs = order(count)
         disks = {
-            kind: admit(laid.tasks(of, costs), mode) if any(of.values()) else Verdict(True, 0.0)
+            kind: admit(laid.tasks(of, costs, rates_kb_s), mode) if any(of.values()) else Verdict(True, 0.0)
             for kind, of in laid.on_disks(pairs).items()
         }
-        return Point(count, rate_mb_s(pairs), disks)
+        return Point(count, rate_mb_s(pairs, rates_kb_s), disks)
 
     with ThreadPoolExecutor(2) as pool:
         points = list(pool.map(point, range(1, MOST_PAIRS + 1)))

@@ -40,14 +40,17 @@ class Layout:
     block_kb: dict[str, int] = field(default_factory=lambda: {"WG": 256, "RO": 1024, "CD": 256})
     costs: str = "fitted"
 
-    def tasks(self, pairs: dict[str, int], costs: str | None = None) -> list[Task]:
-        """What a disk gets that serves so many pairs of each kind."""
+    def tasks(
+        self, pairs: dict[str, int], costs: str | None = None, rates_kb_s: dict[str, float] | None = None
+    ) -> list[Task]:
+        """What a disk gets that serves so many pairs of each kind; usual costs and rates if None."""
+        rates_kb_s = rates_kb_s or RATE_KB_S
         cost = COSTS_MS[costs or self.costs]
         return [
             Task(
                 f"{part} of {name}",
                 cost[self.block_kb[part]],
-                self.disks_of_a_stream * self.block_kb[part] / RATE_KB_S[part] * 1e3,
+                self.disks_of_a_stream * self.block_kb[part] / rates_kb_s[part] * 1e3,
                 count,
             )
             for name, count in pairs.items()
@@ -76,6 +79,17 @@ def in_turn(count: int) -> dict[str, int]:
     return {"WG": (count + 1) // 2, "RO": count // 2}
 
 
-def rate_mb_s(pairs: dict[str, int]) -> float:
+def red_october_first(count: int) -> dict[str, int]:
+    """RO, WG, RO and so on: the other way round."""
+    return {"WG": count // 2, "RO": (count + 1) // 2}
+
+
+def all_of_wallace(count: int) -> dict[str, int]:
+    """WG up to 13, as many as the text has, then RO."""
+    return {"WG": min(count, 13), "RO": max(count - 13, 0)}
+
+
+def rate_mb_s(pairs: dict[str, int], rates_kb_s: dict[str, float] | None = None) -> float:
     """What pairs need together, in MB/s."""
-    return sum(count * sum(RATE_KB_S[part] for part in PAIRS[name]) for name, count in pairs.items()) / 1024
+    rates_kb_s = rates_kb_s or RATE_KB_S
+    return sum(count * sum(rates_kb_s[part] for part in PAIRS[name]) for name, count in pairs.items()) / 1024
