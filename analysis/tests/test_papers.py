@@ -7,6 +7,7 @@ import pytest
 from weir import notebooks, papers, present
 from weir.book import Book
 from weir.cli import main
+from weir.clockwise.bands import BANDS as CLOCKWISE_BANDS
 from weir.errors import InputError
 from weir.hds import verdicts as hds_verdicts
 from weir.shenoy import verdicts as shenoy_verdicts
@@ -50,8 +51,8 @@ def test_a_range_is_met_between_its_limits_only():
 
 @pytest.mark.parametrize(
     "bands",
-    [BANDS, shenoy_verdicts.BANDS, hds_verdicts.BANDS],
-    ids=["wijayaratne", "shenoy", "hds"],
+    [BANDS, shenoy_verdicts.BANDS, hds_verdicts.BANDS, CLOCKWISE_BANDS],
+    ids=["wijayaratne", "shenoy", "hds", "clockwise"],
 )
 def test_every_band_has_a_unit_and_says_what_the_paper_shows(bands):
     assert bands.read()

@@ -30,7 +30,13 @@ class Bands:
         return _read(self.path)
 
     def judged(
-        self, name: str, ours: Interval | float | None, note: str, *, shape: bool | None = None
+        self,
+        name: str,
+        ours: Interval | float | None,
+        note: str,
+        *,
+        shape: bool | None = None,
+        missed: str = "",
     ) -> Claim:
         """A claim, judged by its bands.
 
@@ -39,6 +45,7 @@ class Bands:
             ours: the number that these runs have, with its interval over seeds if it has one.
             note: what was looked at.
             shape: whether what the paper shows besides holds; None if it shows nothing besides.
+            missed: why it is missed, if it is.
         """
         band = self.read()[name]
         limits = band.get("limits")
@@ -49,7 +56,9 @@ class Bands:
             band["unit"],
             f"{band['figure']}: {band['says']}. Ours: {note}",
             limits=None if limits is None else (float(limits[0]), float(limits[1])),
-            shape_holds=shape,
+            # A truth of numpy is not `False` itself.
+            shape_holds=None if shape is None else bool(shape),
+            missed=missed,
         )
 
 

@@ -17,6 +17,7 @@ PAPERS: dict[str, str] = {
     "qos_guarantees_wijayaratne": "wijayaratne",
     "hierarchical_disk_sharing": "hds",
     "schedulers_compared": "common",
+    "clockwise": "clockwise",
 }
 STUDIES = Path("studies")
 

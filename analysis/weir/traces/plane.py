@@ -159,6 +159,28 @@ class Plane:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return list(pool.map(make, seeds))
 
+    def output(self, *arguments: str | Path, accepted: tuple[int, ...] = (0,)) -> str:
+        """What the binary prints for these arguments.
+
+        Args:
+            arguments: of the command line.
+            accepted: exit codes that are an answer.
+
+        Raises:
+            InputError: it ended with another code.
+        """
+        return self._call(*arguments, accepted=accepted)
+
+    def made(self, key: list[str], ending: str, make: Callable[[Path], None]) -> Path:
+        """A file of the cache, made if it is not there.
+
+        Args:
+            key: all that it depends on, its name first; the binary is added.
+            ending: of its name.
+            make: writes it to the path that it is given.
+        """
+        return self._made(key, ending, make)
+
     def _spec(self, workload: str) -> bytes:
         path = self.root / SPECS / f"{workload}.yml"
         try:
@@ -183,11 +205,13 @@ class Plane:
         self,
         *arguments: str | Path,
         remedy: str = "is the binary as new as the repository? make setup",
-    ) -> None:
+        accepted: tuple[int, ...] = (0,),
+    ) -> str:
         done = subprocess.run(
             [self.binary, *arguments], cwd=self.root, capture_output=True, text=True, check=False
         )
-        if done.returncode:
+        if done.returncode not in accepted:
             reason = done.stderr.strip().removeprefix("error: ").splitlines()
             problem = f"`weir {' '.join(map(str, arguments))}` failed: {reason[0] if reason else 'no reason'}"
             raise InputError(self.binary, problem, remedy)
+        return done.stdout

@@ -141,7 +141,7 @@ fn spares(slack: Option<Slack>, spare_ns: u64) -> bool {
 
 fn too_little(slack: Option<Slack>, spare_ns: u64) -> String {
     format!(
-        "the contracts of the classes leave a slack of {} ms, and least_slack_ms={} is to be left; let in fewer streams, spare less, \
+        "the contracts of the classes leave a slack of {} ms, and least_slack_ms={} is to be left; let in fewer streams, keep less, \
          or set rejected=best-effort",
         slack.map_or(0, Slack::slack_ns) as f64 / 1e6,
         spare_ns as f64 / 1e6,

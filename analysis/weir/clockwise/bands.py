@@ -1,0 +1,7 @@
+"""What the thesis reports, by claim: `bands.toml`."""
+
+from pathlib import Path
+
+from weir.book import Bands
+
+BANDS = Bands(Path(__file__).with_name("bands.toml"))

@@ -1,0 +1,67 @@
+"""Drawings of contracts of best effort: Figs. 6.12 to 6.14."""
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from weir import draw
+from weir.clockwise import plot
+from weir.clockwise.qos import SETTINGS, Contracts
+from weir.clockwise.results import disk, shown_disks
+from weir.style import PALETTE, style
+
+
+def contracts(found: Contracts) -> Figure:
+    """Figs. 6.12 and 6.13: disk 5 in the busiest period, of the first repetition."""
+    plain = found.minutes["qos-0"][0]
+    period = plain.period()
+    minutes = plain.from_min + np.arange(period.start, period.stop)
+    with style():
+        figure, axes = plot.grid(3, 1, 5.2, sharex=True)
+        axes[0].step(minutes, plain.requests[period] / 60, where="post", color=PALETTE[0], linewidth=1.1)
+        axes[0].axhspan(20, 40, color=plot.PRINTED, alpha=0.15, linewidth=0)
+        axes[0].set_ylabel("I/Os per second")
+        axes[0].set_ylim(bottom=0)
+        for axis, column, words in (
+            (axes[1], "mean_ms", "Mean latency (s)"),
+            (axes[2], "max_ms", "Longest (s)"),
+        ):
+            for at, (key, label) in enumerate(SETTINGS.items()):
+                values = getattr(found.minutes[key][0], column)[period] / 1e3
+                plot.line(axis, minutes, values, f"contract of {label}", at, markevery=(at, 3))
+            axis.set_yscale("log")
+            axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
+            axis.yaxis.set_minor_formatter(NullFormatter())
+            axis.set_ylabel(words)
+        axes[2].set_xlabel("Time of day (min)")
+        plot.letters(
+            axes, ["requests of CELLO disk 5 (Fig. 6.12)", "mean by minute (Fig. 6.13)", "longest by minute"]
+        )
+        plot.legend(figure, axes[1])
+        draw.note(figure, "First repetition. Grey: what a contract of 20 to 40 I/Os per second serves.")
+    return figure
+
+
+def crosstalk(rows: pl.DataFrame) -> Figure:
+    """Fig. 6.14."""
+    disks = shown_disks(rows)
+    with style():
+        figure, axes = plot.grid(2, 4, 4.2, sharex=True, sharey=True)
+        for axis, at in zip(axes, disks, strict=False):
+            for look, (kind, label) in enumerate((("rt", "RT: with a contract"), ("bef", "BEF: without"))):
+                part = rows.filter((pl.col("kind") == kind) & pl.col(disk(at)).is_finite())
+                own = part.group_by("factor").agg(pl.col(disk(at)).mean()).sort("factor")
+                plot.line(axis, own["factor"], own[disk(at)], label, look)
+            axis.axhspan(25, 51, color=plot.PRINTED, alpha=0.15, linewidth=0)
+            axis.set_title(f"CELLO disk {at}", loc="left")
+        for axis in axes[len(disks) :]:
+            axis.set_axis_off()
+        axes[0].set_yscale("log")
+        axes[0].yaxis.set_major_formatter(FuncFormatter(draw.plain))
+        axes[0].yaxis.set_minor_formatter(NullFormatter())
+        figure.supxlabel("Requests of the stream, times its contract", fontsize=9)
+        figure.supylabel("Mean latency (ms)", fontsize=9)
+        plot.legend(figure, axes[0])
+        draw.note(figure, "Means over repetitions. Grey: 25 to 51 ms, where the thesis's latencies settle.")
+    return figure
