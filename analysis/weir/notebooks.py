@@ -27,11 +27,8 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "partitioned_vs_integrated_shenoy": (),
     "qos_guarantees_wijayaratne": (),
     "hierarchical_disk_sharing": (),
-<<<<<<< HEAD
     "schedulers_compared": (),
-=======
     "clockwise": (),
->>>>>>> issue5-N
 }
 #: Where results are: notebooks run in a process of their own and are told by the environment.
 RESULTS_VARIABLE = "WEIR_RESULTS"
