@@ -397,8 +397,6 @@ def test_minutes_are_put_together_from_a_series(tmp_path):
     }  # fmt: skip
     series = {"bin_s": 10, "from_s": 60, "classes": {"cello5": own, "cello0": own, "ro_video": own}}
     (tmp_path / "series.json").write_text(json.dumps(series))
-        json.dumps({"bin_s": 10, "from_s": 60, "classes": {"cello5": own, "cello0": own, "ro_video": own}})
-    )
     found = qos.Minutes.of(run(tmp_path, {}, {}))
     assert found.requests.tolist() == [6, 1]
     assert found.all_requests.tolist() == [12, 2]

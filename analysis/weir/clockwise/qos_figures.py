@@ -22,11 +22,9 @@ def contracts(found: Contracts) -> Figure:
         axes[0].step(minutes, plain.requests[period] / 60, where="post", color=PALETTE[0], linewidth=1.1)
         every = plain.all_requests[period] / 60
         axes[0].step(minutes, every, where="post", color=PALETTE[1], linewidth=1.1, linestyle="--")
-        axes[0].text(
-            minutes[-1], every[-1], "all disks", color=PALETTE[1], fontsize=7, ha="right", va="bottom"
-        )
-        own = plain.requests[period][-1] / 60
-        axes[0].text(minutes[-1], own, "disk 5", color=PALETTE[0], fontsize=7, ha="right", va="bottom")
+        own = plain.requests[period] / 60
+        for values, colour, words in ((every, PALETTE[1], "all disks"), (own, PALETTE[0], "disk 5")):
+            axes[0].text(minutes[-1] + 1.2, values[-1], words, color=colour, fontsize=7, va="center")
         axes[0].axhspan(20, 40, color=plot.PRINTED, alpha=0.15, linewidth=0)
         axes[0].set_ylabel("I/Os per second")
         axes[0].set_ylim(bottom=0)
