@@ -64,6 +64,7 @@ fn a_megabyte_takes_what_it_took() {
 /// Ranges of section 4.3.3 in zone 0, in sectors and ms.
 #[test]
 fn ranges_of_single_requests_are_those_measured() {
+    let mut wrong = Vec::new();
     for (op, sectors, least, most) in [
         (Op::Read, 2, 2.0, 11.1),
         (Op::Read, 179, 15.0, 20.9),
@@ -72,11 +73,15 @@ fn ranges_of_single_requests_are_those_measured() {
         (Op::Write, 2, 1.0, 10.8),
         (Op::Write, 179, 10.3, 18.7),
     ] {
-        let times = times(0, sectors * 512, op, true);
+        // Whole tracks from where they begin; what is less, anywhere.
+        let times = times(0, sectors * 512, op, sectors >= 179);
         let found = (ms(times.min_ns), ms(times.max_ns));
         println!("{op:?} {sectors} sectors: {:.1} to {:.1} ms for {least} to {most}", found.0, found.1);
         for (found, expected) in [(found.0, least), (found.1, most)] {
-            assert!((found / expected - 1.0).abs() < 0.15, "{op:?} {sectors} sectors: {found} ms for {expected}");
+            if (found / expected - 1.0f64).abs() >= 0.15 {
+                wrong.push(format!("{op:?} {sectors} sectors: {found} ms for {expected}"));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:?}");
 }

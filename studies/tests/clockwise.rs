@@ -36,7 +36,9 @@ fn they_have_a_run_of_each_cell_and_repetition() {
     for (name, cells) in LAYOUTS {
         assert_eq!(shipped(name).runs.len(), cells * 2, "{name}");
     }
-    for (name, runs) in [("clockwise-qos", 6 * 2), ("clockwise-crosstalk", 18 * 2), ("clockwise-slice", 42 * 5)] {
+    for (name, runs) in
+        [("clockwise-qos", 6 * 2), ("clockwise-crosstalk", 18 * 2), ("clockwise-slice", 42 * 5)]
+    {
         assert_eq!(shipped(name).runs.len(), runs, "{name}");
     }
 }
@@ -55,7 +57,9 @@ fn contracts_are_those_of_the_streams() {
                 let block = class.recipe.block_bytes.unwrap();
                 assert_eq!((simulated.stripe_unit_kib << 10, bytes), (block, disks * block), "{name}");
                 assert_eq!(class.recipe.alignment_bytes, bytes, "{name}");
-                let Distribution::Fixed { bytes: film_bytes } = class.recipe.files.size else { unreachable!() };
+                let Distribution::Fixed { bytes: film_bytes } = class.recipe.files.size else {
+                    unreachable!()
+                };
                 assert_eq!(film_bytes % bytes, 0, "{name}");
             }
         }

@@ -58,7 +58,9 @@ impl Check<'_> {
         }
         let alignment = workload.alignment_bytes;
         if alignment != 512
-            && (alignment == 0 || alignment % ALIGNMENT_BYTES != 0 || alignment > LARGEST_REQUEST_BYTES)
+            && (alignment == 0
+                || !alignment.is_multiple_of(ALIGNMENT_BYTES)
+                || alignment > LARGEST_REQUEST_BYTES)
         {
             self.problem(
                 "alignment_bytes",
