@@ -303,9 +303,9 @@ book.show(layout_figures.ratios(names), "lst-by-deltal")
 # slack. The claim about minute 940 was added then.
 
 # %%
-contracts = qos.Contracts.load(book.studies["qos"])
+contracts = qos.Contracts.load(book.studies["qos"], container=True)
 book.claim(qos.delta_l(admit))
-book.claim(qos.contracts(contracts, qos.Contracts.load(book.studies["qos"], "deltal")))
+book.claim(qos.contracts(contracts, qos.Contracts.load(book.studies["qos"], container=False)))
 book.show(qos_figures.contracts(contracts), "fig-6-13")
 
 # %% [markdown]
