@@ -293,13 +293,19 @@ book.show(layout_figures.ratios(names), "lst-by-deltal")
 # ## Contracts of best effort (Figs. 6.12 and 6.13)
 #
 # 24 pairs and a periodic server for CELLO disk 5 on each disk: 100 or 200 ms in 3 s. Slots are given out by
-# replenishment (a sporadic server), and, as in the thesis, by containers. The busiest 50 minutes of disk 5
-# are shown; where in the day they lie is the stand-in's. High load is the fifth of these minutes with most
-# requests.
+# containers, as in the thesis, and beside it by replenishment. With 20 % deltaL is 725 ms by the thesis's
+# definition and 556 in truth.
+#
+# The thesis chose a period in which disk 5 asks for much and looks at single minutes: at 965 a contract
+# helps, at 940 it does harm. Here the 50 minutes are shown in which all CELLO disks ask most, and high load
+# is the hundredth of the day's minutes with most requests of all of them. At first both were taken from the
+# requests of disk 5 alone, by which no contract was of use: it is the load of all disks that uses up the
+# slack. The claim about minute 940 was added then.
 
 # %%
-contracts = qos.Contracts.load(book.studies["qos"])
-book.claim(qos.contracts(contracts, qos.Contracts.load(book.studies["qos"], "deltal server=container")))
+contracts = qos.Contracts.load(book.studies["qos"], container=True)
+book.claim(qos.delta_l(admit))
+book.claim(qos.contracts(contracts, qos.Contracts.load(book.studies["qos"], container=False)))
 book.show(qos_figures.contracts(contracts), "fig-6-13")
 
 # %% [markdown]

@@ -39,7 +39,7 @@ def _logarithmic(axes: list[Axes]) -> None:
 def by_disk(rows: pl.DataFrame) -> Figure:
     """Figs. 6.5, 6.7, 6.10, 6.11, 7.1 and 7.2: latencies by CELLO disk, load and scheduler."""
     disks = shown_disks(rows)
-    columns = min(4, len(disks))
+    columns = 4 if len(disks) > 6 else min(3, len(disks))
     lines = math.ceil(len(disks) / columns)
     with style():
         figure, axes = plot.grid(lines, columns, 0.9 + 1.75 * lines, sharex=True, sharey=True)

@@ -20,6 +20,11 @@ def contracts(found: Contracts) -> Figure:
     with style():
         figure, axes = plot.grid(3, 1, 5.2, sharex=True)
         axes[0].step(minutes, plain.requests[period] / 60, where="post", color=PALETTE[0], linewidth=1.1)
+        every = plain.all_requests[period] / 60
+        axes[0].step(minutes, every, where="post", color=PALETTE[1], linewidth=1.1, linestyle="--")
+        own = plain.requests[period] / 60
+        for values, colour, words in ((every, PALETTE[1], "all disks"), (own, PALETTE[0], "disk 5")):
+            axes[0].text(minutes[-1] + 1.2, values[-1], words, color=colour, fontsize=7, va="center")
         axes[0].axhspan(20, 40, color=plot.PRINTED, alpha=0.15, linewidth=0)
         axes[0].set_ylabel("I/Os per second")
         axes[0].set_ylim(bottom=0)
@@ -35,11 +40,10 @@ def contracts(found: Contracts) -> Figure:
             axis.yaxis.set_minor_formatter(NullFormatter())
             axis.set_ylabel(words)
         axes[2].set_xlabel("Time of day (min)")
-        plot.letters(
-            axes, ["requests of CELLO disk 5 (Fig. 6.12)", "mean by minute (Fig. 6.13)", "longest by minute"]
-        )
+        plot.letters(axes, ["requests (Fig. 6.12)", "mean by minute (Fig. 6.13)", "longest by minute"])
         plot.legend(figure, axes[1])
-        draw.note(figure, "First repetition. Grey: what a contract of 20 to 40 I/Os per second serves.")
+        words = "First repetition. Grey: 20 to 40 I/Os per second, for which the thesis makes its contracts."
+        draw.note(figure, words)
     return figure
 
 
