@@ -5,7 +5,12 @@ use weir_schedulers::{Class, Decision, LinearModel, Op, Policy, Request, Service
 pub const S: u64 = 1_000_000_000;
 
 pub fn policy(names: &[String], settings: &[(&str, &str)]) -> Box<dyn Policy> {
-    let class = |name: &String| Class { name: name.clone(), service: Service::Throughput, weight: 1.0, contract: None };
+    let class = |name: &String| Class {
+        name: name.clone(),
+        service: Service::Throughput,
+        weight: 1.0,
+        contract: None,
+    };
     let classes: Vec<Class> = names.iter().map(class).collect();
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     build("hds", &classes, &Settings(settings)).unwrap()
