@@ -115,6 +115,16 @@ book.show(figures.curves(rows), "curves")
 grid(tables.checks(promised))
 
 # %% [markdown]
+# ## Other shares
+#
+# Where those who divide the disk break is what they were told: with 80 % for video they bear about a quarter
+# more of it, in the same order, and the others have less when it comes to that. It says nothing of a
+# scheduler that it stands higher in the table by a larger share.
+
+# %%
+grid(tables.by_shares(table(book.studies["shares"]), 30))
+
+# %% [markdown]
 # ## Another disk
 #
 # The same on a Quantum Atlas-II, with seconds of video a quarter as large, half as much text, 12

@@ -213,6 +213,22 @@ def test_orders_on_two_disks_are_compared_where_they_are_apart():
     assert shown.row(0) == ("SCAN-EDF", "over 80", "50.0 [40.0, 60.0]", 1, 2)
 
 
+def test_shares_are_compared_in_pairs():
+    divided = pl.concat(
+        study(cello=rows("cello", beyond(limit))).with_columns(pl.lit(shares).alias("variant"))
+        for shares, limit in (("65", 40), ("80", 60))
+    )
+    divided = divided.filter(pl.col("scheduler").is_in(["cello", "fcfs"]))
+    shown = tables.by_shares(divided, 60)
+    assert shown.columns[1:4] == ["video-text-bulk (%)", "breaks at (text 20/s)", "breaks at (text 50/s)"]
+    assert [row[:3] for row in shown.rows()] == [
+        ("Cello", "65", "50.0 [40.0, 60.0]"),
+        ("Cello", "80", "70.0 [60.0, 80.0]"),
+        ("FCFS", "65", "30.0 [20.0, 40.0]"),
+        ("FCFS", "80", "30.0 [20.0, 40.0]"),
+    ]
+
+
 def test_figures_have_a_line_for_each_scheduler():
     both = results.with_all(study())
     figure = figures.compared(both)

@@ -40,6 +40,20 @@ fn both_disks_have_the_same_schedulers_classes_and_repetitions() {
     }
 }
 
+#[test]
+fn other_shares_are_asked_for_where_they_are_meant() {
+    let plan = shipped("common-shares");
+    assert_eq!(plan.runs.len(), 2 * 5 * 2 * 16 * 5);
+    for run in &plan.runs {
+        let video = run.classes.iter().find(|class| class.name == "video").unwrap();
+        let weight = video.simulated.as_ref().unwrap().weight;
+        let scheduler = run.settings.scheduler.to_string();
+        for said in ["periodic=65", "periodic=80", "video:65%", "video:80%"] {
+            assert!(!scheduler.contains(said) || said.contains(&weight.to_string()), "{weight}: {scheduler}");
+        }
+    }
+}
+
 /// Streams that leave 350 of 1000 ms are 20 and 12, and both are loads that are run: what is left if the refused go is read
 /// off there.
 #[test]
