@@ -154,7 +154,12 @@ fn mistakes_in_targets_and_generators_are_named() {
             "does not apply to requests_per_s",
         ),
         ("auspex-nfs", "stay_s: 60", "stay_s: -60", "arrivals.mmpp.states.0.stay_s: is -60"),
-        ("auspex-nfs", "alignment_bytes: 512", "alignment_bytes: 1000", "it must be 512 or 4096"),
+        (
+            "auspex-nfs",
+            "alignment_bytes: 512",
+            "alignment_bytes: 1000",
+            "it must be 512, or a multiple of 4096",
+        ),
         ("auspex-nfs", "share: 0.58", "share: 0.5", "sizes.drawn.mixture: has shares that add up to 0.92"),
         (
             "cello-1992-06-01",

@@ -59,10 +59,10 @@ def table(study: Study) -> pl.DataFrame:
     """One row per valid run.
 
     Returns:
-        `scheduler` (its first word), `asked`, `text_per_s`, `repetition`; `promised` (streams with a
-        contract, null without admission), `late_pct` (of the requests of all streams that ask),
-        `promised_late` (requests of promised streams), `text_p95_ms`, `text_mean_ms`, `bulk_mb_s`, `busy`
-        (share of the time).
+        `scheduler` (its first word), `variant` (empty if the study has none), `asked`, `text_per_s`,
+        `repetition`; `promised` (streams with a contract, null without admission), `late_pct` (of the
+        requests of all streams that ask), `promised_late` (requests of promised streams), `text_p95_ms`,
+        `text_mean_ms`, `bulk_mb_s`, `busy` (share of the time).
 
     Raises:
         InputError: a run's files are absent or damaged.
@@ -86,6 +86,7 @@ def _row(run: Run) -> dict[str, Any]:
         busy = sum(head["busy_s"] for head in simulator["heads"]) / simulator["simulated_s"]
         return {
             "scheduler": scheduler.split()[0],
+            "variant": str(run.levels.get("variant", "")),
             ASKED: counts[VIDEO],
             TEXT_PER_S: counts[TEXT] * PER_CLIENT,
             "repetition": run.repetition,

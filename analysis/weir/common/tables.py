@@ -67,6 +67,27 @@ def same_order(one: pl.DataFrame, other: pl.DataFrame) -> str:
     return f"{same} of {apart} pairs that are apart on both disks are in the same order"
 
 
+def by_shares(rows: pl.DataFrame, asked: int) -> pl.DataFrame:
+    """Where those who divide the disk break, and what they cost, for each division (`variant`)."""
+    light, heavy = sorted(rows[TEXT_PER_S].unique())
+    lines = []
+    for name in by_capacity(rows.filter(pl.col("variant") == rows["variant"].min()), light):
+        for shares in sorted(rows["variant"].unique()):
+            part = rows.filter(pl.col("variant") == shares)
+            lines.append(
+                {"scheduler": NAMES[name], "video-text-bulk (%)": shares}
+                | {
+                    f"breaks at (text {text_per_s}/s)": _streams(breaks_at(part, name, text_per_s), part)
+                    for text_per_s in (light, heavy)
+                }
+                | {
+                    f"text p95 at {asked} (ms)": text(at_load(part, name, light, asked, "text_p95_ms")),
+                    f"bulk at {asked} (MB/s)": text(at_load(part, name, light, asked, "bulk_mb_s")),
+                }
+            )
+    return pl.DataFrame(lines)
+
+
 def _ends(found: Interval | None, most: float) -> tuple[float, float]:
     if found is None:
         return most, most

@@ -28,7 +28,8 @@ pub(super) const ESTIMATE: (&str, &str) = (
 
 pub(super) const SPARE: (&str, &str) = (
     "spare",
-    "what a stream's request does not need of its contract, because it lies where the disk is fast. leave: nobody gets it;      fill: what is not released and best effort that fits goes before it; default leave",
+    "what a stream's request does not need of its contract, because it lies where the disk is fast. leave: nobody gets it; \
+     fill: what is not released and best effort that fits goes before it; default leave",
 );
 
 /// What the device has.

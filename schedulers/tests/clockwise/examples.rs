@@ -190,9 +190,9 @@ fn slack_is_spared_for_best_effort() {
     let arrivals: Vec<Request> =
         [read(0, 7, 40), read(1, 7, 40), read(1, 7, 41)].into_iter().chain(streams).collect();
     let (served, waiting) = run(&mut *policy("deltal", &classes, &settings), &arrivals, exactly);
-    // All but the 41; the seventh stream as best effort.
+    // All but the 41; the seventh stream, whose request is the tenth, as best effort.
     assert_eq!((served.len(), waiting), (9, 1));
-    assert!(lateness(&classes, &served).iter().all(|(class, late_ns)| *class == 6 || *late_ns <= 0));
+    assert!(lateness(&classes, &served).iter().all(|(tag, late_ns)| *tag == 9 || *late_ns <= 0));
     // Without anything to spare seven are admitted, and neither 40 nor 41 ever fits into what they leave.
     let settings = [("rejected", "best-effort")];
     let (served, waiting) = run(&mut *policy("deltal", &classes, &settings), &arrivals, exactly);
