@@ -51,7 +51,9 @@ def run(tmp_path_factory):
     done = simulate(folder)
     assert done.returncode == 0, done.stderr
     (run,) = (folder / "results/layouts").glob("*/run.json")
-    return {name: json.loads((run.parent / f"{name}.json").read_text()) for name in ("summary", "series", "run")}
+    return {
+        name: json.loads((run.parent / f"{name}.json").read_text()) for name in ("summary", "series", "run")
+    }
 
 
 def test_contracts_are_those_of_the_disks_that_hold_the_files(run):
@@ -96,7 +98,11 @@ def test_a_series_adds_up_to_the_summary(run):
         ("disks: [2]", "disks: [3]", "names disk 3, but there are 3, from 0"),
         ("disks: [2]", "disks: [0, 2]", "name disks that follow each other"),
         ("disks: [2]", "disks: []", "name disks that follow each other"),
-        ("stripe_unit_kib: 256}", "stripe_unit_kib: 256, placement: spread}", "only packed files begin at a place"),
+        (
+            "stripe_unit_kib: 256}",
+            "stripe_unit_kib: 256, placement: spread}",
+            "only packed files begin at a place",
+        ),
         ("from_mib: 2000", "from_mib: 4300", "larger or more heads, or fewer files"),
         ("series_s: 10", "series_s: 0", "it must be from 0.001"),
         ("alignment_bytes: 786432", "alignment_bytes: 786433", "a multiple of 4096"),
@@ -110,7 +116,11 @@ def test_what_cannot_be_is_refused(tmp_path, old, new, message):
 
 def test_scattered_blocks_are_on_all_disks(tmp_path):
     study = STUDY.replace("stripe_unit_kib: 256}", "stripe_unit_kib: 256, placement: scattered}", 1)
-    study = study.replace(", from_mib: 2000", "").replace("    disks: [2]\n", "").replace("cost_ms: 54", "cost_ms: 69")
+    study = (
+        study.replace(", from_mib: 2000", "")
+        .replace("    disks: [2]\n", "")
+        .replace("cost_ms: 54", "cost_ms: 69")
+    )
     study = study.replace("clients: 10\n", "clients: 1\n").replace("1488.372093}", "1000}", 1)
     done = simulate(tmp_path, study)
     assert done.returncode == 0, done.stderr
@@ -118,7 +128,7 @@ def test_scattered_blocks_are_on_all_disks(tmp_path):
     summary = json.loads(summary.read_text())
     # A row of blocks is one on each disk; a single block on any.
     least = [head["real_time_requests"] for head in summary["heads"]]
-    assert all(14 * 12 <= count for count in least) and sum(least) == 3 * 14 * 12 + 41
+    assert all(count >= 14 * 12 for count in least) and sum(least) == 3 * 14 * 12 + 41
     assert summary["classes"]["striped"]["deadline_miss_share"] == 0
 
 
