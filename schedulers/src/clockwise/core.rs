@@ -158,7 +158,8 @@ impl Core {
         Some(decision)
     }
 
-    /// Begins something that is not released, the earliest deadline first, or best effort, if it takes at most `limit_ns`.
+    /// Begins something that is not released or of a best-effort class's contract, the earliest deadline first, or best effort
+    /// without one, if it takes at most `limit_ns`.
     /// What takes more than `most_ns` is passed over; for what takes more than `limit_ns` the others wait.
     pub(super) fn begin_extra(
         &mut self,
@@ -170,12 +171,12 @@ impl Core {
         let was_ahead = self.real_time.is_any_released();
         let first = self
             .real_time
-            .future()
+            .early()
             .map(|(key, request)| (key, self.estimate_ns(request, model)))
             .find(|(_, estimate_ns)| *estimate_ns <= most_ns);
         let (taken, estimate_ns, is_best_effort) = match first {
             Some((_, estimate_ns)) if estimate_ns > limit_ns => return None,
-            Some((key, estimate_ns)) => (self.real_time.take_future(key, now_ns)?, estimate_ns, false),
+            Some((key, estimate_ns)) => (self.real_time.take_early(key, now_ns)?, estimate_ns, false),
             None => {
                 let (taken, estimate_ns) = self.take_best_effort(model, limit_ns, most_ns)?;
                 (taken, estimate_ns, true)

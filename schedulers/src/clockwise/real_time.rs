@@ -52,8 +52,10 @@ pub(super) struct RealTime {
     releases: BTreeSet<(u64, Key)>,
     /// Requests of no contract, by deadline and arrival, with what they take at most.
     loose: BTreeMap<(u64, u64), (Request, u64)>,
-    /// Whether a request that is served before its release uses its slot up.
+    /// Whether a request that is served ahead of its turn uses its slot up.
     spend_early: bool,
+    /// Whether some of the contracts are of best-effort classes.
+    has_servers: bool,
     arrivals: u64,
     count: usize,
 }
@@ -62,6 +64,7 @@ impl RealTime {
     pub(super) fn new(slots: Vec<Slots>, spend_early: bool) -> RealTime {
         let flow = |slots| Flow { slots, waiting: VecDeque::new(), first: None, spare_ns: None, lent_ns: 0 };
         RealTime {
+            has_servers: slots.iter().any(Slots::is_server),
             flows: slots.into_iter().map(flow).collect(),
             released: BTreeSet::new(),
             future: BTreeSet::new(),
@@ -161,17 +164,30 @@ impl RealTime {
         self.take_first(key.2, now_ns, true)
     }
 
-    /// Those that are not released yet, in the order of their deadlines.
-    pub(super) fn future(&self) -> impl Iterator<Item = (Key, &Request)> {
-        self.future
-            .iter()
+    /// Those that can go ahead of their turn, in the order of their deadlines: requests that are not released yet, and the
+    /// released ones of best-effort classes, which a contract is to bound, not to hold back (thesis, section 6.5.4).
+    pub(super) fn early(&self) -> impl Iterator<Item = (Key, &Request)> {
+        let of_servers = if self.has_servers {
+            self.released.iter()
+        } else {
+            std::collections::btree_set::Iter::default()
+        };
+        let mut of_servers = of_servers.filter(|key| self.flows[key.2].slots.is_server()).peekable();
+        let mut future = self.future.iter().peekable();
+        let next = move || match (future.peek(), of_servers.peek()) {
+            (Some(a), Some(b)) if a <= b => future.next(),
+            (_, Some(_)) => of_servers.next(),
+            _ => future.next(),
+        };
+        std::iter::from_fn(next)
             .filter_map(|key| self.flows[key.2].waiting.front().map(|waiting| (*key, &waiting.request)))
     }
 
     /// Takes one of those.
-    pub(super) fn take_future(&mut self, key: Key, now_ns: u64) -> Option<Taken> {
+    pub(super) fn take_early(&mut self, key: Key, now_ns: u64) -> Option<Taken> {
         let slot = self.flows[key.2].first?;
         self.future.remove(&key);
+        self.released.remove(&key);
         self.releases.remove(&(slot.release_ns, key));
         self.take_first(key.2, now_ns, self.spend_early)
     }

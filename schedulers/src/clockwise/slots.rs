@@ -48,6 +48,11 @@ impl Slots {
         Slots::Slice { task, open: NONE, left_ns: 0 }
     }
 
+    /// Whether it is the contract of a best-effort class.
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self, Slots::Server { .. } | Slots::Container { .. })
+    }
+
     /// The release and the deadline of a request that has arrived and may take `cost_ns`.
     pub(super) fn next(&self, arrived_ns: u64, cost_ns: u64) -> Slot {
         match self {

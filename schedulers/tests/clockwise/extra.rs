@@ -117,6 +117,19 @@ fn a_server_serves_best_effort_when_there_is_no_slack() {
     assert!(server(None) > 2000);
 }
 
+/// A contract does not hold best effort back: while there is slack its requests go before those without one.
+#[test]
+fn a_server_s_requests_go_first_in_slack() {
+    let classes = [stream((70, 100)), best_effort(Some((10, 100))), best_effort(None)];
+    // ΔL is 20: two of 10 go ahead of the stream.
+    let arrivals = [read(0, 0, 70), read(0, 2, 10), read(0, 2, 10), read(1, 1, 10)];
+    for name in ["deltal", "lst"] {
+        let (served, _) = run(&mut *policy(name, &classes, &[]), &arrivals, exactly);
+        let order: Vec<u16> = served.iter().map(|served| served.request.class).collect();
+        assert_eq!((order[0], order[1], misses(&classes, &served)), (2, 1, 0), "{name}");
+    }
+}
+
 /// What is served before its release leaves its slot to the next, or uses it up.
 #[test]
 fn what_is_served_early_keeps_or_spends_its_slot() {
