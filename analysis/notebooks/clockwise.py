@@ -20,7 +20,7 @@
 # something about.
 #
 # Its plots are images, so most claims rest on what the text says of them. A number is *reproduced* within 15
-# % or within the band of `analysis/weir/clockwise/bands.toml`; the bands were written before results were
+# % or within the band of `analysis/weir/clockwise/reported/`; the bands were written before results were
 # looked at. A figure of which the text has no number can be *shape only* at best, or is judged by a ratio
 # between our own runs. KB is 1,024 bytes and MB 2^20, as Table 4.1 needs.
 #

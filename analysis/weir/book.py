@@ -21,7 +21,11 @@ from weir.traces.claims import Claim
 
 @dataclass(frozen=True)
 class Bands:
-    """What a paper reports, by claim, and how near a reproduction has to come: a `bands.toml`."""
+    """What a paper reports, by claim, and how near a reproduction has to come.
+
+    Attributes:
+        path: a `bands.toml`, or a folder of such files.
+    """
 
     path: Path
 
@@ -64,7 +68,11 @@ class Bands:
 
 @cache
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    found: dict[str, dict[str, Any]] = {}
+    for file in files:
+        found |= tomllib.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 @dataclass

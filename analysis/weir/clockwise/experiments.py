@@ -1,8 +1,8 @@
 """The measurements of single disks of chapters 4 and 7, on modelled disks.
 
-Raw requests begin a track and come without a seek; those of dynamic partitions follow on each other from
-where a partition begins. The platter is at a random angle when one begins. A drive's errors and bad blocks
-are not modelled.
+Raw requests begin a track and come without a seek, those of less than a track without a head switch; those of
+dynamic partitions follow on each other from where a partition begins. The platter is at a random angle when
+one begins. A drive's errors and bad blocks are not modelled.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,11 @@ class Bench:
 
     def raw(self, zone: int, sectors: int, *, write: bool = False, **changes: object) -> np.ndarray:
         """Service times in ms of requests that begin a track."""
-        asked = track_cache.aligned(self.drive.track(zone), sectors, self._count(zone, sectors))
+        count, track = self._count(zone, sectors), self.drive.track(zone)
+        # What fits a track is asked for again and again, so that no head is switched.
+        asked = (
+            [Request(0, sectors)] * count if sectors <= track else track_cache.aligned(track, sectors, count)
+        )
         return self._served(zone, asked, write, changes)
 
     def partition(self, zone: int, block_kb: int, *, write: bool = False, **changes: object) -> np.ndarray:

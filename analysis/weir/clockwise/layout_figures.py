@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weir import draw
 from weir.clockwise import plot
@@ -29,13 +28,6 @@ def _latency(axis: Axes, rows: pl.DataFrame, at: int, label: str, look: int) -> 
     )  # fmt: skip
 
 
-def _logarithmic(axes: list[Axes]) -> None:
-    for axis in axes:
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
-        axis.yaxis.set_minor_formatter(NullFormatter())
-
-
 def by_disk(rows: pl.DataFrame) -> Figure:
     """Figs. 6.5, 6.7, 6.10, 6.11, 7.1 and 7.2: latencies by CELLO disk, load and scheduler."""
     disks = shown_disks(rows)
@@ -49,7 +41,7 @@ def by_disk(rows: pl.DataFrame) -> Figure:
             axis.set_title(f"CELLO disk {at}", loc="left")
         for axis in axes[len(disks) :]:
             axis.set_axis_off()
-        _logarithmic(axes[:1])
+        plot.logarithmic(axes[:1])
         figure.supxlabel(LOAD, fontsize=9)
         figure.supylabel(LATENCY, fontsize=9)
         plot.legend(figure, axes[0])
@@ -94,7 +86,7 @@ def placed(rows: pl.DataFrame, sequential: pl.DataFrame) -> Figure:
             for look, (label, part) in enumerate((("random", rows), ("sequential", sequential))):
                 _latency(axis, of(part, name), 0, label, look)
             axis.set_xlabel(LOAD)
-        _logarithmic(axes)
+        plot.logarithmic(axes)
         plot.letters(axes, list(SCHEDULERS))
         axes[0].set_ylabel(LATENCY)
         plot.legend(figure, axes[0])
@@ -113,7 +105,7 @@ def over_predicted(rows: pl.DataFrame) -> Figure:
             ):
                 _latency(axis, of(rows, name, setting), 0, label, look)
             axis.set_xlabel(LOAD)
-        _logarithmic(axes)
+        plot.logarithmic(axes)
         plot.letters(axes, shown)
         axes[0].set_ylabel(LATENCY)
         plot.legend(figure, axes[0])
@@ -134,9 +126,7 @@ def ratios(parts: dict[str, pl.DataFrame]) -> Figure:
             axis.fill_between(x, low, high, color=PALETTE[look], alpha=0.2, linewidth=0)
             plot.line(axis, x, values, name, look)
         axis.axhline(1, color=plot.PRINTED, linewidth=0.8)
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
-        axis.yaxis.set_minor_formatter(FuncFormatter(lambda v, _: f"{v:g}" if f"{v:e}"[0] in "25" else ""))
+        plot.logarithmic([axis])
         axis.set_xlabel(LOAD)
         axis.set_ylabel("Latency, LST by deltaL")
         axis.legend(frameon=False)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from weir import draw
 from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
@@ -75,3 +75,16 @@ def letters(axes: Sequence[Axes], titles: Sequence[str]) -> None:
     """Titles of panels with letters."""
     for axis, letter, title in zip(axes, "abcdefghijkl", titles, strict=False):
         axis.set_title(f"({letter}) {title}", loc="left")
+
+
+def logarithmic(axes: Sequence[Axes]) -> None:
+    """Axes in decades, with 2 and 5 between them where there are few."""
+    for axis in axes:
+        axis.set_yscale("log")
+        low, high = axis.get_ylim()
+        axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
+        axis.yaxis.set_minor_formatter(FuncFormatter(_two_and_five) if high / low < 200 else NullFormatter())
+
+
+def _two_and_five(value: float, _position: int) -> str:
+    return f"{value:g}" if f"{value:e}"[0] in "25" else ""

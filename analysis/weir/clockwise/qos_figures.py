@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weir import draw
 from weir.clockwise import plot
@@ -35,9 +34,7 @@ def contracts(found: Contracts) -> Figure:
             for at, (key, label) in enumerate(SETTINGS.items()):
                 values = getattr(found.minutes[key][0], column)[period] / 1e3
                 plot.line(axis, minutes, values, f"contract of {label}", at, markevery=(at, 3))
-            axis.set_yscale("log")
-            axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
-            axis.yaxis.set_minor_formatter(NullFormatter())
+            plot.logarithmic([axis])
             axis.set_ylabel(words)
         axes[2].set_xlabel("Time of day (min)")
         plot.letters(axes, ["requests (Fig. 6.12)", "mean by minute (Fig. 6.13)", "longest by minute"])
@@ -61,9 +58,7 @@ def crosstalk(rows: pl.DataFrame) -> Figure:
             axis.set_title(f"CELLO disk {at}", loc="left")
         for axis in axes[len(disks) :]:
             axis.set_axis_off()
-        axes[0].set_yscale("log")
-        axes[0].yaxis.set_major_formatter(FuncFormatter(draw.plain))
-        axes[0].yaxis.set_minor_formatter(NullFormatter())
+        plot.logarithmic(axes[:1])
         figure.supxlabel("Requests of the stream, times its contract", fontsize=9)
         figure.supylabel("Mean latency (ms)", fontsize=9)
         plot.legend(figure, axes[0])
