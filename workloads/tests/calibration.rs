@@ -173,7 +173,7 @@ fn mistakes_in_targets_and_generators_are_named() {
             "from_s: 60485, to_s: 61780}",
             "must be multiples of 20",
         ),
-        ("cello-1992-06-01", "count: 8", "count: 7", "has 8 disks, and files.count is 7"),
+        ("cello-1992-06-01", "count: 8", "count: 7", "has 8 disks that are asked, and files.count is 7"),
         ("cello-1992-06-01", "hours: [0.5, ", "hours: [", "has 23 numbers; it must have 24"),
         ("mpeg-lambs", "marginal: gamma", "marginal: gama", "did you mean `gamma`?"),
         (
