@@ -192,31 +192,28 @@ def crosstalk(rows: pl.DataFrame, kept: pl.DataFrame) -> Iterator[Claim]:
         rows: what is served early uses its slot up.
         kept: it leaves its slot to the next.
     """
-    disks = shown_disks(rows)
     factors = sorted(rows["factor"].unique())
     top = factors[-1]
-    end, half, first = (
-        _latencies(rows, "rt", factor) for factor in (top, factors[len(factors) // 2], factors[0])
-    )
+    middle = factors[len(factors) // 2]
+    end, half, first = (_latencies(rows, "rt", factor) for factor in (top, middle, factors[0]))
     steady = float(end.mean() / half.mean()) < 2
     other = _latencies(kept, "rt", top).mean() if not kept.is_empty() else None
     note = (
         f"by disk {', '.join(number(v) for v in end.mean(axis=0))} ms; means at factors of {factors[0]} and "
-        f"{factors[len(factors) // 2]}: {number(first.mean())} and {number(half.mean())} ms; less than "
+        f"{middle}: {number(first.mean())} and {number(half.mean())} ms; less than "
         "twice that at the end: "
         f"{yes(steady)}; {number(other)} ms where early requests leave their slots to the next"
     )
     missed = "a request waits for a block of 1 MB that was begun, some 60 ms on a disk that is full"
     yield BANDS.judged("B-F6.14 plateau", over_seeds(end.mean(axis=1)), note, shape=steady, missed=missed)
-    loose = _latencies(rows, "bef", top)
-    rises = [float(_latencies(rows, "bef", f).mean()) for f in factors]
-    words = ", ".join(f"{f}: {number(v)}" for f, v in zip(factors, rises, strict=True))
-    note = f"{len(disks)} disks; unscheduled by factor {words} ms"
-    ratio = np.exp(np.mean(np.log(loose) - np.log(end), axis=1))
-    if np.isfinite(ratio).all():
-        yield BANDS.judged("B-F6.14 unscheduled", over_seeds(ratio), note, shape=rises[-1] > rises[0])
-    else:
-        yield BANDS.judged("B-F6.14 unscheduled", None, f"{note}; some were never answered", shape=True)
+    loose = {factor: _latencies(rows, "bef", factor) for factor in factors}
+    # With some factors requests are never answered.
+    last = max(factor for factor, values in loose.items() if np.isfinite(values).all())
+    words = ", ".join(f"{factor}: {number(float(values.mean()))}" for factor, values in loose.items())
+    note = f"at a factor of {last}, the last at which all are answered; unscheduled by factor {words} ms"
+    ratio = np.exp(np.mean(np.log(loose[last]) - np.log(_latencies(rows, "rt", last)), axis=1))
+    rises = bool(loose[last].mean() > loose[factors[0]].mean())
+    yield BANDS.judged("B-F6.14 unscheduled", over_seeds(ratio), note, shape=rises)
 
 
 def _latencies(rows: pl.DataFrame, kind: str, factor: int) -> np.ndarray:
