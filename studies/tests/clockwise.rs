@@ -37,7 +37,7 @@ fn they_have_a_run_of_each_cell_and_repetition() {
         assert_eq!(shipped(name).runs.len(), cells * 2, "{name}");
     }
     for (name, runs) in
-        [("clockwise-qos", 6 * 2), ("clockwise-crosstalk", 18 * 2), ("clockwise-slice", 42 * 5)]
+        [("clockwise-qos", 6 * 2), ("clockwise-crosstalk", 36 * 2), ("clockwise-slice", 42 * 5)]
     {
         assert_eq!(shipped(name).runs.len(), runs, "{name}");
     }
