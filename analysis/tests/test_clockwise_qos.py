@@ -73,7 +73,7 @@ def allocation(loose):
 )
 def test_over_allocation_is_judged(loose, status):
     rows = allocation(loose)
-    found = judged(qos.crosstalk(rows))
+    found = judged(qos.crosstalk(rows, rows.clear()))
     assert found["B-F6.14 plateau"].status == "reproduced"
     assert found["B-F6.14 unscheduled"].status == status
     assert len(qos_figures.crosstalk(rows).axes) == 8
