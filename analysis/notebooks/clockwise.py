@@ -302,9 +302,10 @@ book.show(layout_figures.ratios(names), "lst-by-deltal")
 #
 # The thesis chose a period in which disk 5 asks for much and looks at single minutes: at 965 a contract
 # helps, at 940 it does harm. Here the 50 minutes are shown in which all CELLO disks ask most, and high load
-# is the hundredth of the day's minutes with most requests of all of them. At first both were taken from the
-# requests of disk 5 alone, by which no contract was of use: it is the load of all disks that uses up the
-# slack. The claim about minute 940 was added then.
+# is the hundredth of the day's minutes with most requests of all of them, for together they use up the slack.
+# At first both were taken from the requests of disk 5 alone. The claim about minute 940 was added then. While
+# requests of a contract were put off like those of streams, it came out; since they go first in slack, as
+# section 6.5.4 has it, a contract does no harm at moderate load.
 
 # %%
 contracts = qos.Contracts.load(book.studies["qos"], container=True)
