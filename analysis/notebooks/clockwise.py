@@ -21,8 +21,8 @@
 #
 # Its plots are images, so most claims rest on what the text says of them. A number is *reproduced* within 15
 # % or within the band of `analysis/weir/clockwise/reported/`; the bands were written before results were
-# looked at, but for what is listed at the end. A figure of which the text has no number can be *shape only* at best, or is judged by a ratio
-# between our own runs. KB is 1,024 bytes and MB 2^20, as Table 4.1 needs.
+# looked at, but for what is listed at the end. A figure of which the text has no number can be *shape only*
+# at best, or is judged by a ratio between our own runs. KB is 1,024 bytes and MB 2^20, as Table 4.1 needs.
 #
 # Diagrams (Figs. 1.1, 4.1 to 4.3, 5.1 to 5.6, Tables 2.1 and 6.1), oscilloscope pictures (Figs. 4.8, 4.9,
 # 4.11, 4.12 and 4.15) and the load of the thesis's processor (Table 7.2) are not here.
@@ -381,15 +381,15 @@ notebooks.grid(sensitivity.table(admit, bench, Bench.load(plane, "seagate-cheeta
 # %% [markdown]
 # ## What was changed after results had been seen
 #
-# * The upper limit of B-F6.11 end (above), and the load that B-F6.13 looks at (above). Its claims are judged with
-#   slots by containers, as in the thesis, and no longer with those by replenishment.
+# * The upper limit of B-F6.11 end (above), and the load that B-F6.13 looks at (above). Its claims are judged
+#   with slots by containers, as in the thesis, and no longer with those by replenishment.
 # * B-F6.14: when a latency counts as steady, the factor at which both kinds are compared, and the accounting
 #   of early requests (above).
 # * B-T6.4 is read from sequential reads, which is how the thesis measures, and may fall a little from a zone
 #   to the next one inwards, as the thesis's own table does.
 # * Requests that fit a track begin where no change of heads is needed, as the thesis's do: by that 2 sectors
-#   of Figs. 4.7 and 4.10 are within their ranges. The disk model's writes were changed for Fig. 4.10 as well: a
-#   whole track is on the bus while the platter turns (4.3.5).
+#   of Figs. 4.7 and 4.10 are within their ranges. The disk model's writes were changed for Fig. 4.10 as
+#   well: a whole track is on the bus while the platter turns (4.3.5).
 # * B-F6.9 asks for a gain that can be told from none. By that LST's is none.
 
 # %% [markdown]
