@@ -47,6 +47,8 @@ def test_a_range_is_met_between_its_limits_only():
     assert status(79.0) == "not reproduced"
     assert status(79.0, shape_holds=True) == "shape only"
     assert status(81.0, shape_holds=False) == "not reproduced"
+    assert status(81.0, shape_holds=np.False_) == "not reproduced"
+    assert status(81.0, shape_holds=np.True_) == "reproduced"
 
 
 @pytest.mark.parametrize(

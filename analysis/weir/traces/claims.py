@@ -60,7 +60,8 @@ def status(*, number_met: bool | None, shape_holds: bool | None) -> str:
         number_met: None if the paper prints no number.
         shape_holds: None if there is no shape beside the number.
     """
-    if number_met and shape_holds is not False:
+    # Truths may be numpy's, and its false is not `False` itself.
+    if number_met and (shape_holds is None or shape_holds):
         return "reproduced"
     return "shape only" if shape_holds else "not reproduced"
 
