@@ -60,8 +60,7 @@ class Bands:
             band["unit"],
             f"{band['figure']}: {band['says']}. Ours: {note}",
             limits=None if limits is None else (float(limits[0]), float(limits[1])),
-            # A truth of numpy is not `False` itself.
-            shape_holds=None if shape is None else bool(shape),
+            shape_holds=shape,
             missed=missed,
         )
 
