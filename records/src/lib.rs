@@ -11,17 +11,22 @@
 //! temporary name and renamed when it is complete, so that a file that exists is whole.
 
 pub mod block;
-mod columns;
+pub mod cell;
+pub mod column;
 pub mod error;
 pub mod interaction;
+mod reader;
+mod record;
 pub mod request;
 mod table;
 
 pub use block::{BlockOp, BlockRequest};
 pub use error::Error;
 pub use interaction::Interaction;
+pub use reader::{TableReader, read_all};
+pub use record::Record;
 pub use request::{Op, Request};
-pub use table::{Record, TableReader, TableWriter, read_all, write_all};
+pub use table::{TableWriter, write_all};
 
 /// Metadata key of the run's start, in ns of `CLOCK_MONOTONIC`.
 pub const EPOCH_KEY: &str = "weir.epoch_monotonic_ns";

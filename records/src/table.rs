@@ -1,54 +1,30 @@
-//! Writing and reading a table of records as Parquet, in bounded memory.
+//! Writing a table of records as Parquet, in bounded memory.
 
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type};
 
-use crate::{EPOCH_KEY, Error};
+use crate::{EPOCH_KEY, Error, Record};
 
-/// Rows held in memory before they are encoded.
-const ROWS_PER_BATCH: usize = 16_384;
-
-/// A row type with a fixed schema.
-pub trait Record: Sized {
-    /// One builder per column.
-    type Builders: Default;
-
-    /// The columns, in order.
-    fn schema() -> Schema;
-
-    /// Adds this row to the builders.
-    fn append(&self, to: &mut Self::Builders);
-
-    /// Takes the columns out of the builders, in schema order.
-    fn finish(columns: &mut Self::Builders) -> Vec<ArrayRef>;
-
-    /// Adds the rows of a batch to `rows`.
-    ///
-    /// # Errors
-    /// A column is missing, has another type, or is null where it may not be.
-    fn from_batch(batch: &RecordBatch, rows: &mut Vec<Self>) -> Result<(), String>;
-}
+/// Rows held in memory before they are encoded: a row group.
+const ROWS_PER_GROUP: usize = 65_536;
 
 /// Writes rows to a file that appears under its name only once it is complete.
 pub struct TableWriter<R: Record> {
     path: PathBuf,
     partial: PathBuf,
-    schema: SchemaRef,
-    columns: R::Builders,
+    columns: R::Columns,
     buffered: usize,
     rows: u64,
-    writer: Option<ArrowWriter<BufWriter<File>>>,
+    writer: Option<SerializedFileWriter<BufWriter<File>>>,
 }
 
 impl<R: Record> TableWriter<R> {
@@ -61,23 +37,13 @@ impl<R: Record> TableWriter<R> {
         partial.push(".partial");
         let partial = PathBuf::from(partial);
         let file = File::create(&partial).map_err(|source| Error::Io { path: partial.clone(), source })?;
-        let schema = Arc::new(R::schema());
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(
-                ZstdLevel::try_new(1).map_err(|source| Error::Parquet { path: path.to_owned(), source })?,
-            ))
-            .set_key_value_metadata(Some(vec![KeyValue::new(
-                EPOCH_KEY.to_owned(),
-                epoch_monotonic_ns.to_string(),
-            )]))
-            .build();
-        let writer = ArrowWriter::try_new(BufWriter::new(file), Arc::clone(&schema), Some(properties))
+        let mut columns = R::Columns::default();
+        let writer = begin(BufWriter::new(file), R::columns(&mut columns).as_slice(), epoch_monotonic_ns)
             .map_err(|source| Error::Parquet { path: path.to_owned(), source })?;
         Ok(TableWriter {
             path: path.to_owned(),
             partial,
-            schema,
-            columns: R::Builders::default(),
+            columns,
             buffered: 0,
             rows: 0,
             writer: Some(writer),
@@ -89,21 +55,27 @@ impl<R: Record> TableWriter<R> {
     /// # Errors
     /// The disk is full, or the file is gone.
     pub fn write(&mut self, row: &R) -> Result<(), Error> {
-        row.append(&mut self.columns);
+        row.push(&mut self.columns);
         self.buffered += 1;
         self.rows += 1;
-        if self.buffered == ROWS_PER_BATCH { self.flush() } else { Ok(()) }
+        if self.buffered == ROWS_PER_GROUP { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        let parquet = |source: ParquetError| Error::Parquet { path: self.path.clone(), source };
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), R::finish(&mut self.columns))
-            .map_err(|error| parquet(error.into()))?;
         self.buffered = 0;
-        match &mut self.writer {
-            Some(writer) => writer.write(&batch).map_err(parquet),
-            None => Ok(()),
-        }
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let mut group = || {
+            let mut group = writer.next_row_group()?;
+            for column in R::columns(&mut self.columns) {
+                let mut to = group
+                    .next_column()?
+                    .ok_or_else(|| ParquetError::General(format!("no column {}", column.name())))?;
+                column.write(&mut to)?;
+                to.close()?;
+            }
+            group.close().map(drop)
+        };
+        group().map_err(|source| Error::Parquet { path: self.path.clone(), source })
     }
 
     /// Completes the file, makes it durable and gives it its name. Returns the number of rows.
@@ -128,6 +100,27 @@ impl<R: Record> TableWriter<R> {
     }
 }
 
+fn begin(
+    file: BufWriter<File>,
+    columns: &[&mut dyn crate::column::AnyColumn],
+    epoch_monotonic_ns: i64,
+) -> Result<SerializedFileWriter<BufWriter<File>>, ParquetError> {
+    let fields = columns.iter().map(|column| column.kind().map(Arc::new)).collect::<Result<_, _>>()?;
+    let schema = Type::group_type_builder("record").with_fields(fields).build()?;
+    let epoch = KeyValue::new(EPOCH_KEY.to_owned(), epoch_monotonic_ns.to_string());
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_key_value_metadata(Some(vec![epoch]));
+    // Times grow and seldom repeat: their differences are small, a dictionary of them is not.
+    for name in columns.iter().map(|column| column.name()).filter(|name| name.ends_with("_ns")) {
+        let path = ColumnPath::from(name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
+}
+
 impl<R: Record> Drop for TableWriter<R> {
     fn drop(&mut self) {
         // Abandoned before `close`: the partial file is of no use to anyone.
@@ -135,92 +128,6 @@ impl<R: Record> Drop for TableWriter<R> {
             let _ = std::fs::remove_file(&self.partial);
         }
     }
-}
-
-/// Reads a table batch by batch.
-pub struct TableReader<R: Record> {
-    path: PathBuf,
-    epoch_monotonic_ns: i64,
-    total_rows: u64,
-    batches: ParquetRecordBatchReader,
-    rows: std::vec::IntoIter<R>,
-}
-
-impl<R: Record> TableReader<R> {
-    /// Opens a table and checks its columns.
-    ///
-    /// # Errors
-    /// The file is absent, is not Parquet, or is another table.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        let parquet = |source| Error::Parquet { path: path.to_owned(), source };
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(parquet)?;
-        let wanted = R::schema();
-        if let Some(missing) =
-            wanted.fields().iter().find(|f| builder.schema().field_with_name(f.name()).is_err())
-        {
-            return Err(Error::Schema {
-                path: path.to_owned(),
-                reason: format!("column {} is missing; is this another table?", missing.name()),
-            });
-        }
-        let metadata = builder.metadata().file_metadata();
-        let epoch_monotonic_ns = metadata
-            .key_value_metadata()
-            .and_then(|pairs| pairs.iter().find(|pair| pair.key == EPOCH_KEY))
-            .and_then(|pair| pair.value.as_deref()?.parse().ok())
-            .unwrap_or(0);
-        let total_rows = u64::try_from(metadata.num_rows()).unwrap_or(0);
-        let batches = builder.with_batch_size(ROWS_PER_BATCH).build().map_err(parquet)?;
-        Ok(TableReader {
-            path: path.to_owned(),
-            epoch_monotonic_ns,
-            total_rows,
-            batches,
-            rows: Vec::new().into_iter(),
-        })
-    }
-
-    /// The run's start in ns of `CLOCK_MONOTONIC`; 0 if the file does not say.
-    pub fn epoch_monotonic_ns(&self) -> i64 {
-        self.epoch_monotonic_ns
-    }
-
-    /// Rows in the whole file.
-    pub fn total_rows(&self) -> u64 {
-        self.total_rows
-    }
-}
-
-impl<R: Record> Iterator for TableReader<R> {
-    type Item = Result<R, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(row) = self.rows.next() {
-                return Some(Ok(row));
-            }
-            let batch = match self.batches.next()? {
-                Ok(batch) => batch,
-                Err(error) => {
-                    return Some(Err(Error::Parquet { path: self.path.clone(), source: error.into() }));
-                }
-            };
-            let mut rows = Vec::with_capacity(batch.num_rows());
-            if let Err(reason) = R::from_batch(&batch, &mut rows) {
-                return Some(Err(Error::Schema { path: self.path.clone(), reason }));
-            }
-            self.rows = rows.into_iter();
-        }
-    }
-}
-
-/// Reads a whole table.
-///
-/// # Errors
-/// As [`TableReader::open`]; also where a row cannot be read.
-pub fn read_all<R: Record>(path: &Path) -> Result<Vec<R>, Error> {
-    TableReader::open(path)?.collect()
 }
 
 /// Writes a whole table.

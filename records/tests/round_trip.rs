@@ -68,11 +68,11 @@ proptest! {
 }
 
 #[test]
-fn more_rows_than_one_batch() {
+fn more_rows_than_one_group_and_one_batch() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("block.parquet");
-    let rows: Vec<_> = (0..40_000).map(block).collect();
-    assert_eq!(write_all(&path, 0, &rows).unwrap(), 40_000);
+    let rows: Vec<_> = (0..150_000).map(block).collect();
+    assert_eq!(write_all(&path, 0, &rows).unwrap(), 150_000);
     assert_eq!(read_all::<BlockRequest>(&path).unwrap(), rows);
 }
 
@@ -93,6 +93,21 @@ fn another_table_is_named_as_such() {
     write_all(&path, 0, &[block(1)]).unwrap();
     let error = read_all::<Request>(&path).unwrap_err().to_string();
     assert!(error.contains("column request is missing"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn damage_is_an_error_or_other_rows_but_no_panic(at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("block.parquet");
+        write_all(&path, 0, (0..300).map(block).collect::<Vec<_>>().iter()).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] = to;
+        std::fs::write(&path, &bytes).unwrap();
+        let _ = read_all::<BlockRequest>(&path);
+    }
 }
 
 #[test]

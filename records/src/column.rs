@@ -1,0 +1,178 @@
+//! One column of some rows, on its way to a file or from one.
+
+use parquet::basic::Repetition;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::writer::SerializedColumnWriter;
+use parquet::schema::types::Type;
+
+use crate::cell::Cell;
+
+/// A field of a row: a [`Cell`], or an `Option` of one.
+pub trait Field: Sized {
+    /// The value where it is present.
+    type Cell: Cell;
+    /// Whether it may be absent.
+    const OPTIONAL: bool;
+
+    /// The value, if it is present.
+    fn cell(&self) -> Option<&Self::Cell>;
+
+    /// The inverse of [`Field::cell`]; `None` if the value may not be absent but is.
+    fn from_cell(cell: Option<Self::Cell>) -> Option<Self>;
+}
+
+impl<C: Cell> Field for C {
+    type Cell = C;
+    const OPTIONAL: bool = false;
+
+    fn cell(&self) -> Option<&C> {
+        Some(self)
+    }
+
+    fn from_cell(cell: Option<C>) -> Option<C> {
+        cell
+    }
+}
+
+impl<C: Cell> Field for Option<C> {
+    type Cell = C;
+    const OPTIONAL: bool = true;
+
+    fn cell(&self) -> Option<&C> {
+        self.as_ref()
+    }
+
+    fn from_cell(cell: Option<C>) -> Option<Self> {
+        Some(cell)
+    }
+}
+
+type Physical<F> = <<F as Field>::Cell as Cell>::Physical;
+
+/// A column of values of one field.
+pub struct Column<F: Field> {
+    name: &'static str,
+    /// Those that are present, one after another.
+    values: Vec<<Physical<F> as DataType>::T>,
+    /// 1 for each row where the value is present, 0 where it is not; empty where all must be.
+    levels: Vec<i16>,
+    memory: <F::Cell as Cell>::Memory,
+    reader: Option<ColumnReaderImpl<Physical<F>>>,
+    /// Whether the file that is read says that the value may be absent.
+    nullable: bool,
+    next_row: usize,
+    next_value: usize,
+}
+
+impl<F: Field> Column<F> {
+    /// An empty column.
+    pub fn new(name: &'static str) -> Self {
+        Column {
+            name,
+            values: Vec::new(),
+            levels: Vec::new(),
+            memory: Default::default(),
+            reader: None,
+            nullable: false,
+            next_row: 0,
+            next_value: 0,
+        }
+    }
+
+    /// Adds the value of a row.
+    #[inline]
+    pub fn push(&mut self, field: &F) {
+        let cell = field.cell();
+        if F::OPTIONAL {
+            self.levels.push(i16::from(cell.is_some()));
+        }
+        if let Some(cell) = cell {
+            let stored = cell.put(&mut self.memory);
+            self.values.push(stored);
+        }
+    }
+
+    /// The value of the next row that was read.
+    ///
+    /// # Errors
+    /// It is absent and may not be, or is no value of this field.
+    pub fn pull(&mut self) -> std::result::Result<F, String> {
+        let row = self.next_row;
+        self.next_row += 1;
+        let cell = if self.nullable && self.levels.get(row) != Some(&1) {
+            None
+        } else {
+            let stored =
+                self.values.get(self.next_value).ok_or_else(|| format!("column {} ends early", self.name))?;
+            self.next_value += 1;
+            let cell = F::Cell::get(stored, &mut self.memory)
+                .ok_or_else(|| format!("column {}: {stored:?} is not known", self.name))?;
+            Some(cell)
+        };
+        F::from_cell(cell).ok_or_else(|| format!("column {} is null", self.name))
+    }
+}
+
+/// What a table does with each of its columns.
+pub trait AnyColumn {
+    /// The name in the file.
+    fn name(&self) -> &'static str;
+
+    /// Its type in the file's schema.
+    fn kind(&self) -> Result<Type>;
+
+    /// Writes what was pushed, and forgets it.
+    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()>;
+
+    /// Begins to read a row group; false if the file has another type there.
+    fn open(&mut self, from: ColumnReader, nullable: bool) -> bool;
+
+    /// Reads the next rows in place of those before.
+    fn read(&mut self, rows: usize) -> Result<()>;
+}
+
+impl<F: Field> AnyColumn for Column<F> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn kind(&self) -> Result<Type> {
+        Type::primitive_type_builder(self.name, Physical::<F>::get_physical_type())
+            .with_repetition(if F::OPTIONAL { Repetition::OPTIONAL } else { Repetition::REQUIRED })
+            .with_logical_type(F::Cell::meaning())
+            .build()
+    }
+
+    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        let levels = F::OPTIONAL.then_some(self.levels.as_slice());
+        to.typed::<Physical<F>>().write_batch(&self.values, levels, None)?;
+        self.values.clear();
+        self.levels.clear();
+        // Names that come no more are not kept.
+        self.memory = Default::default();
+        Ok(())
+    }
+
+    fn open(&mut self, from: ColumnReader, nullable: bool) -> bool {
+        self.nullable = nullable;
+        self.memory = Default::default();
+        self.reader = Physical::<F>::get_column_reader(from);
+        self.reader.is_some()
+    }
+
+    fn read(&mut self, rows: usize) -> Result<()> {
+        self.values.clear();
+        self.levels.clear();
+        (self.next_row, self.next_value) = (0, 0);
+        let reader =
+            self.reader.as_mut().ok_or_else(|| ParquetError::General("no row group is open".to_owned()))?;
+        let (read, _, _) = reader.read_records(rows, Some(&mut self.levels), None, &mut self.values)?;
+        if read == rows {
+            Ok(())
+        } else {
+            Err(ParquetError::General(format!("column {}: {read} of {rows} rows are there", self.name)))
+        }
+    }
+}

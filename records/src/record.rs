@@ -1,0 +1,83 @@
+//! Rows and their columns, said once.
+
+use crate::column::AnyColumn;
+
+/// A row type with a fixed schema; made by [`record!`](crate::record!).
+pub trait Record: Sized {
+    /// One column for each field.
+    type Columns: Default;
+
+    /// The columns, in the order of the file.
+    fn columns(of: &mut Self::Columns) -> Vec<&mut dyn AnyColumn>;
+
+    /// Adds this row to the columns.
+    fn push(&self, to: &mut Self::Columns);
+
+    /// Takes the next row out of columns that were read.
+    ///
+    /// # Errors
+    /// A value is null where it may not be, or is no such value.
+    fn pull(from: &mut Self::Columns) -> Result<Self, String>;
+}
+
+/// Declares a row type: the fields are the columns of its table, in this order, under these names.
+///
+/// ```
+/// weir_records::record! {
+///     /// One answer.
+///     #[derive(Debug, PartialEq)]
+///     pub struct Answer, AnswerColumns {
+///         /// When it came.
+///         pub completed_ns: i64,
+///         /// Who asked, if that is known.
+///         pub client: Option<u32>,
+///     }
+/// }
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("answers.parquet");
+/// let answers = [Answer { completed_ns: 5, client: None }];
+/// weir_records::write_all(&path, 0, &answers)?;
+/// assert_eq!(weir_records::read_all::<Answer>(&path)?, answers);
+/// # Ok::<(), weir_records::Error>(())
+/// ```
+#[macro_export]
+macro_rules! record {
+    (
+        $(#[$about:meta])*
+        pub struct $row:ident, $columns:ident {
+            $($(#[$what:meta])* pub $field:ident: $kind:ty),+ $(,)?
+        }
+    ) => {
+        $(#[$about])*
+        pub struct $row {
+            $($(#[$what])* pub $field: $kind),+
+        }
+
+        #[doc = concat!("The columns of [`", stringify!($row), "`].")]
+        pub struct $columns {
+            $($field: $crate::column::Column<$kind>),+
+        }
+
+        impl Default for $columns {
+            fn default() -> Self {
+                $columns { $($field: $crate::column::Column::new(stringify!($field))),+ }
+            }
+        }
+
+        impl $crate::Record for $row {
+            type Columns = $columns;
+
+            fn columns(of: &mut $columns) -> Vec<&mut dyn $crate::column::AnyColumn> {
+                vec![$(&mut of.$field),+]
+            }
+
+            fn push(&self, to: &mut $columns) {
+                $(to.$field.push(&self.$field);)+
+            }
+
+            fn pull(from: &mut $columns) -> Result<Self, String> {
+                Ok($row { $($field: from.$field.pull()?),+ })
+            }
+        }
+    };
+}
