@@ -114,7 +114,11 @@ def test_both_testbeds_stand_beside_each_other(bench):
     assert [run["testbed"] for run in plan["runs"]] == ["device"] * 2 + ["simulator"] * 2
     assert sorted(bench.run_folders()) == sorted(run["id"] for run in plan["runs"])
     page = (bench.results / "tiny/report.html").read_text()
-    assert "Both testbeds" in page and "2 runs (testbed simulator) were carried out in virtual time" in page
+    assert "2 runs (testbed simulator) were carried out in virtual time" in page
+    # A busy machine may have been late on its devices; what is invalid is not compared.
+    verdicts = [folder / "verdict.json" for folder in bench.run_folders().values()]
+    if all(json.loads(verdict.read_text())["status"] == "valid" for verdict in verdicts):
+        assert "Both testbeds" in page
     code, log = bench.play(study, "--skip-tags", "report")
     assert code == 0 and "tiny: 4 runs, 0 of them to do" in log, log
 
