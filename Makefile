@@ -9,16 +9,19 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
+.PHONY: help tools setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing: Debian packages, Python environment, the weir binary
+# What both the build and the tests begin with.
+tools:
 	@setup/packages.sh
 	@setup/rust.sh
-	@setup/python.sh
 	@setup/crates.sh
+
+setup: tools ## Install what is missing: Debian packages, Python environment, the weir binary
+	@setup/python.sh
 	@setup/build.sh
 
 study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
@@ -31,10 +34,7 @@ report: setup ## Write the page of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)
 
 # The binary is built beside its tests, and both beside the Python environment.
-test: ## Run every test: Rust, Python, end to end
-	@setup/packages.sh
-	@setup/rust.sh
-	@setup/crates.sh
+test: tools ## Run every test: Rust, Python, end to end
 	@setup/python.sh & cargo test $(CARGO_TEST) --no-run && wait $$!
 	cargo test $(CARGO_TEST)
 	cargo test --release --locked --offline --workspace --doc
