@@ -69,7 +69,7 @@ bench-serve: setup ## Service-time error and rate of the modelled disk
 	cargo run --release --locked -p weir-blockserver --example bench_serve
 
 bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheSim's, if it is installed)
-	cargo bench --locked -p weir-traces --bench readers
+	cargo run --release --locked -p weir-traces --example bench_readers
 	cargo build --release --locked -p weir-traces --example count_requests
 	$(PYTHON) traces/benches/peers.py target/release/examples/count_requests
 

@@ -1,0 +1,44 @@
+//! How fast readers read: a million requests of every format, made here, out of memory, on one core.
+//!
+//! `make bench-traces`. The aims are 5 million records a second for formats of records, and 2 million lines a second for
+//! formats of lines; what is counted is a record or line of the file, so that a blktrace request counts as its three events.
+
+#[path = "../tests/common/mod.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod common;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+const REQUESTS: u32 = 1_000_000;
+const PASSES: usize = 9;
+
+fn main() -> Result<(), weir_traces::Error> {
+    let requests = common::requests(REQUESTS as usize, 3);
+    println!("format             M records/s: median of {PASSES} (range)");
+    // A format may be there twice, in two layouts.
+    for codec in common::codecs() {
+        let bytes = (codec.encode)(&requests);
+        let records_per_request = match codec.format {
+            "blktrace" => 3.0,
+            "nfsdump" => 2.0,
+            _ => 1.0,
+        };
+        let mut rates = Vec::with_capacity(PASSES);
+        for _ in 0..PASSES {
+            let mut reader = codec.open(bytes.clone(), false)?;
+            let begun = Instant::now();
+            let mut count = 0;
+            while let Some(request) = reader.next_request()? {
+                black_box(request);
+                count += 1;
+            }
+            let took_s = begun.elapsed().as_secs_f64();
+            assert_eq!(count, REQUESTS, "{}", codec.format);
+            rates.push(f64::from(count) * records_per_request / took_s / 1e6);
+        }
+        rates.sort_by(f64::total_cmp);
+        println!("{:<18} {:>6.1} ({:.1}-{:.1})", codec.format, rates[PASSES / 2], rates[0], rates[PASSES - 1]);
+    }
+    Ok(())
+}
