@@ -38,7 +38,13 @@ fn main() -> Result<(), weir_traces::Error> {
             rates.push(f64::from(count) * records_per_request / took_s / 1e6);
         }
         rates.sort_by(f64::total_cmp);
-        println!("{:<18} {:>6.1} ({:.1}-{:.1})", codec.format, rates[PASSES / 2], rates[0], rates[PASSES - 1]);
+        println!(
+            "{:<18} {:>6.1} ({:.1}-{:.1})",
+            codec.format,
+            rates[PASSES / 2],
+            rates[0],
+            rates[PASSES - 1]
+        );
     }
     Ok(())
 }
