@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -49,6 +50,15 @@ def weir(*arguments, cwd=ROOT, **environment):
         timeout=PATIENCE_S,
         check=False,
     )
+
+
+def simulate(folder, study, *arguments, out="results"):
+    """Writes the text of a study to a file of its name in the folder, and simulates it there."""
+    file = folder / f"{re.match('name: (.+)', study)[1]}.yml"
+    file.write_text(study)
+    done = weir("simulate", file, "--out", folder / out, *arguments)
+    assert "panicked" not in done.stderr
+    return done
 
 
 @dataclass

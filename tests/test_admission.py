@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support import weir
+from support import simulate, weir
 
 from weir.load import load_study
 from weir.wijayaratne.results import admission_table, demand_blocks, load_pct
@@ -46,13 +46,6 @@ hold:
   scheduler: wr-round estimate=bound
   admission: {latency_target_rounds: 50, share_pct: 50}
 """
-
-
-def simulate(folder, study, *arguments, out="results"):
-    (folder / "trial.yml").write_text(study)
-    done = weir("simulate", folder / "trial.yml", "--out", folder / out, *arguments)
-    assert "panicked" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

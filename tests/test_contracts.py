@@ -4,7 +4,7 @@ import json
 
 import polars
 import pytest
-from support import weir
+from support import simulate
 
 # Streams of 1 MiB every half second, each served in less than 45 ms, and more text than the disk can serve.
 STUDY = """\
@@ -34,18 +34,10 @@ factors:
 """
 
 
-def simulate(folder, study=STUDY):
-    file = folder / "contracts.yml"
-    file.write_text(study)
-    done = weir("simulate", file, "--out", folder / "results")
-    assert "panicked" not in done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contracts")
-    done = simulate(folder)
+    done = simulate(folder, STUDY)
     assert done.returncode in (0, 3), done.stderr
     found = {}
     for run in (folder / "results/contracts").glob("*/run.json"):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support import weir
+from support import simulate, weir
 
 # Two striped films, one film on disk 2 alone, and files behind them all.
 STUDY = """\
@@ -37,18 +37,10 @@ factors:
 """
 
 
-def simulate(folder, study=STUDY):
-    file = folder / "layouts.yml"
-    file.write_text(study)
-    done = weir("simulate", file, "--out", folder / "results")
-    assert "panicked" not in done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("layouts")
-    done = simulate(folder)
+    done = simulate(folder, STUDY)
     assert done.returncode == 0, done.stderr
     (run,) = (folder / "results/layouts").glob("*/run.json")
     return {

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support import weir
+from support import simulate, weir
 
 from weir.derive import run_metrics
 from weir.load import load_study
@@ -26,14 +26,6 @@ factors:
 """
 
 
-def simulate(folder, study=STUDY, *arguments, out="results"):
-    file = folder / "trial.yml"
-    file.write_text(study)
-    done = weir("simulate", file, "--out", folder / out, *arguments)
-    assert "panicked" not in done.stderr
-    return done
-
-
 def contents(folder):
     """What runs came to, by run and file: all but how long it took on this machine."""
     found = {}
@@ -49,7 +41,7 @@ def contents(folder):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("simulated")
-    done = simulate(folder)
+    done = simulate(folder, STUDY)
     assert done.returncode == 0, done.stderr
     assert "8 runs, all valid" in done.stdout
     return folder / "results/trial"
