@@ -1,13 +1,16 @@
 //! The `weir` binary: argument parsing and wiring, nothing else.
 
 mod admit;
+mod browse;
 mod check;
 mod clean;
 mod collect;
 mod disks;
+mod documents;
 mod exit;
 mod fetch;
 mod generate;
+mod interrupts;
 mod list;
 mod plan;
 mod project;
@@ -17,6 +20,7 @@ mod schema;
 mod serve;
 mod simulate;
 mod trace;
+mod with;
 mod workload;
 
 use std::process::ExitCode;
@@ -36,6 +40,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Admit(admit::Args),
+    Browse(browse::Args),
+    Documents(documents::Args),
     Check(check::Args),
     Plan(plan::Args),
     Schema(schema::Args),
@@ -55,6 +61,8 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Admit(args) => admit::run(args),
+        Command::Browse(args) => browse::run(args),
+        Command::Documents(args) => documents::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),
