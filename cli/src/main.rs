@@ -7,8 +7,10 @@ mod collect;
 mod disks;
 mod exit;
 mod fetch;
+mod fsbench;
 mod generate;
 mod list;
+mod network;
 mod plan;
 mod project;
 mod replay;
@@ -37,6 +39,7 @@ struct Cli {
 enum Command {
     Admit(admit::Args),
     Check(check::Args),
+    Network(network::Args),
     Plan(plan::Args),
     Schema(schema::Args),
     List(list::Args),
@@ -48,6 +51,7 @@ enum Command {
     Simulate(simulate::Args),
     Replay(replay::Args),
     Collect(collect::Args),
+    Fsbench(fsbench::Args),
     Trace(trace::Args),
     Workload(workload::Args),
 }
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Admit(args) => admit::run(args),
         Command::Check(args) => check::run(args),
+        Command::Network(args) => network::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),
         Command::List(args) => list::run(args),
@@ -67,6 +72,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
+        Command::Fsbench(args) => fsbench::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Workload(args) => workload::run(args),
     };
