@@ -3,6 +3,7 @@
 mod admit;
 mod check;
 mod clean;
+mod cluster;
 mod collect;
 mod disks;
 mod exit;
@@ -17,6 +18,7 @@ mod replay;
 mod run;
 mod schema;
 mod serve;
+mod service;
 mod simulate;
 mod trace;
 mod workload;
@@ -47,7 +49,9 @@ enum Command {
     Generate(generate::Args),
     Run(run::Args),
     Clean(clean::Args),
+    Cluster(cluster::Args),
     Serve(serve::Args),
+    Service(service::Args),
     Simulate(simulate::Args),
     Replay(replay::Args),
     Collect(collect::Args),
@@ -68,7 +72,9 @@ fn main() -> ExitCode {
         Command::Generate(args) => generate::run(args),
         Command::Run(args) => run::run(args),
         Command::Clean(args) => clean::run(args),
+        Command::Cluster(args) => cluster::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Service(args) => service::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),

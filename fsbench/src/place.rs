@@ -38,6 +38,14 @@ impl FileSystemOf {
     }
 }
 
+/// Type of what is mounted at exactly this path; `None` if nothing is. The path itself is not touched, so that one whose
+/// server has died can be asked about.
+pub fn mounted_at(point: &Path) -> Option<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let found = in_table(&table, point)?;
+    (found.mounted_at == point).then_some(found.fs_type)
+}
+
 /// The mount that a path is on: the longest one above it, and of equal ones the last.
 fn in_table(table: &str, folder: &Path) -> Option<FileSystemOf> {
     let mount = |line: &str| {

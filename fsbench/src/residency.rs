@@ -57,16 +57,35 @@ pub fn residency_of(file: &File) -> io::Result<Residency> {
 /// # Errors
 /// A file or folder cannot be read.
 pub fn residency(folder: &Path) -> Result<Residency, Error> {
-    let device = fs::metadata(folder).map_err(Error::io("cannot look at", folder))?.dev();
     let mut sum = Residency { cached_bytes: 0, total_bytes: 0, method: Method::Cachestat };
+    each_file(folder, |file| {
+        let found = residency_of(file)?;
+        sum.cached_bytes += found.cached_bytes;
+        sum.total_bytes += found.total_bytes;
+        if found.total_bytes > 0 {
+            sum.method = found.method;
+        }
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+/// Opens each regular file below a folder, on its own file system only. What goes meanwhile is passed over: whoever works
+/// there goes on working.
+pub(crate) fn each_file(folder: &Path, mut work: impl FnMut(&File) -> io::Result<()>) -> Result<(), Error> {
+    let device = fs::metadata(folder).map_err(Error::io("cannot look at", folder))?.dev();
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder) = waiting.pop() {
-        for entry in fs::read_dir(&folder).map_err(Error::io("cannot read", &folder))? {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if gone(&error) => continue,
+            entries => entries.map_err(Error::io("cannot read", &folder))?,
+        };
+        for entry in entries {
             let path = entry.map_err(Error::io("cannot read", &folder))?.path();
             let failed = |error| Error::io("cannot look at", &path)(error);
             let metadata = match path.symlink_metadata() {
-                // It has just gone: whoever works there goes on working.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) if gone(&error) => continue,
                 found => found.map_err(failed)?,
             };
             if metadata.dev() != device {
@@ -75,22 +94,15 @@ pub fn residency(folder: &Path) -> Result<Residency, Error> {
             if metadata.is_dir() {
                 waiting.push(path);
             } else if metadata.is_file() {
-                let opened =
-                    File::options().read(true).custom_flags(libc::O_NOATIME | libc::O_NOFOLLOW).open(&path);
-                let file = match opened {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    opened => opened.map_err(failed)?,
-                };
-                let found = residency_of(&file).map_err(failed)?;
-                sum.cached_bytes += found.cached_bytes;
-                sum.total_bytes += found.total_bytes;
-                if found.total_bytes > 0 {
-                    sum.method = found.method;
+                let mut options = File::options();
+                match options.read(true).custom_flags(libc::O_NOATIME | libc::O_NOFOLLOW).open(&path) {
+                    Err(error) if gone(&error) => {}
+                    opened => opened.and_then(|file| work(&file)).map_err(failed)?,
                 }
             }
         }
     }
-    Ok(sum)
+    Ok(())
 }
 
 pub(crate) fn page_bytes() -> u64 {
