@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::exit::bad_input;
 
-/// Undo what a run that died left behind, and take all modelled devices down.
+/// Undo what a run that died left behind, and take down all modelled devices, services, clusters and the test network.
 ///
 /// Only what the state folder lists is touched, by recorded process, device and path. Results stay.
 #[derive(clap::Args)]
@@ -23,6 +23,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let undone = weir_runner::recover(&args.state.join("journal"))
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));
+    for line in taken_down(&args.state)? {
+        println!("taken down: {line}");
+    }
     let mut left = 0;
     for (state, report) in weir_blockserver::down_all(&args.state.join("devices"))? {
         match report {
@@ -37,5 +40,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    // Processes and mounts that lived on its hosts are gone now.
+    weir_network::down(&args.state)?.iter().for_each(|line| println!("taken down: {line}"));
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Processes, the last started first, so that clients go before what serves them; what clusters had mounted; the groups.
+fn taken_down(state: &std::path::Path) -> anyhow::Result<Vec<String>> {
+    let mut gone = weir_services::stop_all(state, |_| true)?;
+    gone.extend(weir_services::cluster::down_all(state)?);
+    if weir_services::Group::of_state(state).remove()? {
+        gone.push("control groups".to_owned());
+    }
+    Ok(gone)
 }

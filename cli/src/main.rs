@@ -4,20 +4,24 @@ mod admit;
 mod browse;
 mod check;
 mod clean;
+mod cluster;
 mod collect;
 mod disks;
 mod documents;
 mod exit;
 mod fetch;
+mod fsbench;
 mod generate;
 mod interrupts;
 mod list;
+mod network;
 mod plan;
 mod project;
 mod replay;
 mod run;
 mod schema;
 mod serve;
+mod service;
 mod simulate;
 mod trace;
 mod with;
@@ -43,6 +47,7 @@ enum Command {
     Browse(browse::Args),
     Documents(documents::Args),
     Check(check::Args),
+    Network(network::Args),
     Plan(plan::Args),
     Schema(schema::Args),
     List(list::Args),
@@ -50,10 +55,13 @@ enum Command {
     Generate(generate::Args),
     Run(run::Args),
     Clean(clean::Args),
+    Cluster(cluster::Args),
     Serve(serve::Args),
+    Service(service::Args),
     Simulate(simulate::Args),
     Replay(replay::Args),
     Collect(collect::Args),
+    Fsbench(fsbench::Args),
     Trace(trace::Args),
     Workload(workload::Args),
 }
@@ -64,6 +72,7 @@ fn main() -> ExitCode {
         Command::Browse(args) => browse::run(args),
         Command::Documents(args) => documents::run(args),
         Command::Check(args) => check::run(args),
+        Command::Network(args) => network::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),
         Command::List(args) => list::run(args),
@@ -71,10 +80,13 @@ fn main() -> ExitCode {
         Command::Generate(args) => generate::run(args),
         Command::Run(args) => run::run(args),
         Command::Clean(args) => clean::run(args),
+        Command::Cluster(args) => cluster::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Service(args) => service::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
+        Command::Fsbench(args) => fsbench::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Workload(args) => workload::run(args),
     };

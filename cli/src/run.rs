@@ -124,7 +124,7 @@ fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
 }
 
 /// A flag that SIGINT and SIGTERM raise, so that a run that is asked to end undoes what it did.
-fn stop_on_signal() -> Arc<AtomicBool> {
+pub fn stop_on_signal() -> Arc<AtomicBool> {
     static STOP: std::sync::OnceLock<Arc<AtomicBool>> = std::sync::OnceLock::new();
     extern "C" fn raise(_: libc::c_int) {
         if let Some(stop) = STOP.get() {

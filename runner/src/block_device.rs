@@ -13,6 +13,15 @@ use crate::mount::mounts;
 use crate::testbed::{Device, Disk};
 use crate::{Error, array};
 
+/// Who has a device during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// The run alone.
+    Own,
+    /// A server that outlives the run.
+    Mounted,
+}
+
 /// A disk with a request queue.
 pub(crate) struct Queue {
     /// Its name in the study's device, for errors.
@@ -52,10 +61,22 @@ impl BlockDevice {
     /// # Errors
     /// It is absent, is not what the test bed says, is in use, or holds somebody's data.
     pub(crate) fn open(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
+        Self::find(wanted, device, Use::Own)
+    }
+
+    /// Finds a device that a server of a network file system has mounted: nothing on it is touched.
+    ///
+    /// # Errors
+    /// It is absent, or is not what the test bed says.
+    pub(crate) fn open_mounted(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
+        Self::find(wanted, device, Use::Mounted)
+    }
+
+    fn find(wanted: &RunDevice, device: &Device, used: Use) -> Result<Self, Error> {
         let name = &wanted.name;
         let refuse = |text: String| Error::Refused(format!("device `{name}`: {text}"));
         let single = |node: PathBuf, heads, control| {
-            let (queue, size_bytes) = queue(name, &node, heads).map_err(refuse)?;
+            let (queue, size_bytes) = queue(name, &node, heads, used).map_err(refuse)?;
             let queues = vec![queue];
             Ok(BlockDevice { name: name.clone(), node, queues, members: Vec::new(), size_bytes, control })
         };
@@ -69,7 +90,9 @@ impl BlockDevice {
             }
             Device::Disk(disk) => {
                 let found = single(stable_node(&disk.path).map_err(refuse)?, wanted.heads, None)?;
-                may_be_lost(disk).map_err(refuse)?;
+                if used == Use::Own {
+                    may_be_lost(disk).map_err(refuse)?;
+                }
                 Ok(found)
             }
             Device::Array { members } => {
@@ -77,7 +100,7 @@ impl BlockDevice {
                 let (mut queues, mut smallest) = (Vec::new(), u64::MAX);
                 for disk in members {
                     let node = stable_node(&disk.path).map_err(refuse)?;
-                    let (found, size_bytes) = queue(name, &node, 1).map_err(refuse)?;
+                    let (found, size_bytes) = queue(name, &node, 1, used).map_err(refuse)?;
                     may_be_lost(disk).map_err(refuse)?;
                     smallest = smallest.min(size_bytes);
                     queues.push(found);
@@ -111,6 +134,15 @@ impl BlockDevice {
         }
     }
 
+    /// Whether a modelled device takes as long as its model says; others always take their time.
+    ///
+    /// # Errors
+    /// Its server does not answer.
+    pub(crate) fn set_timing(&mut self, on: bool) -> Result<(), Error> {
+        let Some(control) = &mut self.control else { return Ok(()) };
+        control.timing(on).map(|_| ()).map_err(|error| Error::Failed(error.to_string()))
+    }
+
     /// Bytes read from the disks since boot.
     pub(crate) fn read_bytes(&self) -> u64 {
         // Documentation/block/stat.rst: read sectors, of 512 bytes, are the third field.
@@ -124,9 +156,11 @@ impl BlockDevice {
 }
 
 /// A disk that is not in use, and its size in bytes.
-fn queue(device: &str, node: &Path, heads: u32) -> Result<(Queue, u64), String> {
+fn queue(device: &str, node: &Path, heads: u32, used: Use) -> Result<(Queue, u64), String> {
     let kernel_name = kernel_name(node)?;
-    unused(&kernel_name)?;
+    if used == Use::Own {
+        unused(&kernel_name)?;
+    }
     let sectors = read_sys(&kernel_name, "size").and_then(|text| text.parse::<u64>().ok());
     let size_bytes = sectors.ok_or_else(|| format!("{} has no size", node.display()))? * 512;
     Ok((Queue { device: device.to_owned(), kernel_name, heads }, size_bytes))

@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::json;
-use weir_collectors::Disk;
-use weir_collectors::host::{self, HostRecord};
 use weir_records::{Op, Request, write_all};
 use weir_replayer::{Fidelity, Targets, clock};
 use weir_studies::{Engine, FileSystem, Run};
@@ -18,12 +16,18 @@ use crate::Error;
 use crate::block_device::BlockDevice;
 use crate::capture::{Capture, Recording};
 use crate::fio;
-use crate::journal::{Change, Journal};
+use crate::journal::Journal;
+use crate::limits::{self, Limits, Use};
+use crate::networked::{self, Filling};
 use crate::open_loop::{Merged, layout};
 use crate::place::{self, Place};
+use crate::prepare::{
+    forget_what_was_written, host_record, make_file_systems, open_devices, start_timing, state_problems,
+    target,
+};
 use crate::testbed::Testbed;
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
-use crate::{array, fill, mount, queue};
+use crate::{array, fill, queue, service};
 
 /// Requests begin this long after everything is ready, so that the first is not late.
 const LEAD: Duration = Duration::from_millis(20);
@@ -83,10 +87,15 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
         .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?;
     // First what a dead run left: a device that it had mounted would look as if it were in use.
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
-    for line in undone {
+    // Services of a run that died before its journal knew them, or whose journal was removed.
+    let ended = weir_services::stop_all(&options.state, |scope| scope == weir_services::Scope::Run);
+    let ended = ended.map_err(|error| Error::Failed(error.to_string()))?;
+    for line in undone.into_iter().chain(ended) {
         eprintln!("undone of a run that died: {line}");
     }
-    let done = prepare_and_measure(run, testbed, options, &filesystem, &mut journal, began);
+    let limits = Limits::new(run, &options.state);
+    let done = prepare_and_measure(run, testbed, options, &filesystem, &limits, &mut journal, began);
+    limits.leave();
     let left = journal.undo();
     let mut finished = done?;
     if !left.is_empty() {
@@ -134,22 +143,27 @@ fn prepare_and_measure(
     testbed: &Testbed,
     options: &Options,
     filesystem: &FileSystem,
+    limits: &Limits,
     journal: &mut Journal,
     began: Instant,
 ) -> Result<Finished, Error> {
-    let mut devices = open_devices(run, testbed, filesystem)?;
+    service::check(run)?;
+    let mut devices = open_devices(run, testbed, &options.state, filesystem)?;
     let partial = options.results.join(format!(".{}.partial", run.id));
     let _ = fs::remove_dir_all(&partial);
     fs::create_dir_all(partial.join("logs")).map_err(Error::io("cannot make", &partial))?;
     write_json(&partial.join("run.json"), run)?;
 
-    let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
+    limits.enter(journal)?;
+    let points = make_file_systems(run, options, filesystem, limits, &mut devices, journal)?;
     let raw = filesystem.mount_type.is_none();
+    let written = Filling::begin(filesystem, &options.state)?;
     let places = place::all(run, raw, |device| target(device, &devices, &points));
     for place in &places {
         fill::fill(place, run.seed)?;
     }
-    forget_what_was_written(run, filesystem, &devices, &points)?;
+    forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
+    let written = written.map(|filling| filling.end(&places)).transpose()?;
     for device in &mut devices {
         device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
         if !device.members.is_empty() {
@@ -157,9 +171,12 @@ fn prepare_and_measure(
         }
         start_timing(device)?;
     }
+    let services = service::start_all(run, &options.state, &places, limits, &partial.join("logs"), journal)?;
     write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
 
+    let use_before = Use::now(&options.state, filesystem, limits)?;
     let measured = measure(run, options, &mut devices, &places, &partial, began)?;
+    let used = Use::now(&options.state, filesystem, limits)?.since(use_before);
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
     }
@@ -178,11 +195,22 @@ fn prepare_and_measure(
         allowed_loss: run.allowed_loss,
         capture_required: run.capture == weir_studies::Capture::Required,
         read_bytes: filesystem.on_device.then(|| (read_bytes(&measured.rows), measured.device_read_bytes)),
+        cached_by_right: networked::cached_by_right(run, filesystem),
+        written,
         clock_step_ns: measured.clock_step_ns,
-        state: state_problems(run, filesystem, &devices, &points),
+        state: state_problems(run, filesystem, &devices, &points)
+            .into_iter()
+            .chain(limits.problem())
+            .chain(service::problems(&services))
+            .collect(),
         models: measured.models.clone(),
     };
     let verdict = judge(&facts);
+    if run.settings.buffered {
+        // Asking takes reads of inodes, which are not part of the run. A server that died is judged elsewhere.
+        devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
+    }
+    let residency = limits::residency(run, &places)?;
     let requests = write_all(&partial.join("requests.parquet"), measured.epoch_ns, &measured.rows)
         .map_err(|error| Error::Failed(error.to_string()))?;
     write_json(&partial.join("verdict.json"), &verdict)?;
@@ -193,138 +221,16 @@ fn prepare_and_measure(
         "models": measured.models.iter().map(|(name, stats)| (name.clone(), json!(stats))).collect::<serde_json::Map<_, _>>(),
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
+        "services": services,
+        "network": used.network,
+        "cpu": used.cpu,
+        "memory": used.memory,
+        "residency": residency,
     });
     let ended_s = began.elapsed().as_secs_f64();
     let measured_s = measured.measured_s;
     let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };
     Ok(Finished { partial, observed, verdict, timing, requests, ended_s })
-}
-
-/// Opens every device of a run, and refuses what can be known to be impossible.
-fn open_devices(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result<Vec<BlockDevice>, Error> {
-    if !filesystem.on_device {
-        return Ok(Vec::new());
-    }
-    let open = |wanted: &weir_studies::RunDevice| {
-        let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
-            Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
-        })?;
-        let device = BlockDevice::open(wanted, device)?;
-        if device.size_bytes < wanted.size_mib << 20 {
-            return Err(Error::Refused(format!(
-                "device `{}` ({}) has {} MiB; the study needs {}",
-                wanted.name,
-                device.kernel_names().collect::<Vec<_>>().join(", "),
-                device.size_bytes >> 20,
-                wanted.size_mib
-            )));
-        }
-        device.queues.iter().try_for_each(|queue| queue::check(queue, &run.settings))?;
-        Ok(device)
-    };
-    run.devices.iter().map(open).collect()
-}
-
-/// The host as the requests find it: with the devices and file systems in the state of the run.
-fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRecord, Error> {
-    let disks = devices
-        .iter()
-        .flat_map(BlockDevice::kernel_names)
-        .map(Disk::find)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Error::Failed(error.to_string()))?;
-    let points: Vec<&Path> = points.iter().map(|point| point.path.as_path()).collect();
-    Ok(host::record(&disks, &points))
-}
-
-/// Where a device's file system is mounted.
-struct MountPoint {
-    device: String,
-    source: PathBuf,
-    path: PathBuf,
-}
-
-/// Blanks the devices, assembles arrays, makes and mounts the file systems; on a raw device only the blanking.
-fn make_file_systems(
-    run: &Run,
-    options: &Options,
-    filesystem: &FileSystem,
-    devices: &mut [BlockDevice],
-    journal: &mut Journal,
-) -> Result<Vec<MountPoint>, Error> {
-    for device in devices.iter_mut() {
-        if let Some(control) = &mut device.control {
-            let failed = |error: weir_blockserver::Error| Error::Failed(error.to_string());
-            control.timing(false).map_err(failed)?;
-            control.discard().map_err(failed)?;
-        }
-    }
-    for device in devices.iter_mut().filter(|device| !device.members.is_empty()) {
-        let wanted = run.devices.iter().find(|wanted| wanted.name == device.name);
-        let stripe_unit_kib = wanted.map_or(0, |wanted| wanted.stripe_unit_kib);
-        array::assemble(&device.node, &device.members, stripe_unit_kib, journal)?;
-        // The mount table knows it by its kernel name.
-        device.node = device.node.canonicalize().map_err(Error::io("cannot find", &device.node))?;
-    }
-    if filesystem.mount_type.is_none() {
-        return Ok(Vec::new());
-    }
-    let mut points = Vec::new();
-    for wanted in &run.devices {
-        let device = devices.iter().find(|device| device.name == wanted.name);
-        let source = device.map_or_else(|| PathBuf::from(&filesystem.name), |device| device.node.clone());
-        let path = options.state.join("mnt").join(&wanted.name);
-        fs::create_dir_all(&path).map_err(Error::io("cannot make", &path))?;
-        if let Some(device) = device {
-            if device.control.is_none() {
-                journal.note(Change::Formatted(source.clone()))?;
-            }
-            mount::make(filesystem, &source)?;
-        }
-        journal.note(Change::Mounted(path.clone()))?;
-        mount::mount(filesystem, &source, &path, wanted.size_mib)?;
-        points.push(MountPoint { device: wanted.name.clone(), source, path });
-    }
-    Ok(points)
-}
-
-fn target(device: &str, devices: &[BlockDevice], points: &[MountPoint]) -> PathBuf {
-    let point = points.iter().find(|point| point.device == device).map(|point| point.path.clone());
-    let node = || devices.iter().find(|found| found.name == device).map(|found| found.node.clone());
-    point.or_else(node).unwrap_or_default()
-}
-
-/// Everything written reaches its device, and nothing of it is remembered: file systems are mounted afresh, device caches
-/// dropped. Not by sync(2) and drop_caches, which would make the run wait for, and disturb, everything else on the host.
-fn forget_what_was_written(
-    run: &Run,
-    filesystem: &FileSystem,
-    devices: &[BlockDevice],
-    points: &[MountPoint],
-) -> Result<(), Error> {
-    if !filesystem.on_device {
-        return Ok(());
-    }
-    for point in points {
-        mount::unmount(&point.path).map_err(Error::Failed)?;
-    }
-    for device in devices {
-        device.drop_cache().map_err(Error::io("cannot drop the cache of", &device.node))?;
-    }
-    for point in points {
-        let size_mib =
-            run.devices.iter().find(|device| device.name == point.device).map_or(0, |device| device.size_mib);
-        mount::mount(filesystem, &point.source, &point.path, size_mib)?;
-    }
-    Ok(())
-}
-
-fn start_timing(device: &mut BlockDevice) -> Result<(), Error> {
-    let Some(control) = &mut device.control else { return Ok(()) };
-    let failed = |error: weir_blockserver::Error| Error::Failed(error.to_string());
-    control.timing(true).map_err(failed)?;
-    control.stats(true).map_err(failed)?;
-    Ok(())
 }
 
 /// What came out of the measuring itself.
@@ -350,7 +256,8 @@ fn measure(
     began: Instant,
 ) -> Result<Measured, Error> {
     let stream = Merged::new(run, places)?;
-    let targets = Targets::open(&layout(places)).map_err(|error| Error::Failed(error.to_string()))?;
+    let targets = Targets::open(&layout(places, run.settings.buffered))
+        .map_err(|error| Error::Failed(error.to_string()))?;
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
@@ -435,17 +342,4 @@ fn wall_against_monotonic_ns() -> i64 {
 fn read_bytes(rows: &[Request]) -> u64 {
     let read = |row: &&Request| row.op == Op::Read && row.status == 0 && row.completed_ns.is_some();
     rows.iter().filter(read).map(|row| row.size_bytes).sum()
-}
-
-/// What is not as it was set.
-fn state_problems(
-    run: &Run,
-    filesystem: &FileSystem,
-    devices: &[BlockDevice],
-    points: &[MountPoint],
-) -> Vec<String> {
-    let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
-    let queues = devices.iter().flat_map(|device| &device.queues);
-    let queues = queues.filter_map(|queue| queue::verify(queue, &run.settings).err());
-    mounts.chain(queues).collect()
 }

@@ -116,7 +116,7 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
     option("iodepth", &depth);
     option("thinktime", &think_us);
     option("ioengine", &"io_uring");
-    option("direct", &1);
+    option("direct", &u8::from(!run.settings.buffered));
     option("thread", &1);
     option("time_based", &1);
     // It counts from when the job begins.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use weir_services::Group;
 
 use crate::Error;
 use crate::{array, mount};
@@ -35,6 +36,17 @@ pub(crate) enum Change {
     },
     /// A folder of results that is not complete.
     Partial(PathBuf),
+    /// A folder with all that is in it was made on a file system that outlives the run.
+    Tree(PathBuf),
+    /// A process of this name was started in this state folder: the client of a network file system, or a service.
+    Process {
+        /// The state folder.
+        state: PathBuf,
+        /// Its name there.
+        name: String,
+    },
+    /// A control group was made.
+    Group(Group),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -170,7 +182,11 @@ fn take_back(change: &Change) -> Result<(), String> {
         },
         Change::Mounted(path) => mount::unmount(path),
         Change::Assembled(path) => array::stop(path),
-        Change::Partial(path) => match fs::remove_dir_all(path) {
+        Change::Process { state, name } => {
+            weir_services::stop(state, name).map(|_| ()).map_err(|error| error.to_string())
+        }
+        Change::Group(group) => group.remove().map(|_| ()).map_err(|error| error.to_string()),
+        Change::Partial(path) | Change::Tree(path) => match fs::remove_dir_all(path) {
             Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),
             _ => Ok(()),
         },

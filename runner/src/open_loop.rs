@@ -78,7 +78,7 @@ impl Iterator for Merged {
 }
 
 /// Where each class goes and at which priority.
-pub(crate) fn layout(places: &[Place]) -> Layout {
+pub(crate) fn layout(places: &[Place], buffered: bool) -> Layout {
     let route = |place: &Place| Route {
         path: place.path.clone(),
         base_offset_bytes: 0,
@@ -88,7 +88,7 @@ pub(crate) fn layout(places: &[Place]) -> Layout {
     let classes: BTreeMap<String, Route> =
         open_loop.clone().map(|place| (place.class.name.clone(), route(place))).collect();
     let writes = |place: &Place| place.class.recipe.may_write();
-    Layout { default: None, classes, allow_writes: open_loop.into_iter().any(writes), buffered: false }
+    Layout { default: None, classes, allow_writes: open_loop.into_iter().any(writes), buffered }
 }
 
 fn priority(priority: Priority) -> IoPriority {

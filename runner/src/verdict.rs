@@ -87,6 +87,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) capture_required: bool,
     /// Bytes that the application read, and that the devices did; absent where there is no device.
     pub(crate) read_bytes: Option<(u64, u64)>,
+    /// Why what was read need not have come from the devices; absent if it must.
+    pub(crate) cached_by_right: Option<&'static str>,
+    /// Of a network file system: bytes that were written to it, and that left the client's host meanwhile.
+    pub(crate) written: Option<(u64, u64)>,
     /// How far the wall clock moved against the monotonic one, in ns.
     pub(crate) clock_step_ns: f64,
     /// Mounts and queues that are not as they should be at the end.
@@ -106,6 +110,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         span(facts),
         loss(facts),
         cached(facts),
+        network(facts),
         model(facts),
         clock(facts),
         state(facts),
@@ -218,6 +223,9 @@ fn loss(facts: &Facts<'_>) -> Ruling {
 }
 
 fn cached(facts: &Facts<'_>) -> Ruling {
+    if let Some(why) = facts.cached_by_right {
+        return ruling("R-CACHED", Status::Skipped, why);
+    }
     match facts.read_bytes {
         None => ruling("R-CACHED", Status::Skipped, "no block device lies below"),
         Some((0, _)) => ruling("R-CACHED", Status::Skipped, "nothing was read"),
@@ -227,6 +235,15 @@ fn cached(facts: &Facts<'_>) -> Ruling {
             at_most("R-CACHED", missing, CACHED_SHARE_LIMIT, &reason)
         }
     }
+}
+
+fn network(facts: &Facts<'_>) -> Ruling {
+    let Some((written, sent)) = facts.written else {
+        return ruling("R-NETWORK", Status::Skipped, "the file system is local");
+    };
+    let reason = format!("of {written} bytes of files that were written {sent} left the client's host");
+    let status = if sent >= written { Status::Valid } else { Status::Invalid };
+    Ruling { value: Some(sent as f64), limit: Some(written as f64), ..ruling("R-NETWORK", status, reason) }
 }
 
 fn model(facts: &Facts<'_>) -> Ruling {
@@ -310,6 +327,7 @@ mod tests {
             ("R-LOSS", Facts { loss: Some(Ok((0.01, String::new()))), ..base() }),
             ("R-LOSS", Facts { loss: Some(Err("no BPF".to_owned())), capture_required: true, ..base() }),
             ("R-CACHED", Facts { read_bytes: Some((100, 50)), ..base() }),
+            ("R-NETWORK", Facts { written: Some((100, 7)), ..base() }),
             ("R-CLOCK", Facts { clock_step_ns: -1e9, ..base() }),
             ("R-STATE", Facts { state: vec!["scheduler".to_owned()], ..base() }),
         ] {

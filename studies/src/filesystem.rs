@@ -1,16 +1,22 @@
 //! The file systems that a study may name: one data file each, and one line here.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_specs::Document;
 
 /// Registry: the name and the text of each.
-const ALL: [(&str, &str); 5] = [
+const ALL: [(&str, &str); 9] = [
     ("ext4", include_str!("../filesystems/ext4.yml")),
     ("xfs", include_str!("../filesystems/xfs.yml")),
     ("btrfs", include_str!("../filesystems/btrfs.yml")),
     ("tmpfs", include_str!("../filesystems/tmpfs.yml")),
     ("raw", include_str!("../filesystems/raw.yml")),
+    ("glusterfs", include_str!("../filesystems/glusterfs.yml")),
+    ("glusterfs-direct", include_str!("../filesystems/glusterfs-direct.yml")),
+    ("moosefs", include_str!("../filesystems/moosefs.yml")),
+    ("moosefs-direct", include_str!("../filesystems/moosefs-direct.yml")),
 ];
 
 /// How a file system is made and mounted.
@@ -38,6 +44,29 @@ pub struct FileSystem {
     /// Smallest device it can be made on, in MiB.
     #[serde(default)]
     pub smallest_mib: u64,
+    /// How it is had over a network, from servers that the harness starts; absent: it is local.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkAccess>,
+}
+
+/// How a file system is had over a network.
+///
+/// Texts may have placeholders: `{point}` (where it is mounted), `{run}` (a folder for the client's files), `{first}` (the
+/// address of the first server), `{client}` (that of the client), and those that `each_server` names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkAccess {
+    /// The servers that it comes from (`services/clusters/NAME.yml`). Several descriptions may mount the same servers in
+    /// different ways.
+    pub cluster: String,
+    /// Command of the client, which stays in the foreground and ends when it is unmounted.
+    pub client: Vec<String>,
+    /// Files that the client reads, by path.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Placeholders made of a text for each server, one behind the other; in it are `{index}`, from 0, and `{address}`.
+    #[serde(default)]
+    pub each_server: BTreeMap<String, String>,
 }
 
 fn yes() -> bool {

@@ -14,6 +14,7 @@ mod plan;
 mod run;
 mod simulated;
 mod spec;
+mod surroundings;
 mod tasks;
 mod testbed;
 mod validate;
@@ -24,10 +25,12 @@ pub use admission::{
     StreamPolicy, TransferBound,
 };
 pub use contract::Contract;
-pub use filesystem::FileSystem;
+pub use filesystem::{FileSystem, NetworkAccess};
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
-pub use run::{Engine, Run, RunClass, RunDevice, SimulatedClass};
-pub use spec::{Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, Wants};
+pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
+pub use spec::{
+    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, StudyService, Wants,
+};
 pub use tasks::{TaskFile, TaskSpec};
 pub use testbed::{Testbed, Testbeds};

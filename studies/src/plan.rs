@@ -11,12 +11,13 @@ use serde_json::{Map, Value};
 use weir_specs::{Document, Problems};
 use weir_workloads::{Catalog, Workload};
 
+use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{counterpart, simulated};
+use crate::{counterpart, simulated, surroundings};
 
 /// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
 const SETUP_S: f64 = 1.5;
@@ -254,7 +255,7 @@ fn resolve(
     if study.testbed.are_two() && testbed == Testbed::Simulator {
         settings = counterpart::settings(&settings);
     }
-    let devices = devices(study, settings.architecture);
+    let devices = devices(study, &settings.filesystem, settings.architecture);
     let classes = study
         .classes
         .iter()
@@ -302,6 +303,7 @@ fn resolve(
         placement: study.storage.placement,
         classes,
         devices,
+        services: if testbed == Testbed::Device { surroundings::services(study) } else { Vec::new() },
     }
 }
 
@@ -347,8 +349,8 @@ pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
     serde_json::from_value(value).unwrap_or_else(|_| hold.clone())
 }
 
-/// The devices of an architecture.
-pub(crate) fn devices(study: &Study, architecture: Architecture) -> Vec<RunDevice> {
+/// The devices of an architecture; of a network file system a disk for each of its servers.
+pub(crate) fn devices(study: &Study, filesystem: &str, architecture: Architecture) -> Vec<RunDevice> {
     let device = |name: &str, heads: u32| RunDevice {
         name: name.to_owned(),
         profile: study.storage.profile.clone(),
@@ -356,6 +358,11 @@ pub(crate) fn devices(study: &Study, architecture: Architecture) -> Vec<RunDevic
         stripe_unit_kib: study.storage.stripe_unit_kib,
         size_mib: study.storage.size_mib * u64::from(heads),
     };
+    if let Some(access) = FileSystem::load(filesystem).and_then(|found| found.network) {
+        return (0..study.storage.heads)
+            .map(|index| device(&format!("{}-{index}", access.cluster), 1))
+            .collect();
+    }
     match architecture {
         Architecture::Integrated => vec![device(SHARED_DEVICE, study.storage.heads)],
         Architecture::Partitioned => {

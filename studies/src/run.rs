@@ -65,6 +65,24 @@ pub struct Run {
     pub classes: Vec<RunClass>,
     /// What is asked.
     pub devices: Vec<RunDevice>,
+    /// Services that run meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<RunService>,
+}
+
+/// A service of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunService {
+    /// Its name within the study.
+    pub name: String,
+    /// What it is (`weir service list`).
+    pub service: String,
+    /// The class whose files it serves.
+    pub serves: String,
+    /// Its port on loopback.
+    pub port: u16,
+    /// Its settings, where they differ from its description's.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// One class of a run.

@@ -52,6 +52,9 @@ pub struct Study {
     pub storage: Storage,
     /// Who asks, by name.
     pub classes: BTreeMap<String, Class>,
+    /// Servers that run meanwhile, by name, each on the files of a class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, StudyService>,
     /// What is varied: every combination is a cell.
     pub factors: Factors,
     /// What is held at one level.
@@ -64,6 +67,10 @@ pub struct Study {
 
 fn yes() -> bool {
     true
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn default_allowed_loss() -> f64 {
@@ -205,6 +212,21 @@ pub struct Class {
     pub cache_mib: Option<u64>,
 }
 
+/// A server that runs during each run, in a control group of its own, on loopback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudyService {
+    /// What it is (`weir service list`), such as nginx.
+    pub service: String,
+    /// The class whose files it serves.
+    pub serves: String,
+    /// Its port.
+    pub port: u16,
+    /// Its settings, where they differ from its description's.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+}
+
 /// What a class was promised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
@@ -263,6 +285,12 @@ pub struct Factors {
     /// Read-ahead of buffered reads, in KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kib: Option<Vec<u64>>,
+    /// Whether files are read through the page cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffered: Option<Vec<bool>>,
+    /// Memory of what a run starts, pages of its files among it, in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<Vec<u64>>,
     /// Parameters of admission control: each is a factor of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission: Option<AdmissionFactors>,
@@ -291,6 +319,12 @@ pub struct Settings {
     pub wbt_lat_usec: u64,
     /// Read-ahead of buffered reads, in KiB.
     pub read_ahead_kib: u64,
+    /// Whether files are read through the page cache, as a server does that does not say otherwise; directly if absent.
+    #[serde(skip_serializing_if = "is_false")]
+    pub buffered: bool,
+    /// Memory of what a run starts, pages of its files among it, in MiB (a control group); not limited if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
     /// Admission control of the classes of video streams; absent: none. A simulated server serves those that are admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<AdmissionSettings>,
@@ -309,6 +343,8 @@ impl Default for Settings {
             queue_depth: 4,
             wbt_lat_usec: 0,
             read_ahead_kib: 128,
+            buffered: false,
+            memory_mib: None,
             admission: None,
         }
     }

@@ -12,7 +12,7 @@ use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{counterpart, simulated};
+use crate::{counterpart, simulated, surroundings};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -20,6 +20,10 @@ const FILL_SHARE: f64 = 0.7;
 const FEWEST_TAGS: u32 = 4;
 /// Tags of a loop device.
 const MOST_TAGS: u32 = 128;
+/// What the programs of a run need themselves, about.
+const LEAST_MEMORY_MIB: f64 = 32.0;
+/// A file system that has the devices that the architecture says.
+const LOCAL: &str = "raw";
 /// A plan of more runs than this was not meant.
 const MOST_RUNS: f64 = 100_000.0;
 
@@ -38,6 +42,9 @@ pub(crate) fn check(
         check.factors();
         check.settings("hold", &study.hold);
         check.excludes();
+        for (field, message) in surroundings::check(study, testbed) {
+            check.problem(field, message);
+        }
         for (field, message) in admission_check::check(study, &workloads) {
             check.problem(field, message);
         }
@@ -256,6 +263,13 @@ impl Check<'_> {
                 format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
             );
         }
+        if let Some(mib) = settings.memory_mib {
+            self.within(&hold("memory_mib"), mib as f64, LEAST_MEMORY_MIB, 1e7);
+        }
+        if simulated && (settings.buffered || settings.memory_mib.is_some()) {
+            let message = "is given, but a simulated server has no page cache of the kernel: leave it out";
+            self.problem(hold(if settings.buffered { "buffered" } else { "memory_mib" }), message);
+        }
         let classes: Vec<&str> = self.study.classes.keys().map(String::as_str).collect();
         for name in settings.clients.keys().chain(settings.priority.keys()) {
             if !classes.contains(&name.as_str()) {
@@ -315,7 +329,7 @@ impl Check<'_> {
             filesystems.push(study.hold.filesystem.clone());
         }
         for architecture in architectures {
-            let devices = devices(study, architecture);
+            let devices = devices(study, LOCAL, architecture);
             let heads: u32 = devices.iter().map(|device| device.heads).sum();
             if architecture == Architecture::Partitioned && devices.iter().any(|device| device.heads == 0) {
                 let message =

@@ -82,20 +82,25 @@ def needs(plan, runs, file_systems, disks):
     Returns:
         commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them
         that one run would use twice), arrays (whether disks are to be striped), modelled (the devices to
-        serve, as `weir serve` wants them) and memory_mib (of these and of tmpfs).
+        serve, as `weir serve` wants them), memory_mib (of these and of tmpfs), clusters (those of network
+        file systems) and servers (as many as the largest of them needs).
     """
     wanted = {run["id"] for run in runs}
     todo = [run for run in plan["runs"] if run["id"] in wanted]
     names = {run["settings"]["filesystem"] for run in todo}
     used = [entry for entry in file_systems if entry["name"] in names]
     on_device = {entry["name"] for entry in file_systems if entry["on_device"]}
+    clusters = {entry["name"]: entry["network"]["cluster"] for entry in used if entry.get("network")}
     commands = {"blkid", "wipefs", "losetup"} | {entry["make"][0] for entry in used if entry["make"]}
+    if clusters:
+        # Their own packages come with their roles.
+        commands |= {"ip", "nsenter", "mkfs.ext4"}
     if any(cls["engine"] == "fio" for run in todo for cls in run["classes"]):
         commands.add("fio")
     devices = {}
     in_memory_mib = 0
     for run in todo:
-        if run["settings"]["filesystem"] in on_device:
+        if run["settings"]["filesystem"] in on_device | clusters.keys():
             devices |= {device["name"]: device for device in run["devices"]}
         else:
             in_memory_mib = max(in_memory_mib, sum(device["size_mib"] for device in run["devices"]))
@@ -113,13 +118,19 @@ def needs(plan, runs, file_systems, disks):
     schedulers = {run["settings"]["scheduler"].split()[0] for run in todo if run["devices"]}
     return {
         "commands": sorted(commands),
-        "file_systems": sorted({entry["mount_type"] for entry in used if entry["mount_type"]}),
+        "file_systems": sorted(
+            {entry["mount_type"] for entry in used if entry["mount_type"] and entry["name"] not in clusters}
+        ),
         "schedulers": sorted(schedulers),
         "disks": sorted({path for paths in listed.values() for path in paths}),
         "disputed": sorted(disputed),
         "arrays": arrays,
         "modelled": modelled,
         "memory_mib": in_memory_mib + sum(device["size_mib"] for device in modelled),
+        "clusters": sorted(set(clusters.values())),
+        "servers": max(
+            (len(run["devices"]) for run in todo if run["settings"]["filesystem"] in clusters), default=0
+        ),
     }
 
 
@@ -185,6 +196,32 @@ def _disk(listed):
     return {"path": listed["path"], "overwrite_signature": bool(listed.get("overwrite_signature", False))}
 
 
+def bricks(served, cluster, disks, folders):
+    """The devices that the servers of a cluster have their data on, the first server's first.
+
+    Args:
+        served: what `weir serve --status --json` says.
+        cluster: its name; its devices are `NAME-0`, `NAME-1` and so on.
+        disks: the disks of the inventory, by the name of the device that they stand for.
+        folders: folders that are to be used instead; then there are none.
+    """
+    if folders:
+        return []
+    nodes = {entry["state"]["spec"]["name"]: entry["state"]["device"]["path"] for entry in served}
+    nodes |= {name: disk["path"] for name, disk in disks.items() if "path" in disk}
+    numbered = {
+        int(name.removeprefix(f"{cluster}-")): node
+        for name, node in nodes.items()
+        if name.startswith(f"{cluster}-") and name.removeprefix(f"{cluster}-").isdigit()
+    }
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def setting(entry):
+    """Words of the command line for a setting of a service, from `{key, value}`."""
+    return ["--set", f"{entry['key']}={entry['value']}"]
+
+
 class FilterModule:
     """What Ansible asks a filter plugin for."""
 
@@ -198,4 +235,6 @@ class FilterModule:
             "weir_unfit_devices": unfit_devices,
             "weir_unserved_devices": unserved_devices,
             "weir_device_files": device_files,
+            "weir_bricks": bricks,
+            "weir_setting": setting,
         }

@@ -1,0 +1,121 @@
+//! `weir fsbench`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context as _;
+use weir_fsbench::{Cold, Error, Latency, Options, Report, Verified, bench};
+
+use crate::exit::bad_input;
+
+/// Measure what opening and reading a file costs on a file system, cached and not.
+///
+/// Files of each size are written into a fresh folder within DIR, which is removed in the end. Each read is of a whole file,
+/// is compared with what was written, and is checked to have been cached or not by asking the kernel which pages it held
+/// before and after. Times are medians of the repetitions' medians, in microseconds, with the range of these medians.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A folder on the file system
+    dir: PathBuf,
+    /// Sizes of files: bytes, or with KiB or MiB
+    #[arg(long, value_delimiter = ',', value_parser = size, default_value = "4KiB,64KiB,256KiB,1MiB")]
+    sizes: Vec<u64>,
+    /// How often all is measured anew
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    repeat: u32,
+    /// Files of each size: as many uncached reads a repetition
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    files: u32,
+    /// How files are made cold: fadvise their pages away, drop all caches of the host, or remount
+    #[arg(long, value_enum, default_value_t)]
+    cold: ColdName,
+    /// Shell command that unmounts the file system of DIR and mounts it again
+    #[arg(long, value_name = "COMMAND", required_if_eq("cold", "remount"))]
+    remount_command: Option<String>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the report as JSON, such as fsbench.json
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum ColdName {
+    #[default]
+    Fadvise,
+    Drop,
+    Remount,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1u64)];
+    let found = units.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
+    found
+        .and_then(|(number, bytes)| number.trim().parse::<u64>().ok()?.checked_mul(*bytes))
+        .filter(|size| *size > 0)
+        .ok_or_else(|| format!("`{text}` is no size: write 4096, 4KiB or 1MiB"))
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let cold = match args.cold {
+        ColdName::Fadvise => Cold::Fadvise,
+        ColdName::Drop => Cold::Drop,
+        ColdName::Remount => Cold::Remount(args.remount_command.unwrap_or_default()),
+    };
+    let (sizes_bytes, repetitions, files) = (args.sizes, args.repeat, args.files);
+    let options = Options { sizes_bytes, repetitions, files, cold, ..Options::default() };
+    let stop = crate::run::stop_on_signal();
+    let report = measured(&args.dir, &options, &stop)?;
+    let text = serde_json::to_string_pretty(&report)? + "\n";
+    if let Some(out) = &args.out {
+        std::fs::write(out, &text).with_context(|| format!("cannot write {}", out.display()))?;
+    }
+    if args.json {
+        print!("{text}");
+    } else {
+        print(&report);
+    }
+    Ok(if stop.load(Ordering::Relaxed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn measured(dir: &std::path::Path, options: &Options, stop: &Arc<AtomicBool>) -> anyhow::Result<Report> {
+    bench(dir, options, stop).map_err(|error| match error {
+        Error::Refused(_) => bad_input(error),
+        Error::Failed(_) => anyhow::Error::new(error),
+    })
+}
+
+fn print(report: &Report) {
+    let asked = report.asked_by.map_or("not known".to_owned(), |method| format!("{method:?}").to_lowercase());
+    println!(
+        "{}: {} at {}; cold by {}; what is cached by {asked}; us: median (range of {} repetitions) 95th percentile",
+        report.folder.display(),
+        report.file_system.fs_type,
+        report.file_system.mounted_at.display(),
+        report.cold.name(),
+        report.repetitions
+    );
+    println!("{:>10}  {:<34}{:<34}read, uncached", "bytes", "open and close", "read, cached");
+    for size in &report.sizes {
+        let columns = [&size.open_close, &size.read_cached, &size.read_uncached].map(column);
+        println!("{:>10}  {:<34}{:<34}{}", size.size_bytes, columns[0], columns[1], columns[2]);
+    }
+    let mut said: Vec<&str> = Vec::new();
+    for latency in report.sizes.iter().flat_map(|size| [&size.read_cached, &size.read_uncached]) {
+        if !latency.reason.is_empty() && !said.contains(&latency.reason.as_str()) {
+            said.push(&latency.reason);
+        }
+    }
+    said.extend((!report.note.is_empty()).then_some(report.note.as_str()));
+    said.iter().for_each(|line| println!("* {line}"));
+}
+
+fn column(latency: &Latency) -> String {
+    let Some(found) = &latency.summary else { return "none".to_owned() };
+    let doubt = if latency.verified == Verified::NotKnown { " not known" } else { "" };
+    let [low, high] = found.range_us;
+    format!("{:.1} ({low:.1}-{high:.1}) {:.1}{doubt}", found.median_us, found.quantiles_us[3])
+}

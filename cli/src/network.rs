@@ -1,0 +1,102 @@
+//! `weir network`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use serde_json::{Value, json};
+use weir_network::{Error, Network, Spec, Subnet, counters, down, status, up};
+
+use crate::exit::bad_input;
+
+/// A test network on this machine: hosts as network namespaces behind a bridge, with no way out.
+///
+/// What is made is written down in the state folder; `weir clean` takes it down, too. To do something on a host:
+/// nsenter --net=/run/netns/weir-lab-HOST COMMAND. (ip netns exec would unshare the mounts, too: what is mounted there
+/// is seen nowhere else.)
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// The state folder
+    #[arg(long, value_name = "DIR", default_value = "/run/weir", global = true)]
+    state: PathBuf,
+    /// Print the network as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Make the network, or what is missing of it
+    Up {
+        /// Names of its hosts
+        #[arg(value_delimiter = ',', required = true)]
+        hosts: Vec<String>,
+        /// Its name: namespaces are called weir-NAME-HOST
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// Its addresses; hosts have the first, in order
+        #[arg(long, default_value = "10.77.0.0/24")]
+        subnet: String,
+    },
+    /// Take it down
+    Down,
+    /// Show its hosts, and what went over their interfaces; exit code 1 if a part is gone
+    Status,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let failed = |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
+    // SAFETY: geteuid takes no arguments and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Err(bad_input("network namespaces take root"));
+    }
+    match args.action {
+        Action::Up { hosts, name, subnet } => {
+            let subnet = Subnet::try_from(subnet).map_err(bad_input)?;
+            let network = up(&Spec { name, subnet, hosts }, &args.state).map_err(failed)?;
+            show(&network, args.json).map_err(failed)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::Down => {
+            down(&args.state).map_err(failed)?.iter().for_each(|line| println!("taken down: {line}"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::Status => match status(&args.state).map_err(failed)? {
+            None => Err(anyhow!("{}: no network is up", args.state.display())),
+            Some((_, missing)) if !missing.is_empty() => Err(anyhow!("{}", missing.join("; "))),
+            Some((network, _)) => {
+                show(&network, args.json).map_err(failed)?;
+                Ok(ExitCode::SUCCESS)
+            }
+        },
+    }
+}
+
+fn show(network: &Network, as_json: bool) -> Result<(), Error> {
+    let mut hosts = Vec::new();
+    for host in &network.hosts {
+        let path = host.namespace.path();
+        let moved = counters(&path)?;
+        if as_json {
+            hosts.push(
+                json!({"name": host.name, "address": host.address, "namespace": path, "counters": moved}),
+            );
+        } else {
+            println!(
+                "{:<16} {:<15} {}  received {} bytes, sent {} bytes",
+                host.name,
+                host.address,
+                path.display(),
+                moved.received_bytes,
+                moved.sent_bytes
+            );
+        }
+    }
+    if as_json {
+        let value: Value = json!({"name": network.name, "subnet": network.subnet, "hosts": hosts});
+        println!("{value}");
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! `weir service`.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use weir_services::{
+    Error, Group, Scope, Service, Start, Values, process, restore, snapshot, start, stop, version,
+};
+
+use crate::exit::bad_input;
+
+/// Servers that take part in a study: web servers, databases.
+///
+/// Each runs in the foreground of its own, with a configuration of its own, on loopback or a host of the test network, as its
+/// package's user. It is written down in the state folder before it is started; `weir clean` ends it, too.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// The state folder
+    #[arg(long, value_name = "DIR", default_value = "/run/weir", global = true)]
+    state: PathBuf,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Show the services that are known, and the version that is installed
+    List,
+    /// Start one, and wait until it answers
+    Start(Box<Wanted>),
+    /// End one
+    Stop {
+        /// Its name in the state folder
+        name: String,
+    },
+    /// Show those that were started; exit code 1 if one has ended by itself
+    Status,
+    /// Keep a copy of a folder of data, whose service has ended
+    Snapshot {
+        /// The data
+        data: PathBuf,
+        /// Where to keep the copy; must not be there
+        copy: PathBuf,
+    },
+    /// Put a copy back in place of what is there now
+    Restore {
+        /// The copy
+        copy: PathBuf,
+        /// The data
+        data: PathBuf,
+    },
+}
+
+#[derive(clap::Args)]
+struct Wanted {
+    /// Which service: weir service list
+    service: String,
+    /// Its name in the state folder; that of the service if not given
+    #[arg(long)]
+    name: Option<String>,
+    /// Port
+    #[arg(long)]
+    port: u16,
+    /// Where it listens: loopback, or the address of the host of --namespace
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    address: IpAddr,
+    /// Network namespace of a host of the test network
+    #[arg(long, value_name = "FILE")]
+    namespace: Option<PathBuf>,
+    /// Folder of files that it serves
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Folder of its data; prepared if empty
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Memory that it and the pages of its files may take, in MiB
+    #[arg(long, value_name = "N")]
+    memory_mib: Option<u64>,
+    /// A setting of the service, such as workers=1
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}`: write NAME=VALUE"))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+pub fn failed(error: Error) -> anyhow::Error {
+    if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) }
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.action {
+        Action::List => list(args.json),
+        Action::Start(wanted) => started(*wanted, &args.state, args.json),
+        Action::Stop { name } => {
+            let known = process::find(&args.state, &name).map_err(failed)?.is_some();
+            if !known {
+                return Err(bad_input(format!("{}: no service `{name}` was started", args.state.display())));
+            }
+            match stop(&args.state, &name).map_err(failed)? {
+                Some(ended) => println!(
+                    "{name}: ended{}",
+                    if ended.killed { ", killed since it did not end" } else { "" }
+                ),
+                None => println!("{name}: had ended before"),
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::Status => status(&args.state, args.json),
+        Action::Snapshot { data, copy } => {
+            let kept = snapshot(&data, &copy).map_err(failed)?;
+            println!("{}: {} bytes kept", kept.path.display(), kept.size_bytes);
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::Restore { copy, data } => {
+            restore(&copy, &data).map_err(failed)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+    for service in Service::names().filter_map(Service::load) {
+        let version = version(&service).ok();
+        if as_json {
+            println!(
+                "{}",
+                json!({"name": service.name, "description": service.description, "packages": service.packages, "version": version})
+            );
+        } else {
+            let version =
+                version.unwrap_or_else(|| format!("not installed ({})", service.packages.join(", ")));
+            println!("{:<22}{:<50.50}  {}", service.name, version, service.description);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn started(wanted: Wanted, state: &std::path::Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    let Some(service) = Service::load(&wanted.service) else {
+        let known: Vec<&str> = Service::names().collect();
+        return Err(bad_input(format!(
+            "service `{}` is unknown; there are {}",
+            wanted.service,
+            known.join(", ")
+        )));
+    };
+    // SAFETY: geteuid takes no arguments and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Err(bad_input("a service gets a user and a control group of its own: that takes root"));
+    }
+    let name = wanted.name.unwrap_or_else(|| wanted.service.clone());
+    if !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_".contains(&c)) {
+        return Err(bad_input(format!("name `{name}`: use letters, digits, - and _")));
+    }
+    let group = Group::of_state(state).within(&name);
+    if let Some(mib) = wanted.memory_mib {
+        group.make().and_then(|()| group.limit_memory(mib << 20)).map_err(failed)?;
+    }
+    let run = state.join("services").join(&name);
+    let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
+    let start_it = Start {
+        scope: Scope::Study,
+        log: state.join(format!("{name}.log")),
+        run,
+        root: absolute(wanted.root)?,
+        data: absolute(wanted.data)?,
+        address: wanted.address,
+        port: wanted.port,
+        namespace: wanted.namespace,
+        memory_mib: wanted.memory_mib.unwrap_or(0),
+        set: wanted.set.into_iter().collect::<Values>(),
+        group,
+        name,
+    };
+    let instance = start(&service, state, &start_it).map_err(failed)?;
+    if as_json {
+        println!("{}", serde_json::to_string(&instance)?);
+    } else {
+        println!(
+            "{}: {} at {}, pid {}",
+            instance.name, instance.version, instance.address, instance.process.pid
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(state: &std::path::Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    let mut ended = 0;
+    for found in process::all(state).map_err(failed)? {
+        let alive = found.identity.is_some_and(process::Identity::is_alive);
+        ended += usize::from(!alive);
+        let pid = found.identity.map(|identity| identity.pid);
+        let (memory, cpu) = (found.launch.group.memory(), found.launch.group.cpu());
+        if as_json {
+            let value = json!({"name": found.launch.name, "pid": pid, "running": alive, "log": found.launch.log, "memory": memory, "cpu": cpu});
+            println!("{value}");
+        } else {
+            let used = memory.map_or("memory not counted".to_owned(), |memory| {
+                format!(
+                    "{} MiB, {} of them pages of files",
+                    memory.used_bytes >> 20,
+                    memory.cache_bytes >> 20
+                )
+            });
+            let pid = pid.map_or("-".to_owned(), |pid| pid.to_string());
+            println!(
+                "{:<40} {} pid {pid}, {used}",
+                found.launch.name,
+                if alive { "runs" } else { "has ended" }
+            );
+        }
+    }
+    Ok(if ended == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,176 @@
+//! Which bytes of files the page cache holds.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// How many bytes of how many are in the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Residency {
+    /// Bytes in the page cache, by whole pages but never more than there are.
+    pub cached_bytes: u64,
+    /// Bytes in all.
+    pub total_bytes: u64,
+    /// How that was found out.
+    pub method: Method,
+}
+
+/// How the kernel was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// cachestat(2), of Linux 6.5 and later.
+    Cachestat,
+    /// mincore(2) on a mapping of the file.
+    Mincore,
+}
+
+/// Of one open file. Asking brings no page in.
+///
+/// # Errors
+/// The kernel answers neither way.
+pub fn residency_of(file: &File) -> io::Result<Residency> {
+    let total_bytes = file.metadata()?.len();
+    let bounded = |pages: u64, method| Residency {
+        cached_bytes: (pages * page_bytes()).min(total_bytes),
+        total_bytes,
+        method,
+    };
+    if total_bytes == 0 {
+        return Ok(bounded(0, Method::Cachestat));
+    }
+    match cachestat(file) {
+        Ok(pages) => Ok(bounded(pages, Method::Cachestat)),
+        // An older kernel, or a file that is not ours.
+        Err(_) => Ok(bounded(mincore(file, total_bytes)?, Method::Mincore)),
+    }
+}
+
+/// Of all regular files below a folder, on its own file system only.
+///
+/// # Errors
+/// A file or folder cannot be read.
+pub fn residency(folder: &Path) -> Result<Residency, Error> {
+    let mut sum = Residency { cached_bytes: 0, total_bytes: 0, method: Method::Cachestat };
+    each_file(folder, |file| {
+        let found = residency_of(file)?;
+        sum.cached_bytes += found.cached_bytes;
+        sum.total_bytes += found.total_bytes;
+        if found.total_bytes > 0 {
+            sum.method = found.method;
+        }
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+/// Opens each regular file below a folder, on its own file system only. What goes meanwhile is passed over: whoever works
+/// there goes on working.
+pub(crate) fn each_file(folder: &Path, mut work: impl FnMut(&File) -> io::Result<()>) -> Result<(), Error> {
+    let device = fs::metadata(folder).map_err(Error::io("cannot look at", folder))?.dev();
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if gone(&error) => continue,
+            entries => entries.map_err(Error::io("cannot read", &folder))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(Error::io("cannot read", &folder))?.path();
+            let failed = |error| Error::io("cannot look at", &path)(error);
+            let metadata = match path.symlink_metadata() {
+                Err(error) if gone(&error) => continue,
+                found => found.map_err(failed)?,
+            };
+            if metadata.dev() != device {
+                continue;
+            }
+            if metadata.is_dir() {
+                waiting.push(path);
+            } else if metadata.is_file() {
+                let mut options = File::options();
+                match options.read(true).custom_flags(libc::O_NOATIME | libc::O_NOFOLLOW).open(&path) {
+                    Err(error) if gone(&error) => {}
+                    opened => opened.and_then(|file| work(&file)).map_err(failed)?,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn page_bytes() -> u64 {
+    // SAFETY: sysconf takes a number and cannot fail for this one.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// Pages of a file in the page cache: `include/uapi/linux/mman.h` has the layout.
+fn cachestat(file: &File) -> io::Result<u64> {
+    /// The same number on every architecture that Linux 6.5 knew.
+    const SYS_CACHESTAT: libc::c_long = 451;
+    // Offset and length; length 0 is to the end of the file.
+    let range = [0u64; 2];
+    // Cached, dirty, under writeback, evicted, recently evicted pages.
+    let mut counts = [0u64; 5];
+    // SAFETY: the descriptor is open; range and counts are as large as the kernel reads and writes.
+    let done =
+        unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), counts.as_mut_ptr(), 0) };
+    if done == 0 { Ok(counts[0]) } else { Err(io::Error::last_os_error()) }
+}
+
+fn mincore(file: &File, size_bytes: u64) -> io::Result<u64> {
+    let length = usize::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    // SAFETY: a fresh mapping that nothing reads through; it is unmapped below.
+    let mapping = unsafe {
+        libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
+    };
+    if mapping == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let mut pages = vec![0u8; size_bytes.div_ceil(page_bytes()) as usize];
+    // SAFETY: the mapping is `length` bytes long, and the vector has a byte for each of its pages.
+    let done = unsafe { libc::mincore(mapping, length, pages.as_mut_ptr()) };
+    let answer = if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    // SAFETY: the mapping made above, not used after this.
+    unsafe { libc::munmap(mapping, length) };
+    answer.map(|()| pages.iter().filter(|page| *page & 1 == 1).count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_asking_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, vec![7; 300_000]).unwrap();
+        let file = File::open(&path).unwrap();
+        let by_mincore = mincore(&file, 300_000).unwrap();
+        assert_eq!(by_mincore, 300_000u64.div_ceil(page_bytes()), "what was just written is cached");
+        if let Ok(by_cachestat) = cachestat(&file) {
+            assert_eq!(by_cachestat, by_mincore);
+        } else {
+            eprintln!("this kernel has no cachestat(2): mincore(2) alone was checked");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_the_sum_of_its_files_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("a"), vec![1; 5000]).unwrap();
+        fs::write(folder.path().join("b"), b"").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+        let found = residency(folder.path()).unwrap();
+        assert_eq!((found.cached_bytes, found.total_bytes), (5000, 5000));
+        assert!(residency(Path::new("/nonexistent")).is_err());
+    }
+}

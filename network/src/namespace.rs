@@ -1,0 +1,96 @@
+//! Network namespaces, as ip-netns(8) keeps them.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Error;
+use crate::state::Namespace;
+
+/// Where namespaces have names.
+pub const FOLDER: &str = "/run/netns";
+
+impl Namespace {
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        Path::new(FOLDER).join(&self.name)
+    }
+
+    /// The inode behind the name now; `None` if the name is free.
+    pub(crate) fn present(&self) -> Option<u64> {
+        self.path().metadata().ok().map(|metadata| metadata.ino())
+    }
+
+    /// Whether what bears the name is what was made.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.inode.is_some() && self.present() == self.inode
+    }
+
+    pub(crate) fn make(&mut self) -> Result<(), Error> {
+        ip(&["netns", "add", &self.name], "")?;
+        self.inode = self.present();
+        Ok(())
+    }
+
+    /// Takes it down; one that is gone already, or belongs to somebody else by now, is left.
+    pub(crate) fn remove(&self) -> Result<bool, Error> {
+        // Without an inode it was about to be made when nothing else bore its name.
+        if self.present().is_none() || (self.inode.is_some() && !self.is_ours()) {
+            return Ok(false);
+        }
+        ip(&["netns", "delete", &self.name], "")?;
+        Ok(true)
+    }
+
+    /// Carries out lines of ip(8) within.
+    pub(crate) fn ip(&self, lines: &str) -> Result<(), Error> {
+        ip(&["-n", &self.name, "-batch", "-"], lines)
+    }
+}
+
+fn ip(arguments: &[&str], input: &str) -> Result<(), Error> {
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Failed("ip: not installed; install the package iproute2".to_owned())
+        }
+        _ => Error::Failed(format!("ip: {error}")),
+    };
+    let mut command = Command::new("ip");
+    let command = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ends early says why itself.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Failed(format!("ip {} failed: {}", arguments.join(" "), words.trim())))
+}
+
+/// Does something in the network namespace at a path, in a thread of its own; files, mounts and processes stay the same.
+///
+/// # Errors
+/// There is no such namespace, or it may not be entered (that takes root).
+pub fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let file = File::open(namespace).map_err(Error::io("cannot open namespace", namespace))?;
+    let entered = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // SAFETY: the descriptor is open; the thread ends with this closure, so that no other work finds itself there.
+            match unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } {
+                0 => Ok(work()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+        thread.join()
+    });
+    match entered {
+        Ok(done) => done.map_err(Error::io("cannot enter namespace", namespace)),
+        Err(_) => Err(Error::Failed(format!("work in namespace {} came to grief", namespace.display()))),
+    }
+}

@@ -1,0 +1,149 @@
+//! What a test network is to be.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// A network and its hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// Its name; namespaces are called `weir-NAME-HOST`.
+    pub name: String,
+    /// Addresses: the hosts have the first, in order.
+    pub subnet: Subnet,
+    /// Names of the hosts.
+    pub hosts: Vec<String>,
+}
+
+/// A private range of addresses, such as `10.77.0.0/24`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Subnet {
+    first: Ipv4Addr,
+    prefix: u8,
+}
+
+impl Subnet {
+    /// Length of the prefix, in bits.
+    pub fn prefix(self) -> u8 {
+        self.prefix
+    }
+
+    /// The address of a host by number, from 0; `None` if the range is used up.
+    pub fn address(self, host: usize) -> Option<Ipv4Addr> {
+        let room = (1u64 << (32 - self.prefix)) - 2;
+        let number = u32::try_from(host).ok().filter(|host| u64::from(*host) < room)?;
+        Some(Ipv4Addr::from(u32::from(self.first) + 1 + number))
+    }
+}
+
+impl TryFrom<String> for Subnet {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no range of addresses: write 10.77.0.0/24");
+        let (first, prefix) = text.split_once('/').ok_or_else(wrong)?;
+        let first: Ipv4Addr = first.parse().map_err(|_| wrong())?;
+        let prefix: u8 = prefix.parse().ok().filter(|prefix| (8..=30).contains(prefix)).ok_or_else(wrong)?;
+        if !first.is_private() {
+            return Err(format!("{text} is not private (RFC 1918): choose a range below 10.0.0.0/8"));
+        }
+        if u32::from(first) & (u32::MAX >> prefix) != 0 {
+            return Err(format!(
+                "{text} does not begin with its first address: all {} bits behind the prefix are 0",
+                32 - prefix
+            ));
+        }
+        Ok(Subnet { first, prefix })
+    }
+}
+
+impl From<Subnet> for String {
+    fn from(subnet: Subnet) -> String {
+        format!("{}/{}", subnet.first, subnet.prefix)
+    }
+}
+
+impl Spec {
+    /// The namespace of a host, or of the bridge.
+    pub(crate) fn namespace(&self, host: &str) -> String {
+        format!("weir-{}-{host}", self.name)
+    }
+
+    /// # Errors
+    /// A name cannot be one, is given twice, or there are more hosts than addresses.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let refuse = |text: String| Err(Error::Refused(text));
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name.len() <= 32
+                && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        };
+        for name in self.hosts.iter().chain([&self.name]) {
+            if !is_name(name) {
+                return refuse(format!("`{name}`: a name has 1 to 32 lower-case letters, digits and -"));
+            }
+        }
+        if self.hosts.is_empty() {
+            return refuse("name at least one host".to_owned());
+        }
+        for (index, host) in self.hosts.iter().enumerate() {
+            if host == BRIDGE {
+                return refuse(format!("`{host}` is the bridge's own name: call the host otherwise"));
+            }
+            if self.hosts[..index].contains(host) {
+                return refuse(format!("host `{host}` is given twice"));
+            }
+            if self.subnet.address(index).is_none() {
+                return refuse(format!(
+                    "{} has no address for host `{host}`: give a shorter prefix",
+                    String::from(self.subnet)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Name of the bridge's namespace within the network.
+pub(crate) const BRIDGE: &str = "bridge";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subnet(text: &str) -> Result<Subnet, String> {
+        Subnet::try_from(text.to_owned())
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_range_without_its_ends() {
+        let tiny = subnet("10.1.2.4/30").unwrap();
+        assert_eq!(tiny.address(0), Some(Ipv4Addr::new(10, 1, 2, 5)));
+        assert_eq!(tiny.address(1), Some(Ipv4Addr::new(10, 1, 2, 6)));
+        assert_eq!(tiny.address(2), None);
+        assert_eq!(String::from(tiny), "10.1.2.4/30");
+    }
+
+    #[test]
+    fn what_is_not_private_or_no_range_is_refused() {
+        for text in ["8.8.8.0/24", "10.0.0.0", "10.0.0.1/24", "10.0.0.0/31", "x/24"] {
+            assert!(subnet(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn hosts_have_names_of_their_own_and_addresses() {
+        let spec = |hosts: &[&str]| Spec {
+            name: "lab".to_owned(),
+            subnet: subnet("10.1.2.0/30").unwrap(),
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        };
+        assert!(spec(&["a", "b"]).check().is_ok());
+        for hosts in [&["a", "a"][..], &["bridge"], &["A"], &[], &["a", "b", "c"], &["../x"]] {
+            assert!(spec(hosts).check().is_err_and(|error| error.is_refusal()), "{hosts:?}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Runs on network file systems: their servers outlive the run, which has a folder of its own there.
+
+use std::fs;
+use std::path::Path;
+
+use weir_fsbench::Method;
+use weir_network::counters;
+use weir_services::cluster::Cluster;
+use weir_services::{Brick, Scope, client};
+use weir_studies::{FileSystem, NetworkAccess, Run};
+
+use crate::Error;
+use crate::block_device::BlockDevice;
+use crate::journal::{Change, Journal};
+use crate::limits::Limits;
+use crate::place::Place;
+use crate::prepare::MountPoint;
+use crate::testbed::Testbed;
+
+/// What the client's process is called in the state folder.
+const CLIENT: &str = "run.client";
+/// Pages that servers may hold after they were told to forget, as a share: those that are just in use.
+const HELD_SHARE: f64 = 0.01;
+
+fn failed(error: weir_services::Error) -> Error {
+    if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
+}
+
+fn cluster(state: &Path, access: &NetworkAccess) -> Result<Cluster, Error> {
+    let found = Cluster::load(state, &access.cluster).map_err(failed)?;
+    found.filter(|cluster| cluster.complete).ok_or_else(|| {
+        Error::Refused(format!(
+            "{}: the cluster {} is not up: the playbook brings it up, or weir network up and weir cluster up",
+            state.display(),
+            access.cluster
+        ))
+    })
+}
+
+/// Opens the disks of the servers, which have mounted them. Without disks of the harness's own there are none to be set.
+pub(crate) fn open_devices(
+    run: &Run,
+    testbed: &Testbed,
+    state: &Path,
+    access: &NetworkAccess,
+) -> Result<Vec<BlockDevice>, Error> {
+    let cluster = cluster(state, access)?;
+    if !cluster.servers.iter().all(|server| matches!(server.brick, Brick::Device(_))) {
+        let of_disks = ["scheduler", "queue_depth", "wbt_lat_usec", "read_ahead_kib"];
+        return match of_disks.iter().find(|factor| run.levels.contains_key(**factor)) {
+            None => Ok(Vec::new()),
+            Some(factor) => Err(Error::Refused(format!(
+                "the servers of {} keep their data in folders, whose disks this run may not set: give each a device, or leave `{factor}` out of the study's factors",
+                access.cluster
+            ))),
+        };
+    }
+    if cluster.servers.len() != run.devices.len() {
+        return Err(Error::Refused(format!(
+            "the cluster {} has {} servers; the study has {} heads, one for each",
+            access.cluster,
+            cluster.servers.len(),
+            run.devices.len()
+        )));
+    }
+    let open = |wanted: &weir_studies::RunDevice| {
+        let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
+            Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
+        })?;
+        let device = BlockDevice::open_mounted(wanted, device)?;
+        let is_its =
+            |server: &weir_services::cluster::Server| server.brick == Brick::Device(device.node.clone());
+        if !cluster.servers.iter().any(is_its) {
+            return Err(Error::Refused(format!(
+                "device `{}` ({}) is not what a server of {} has its data on",
+                wanted.name,
+                device.node.display(),
+                access.cluster
+            )));
+        }
+        device.queues.iter().try_for_each(|queue| crate::queue::check(queue, &run.settings))?;
+        Ok(device)
+    };
+    run.devices.iter().map(open).collect()
+}
+
+/// Mounts the file system and makes the run's folder on it.
+pub(crate) fn mount(
+    run: &Run,
+    state: &Path,
+    filesystem: &FileSystem,
+    limits: &Limits,
+    devices: &mut [BlockDevice],
+    journal: &mut Journal,
+) -> Result<MountPoint, Error> {
+    // A run that was killed leaves them slow.
+    devices.iter_mut().try_for_each(|device| device.set_timing(false))?;
+    let path = state.join("mnt").join(&filesystem.name);
+    journal.note(Change::Process { state: state.to_owned(), name: CLIENT.to_owned() })?;
+    client::mount(filesystem, state, &path, CLIENT, Scope::Run, limits.group("client")).map_err(failed)?;
+    let files = path.join(format!("weir-{}", run.id));
+    journal.note(Change::Tree(files.clone()))?;
+    fs::create_dir_all(&files).map_err(Error::io("cannot make", &files))?;
+    let device = run.classes.first().map(|class| class.device.clone()).unwrap_or_default();
+    Ok(MountPoint { device, source: filesystem.name.clone().into(), path, files })
+}
+
+/// Nothing of what was written is remembered: by the client, which is mounted afresh, nor by the page cache of the servers.
+pub(crate) fn remount(
+    state: &Path,
+    filesystem: &FileSystem,
+    limits: &Limits,
+    point: &MountPoint,
+) -> Result<(), Error> {
+    client::unmount(state, &point.path, CLIENT).map_err(failed)?;
+    let Some(access) = &filesystem.network else { return Ok(()) };
+    for left in cluster(state, access)?.forget().map_err(failed)? {
+        if left.method == Method::Cachestat && left.cached_bytes as f64 > left.total_bytes as f64 * HELD_SHARE
+        {
+            return Err(Error::Failed(format!(
+                "a server of {} holds {} of {} bytes in its page cache after it was told to forget them",
+                access.cluster, left.cached_bytes, left.total_bytes
+            )));
+        }
+    }
+    client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, limits.group("client"))
+        .map_err(failed)?;
+    Ok(())
+}
+
+/// Why reads of a run need not reach the devices; `None` if they must.
+pub(crate) fn cached_by_right(run: &Run, filesystem: &FileSystem) -> Option<&'static str> {
+    if run.settings.buffered {
+        Some("files are read through the page cache")
+    } else if filesystem.network.is_some() {
+        Some("servers read their disks through the page cache")
+    } else {
+        None
+    }
+}
+
+/// What goes over the network while files are written.
+pub(crate) struct Filling {
+    namespace: std::path::PathBuf,
+    sent_before: u64,
+}
+
+impl Filling {
+    /// Begins; `None` on a local file system.
+    pub(crate) fn begin(filesystem: &FileSystem, state: &Path) -> Result<Option<Self>, Error> {
+        let Some(access) = &filesystem.network else { return Ok(None) };
+        let namespace = cluster(state, access)?.client_namespace;
+        let sent_before = sent_bytes(&namespace)?;
+        Ok(Some(Filling { namespace, sent_before }))
+    }
+
+    /// Bytes of the files, and bytes that left the client's host since.
+    pub(crate) fn end(&self, places: &[Place]) -> Result<(u64, u64), Error> {
+        let written = places.iter().map(|place| place.files.total_bytes()).sum();
+        Ok((written, sent_bytes(&self.namespace)?.saturating_sub(self.sent_before)))
+    }
+}
+
+fn sent_bytes(namespace: &Path) -> Result<u64, Error> {
+    counters(namespace).map(|found| found.sent_bytes).map_err(|error| Error::Failed(error.to_string()))
+}

@@ -1,0 +1,177 @@
+//! Putting devices and file systems in the state that a run asks for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use weir_collectors::Disk;
+use weir_collectors::host::{self, HostRecord};
+use weir_studies::{FileSystem, Run};
+
+use crate::Error;
+use crate::block_device::BlockDevice;
+use crate::carry_out::Options;
+use crate::journal::{Change, Journal};
+use crate::limits::Limits;
+use crate::testbed::Testbed;
+use crate::{array, mount, networked, queue};
+
+/// Opens every device of a run, and refuses what can be known to be impossible.
+pub(crate) fn open_devices(
+    run: &Run,
+    testbed: &Testbed,
+    state: &Path,
+    filesystem: &FileSystem,
+) -> Result<Vec<BlockDevice>, Error> {
+    if let Some(access) = &filesystem.network {
+        return networked::open_devices(run, testbed, state, access);
+    }
+    if !filesystem.on_device {
+        return Ok(Vec::new());
+    }
+    let open = |wanted: &weir_studies::RunDevice| {
+        let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
+            Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
+        })?;
+        let device = BlockDevice::open(wanted, device)?;
+        if device.size_bytes < wanted.size_mib << 20 {
+            return Err(Error::Refused(format!(
+                "device `{}` ({}) has {} MiB; the study needs {}",
+                wanted.name,
+                device.kernel_names().collect::<Vec<_>>().join(", "),
+                device.size_bytes >> 20,
+                wanted.size_mib
+            )));
+        }
+        device.queues.iter().try_for_each(|queue| queue::check(queue, &run.settings))?;
+        Ok(device)
+    };
+    run.devices.iter().map(open).collect()
+}
+
+/// The host as the requests find it: with the devices and file systems in the state of the run.
+pub(crate) fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRecord, Error> {
+    let disks = devices
+        .iter()
+        .flat_map(BlockDevice::kernel_names)
+        .map(Disk::find)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Error::Failed(error.to_string()))?;
+    let points: Vec<&Path> = points.iter().map(|point| point.path.as_path()).collect();
+    Ok(host::record(&disks, &points))
+}
+
+/// Where a device's file system is mounted.
+pub(crate) struct MountPoint {
+    pub(crate) device: String,
+    pub(crate) source: PathBuf,
+    pub(crate) path: PathBuf,
+    /// The run's own folder on it.
+    pub(crate) files: PathBuf,
+}
+
+/// Blanks the devices, assembles arrays, makes and mounts the file systems; on a raw device only the blanking.
+pub(crate) fn make_file_systems(
+    run: &Run,
+    options: &Options,
+    filesystem: &FileSystem,
+    limits: &Limits,
+    devices: &mut [BlockDevice],
+    journal: &mut Journal,
+) -> Result<Vec<MountPoint>, Error> {
+    if filesystem.network.is_some() {
+        return Ok(vec![networked::mount(run, &options.state, filesystem, limits, devices, journal)?]);
+    }
+    for device in devices.iter_mut() {
+        if let Some(control) = &mut device.control {
+            let failed = |error: weir_blockserver::Error| Error::Failed(error.to_string());
+            control.timing(false).map_err(failed)?;
+            control.discard().map_err(failed)?;
+        }
+    }
+    for device in devices.iter_mut().filter(|device| !device.members.is_empty()) {
+        let wanted = run.devices.iter().find(|wanted| wanted.name == device.name);
+        let stripe_unit_kib = wanted.map_or(0, |wanted| wanted.stripe_unit_kib);
+        array::assemble(&device.node, &device.members, stripe_unit_kib, journal)?;
+        // The mount table knows it by its kernel name.
+        device.node = device.node.canonicalize().map_err(Error::io("cannot find", &device.node))?;
+    }
+    if filesystem.mount_type.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut points = Vec::new();
+    for wanted in &run.devices {
+        let device = devices.iter().find(|device| device.name == wanted.name);
+        let source = device.map_or_else(|| PathBuf::from(&filesystem.name), |device| device.node.clone());
+        let path = options.state.join("mnt").join(&wanted.name);
+        fs::create_dir_all(&path).map_err(Error::io("cannot make", &path))?;
+        if let Some(device) = device {
+            if device.control.is_none() {
+                journal.note(Change::Formatted(source.clone()))?;
+            }
+            mount::make(filesystem, &source)?;
+        }
+        journal.note(Change::Mounted(path.clone()))?;
+        mount::mount(filesystem, &source, &path, wanted.size_mib)?;
+        points.push(MountPoint { device: wanted.name.clone(), source, files: path.clone(), path });
+    }
+    Ok(points)
+}
+
+pub(crate) fn target(device: &str, devices: &[BlockDevice], points: &[MountPoint]) -> PathBuf {
+    let point = points.iter().find(|point| point.device == device).map(|point| point.files.clone());
+    let node = || devices.iter().find(|found| found.name == device).map(|found| found.node.clone());
+    point.or_else(node).unwrap_or_default()
+}
+
+/// Everything written reaches its device, and nothing of it is remembered: file systems are mounted afresh, device caches
+/// dropped. Not by sync(2) and drop_caches, which would make the run wait for, and disturb, everything else on the host.
+pub(crate) fn forget_what_was_written(
+    run: &Run,
+    options: &Options,
+    filesystem: &FileSystem,
+    limits: &Limits,
+    devices: &[BlockDevice],
+    points: &[MountPoint],
+) -> Result<(), Error> {
+    if filesystem.network.is_some() {
+        return points
+            .iter()
+            .try_for_each(|point| networked::remount(&options.state, filesystem, limits, point));
+    }
+    if !filesystem.on_device {
+        return Ok(());
+    }
+    for point in points {
+        mount::unmount(&point.path).map_err(Error::Failed)?;
+    }
+    for device in devices {
+        device.drop_cache().map_err(Error::io("cannot drop the cache of", &device.node))?;
+    }
+    for point in points {
+        let size_mib =
+            run.devices.iter().find(|device| device.name == point.device).map_or(0, |device| device.size_mib);
+        mount::mount(filesystem, &point.source, &point.path, size_mib)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn start_timing(device: &mut BlockDevice) -> Result<(), Error> {
+    device.set_timing(true)?;
+    let Some(control) = &mut device.control else { return Ok(()) };
+    let failed = |error: weir_blockserver::Error| Error::Failed(error.to_string());
+    control.stats(true).map_err(failed)?;
+    Ok(())
+}
+
+/// What is not as it was set.
+pub(crate) fn state_problems(
+    run: &Run,
+    filesystem: &FileSystem,
+    devices: &[BlockDevice],
+    points: &[MountPoint],
+) -> Vec<String> {
+    let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
+    let queues = devices.iter().flat_map(|device| &device.queues);
+    let queues = queues.filter_map(|queue| queue::verify(queue, &run.settings).err());
+    mounts.chain(queues).collect()
+}

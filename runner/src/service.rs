@@ -1,0 +1,93 @@
+//! The services of a run: started once its files lie where they should, ended with it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use weir_services::{Instance, Scope, Service, Start, start};
+use weir_studies::{Run, RunService};
+
+use crate::Error;
+use crate::journal::{Change, Journal};
+use crate::limits::Limits;
+use crate::place::Place;
+
+/// What a service of a run is called in the state folder.
+fn process_name(service: &RunService) -> String {
+    format!("run.{}", service.name)
+}
+
+/// Whether every service of a run is known and installed.
+///
+/// # Errors
+/// One is not; the text says what to install.
+pub(crate) fn check(run: &Run) -> Result<(), Error> {
+    for wanted in &run.services {
+        let service = load(wanted)?;
+        weir_services::version(&service).map_err(|error| Error::Refused(error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn load(wanted: &RunService) -> Result<Service, Error> {
+    Service::load(&wanted.service)
+        .ok_or_else(|| Error::Refused(format!("service {} is unknown", wanted.service)))
+}
+
+/// Starts the services of a run, in order, and waits until each answers. The journal knows them before they are there.
+///
+/// # Errors
+/// One does not come up; its log, in `logs`, says why.
+pub(crate) fn start_all(
+    run: &Run,
+    state: &Path,
+    places: &[Place],
+    limits: &Limits,
+    logs: &Path,
+    journal: &mut Journal,
+) -> Result<Vec<Instance>, Error> {
+    let mut instances = Vec::new();
+    for wanted in &run.services {
+        let served = places.iter().find(|place| place.class.name == wanted.serves && !place.is_raw());
+        let served = served.ok_or_else(|| {
+            Error::Refused(format!(
+                "service {}: class {} has no files on a file system",
+                wanted.name, wanted.serves
+            ))
+        })?;
+        let name = process_name(wanted);
+        let folder = state.join("services").join(&name);
+        journal.note(Change::Partial(folder.clone()))?;
+        journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
+        let start_it = Start {
+            scope: Scope::Run,
+            run: folder,
+            root: Some(served.path.clone()),
+            data: None,
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: wanted.port,
+            namespace: None,
+            group: limits.group(&wanted.name),
+            memory_mib: run.settings.memory_mib.unwrap_or(0),
+            set: wanted.settings.clone(),
+            log: logs.join(format!("{}.log", wanted.name)),
+            name,
+        };
+        let instance = start(&load(wanted)?, state, &start_it).map_err(|error| {
+            if error.is_refusal() {
+                Error::Refused(error.to_string())
+            } else {
+                Error::Failed(error.to_string())
+            }
+        })?;
+        instances.push(instance);
+    }
+    Ok(instances)
+}
+
+/// What is not as it was: a service that ended by itself measured nothing.
+pub(crate) fn problems(instances: &[Instance]) -> impl Iterator<Item = String> + '_ {
+    instances
+        .iter()
+        .filter(|instance| !instance.process.is_alive())
+        .map(|instance| format!("service {} ended by itself", instance.name))
+}

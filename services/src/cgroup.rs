@@ -1,0 +1,358 @@
+//! Control groups: which processes belong together, how much memory they may use, and what they used.
+//!
+//! Both layouts are known: version 2, one tree; and version 1, a tree for each controller, beside which there may be an empty
+//! version 2 tree that is good for telling who belongs together. Groups lie below `weir/` at the top of each tree.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The top of a tree of groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Tree {
+    /// Version 2, and whether it has the memory controller.
+    Two { top: PathBuf, memory: bool },
+    /// Version 1: memory.
+    Memory(PathBuf),
+    /// Version 1: processor time.
+    Cpu(PathBuf),
+}
+
+impl Tree {
+    fn top(&self) -> &Path {
+        match self {
+            Tree::Two { top, .. } | Tree::Memory(top) | Tree::Cpu(top) => top,
+        }
+    }
+}
+
+fn trees() -> Vec<Tree> {
+    in_table(&fs::read_to_string("/proc/self/mounts").unwrap_or_default(), |top| {
+        let controllers = fs::read_to_string(top.join("cgroup.controllers")).unwrap_or_default();
+        controllers.split_ascii_whitespace().any(|name| name == "memory")
+    })
+}
+
+fn in_table(mounts: &str, has_memory: impl Fn(&Path) -> bool) -> Vec<Tree> {
+    let mut found: Vec<Tree> = Vec::new();
+    for line in mounts.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [_, point, kind, options, ..] = fields[..] else { continue };
+        let top = PathBuf::from(point);
+        let has = |name: &str| options.split(',').any(|option| option == name);
+        match kind {
+            "cgroup2" => found.push(Tree::Two { memory: has_memory(&top), top }),
+            "cgroup" if has("memory") => found.push(Tree::Memory(top)),
+            "cgroup" if has("cpuacct") => found.push(Tree::Cpu(top)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A group, in every tree of this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Group {
+    /// Its name below the tops, such as `weir/run-weir/run/web`.
+    name: String,
+}
+
+/// What a group holds in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Its own limit; absent if it has none.
+    pub limit_bytes: Option<u64>,
+    /// All that is charged to it.
+    pub used_bytes: u64,
+    /// Pages of files.
+    pub cache_bytes: u64,
+    /// Memory of processes.
+    pub anonymous_bytes: u64,
+}
+
+/// Processor time of a group, in ns, since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// In programs.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+}
+
+impl Group {
+    /// The group of a state folder, in which all its others lie: folders do not get into each other's way.
+    pub fn of_state(state: &Path) -> Self {
+        let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
+        let text = state.to_string_lossy();
+        let key: String =
+            text.trim_matches('/').chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let key = if key.is_empty() { "root".to_owned() } else { key };
+        Group { name: format!("weir/{}", &key[key.len().saturating_sub(100)..]) }
+    }
+
+    /// A group within this one.
+    pub fn within(&self, name: &str) -> Self {
+        Group { name: format!("{}/{name}", self.name) }
+    }
+
+    /// Makes it in every tree, and what it lies in; one that is there is fine.
+    ///
+    /// # Errors
+    /// There is no tree of groups, or the kernel refuses.
+    pub fn make(&self) -> Result<(), Error> {
+        let trees = trees();
+        if trees.is_empty() {
+            return Err(Error::Failed(
+                "no control groups are mounted (/sys/fs/cgroup): mount them".to_owned(),
+            ));
+        }
+        for tree in &trees {
+            let mut folder = tree.top().to_owned();
+            for part in self.name.split('/') {
+                if let Tree::Two { memory: true, .. } = tree {
+                    // Those below get controllers only if each above hands them on.
+                    let control = folder.join("cgroup.subtree_control");
+                    fs::write(&control, "+memory")
+                        .map_err(Error::io("cannot hand on controllers by", &control))?;
+                }
+                folder.push(part);
+                match fs::create_dir(&folder) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(Error::io("cannot make", &folder)(error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Limits its memory, pages of files among it, and reads that back.
+    ///
+    /// # Errors
+    /// This host cannot limit memory, or set another limit.
+    pub fn limit_memory(&self, bytes: u64) -> Result<(), Error> {
+        let Some(path) = self.memory_file("memory.limit_in_bytes", "memory.max") else {
+            return Err(Error::Failed(
+                "control groups of this host cannot limit memory (no memory controller)".to_owned(),
+            ));
+        };
+        fs::write(&path, bytes.to_string()).map_err(Error::io("cannot write", &path))?;
+        // The kernel rounds to pages.
+        match read_number(&path) {
+            Some(found) if found.abs_diff(bytes) < 1 << 20 => Ok(()),
+            found => Err(Error::Failed(format!("{} says {found:?}, not {bytes}", path.display()))),
+        }
+    }
+
+    /// The files that a process writes `0` to in order to join.
+    pub(crate) fn doors(&self) -> Vec<PathBuf> {
+        trees().iter().map(|tree| tree.top().join(&self.name).join("cgroup.procs")).collect()
+    }
+
+    /// Moves this process into it. What it used until then stays charged to where it was.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn join(&self) -> Result<(), Error> {
+        self.doors()
+            .iter()
+            .try_for_each(|door| fs::write(door, "0").map_err(Error::io("cannot join by", door)))
+    }
+
+    /// Moves this process back to where [`Group::here`] said that it was.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn leave(came_from: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
+        for (top, group) in came_from {
+            let door = top.join(group).join("cgroup.procs");
+            fs::write(&door, "0").map_err(Error::io("cannot go back by", &door))?;
+        }
+        Ok(())
+    }
+
+    /// Where this process is now: the top of each tree, and the group below it. For [`Group::leave`].
+    pub fn here() -> Vec<(PathBuf, PathBuf)> {
+        let table = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let of = |controller: &str| {
+            let line = table.lines().find_map(|line| {
+                let mut fields = line.splitn(3, ':').skip(1);
+                let (names, group) = (fields.next()?, fields.next()?);
+                let is = if controller.is_empty() {
+                    names.is_empty()
+                } else {
+                    names.split(',').any(|name| name == controller)
+                };
+                is.then(|| group.trim_start_matches('/').to_owned())
+            });
+            line.map(PathBuf::from)
+        };
+        let place = |tree: Tree| {
+            let group = match &tree {
+                Tree::Two { .. } => of(""),
+                Tree::Memory(_) => of("memory"),
+                Tree::Cpu(_) => of("cpuacct"),
+            };
+            Some((tree.top().to_owned(), group?))
+        };
+        trees().into_iter().filter_map(place).collect()
+    }
+
+    /// Processes in it and in those within it.
+    pub fn processes(&self) -> Vec<i32> {
+        let mut found: Vec<i32> = Vec::new();
+        for tree in trees() {
+            let mut waiting = vec![tree.top().join(&self.name)];
+            while let Some(folder) = waiting.pop() {
+                let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+                found.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()).filter(|pid| *pid > 1));
+                waiting.extend(folders(&folder));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// What it and those within it hold in memory; `None` where the host does not count that.
+    pub fn memory(&self) -> Option<Memory> {
+        let two = self.memory_file("", "memory.max").filter(|path| path.ends_with("memory.max")).is_some();
+        let stat = fs::read_to_string(self.memory_file("memory.stat", "memory.stat")?).ok()?;
+        let used_bytes = read_number(&self.memory_file("memory.usage_in_bytes", "memory.current")?)?;
+        let limit = read_number(&self.memory_file("memory.limit_in_bytes", "memory.max")?);
+        let (cache, anonymous) = if two { ("file", "anon") } else { ("total_cache", "total_rss") };
+        Some(Memory {
+            // Version 1 says "none" with the largest number of pages.
+            limit_bytes: limit.filter(|limit| *limit < 1 << 62),
+            used_bytes,
+            cache_bytes: field(&stat, cache)?,
+            anonymous_bytes: field(&stat, anonymous)?,
+        })
+    }
+
+    /// Processor time of it and of those within it; `None` where the host does not count that.
+    pub fn cpu(&self) -> Option<Cpu> {
+        let trees = trees();
+        let at = |tree: &Tree, file: &str| tree.top().join(&self.name).join(file);
+        if let Some(tree) = trees.iter().find(|tree| matches!(tree, Tree::Cpu(_))) {
+            let user_ns = read_number(&at(tree, "cpuacct.usage_user"))?;
+            return Some(Cpu { user_ns, system_ns: read_number(&at(tree, "cpuacct.usage_sys"))? });
+        }
+        let tree = trees.iter().find(|tree| matches!(tree, Tree::Two { .. }))?;
+        let stat = fs::read_to_string(at(tree, "cpu.stat")).ok()?;
+        Some(Cpu {
+            user_ns: field(&stat, "user_usec")? * 1000,
+            system_ns: field(&stat, "system_usec")? * 1000,
+        })
+    }
+
+    /// Kills what is in it and in those within it, and removes all; says whether anything was there.
+    ///
+    /// # Errors
+    /// It is not empty after some seconds.
+    pub fn remove(&self) -> Result<bool, Error> {
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let mut was_there = false;
+        let mut last = None;
+        for attempt in 0..100 {
+            for pid in self.processes().into_iter().filter(|pid| *pid != own) {
+                // SAFETY: kill takes two numbers; whatever is in the group was started by its owner.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+            last = None;
+            for tree in trees() {
+                let folder = tree.top().join(&self.name);
+                if folder.is_dir() {
+                    was_there = true;
+                    if let Err(error) = remove_tree(&folder) {
+                        last = Some((folder, error));
+                    }
+                }
+            }
+            if last.is_none() {
+                break;
+            }
+            sleep(Duration::from_millis(if attempt < 20 { 10 } else { 50 }));
+        }
+        match last {
+            Some((folder, error)) => Err(Error::io("cannot remove", &folder)(error)),
+            None => {
+                // What it lay in, if nothing else does.
+                for tree in trees() {
+                    let mut folder = tree.top().join(&self.name);
+                    while folder.pop() && folder != tree.top() {
+                        let _ = fs::remove_dir(&folder);
+                    }
+                }
+                Ok(was_there)
+            }
+        }
+    }
+
+    fn memory_file(&self, one: &str, two: &str) -> Option<PathBuf> {
+        trees().iter().find_map(|tree| match tree {
+            Tree::Memory(top) => Some(top.join(&self.name).join(one)),
+            Tree::Two { top, memory: true } => Some(top.join(&self.name).join(two)),
+            _ => None,
+        })
+    }
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// Groups are removed from within; their files go with them.
+fn remove_tree(folder: &Path) -> io::Result<()> {
+    folders(folder).iter().try_for_each(|inner| remove_tree(inner))?;
+    fs::remove_dir(folder)
+}
+
+fn read_number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// `NAME NUMBER` on a line of its own.
+fn field(stat: &str, name: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_layouts_are_found() {
+        let one = "cgroup /c/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\ncgroup /c/memory cgroup rw,memory 0 0\n\
+                   cgroup /c/systemd cgroup rw,name=systemd 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
+        let found = in_table(one, |_| false);
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[1], Tree::Memory("/c/memory".into()));
+        let two = in_table("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", |_| true);
+        assert_eq!(two, [Tree::Two { top: "/sys/fs/cgroup".into(), memory: true }]);
+    }
+
+    #[test]
+    fn state_folders_have_groups_of_their_own() {
+        assert_eq!(Group::of_state(Path::new("/run/weir")).within("run").name, "weir/run-weir/run");
+        assert_ne!(Group::of_state(Path::new("/a")), Group::of_state(Path::new("/b")));
+    }
+
+    #[test]
+    fn a_field_is_a_whole_name() {
+        assert_eq!(field("cache 1\ntotal_cache 2\n", "total_cache"), Some(2));
+        assert_eq!(field("filed 1\n", "file"), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Mounting a network file system as a client does.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use weir_fsbench::mounted_at;
+use weir_network::{Counters, counters};
+use weir_studies::{FileSystem, NetworkAccess as Access};
+
+use crate::Error;
+use crate::brick::unmount as unmount_point;
+use crate::cgroup::Group;
+use crate::cluster::Cluster;
+use crate::process::{self, Launch, Scope};
+use crate::ready::last_words;
+use crate::service::on_path;
+use crate::template::{Values, fill};
+
+/// How long a client may take until it is mounted.
+const MOUNT_LIMIT: Duration = Duration::from_secs(30);
+/// How long servers may take until files can be written.
+const WRITE_LIMIT: Duration = Duration::from_secs(30);
+const PROBE_BYTES: usize = 1 << 20;
+
+/// Mounts a network file system at `point`, and checks that what is mounted there is of its type.
+///
+/// `name` is what the client's process is called in the state folder: [`unmount`] takes it back by that name.
+///
+/// # Errors
+/// [`Error::Refused`] if it is none, its cluster is not up, or the client is not installed; [`Error::Failed`] if it does not
+/// come: nothing is left then.
+pub fn mount(
+    filesystem: &FileSystem,
+    state: &Path,
+    point: &Path,
+    name: &str,
+    scope: Scope,
+    group: Group,
+) -> Result<Cluster, Error> {
+    let (access, kind) = network_of(filesystem)?;
+    let cluster =
+        Cluster::load(state, &access.cluster)?.filter(|cluster| cluster.complete).ok_or_else(|| {
+            Error::Refused(format!(
+                "{}: the cluster {} is not up; weir cluster up {1}",
+                filesystem.name, access.cluster
+            ))
+        })?;
+    if let Some(found) = mounted_at(point) {
+        return Err(Error::Refused(format!("{}: {found} is mounted there already", point.display())));
+    }
+    let run = Cluster::folder(state, &cluster.name).join("clients").join(name);
+    for folder in [&run, point] {
+        fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    }
+    let values = values(access, &cluster, &run, point).map_err(Error::Refused)?;
+    let filled = |text: &String| {
+        fill(text, &values).map_err(|error| Error::Refused(format!("{}: {error}", filesystem.name)))
+    };
+    for (path, text) in &access.files {
+        let path = filled(path)?;
+        fs::write(&path, filled(text)?).map_err(Error::io("cannot write", Path::new(&path)))?;
+    }
+    let words = access.client.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| Error::Refused(format!("{}: has no client", filesystem.name)))?;
+    let program = on_path(program).ok_or_else(|| {
+        Error::Refused(format!("{program} is not installed: install {}", filesystem.packages.join(", ")))
+    })?;
+    let log = run.join("words.log");
+    let launch = Launch {
+        name: name.to_owned(),
+        scope,
+        program,
+        arguments: arguments.to_vec(),
+        folder: run,
+        namespace: Some(cluster.client_namespace.clone()),
+        user: None,
+        log: log.clone(),
+        stop_signal: libc::SIGTERM,
+        stop_limit_ms: 10_000,
+        mounts: Some(point.to_owned()),
+        group,
+    };
+    let identity = process::start(state, &launch)?;
+    let began = Instant::now();
+    let failed = loop {
+        match mounted_at(point) {
+            Some(found) if found == kind => return Ok(cluster),
+            Some(found) => break format!("{found} is mounted; {kind} should be"),
+            None if !identity.is_alive() => break format!("the client ended: {}", last_words(&log)),
+            None if began.elapsed() > MOUNT_LIMIT => {
+                break format!("nothing came to be mounted: {}", last_words(&log));
+            }
+            None => sleep(Duration::from_millis(10)),
+        }
+    };
+    let _ = unmount(state, point, name);
+    Err(Error::Failed(format!("{}: {failed}", point.display())))
+}
+
+/// Unmounts a network file system and waits until its client has ended; none being there is fine.
+///
+/// # Errors
+/// It is in use.
+pub fn unmount(state: &Path, point: &Path, name: &str) -> Result<(), Error> {
+    if let Some(client) = process::find(state, name)? {
+        process::stop(state, &client)?;
+    }
+    unmount_point(point)
+}
+
+/// Whether what is mounted lies on the network: bytes that are written go out of the client's host and into the servers'.
+/// Waits until the servers take files at all. Returns what the client sent and received meanwhile.
+///
+/// # Errors
+/// No file can be written, or it did not go over the network.
+pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Error> {
+    let path = point.join(format!(".weir-probe-{}", std::process::id()));
+    let before = counters(&cluster.client_namespace)?;
+    let servers_before = received(cluster)?;
+    let began = Instant::now();
+    let bytes: Vec<u8> = (0..PROBE_BYTES).map(|index| (index % 251) as u8).collect();
+    let write = || {
+        let mut file = File::options().write(true).create(true).truncate(true).open(&path)?;
+        file.write_all(&bytes)?;
+        file.sync_all()
+    };
+    let mut written = write();
+    while written.is_err() && began.elapsed() < WRITE_LIMIT {
+        sleep(Duration::from_millis(50));
+        written = write();
+    }
+    let removed = fs::remove_file(&path);
+    written.and(removed).map_err(Error::io("servers take no file:", &path))?;
+    let moved = counters(&cluster.client_namespace)? - before;
+    let arrived = received(cluster)?.saturating_sub(servers_before);
+    if moved.sent_bytes < PROBE_BYTES as u64 || arrived < PROBE_BYTES as u64 {
+        return Err(Error::Failed(format!(
+            "{}: of {PROBE_BYTES} bytes written {} left the client's host and {arrived} came to the servers': it is not on the network",
+            point.display(),
+            moved.sent_bytes
+        )));
+    }
+    Ok(moved)
+}
+
+/// Bytes that the servers' hosts received since they were made.
+fn received(cluster: &Cluster) -> Result<u64, Error> {
+    let each = cluster.servers.iter().map(|server| Ok(counters(&server.namespace)?.received_bytes));
+    each.sum()
+}
+
+fn network_of(filesystem: &FileSystem) -> Result<(&Access, &str), Error> {
+    match (&filesystem.network, &filesystem.mount_type) {
+        (Some(access), Some(kind)) => Ok((access, kind)),
+        _ => Err(Error::Refused(format!("{} is no network file system", filesystem.name))),
+    }
+}
+
+fn values(access: &Access, cluster: &Cluster, run: &Path, point: &Path) -> Result<Values, String> {
+    let mut values = cluster.addresses();
+    for (name, text) in &access.each_server {
+        let mut all = String::new();
+        for (index, server) in cluster.servers.iter().enumerate() {
+            let own: Values = [("index", index.to_string()), ("address", server.address.to_string())]
+                .map(|(k, v)| (k.to_owned(), v))
+                .into();
+            all.push_str(&fill(text, &own)?);
+        }
+        values.insert(name.clone(), all);
+    }
+    values.insert("run".to_owned(), run.to_string_lossy().into_owned());
+    values.insert("point".to_owned(), point.to_string_lossy().into_owned());
+    Ok(values)
+}

@@ -1,0 +1,368 @@
+//! The servers of a network file system on the hosts of a test network.
+//!
+//! What is made is written down in `STATE/clusters/NAME/cluster.json` before it is made; [`down`] takes back exactly that.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_fsbench::{Residency, forget};
+use weir_network::Network;
+use weir_specs::Document;
+
+use crate::Error;
+use crate::brick::{Brick, unmount};
+use crate::cgroup::Group;
+use crate::description::Service;
+use crate::process::{self, Scope};
+use crate::service::{Start, start};
+use crate::template::{Values, fill};
+
+/// Registry: the name and the text of each.
+const ALL: [(&str, &str); 2] = [
+    ("glusterfs", include_str!("../clusters/glusterfs.yml")),
+    ("moosefs", include_str!("../clusters/moosefs.yml")),
+];
+
+/// What a cluster consists of: `clusters/NAME.yml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a line.
+    pub description: String,
+    /// Debian packages that bring servers and client.
+    pub packages: Vec<String>,
+    /// Its services, in the order in which they are started.
+    pub services: Vec<Member>,
+}
+
+/// A service of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// Its description's name.
+    pub service: String,
+    /// Which servers have it.
+    pub on: On,
+    /// The port at which it is asked.
+    pub port: u16,
+    /// Placeholders of the service; in them `{first}` and `{client}` are the addresses of the first server and of the client.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+}
+
+/// Which servers have a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum On {
+    /// The first one, besides what else it has; what it keeps is no file's data and lies in the state folder.
+    First,
+    /// Each of them; its data lie on the server's folder or device.
+    Each,
+}
+
+impl Description {
+    /// Names of all clusters.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ALL.iter().map(|(name, _)| *name)
+    }
+
+    /// A cluster by name; `None` if there is none of that name.
+    pub fn load(name: &str) -> Option<Self> {
+        let (_, text) = ALL.iter().find(|(known, _)| *known == name)?;
+        Document::from_text(name.as_ref(), text).ok()?.parse().ok()
+    }
+}
+
+/// A cluster that is up, or was being brought up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// Its servers, the first one first.
+    pub servers: Vec<Server>,
+    /// Address of the client's host.
+    pub client: Ipv4Addr,
+    /// Network namespace of the client's host.
+    pub client_namespace: PathBuf,
+    /// Whether all its services answered.
+    pub complete: bool,
+}
+
+/// A server of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Its host's name in the network.
+    pub host: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its network namespace.
+    pub namespace: PathBuf,
+    /// What its data lie on.
+    pub brick: Brick,
+    /// Where they lie; absent until that is ready.
+    pub data: Option<PathBuf>,
+}
+
+impl Cluster {
+    pub(crate) fn folder(state: &Path, name: &str) -> PathBuf {
+        state.join("clusters").join(name)
+    }
+
+    fn file(state: &Path, name: &str) -> PathBuf {
+        Self::folder(state, name).join("cluster.json")
+    }
+
+    /// What is written down; `None` if there is no such cluster.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is damaged.
+    pub fn load(state: &Path, name: &str) -> Result<Option<Self>, Error> {
+        let file = Self::file(state, name);
+        let text = match fs::read(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(Error::io("cannot read", &file))?,
+        };
+        serde_json::from_slice(&text).map(Some).map_err(|error| {
+            Error::Refused(format!("{}: {error}; look at what it lists, then remove it", file.display()))
+        })
+    }
+
+    fn save(&self, state: &Path) -> Result<(), Error> {
+        let file = Self::file(state, &self.name);
+        let partial = file.with_extension("partial");
+        let write = || {
+            fs::write(&partial, serde_json::to_vec_pretty(self)?).and_then(|()| fs::rename(&partial, &file))
+        };
+        write().map_err(Error::io("cannot write", &file))
+    }
+
+    /// Has the page cache forget the data of all servers; returns what it still holds of them.
+    ///
+    /// # Errors
+    /// Data cannot be read or written out.
+    pub fn forget(&self) -> Result<Vec<Residency>, Error> {
+        let data = self.servers.iter().filter_map(|server| server.data.as_deref());
+        data.map(|data| forget(data).map_err(|error| Error::Failed(error.to_string()))).collect()
+    }
+
+    /// Addresses by placeholder.
+    pub(crate) fn addresses(&self) -> Values {
+        let first = self.servers.first().map_or(Ipv4Addr::LOCALHOST, |server| server.address);
+        [("first", first), ("client", self.client)]
+            .map(|(name, address)| (name.to_owned(), address.to_string()))
+            .into()
+    }
+}
+
+/// What a server's processes are called.
+fn process_name(cluster: &str, service: &str, host: &str) -> String {
+    format!("{cluster}.{service}.{host}")
+}
+
+/// Name of the host that mounts.
+pub const CLIENT: &str = "client";
+
+/// Name of a server's host by number.
+pub fn server_name(index: usize) -> String {
+    format!("server-{index}")
+}
+
+/// Starts the servers of a cluster, one for each brick, on the hosts `server-0`, `server-1` and so on; one that is up already
+/// with the same bricks is left as it is.
+///
+/// # Errors
+/// [`Error::Refused`] if hosts are missing or something is not installed; [`Error::Failed`] if a service does not come up:
+/// [`down`] takes back what had been made.
+pub fn up(
+    description: &Description,
+    network: &Network,
+    state: &Path,
+    bricks: &[Brick],
+) -> Result<Cluster, Error> {
+    let name = &description.name;
+    if let Some(known) = Cluster::load(state, name)? {
+        let same = known.servers.iter().map(|server| &server.brick).eq(bricks);
+        let living = |process: &process::Process| process.identity.is_some_and(process::Identity::is_alive);
+        let mine = format!("{name}.");
+        let all = process::all(state)?;
+        let expected: usize =
+            description.services.iter().map(|m| if m.on == On::First { 1 } else { bricks.len() }).sum();
+        let alive =
+            all.iter().filter(|process| process.launch.name.starts_with(&mine) && living(process)).count();
+        if same && known.complete && alive == expected {
+            return Ok(known);
+        }
+        down(state, name)?;
+    }
+    let host = |name: &str| {
+        network.host(name).ok_or_else(|| {
+            Error::Refused(format!(
+                "the test network `{}` has no host `{name}`: bring it up with one",
+                network.name
+            ))
+        })
+    };
+    let client = host(CLIENT)?;
+    let servers = bricks.iter().enumerate().map(|(index, brick)| {
+        let host = host(&server_name(index))?;
+        let (address, namespace) = (host.address, host.namespace.path());
+        Ok(Server { host: host.name.clone(), address, namespace, brick: brick.clone(), data: None })
+    });
+    let mut cluster = Cluster {
+        name: name.clone(),
+        servers: servers.collect::<Result<_, Error>>()?,
+        client: client.address,
+        client_namespace: client.namespace.path(),
+        complete: false,
+    };
+    if cluster.servers.is_empty() {
+        return Err(Error::Refused(format!("cluster {name} needs at least one server")));
+    }
+    let folder = Cluster::folder(state, name);
+    fs::create_dir_all(&folder).map_err(Error::io("cannot make", &folder))?;
+    cluster.save(state)?;
+    for server in &mut cluster.servers {
+        server.data = Some(server.brick.make(&folder.join(&server.host).join("brick"))?);
+    }
+    cluster.save(state)?;
+    for member in &description.services {
+        start_member(member, &cluster, state)?;
+    }
+    cluster.complete = true;
+    cluster.save(state)?;
+    Ok(cluster)
+}
+
+fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), Error> {
+    let service = Service::load(&member.service).ok_or_else(|| {
+        Error::Refused(format!("cluster {}: service {} is unknown", cluster.name, member.service))
+    })?;
+    let addresses = cluster.addresses();
+    let mut set: Values = member
+        .set
+        .iter()
+        .map(|(name, text)| Ok((name.clone(), fill(text, &addresses).map_err(Error::Refused)?)))
+        .collect::<Result<_, Error>>()?;
+    // Those that know the first server by that name need not be told in every description.
+    if let (true, Some(first)) = (service.defaults.contains_key("first"), addresses.get("first")) {
+        set.insert("first".to_owned(), first.clone());
+    }
+    let count = if member.on == On::First { 1 } else { cluster.servers.len() };
+    for server in &cluster.servers[..count] {
+        let folder = Cluster::folder(state, &cluster.name).join(&server.host);
+        let name = process_name(&cluster.name, &member.service, &server.host);
+        let data = match member.on {
+            On::First => Some(folder.join(&member.service)),
+            On::Each => server.data.clone(),
+        };
+        start(
+            &service,
+            state,
+            &Start {
+                scope: Scope::Study,
+                run: folder.join(format!("{}.run", member.service)),
+                root: None,
+                data,
+                address: IpAddr::V4(server.address),
+                port: member.port,
+                namespace: Some(server.namespace.clone()),
+                group: Group::of_state(state).within(&name),
+                memory_mib: 0,
+                set: set.clone(),
+                log: folder.join(format!("{}.log", member.service)),
+                name,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Takes a cluster down: clients that are left, services, mounts of devices, its folder. None being there is fine. Says what
+/// went.
+///
+/// # Errors
+/// Something is still in use; what is left stays written down.
+pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
+    let mut gone = Vec::new();
+    let folder = Cluster::folder(state, name);
+    for process in process::all(state)? {
+        // The last started first: clients before what serves them.
+        if process.launch.name.starts_with(&format!("{name}.")) || process.launch.folder.starts_with(&folder)
+        {
+            process::stop(state, &process)?;
+            gone.push(format!("process {}", process.launch.name));
+        }
+    }
+    if let Some(cluster) = Cluster::load(state, name)? {
+        for server in &cluster.servers {
+            server.brick.clear(&folder.join(&server.host).join("brick"))?;
+        }
+        gone.push(format!("cluster {name}"));
+    }
+    // Never into a mount.
+    let mounted = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let inner = format!("{}/", folder.display());
+    if let Some(line) =
+        mounted.lines().find(|line| line.split(' ').nth(4).is_some_and(|point| point.starts_with(&inner)))
+    {
+        let point = PathBuf::from(line.split(' ').nth(4).unwrap_or_default());
+        unmount(&point)?;
+    }
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("cannot remove", &folder)(error))
+        }
+        _ => {
+            let _ = fs::remove_dir(state.join("clusters"));
+            Ok(gone)
+        }
+    }
+}
+
+/// Takes all clusters of a state folder down.
+///
+/// # Errors
+/// As of [`down`].
+pub fn down_all(state: &Path) -> Result<Vec<String>, Error> {
+    let entries = fs::read_dir(state.join("clusters")).into_iter().flatten().flatten();
+    let mut gone = Vec::new();
+    for entry in entries {
+        gone.extend(down(state, &entry.file_name().to_string_lossy())?);
+    }
+    Ok(gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_studies::FileSystem;
+
+    #[test]
+    fn every_cluster_parses_and_its_services_are_there() {
+        for (name, text) in ALL {
+            let found =
+                Document::from_text(name.as_ref(), text).and_then(|document| document.parse::<Description>());
+            let found = found.unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
+            assert_eq!(found.name, name);
+            for member in found.services {
+                assert!(Service::load(&member.service).is_some(), "{name}: {}", member.service);
+            }
+        }
+    }
+
+    #[test]
+    fn every_network_file_system_has_its_cluster() {
+        let all = FileSystem::names().filter_map(FileSystem::load).filter_map(|found| found.network);
+        let clusters: Vec<String> = all.map(|network| network.cluster).collect();
+        assert_eq!(clusters.len(), 4);
+        assert!(clusters.iter().all(|name| Description::load(name).is_some()), "{clusters:?}");
+    }
+}

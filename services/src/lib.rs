@@ -1,0 +1,30 @@
+//! Servers that take part in a study, and the clusters of network file systems that are made of them.
+//!
+//! A service is described in `specs/NAME.yml`: [`start`] writes its configuration, prepares its data where there are none,
+//! starts it in the foreground as an unprivileged user, in a network namespace and a control group of its own, and waits until
+//! it answers. The process is written down before it is the program (see [`process`]), so that whoever comes after a crash
+//! ends exactly that one. [`cluster`] starts the services of a network file system on the hosts of a test network and mounts
+//! it as a client does.
+
+mod brick;
+pub mod cgroup;
+pub mod client;
+pub mod cluster;
+mod description;
+mod error;
+pub mod process;
+mod ready;
+mod service;
+mod snapshot;
+mod template;
+mod user;
+
+pub use brick::Brick;
+pub use cgroup::Group;
+pub use description::{Ready, Service, Signal, Stop};
+pub use error::Error;
+pub use process::{Scope, stop_all};
+pub use service::{Instance, Start, start, stop, version};
+pub use snapshot::{Snapshot, restore, snapshot};
+pub use template::Values;
+pub use user::User;

@@ -1,0 +1,373 @@
+//! Processes that are written down before they are what they are to be, and ended by exactly what was written.
+//!
+//! Two files below `STATE/processes/` name a process: `NAME.json`, what is to be started, written first; and `NAME.stat`, the
+//! process's own line of `/proc/PID/stat`, which the process writes itself before it becomes the program. So there is no
+//! moment at which it runs and is not known, and pid and start time together name it for good.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::brick::unmount;
+use crate::cgroup::Group;
+use crate::user::User;
+
+/// How long a process lives that is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// For a run: the next run ends it if this one was killed.
+    Run,
+    /// For a study: `weir clean` ends it.
+    Study,
+}
+
+/// What is to be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// Its name in the state folder.
+    pub name: String,
+    /// How long it lives.
+    pub scope: Scope,
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The folder that it starts in.
+    pub folder: PathBuf,
+    /// The network namespace that it starts in; that of the caller if absent.
+    pub namespace: Option<PathBuf>,
+    /// As whom it runs; root if absent.
+    pub user: Option<User>,
+    /// Where its words go; they are added to those that are there.
+    pub log: PathBuf,
+    /// The signal that asks it to end.
+    pub stop_signal: i32,
+    /// How long it is then given, in ms, before it is killed.
+    pub stop_limit_ms: u64,
+    /// Where it mounts a file system, if it is the client of one: it ends by being unmounted.
+    #[serde(default)]
+    pub mounts: Option<PathBuf>,
+    /// The group that it and all that it starts belong to.
+    pub group: Group,
+}
+
+/// A process that is written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// What was to be started.
+    pub launch: Launch,
+    /// Pid and start time; absent if it did not come so far.
+    pub identity: Option<Identity>,
+}
+
+/// What names a process for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot.
+    pub started_ticks: u64,
+}
+
+impl Identity {
+    /// From a line of `/proc/PID/stat`: the name in field 2 may hold blanks, but ends with the last parenthesis.
+    fn parse(stat: &str) -> Option<(Self, char)> {
+        let pid = stat.split(' ').next()?.parse().ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?.chars().next()?;
+        Some((Identity { pid, started_ticks: fields.nth(18)?.parse().ok()? }, state))
+    }
+
+    /// Whether it runs: it is there, is this one, and has not ended.
+    pub fn is_alive(self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        Identity::parse(&stat).is_some_and(|(found, state)| found == self && !"ZX".contains(state))
+    }
+
+    /// Sends it a signal, and nobody else: one who has got its number meanwhile has another start time.
+    fn signal(self, signal: i32) {
+        // SAFETY: pidfd_open and pidfd_send_signal take numbers; the descriptor is closed below.
+        unsafe {
+            let pidfd = libc::syscall(libc::SYS_pidfd_open, self.pid, 0);
+            if pidfd >= 0 {
+                // The descriptor holds on to whoever has the number now: only then is it asked who that is.
+                if self.is_alive() {
+                    libc::syscall(
+                        libc::SYS_pidfd_send_signal,
+                        pidfd,
+                        signal,
+                        std::ptr::null::<libc::siginfo_t>(),
+                        0,
+                    );
+                }
+                libc::close(pidfd as i32);
+            }
+        }
+    }
+}
+
+fn folder(state: &Path) -> PathBuf {
+    state.join("processes")
+}
+
+fn file(state: &Path, name: &str, kind: &str) -> PathBuf {
+    folder(state).join(format!("{name}.{kind}"))
+}
+
+/// Starts a process.
+///
+/// # Errors
+/// Its name is taken by one that lives, or the program cannot be started.
+pub fn start(state: &Path, launch: &Launch) -> Result<Identity, Error> {
+    if let Some(known) = find(state, &launch.name)? {
+        if known.identity.is_some_and(Identity::is_alive) {
+            return Err(Error::Refused(format!("process `{}` runs already", launch.name)));
+        }
+        stop(state, &known)?;
+    }
+    fs::create_dir_all(folder(state)).map_err(Error::io("cannot make", &folder(state)))?;
+    let description = file(state, &launch.name, "json");
+    let write = || {
+        let mut file =
+            File::options().write(true).create(true).truncate(true).mode(0o600).open(&description)?;
+        file.write_all(&serde_json::to_vec_pretty(launch)?)
+    };
+    write().map_err(Error::io("cannot write", &description))?;
+    let started = launch.group.make().and_then(|()| spawn(state, launch));
+    if started.is_err() {
+        forget(state, &launch.name);
+        let _ = launch.group.remove();
+    }
+    started
+}
+
+fn spawn(state: &Path, launch: &Launch) -> Result<Identity, Error> {
+    let log = File::options().append(true).create(true).mode(0o600).open(&launch.log);
+    let log = log.map_err(Error::io("cannot write", &launch.log))?;
+    let words = log.try_clone().map_err(Error::io("cannot write", &launch.log))?;
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.arguments)
+        .current_dir(&launch.folder)
+        .stdin(Stdio::null())
+        .stdout(log)
+        .stderr(words);
+    let entry = Entry::new(state, launch)?;
+    // SAFETY: between fork and exec only system calls are made, on memory that was laid out before.
+    unsafe { command.pre_exec(move || entry.enter()) };
+    let child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::Failed(format!("{}: not installed", launch.program.display())),
+        _ => Error::Failed(format!("{}: {error}", launch.program.display())),
+    })?;
+    let written = find(state, &launch.name)?.and_then(|found| found.identity);
+    written.filter(|found| u32::try_from(found.pid) == Ok(child.id())).ok_or_else(|| {
+        Error::Failed(format!("{}: process {} did not write itself down", launch.name, child.id()))
+    })
+}
+
+/// What a process does between fork and exec, laid out beforehand.
+struct Entry {
+    stat: CString,
+    namespace: Option<File>,
+    doors: Vec<CString>,
+    user: Option<User>,
+}
+
+impl Entry {
+    fn new(state: &Path, launch: &Launch) -> Result<Self, Error> {
+        let text = |path: &Path| {
+            CString::new(path.as_os_str().as_bytes())
+                .map_err(|_| Error::Refused(format!("{path:?} holds a NUL")))
+        };
+        let open = |path: &PathBuf| File::open(path).map_err(Error::io("cannot open namespace", path));
+        Ok(Entry {
+            stat: text(&file(state, &launch.name, "stat"))?,
+            namespace: launch.namespace.as_ref().map(open).transpose()?,
+            doors: launch.group.doors().iter().map(|door| text(door)).collect::<Result<_, _>>()?,
+            user: launch.user.clone(),
+        })
+    }
+
+    /// Only system calls: after a fork other threads' locks may be held for ever.
+    fn enter(&self) -> io::Result<()> {
+        use std::os::fd::AsRawFd as _;
+        let checked = |done: i64| if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done) };
+        // SAFETY: paths end with NUL, buffers are as long as said, descriptors are this process's own.
+        unsafe {
+            let mut line = [0u8; 1024];
+            let from =
+                checked(libc::open(c"/proc/self/stat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC).into())?
+                    as i32;
+            let length = checked(libc::read(from, line.as_mut_ptr().cast(), line.len()) as i64)? as usize;
+            libc::close(from);
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
+            let to = checked(libc::open(self.stat.as_ptr(), flags, 0o600).into())? as i32;
+            checked(libc::write(to, line.as_ptr().cast(), length) as i64)?;
+            libc::close(to);
+            for door in &self.doors {
+                let to = checked(libc::open(door.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC).into())? as i32;
+                checked(libc::write(to, c"0".as_ptr().cast(), 1) as i64)?;
+                libc::close(to);
+            }
+            if let Some(namespace) = &self.namespace {
+                checked(libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET).into())?;
+            }
+            // Signals of a terminal are for whoever sits there.
+            checked(libc::setsid().into())?;
+            if let Some(user) = &self.user {
+                checked(libc::setgroups(1, &user.gid).into())?;
+                checked(libc::setgid(user.gid).into())?;
+                checked(libc::setuid(user.uid).into())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A process by name.
+///
+/// # Errors
+/// What is written down is damaged.
+pub fn find(state: &Path, name: &str) -> Result<Option<Process>, Error> {
+    let description = file(state, name, "json");
+    let text = match fs::read(&description) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(Error::io("cannot read", &description))?,
+    };
+    let launch = serde_json::from_slice(&text).map_err(|error| {
+        Error::Refused(format!("{}: {error}; look at what it says, then remove it", description.display()))
+    })?;
+    let stat = fs::read_to_string(file(state, name, "stat")).unwrap_or_default();
+    Ok(Some(Process { launch, identity: Identity::parse(&stat).map(|(identity, _)| identity) }))
+}
+
+/// All processes that are written down, the last started first.
+///
+/// # Errors
+/// What is written down of one is damaged.
+pub fn all(state: &Path) -> Result<Vec<Process>, Error> {
+    let entries = fs::read_dir(folder(state)).into_iter().flatten().flatten();
+    let names =
+        entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned()));
+    let mut found = Vec::new();
+    for name in names {
+        found.extend(find(state, &name)?);
+    }
+    found.sort_by_key(|process| std::cmp::Reverse(process.identity.map(|found| found.started_ticks)));
+    Ok(found)
+}
+
+/// Ends a process: asks it, kills it if it does not, kills what it left, and forgets it. Says whether it lived, and how it
+/// ended.
+///
+/// # Errors
+/// What it mounted is in use, or something of its group cannot be removed.
+pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
+    let launch = &process.launch;
+    let limit = Duration::from_millis(launch.stop_limit_ms);
+    let mut ended = None;
+    if let Some(point) = &launch.mounts {
+        unmount(point)?;
+    }
+    if let Some(identity) = process.identity {
+        // A client writes out what it has to once it is unmounted, and ends by itself.
+        if launch.mounts.is_some() {
+            gone_within(identity, limit);
+        }
+        if identity.is_alive() {
+            identity.signal(launch.stop_signal);
+            let killed = !gone_within(identity, limit);
+            if killed {
+                identity.signal(libc::SIGKILL);
+                gone_within(identity, Duration::from_secs(5));
+            }
+            ended = Some(Ended { pid: identity.pid, killed });
+        }
+        reap(identity.pid);
+    }
+    launch.group.remove()?;
+    forget(state, &launch.name);
+    Ok(ended)
+}
+
+/// How a process ended that was to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Ended {
+    /// Which it was.
+    pub pid: i32,
+    /// Whether it had to be killed.
+    pub killed: bool,
+}
+
+fn gone_within(identity: Identity, limit: Duration) -> bool {
+    let began = Instant::now();
+    while identity.is_alive() {
+        if began.elapsed() > limit {
+            return false;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// Takes note of the end of a child of this process; what is another's child is another's to take note of.
+fn reap(pid: i32) {
+    // SAFETY: waitpid with WNOHANG takes numbers and a place that may be absent.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+}
+
+fn forget(state: &Path, name: &str) {
+    for kind in ["stat", "json"] {
+        let _ = fs::remove_file(file(state, name, kind));
+    }
+    let _ = fs::remove_dir(folder(state));
+}
+
+/// Ends all processes of a scope, the last started first; says which lived.
+///
+/// # Errors
+/// What is written down is damaged, or something cannot be ended.
+pub fn stop_all(state: &Path, which: impl Fn(Scope) -> bool) -> Result<Vec<String>, Error> {
+    let mut lines = Vec::new();
+    for process in all(state)?.iter().filter(|process| which(process.launch.scope)) {
+        let how = match stop(state, process)? {
+            Some(Ended { pid, killed }) => format!(" (pid {pid}{})", if killed { ", killed" } else { "" }),
+            None => " (had ended)".to_owned(),
+        };
+        lines.push(format!("process {}{how}", process.launch.name));
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_named_by_pid_and_start() {
+        let stat = "42 (a) b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 9 9\n";
+        let (identity, state) = Identity::parse(stat).unwrap();
+        assert_eq!((identity.pid, identity.started_ticks, state), (42, 777, 'S'));
+        assert_eq!(Identity::parse("42 (a"), None);
+    }
+
+    #[test]
+    fn this_process_lives_and_one_that_started_at_another_time_does_not() {
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let (identity, _) = Identity::parse(&stat).unwrap();
+        assert!(identity.is_alive());
+        assert!(!Identity { started_ticks: 1, ..identity }.is_alive());
+    }
+}

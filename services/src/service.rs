@@ -1,0 +1,309 @@
+//! Starting a service by its description.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::cgroup::Group;
+use crate::description::{Ready, Service};
+use crate::process::{self, Identity, Launch, Scope};
+use crate::ready::Question;
+use crate::template::{Values, fill};
+use crate::user::User;
+
+/// How a service is started.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// Its name in the state folder: of one service there may be several.
+    pub name: String,
+    /// How long it lives.
+    pub scope: Scope,
+    /// Folder of this start, for configuration and sockets; made if it is not there.
+    pub run: PathBuf,
+    /// What it serves, if it serves files.
+    pub root: Option<PathBuf>,
+    /// Its data; made and prepared if the folder is not there, or empty.
+    pub data: Option<PathBuf>,
+    /// Where it listens: loopback, or an address of a test network.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// The network namespace that it lives in; that of the caller if absent.
+    pub namespace: Option<PathBuf>,
+    /// Its control group.
+    pub group: Group,
+    /// Memory that it is told it has, in MiB; 0 if it is not told.
+    pub memory_mib: u64,
+    /// Placeholders of its own that differ from the description's.
+    pub set: Values,
+    /// Where its words go.
+    pub log: PathBuf,
+}
+
+/// A service that runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Instance {
+    /// The service.
+    pub service: String,
+    /// Its name in the state folder.
+    pub name: String,
+    /// The process.
+    pub process: Identity,
+    /// What it says of its version.
+    pub version: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its control group.
+    pub group: Group,
+}
+
+/// Starts a service and waits until it answers.
+///
+/// # Errors
+/// [`Error::Refused`] if it is not installed or told nonsense; [`Error::Failed`] if it does not come up: it is ended then.
+pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance, Error> {
+    if !wanted.address.is_loopback() && wanted.namespace.is_none() {
+        return Err(Error::Refused(format!(
+            "service {} would listen at {}: give it a loopback address, or a host of a test network",
+            wanted.name, wanted.address
+        )));
+    }
+    let program = program(service)?;
+    let user = user(service)?;
+    let values = values(service, wanted, &program, user.as_ref())?;
+    let filled = |text: &str| {
+        fill(text, &values).map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
+    };
+    let all = |texts: &[String]| texts.iter().map(|text| filled(text)).collect::<Result<Vec<_>, _>>();
+    let arguments = all(&service.arguments)?;
+    let question = question(&service.ready, wanted.address, &all)?;
+    let prepare = service.prepare.iter().map(|words| all(words)).collect::<Result<Vec<_>, _>>()?;
+
+    make_folder(&wanted.run, user.as_ref())?;
+    for folder in &all(&service.folders)? {
+        make_folder(Path::new(folder), user.as_ref())?;
+    }
+    for (path, text) in &service.files {
+        write_file(Path::new(&filled(path)?), &filled(text)?, user.as_ref())?;
+    }
+    if let Some(data) = &wanted.data {
+        make_folder(data, user.as_ref())?;
+        let is_empty = fs::read_dir(data)
+            .map_err(Error::io("cannot read", data))?
+            .flatten()
+            .all(|entry| entry.file_name() == "lost+found");
+        if is_empty {
+            prepare.iter().try_for_each(|words| carry_out(words, &wanted.run, user.as_ref()))?;
+        }
+    }
+    let version = version_of(service, &program)?;
+    let launch = Launch {
+        name: wanted.name.clone(),
+        scope: wanted.scope,
+        program,
+        arguments,
+        folder: wanted.run.clone(),
+        namespace: wanted.namespace.clone(),
+        user,
+        log: wanted.log.clone(),
+        stop_signal: service.stop.signal.number(),
+        stop_limit_ms: service.stop.limit_s * 1000,
+        mounts: None,
+        group: wanted.group.clone(),
+    };
+    let identity = process::start(state, &launch)?;
+    let limit = Duration::from_secs(service.ready_limit_s);
+    if let Err(error) = question.wait(identity, wanted.namespace.as_deref(), limit, &wanted.name, &wanted.log)
+    {
+        stop(state, &wanted.name)?;
+        return Err(error);
+    }
+    Ok(Instance {
+        service: service.name.clone(),
+        name: wanted.name.clone(),
+        process: identity,
+        version,
+        address: SocketAddr::new(wanted.address, wanted.port),
+        group: wanted.group.clone(),
+    })
+}
+
+/// Ends a service by its name in the state folder; says how, or `None` if it had ended by itself or was never there.
+///
+/// # Errors
+/// What is written down is damaged, or something cannot be ended.
+pub fn stop(state: &Path, name: &str) -> Result<Option<process::Ended>, Error> {
+    match process::find(state, name)? {
+        Some(found) => process::stop(state, &found),
+        None => Ok(None),
+    }
+}
+
+/// What a service says of its version.
+///
+/// # Errors
+/// It is not installed.
+pub fn version(service: &Service) -> Result<String, Error> {
+    version_of(service, &program(service)?)
+}
+
+fn version_of(service: &Service, program: &Path) -> Result<String, Error> {
+    let output = Command::new(program).args(&service.version).output();
+    let output = output.map_err(Error::io("cannot ask for the version of", program))?;
+    // Some say it on standard error.
+    let words = [output.stdout, output.stderr].concat();
+    let words = String::from_utf8_lossy(&words).into_owned();
+    let line = words.lines().map(str::trim).find(|line| !line.is_empty());
+    Ok(line.unwrap_or("it said nothing").to_owned())
+}
+
+/// Where a program is looked for besides PATH: a login shell of an unprivileged user has no sbin.
+const PLACES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|path| path.is_file());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from));
+    places.map(|place| place.join(name)).find(|path| path.is_file())
+}
+
+fn program(service: &Service) -> Result<PathBuf, Error> {
+    service.programs.iter().find_map(|name| on_path(name)).ok_or_else(|| {
+        Error::Refused(format!(
+            "service {} is not installed: install the package {}",
+            service.name,
+            service.packages.join(", ")
+        ))
+    })
+}
+
+fn user(service: &Service) -> Result<Option<User>, Error> {
+    let mut last = None;
+    for name in &service.users {
+        match User::find(name) {
+            Ok(user) => return Ok(Some(user)),
+            Err(error) => last = Some(error),
+        }
+    }
+    last.map_or(Ok(None), Err)
+}
+
+fn values(service: &Service, wanted: &Start, program: &Path, user: Option<&User>) -> Result<Values, Error> {
+    let mut values: Values = service.defaults.clone();
+    for (name, value) in &wanted.set {
+        if !values.contains_key(name) {
+            let known: Vec<&str> = service.defaults.keys().map(String::as_str).collect();
+            return Err(Error::Refused(format!(
+                "service {} has no setting `{name}`; it has {}",
+                service.name,
+                known.join(", ")
+            )));
+        }
+        if value.contains(['\n', '\r', '\0']) {
+            return Err(Error::Refused(format!(
+                "service {}: setting `{name}` holds more than a line",
+                service.name
+            )));
+        }
+        values.insert(name.clone(), value.clone());
+    }
+    let mut put = |name: &str, value: String| values.insert(name.to_owned(), value);
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    put("run", path(&wanted.run));
+    put("address", wanted.address.to_string());
+    put("port", wanted.port.to_string());
+    put("memory_mib", wanted.memory_mib.to_string());
+    put("user", user.map_or("root", |user| user.name.as_str()).to_owned());
+    put("group", group_name(user.map_or(0, |user| user.gid)));
+    put("program_folder", path(program.parent().unwrap_or(Path::new("/"))));
+    if let Some(root) = &wanted.root {
+        put("root", path(root));
+    }
+    if let Some(data) = &wanted.data {
+        put("data", path(data));
+    }
+    Ok(values)
+}
+
+/// Name of a group of users; its number if it has none.
+fn group_name(gid: u32) -> String {
+    let table = fs::read_to_string("/etc/group").unwrap_or_default();
+    let named = table.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == gid.to_string()).then(|| name.to_owned())
+    });
+    named.unwrap_or_else(|| gid.to_string())
+}
+
+fn question(
+    ready: &Ready,
+    address: IpAddr,
+    all: &impl Fn(&[String]) -> Result<Vec<String>, Error>,
+) -> Result<Question, Error> {
+    let one = |text: &String| Ok::<_, Error>(all(std::slice::from_ref(text))?.concat());
+    Ok(match ready {
+        Ready::Socket(path) => Question::Socket(one(path)?.into()),
+        Ready::Command(words) => Question::Command(all(words)?),
+        Ready::Tcp(port) => {
+            let port = one(port)?;
+            let number = port.parse().map_err(|_| Error::Refused(format!("`{port}` is no port")))?;
+            Question::Tcp(SocketAddr::new(address, number))
+        }
+    })
+}
+
+fn make_folder(path: &Path, user: Option<&User>) -> Result<(), Error> {
+    fs::create_dir_all(path).map_err(Error::io("cannot make", path))?;
+    user.map_or(Ok(()), |user| user.own(path))
+}
+
+fn write_file(path: &Path, text: &str, user: Option<&User>) -> Result<(), Error> {
+    let write = || {
+        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        file.write_all(text.as_bytes())
+    };
+    write().map_err(Error::io("cannot write", path))?;
+    user.map_or(Ok(()), |user| user.own(path))
+}
+
+/// Carries out a command to its end; its words become the error.
+fn carry_out(words: &[String], folder: &Path, user: Option<&User>) -> Result<(), Error> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let file = on_path(program).ok_or_else(|| Error::Refused(format!("{program}: not installed")))?;
+    let mut command = Command::new(file);
+    command.args(arguments).current_dir(folder).stdin(std::process::Stdio::null());
+    if let Some(user) = user {
+        command.uid(user.uid).gid(user.gid).env("HOME", folder);
+    }
+    let output = command.output().map_err(|error| Error::Failed(format!("{program}: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = [output.stdout, output.stderr].concat();
+    let words = String::from_utf8_lossy(&words).into_owned();
+    let last: Vec<&str> = words.lines().rev().take(3).collect();
+    Err(Error::Failed(format!("{program} failed ({}): {}", output.status, last.join(" / "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_by_name_and_by_file() {
+        assert!(on_path("sh").is_some() && on_path("/bin/sh").is_some());
+        assert!(on_path("no-such-program").is_none() && on_path("/no/such").is_none());
+        assert_eq!(group_name(0), "root");
+    }
+}

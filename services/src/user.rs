@@ -1,0 +1,67 @@
+//! Users by name: servers that refuse to be root.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// A user of this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    /// Name.
+    pub name: String,
+    /// Number.
+    pub uid: u32,
+    /// Number of its first group.
+    pub gid: u32,
+}
+
+impl User {
+    /// Finds a user in `/etc/passwd`, where packages put those of their servers.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn find(name: &str) -> Result<Self, Error> {
+        let path = Path::new("/etc/passwd");
+        let table = fs::read_to_string(path).map_err(Error::io("cannot read", path))?;
+        in_table(&table, name).ok_or_else(|| {
+            Error::Refused(format!(
+                "there is no user `{name}` on this host; its package makes it: install that"
+            ))
+        })
+    }
+
+    /// Gives a path to the user.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(crate) fn own(&self, path: &Path) -> Result<(), Error> {
+        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
+            .map_err(Error::io("cannot give away", path))
+    }
+}
+
+fn in_table(table: &str, name: &str) -> Option<User> {
+    table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [found, _, uid, gid, ..] = fields[..] else { return None };
+        (found == name)
+            .then(|| Some(User { name: name.to_owned(), uid: uid.parse().ok()?, gid: gid.parse().ok()? }))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_found_by_its_whole_name() {
+        let table = "root:x:0:0::/:/bin/sh\npostgres2:x:7:8:::\npostgres:x:105:112:,,,:/var:/bin/sh\n";
+        let found = in_table(table, "postgres").unwrap();
+        assert_eq!((found.uid, found.gid), (105, 112));
+        assert_eq!(in_table(table, "post"), None);
+    }
+}

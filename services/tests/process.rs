@@ -1,0 +1,174 @@
+//! Processes are written down, limited and ended; also by somebody else after a crash.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use weir_services::process::{self, Identity, Launch};
+use weir_services::{Error, Group, Scope, stop_all};
+
+fn possible() -> bool {
+    // SAFETY: geteuid takes no arguments and cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        eprintln!("skipped: control groups and users need root");
+    }
+    root
+}
+
+fn shell(state: &Path, name: &str, script: &str) -> Launch {
+    Launch {
+        name: name.to_owned(),
+        scope: Scope::Run,
+        program: PathBuf::from("/bin/sh"),
+        arguments: vec!["-c".to_owned(), script.to_owned()],
+        folder: PathBuf::from("/"),
+        namespace: None,
+        user: None,
+        log: state.join("log"),
+        stop_signal: libc::SIGTERM,
+        stop_limit_ms: 200,
+        mounts: None,
+        group: Group::of_state(state).within(name),
+    }
+}
+
+/// Taken away, whatever a test does.
+struct State(tempfile::TempDir);
+
+impl State {
+    fn new() -> Self {
+        State(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        let _ = stop_all(self.0.path(), |_| true);
+        let _ = Group::of_state(self.0.path()).remove();
+    }
+}
+
+fn wait_for(condition: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("waited 5 s in vain");
+}
+
+#[test]
+fn a_process_and_all_that_it_started_end() {
+    if !possible() {
+        return;
+    }
+    let folder = State::new();
+    let state = folder.0.path();
+    // A child in a session of its own, as a daemon makes it, and a program that does not listen to TERM.
+    let launch = shell(state, "stubborn", "trap '' TERM; setsid sleep 1000 & while :; do sleep 0.05; done");
+    let identity = process::start(state, &launch).unwrap();
+    assert!(identity.is_alive());
+    wait_for(|| launch.group.processes().len() >= 2);
+    let again = process::start(state, &launch);
+    assert!(matches!(again, Err(Error::Refused(_))), "{again:?}");
+    let children: Vec<i32> = launch.group.processes();
+    let found = process::find(state, "stubborn").unwrap().unwrap();
+    assert_eq!(found.identity, Some(identity));
+    let ended = process::stop(state, &found).unwrap().unwrap();
+    assert!(ended.killed && ended.pid == identity.pid);
+    wait_for(|| children.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
+    assert_eq!(process::find(state, "stubborn").unwrap(), None);
+    assert_eq!(process::all(state).unwrap(), []);
+}
+
+#[test]
+fn what_was_written_down_is_found_by_another_process_and_a_used_number_is_left_alone() {
+    if !possible() {
+        return;
+    }
+    let folder = State::new();
+    let state = folder.0.path();
+    let identity = process::start(state, &shell(state, "sleeper", "exec sleep 1000")).unwrap();
+    // Somebody who only has the state folder.
+    let found = process::all(state).unwrap();
+    assert_eq!(found.iter().map(|process| process.identity).collect::<Vec<_>>(), [Some(identity)]);
+    // A number that was used again: this very process, said to have started at another time.
+    let mut stranger = shell(state, "stranger", "true");
+    stranger.group = Group::of_state(state).within("stranger");
+    let entry = process::Process {
+        launch: stranger,
+        identity: Some(Identity { pid: std::process::id() as i32, started_ticks: 1 }),
+    };
+    assert_eq!(process::stop(state, &entry).unwrap(), None);
+    let lines = stop_all(state, |scope| scope == Scope::Run).unwrap();
+    assert_eq!(lines, [format!("process sleeper (pid {})", identity.pid)]);
+    assert!(!identity.is_alive());
+}
+
+#[test]
+fn a_program_that_is_not_there_leaves_nothing_behind() {
+    if !possible() {
+        return;
+    }
+    let folder = State::new();
+    let state = folder.0.path();
+    let launch = Launch { program: "/no/such/program".into(), ..shell(state, "absent", "") };
+    let error = process::start(state, &launch).unwrap_err();
+    assert!(error.to_string().contains("not installed"), "{error}");
+    assert_eq!(process::find(state, "absent").unwrap(), None);
+    assert_eq!(launch.group.processes(), Vec::<i32>::new());
+}
+
+#[test]
+fn it_runs_as_its_user_in_its_namespace() {
+    if !possible() {
+        return;
+    }
+    let folder = State::new();
+    let state = folder.0.path();
+    let user = weir_services::User::find("nobody").unwrap();
+    let namespace = PathBuf::from("/proc/self/ns/net");
+    let launch = Launch {
+        user: Some(user.clone()),
+        namespace: Some(namespace),
+        ..shell(state, "who", "id -u; id -G; exec sleep 1000")
+    };
+    process::start(state, &launch).unwrap();
+    wait_for(|| fs::read_to_string(&launch.log).unwrap_or_default().lines().count() == 2);
+    let said = fs::read_to_string(&launch.log).unwrap();
+    assert_eq!(said, format!("{}\n{}\n", user.uid, user.gid));
+}
+
+#[test]
+fn pages_of_files_count_and_stay_below_the_limit() {
+    if !possible() {
+        return;
+    }
+    let folder = State::new();
+    let state = folder.0.path();
+    let file = folder.0.path().join("file");
+    fs::write(&file, vec![1; 48 << 20]).unwrap();
+    let synced = Command::new("sync").arg(&file).status().unwrap().success();
+    let dropped = Command::new("dd")
+        .args(["of=/dev/null", "iflag=nocache", "count=0"])
+        .arg(format!("if={}", file.display()))
+        .output();
+    assert!(synced && dropped.unwrap().status.success());
+    let launch =
+        shell(state, "reader", &format!("cat {} > /dev/null; echo done; exec sleep 1000", file.display()));
+    launch.group.make().unwrap();
+    if let Err(error) = launch.group.limit_memory(16 << 20) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    process::start(state, &launch).unwrap();
+    wait_for(|| fs::read_to_string(&launch.log).unwrap_or_default().contains("done"));
+    let memory = launch.group.memory().unwrap();
+    assert_eq!(memory.limit_bytes, Some(16 << 20));
+    assert!(memory.used_bytes <= 16 << 20, "{memory:?}");
+    assert!(memory.cache_bytes > 4 << 20, "what it read is charged to it: {memory:?}");
+    let cpu = launch.group.cpu().unwrap();
+    assert!(cpu.user_ns + cpu.system_ns > 0);
+}

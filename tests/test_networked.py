@@ -1,0 +1,116 @@
+"""Studies on network file systems, the test network, and hosts that are namespaces."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from support import ROOT, weir
+
+STUDY = """\
+name: networked
+question: Does a web site fare the same on file systems of the network?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 0.2
+duration_s: 1
+capture: optional
+storage: {profile: hdd-7200, heads: 2, size_mib: 128}
+classes:
+  web:
+    workload: zipf-web
+    with: {files.count: 60}
+    clients: 10
+factors:
+  filesystem: [ext4, moosefs, glusterfs-direct]
+hold:
+  scheduler: mq-deadline
+"""
+PROGRAMS = ("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs", "ip")
+
+
+def _missing(*programs):
+    return [name for name in programs if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")]
+
+
+def _play(bench, text):
+    file = bench.folder / "networked.yml"
+    file.write_text(text)
+    # Another study on this machine may have the usual names.
+    name = f"t{os.getpid()}"
+    return bench.play(file, "--skip-tags", "report", "-e", f"test_network_name={name}"), name
+
+
+def test_a_study_on_three_file_systems(bench):
+    """This test will carry out one run each on ext4, MooseFS and GlusterFS, and look at what was carried."""
+    if missing := _missing(*PROGRAMS):
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    (code, log), name = _play(bench, STUDY)
+    assert code == 0, log
+    runs = bench.run_folders("networked")
+    assert len(runs) == 3
+    for folder in runs.values():
+        settings = json.loads((folder / "run.json").read_text())["settings"]
+        observed = json.loads((folder / "observed.json").read_text())
+        rules = {rule["rule"]: rule for rule in json.loads((folder / "verdict.json").read_text())["rules"]}
+        for rule in ("R-PLANNED", "R-ERRORS", "R-STATE"):
+            assert rules[rule]["status"] == "valid", (settings["filesystem"], rules[rule])
+        if settings["filesystem"] == "ext4":
+            assert observed["network"] == {} and rules["R-NETWORK"]["status"] == "skipped"
+            continue
+        assert rules["R-NETWORK"]["status"] == "valid", rules["R-NETWORK"]
+        assert sorted(observed["network"]) == ["client", "server-0", "server-1"]
+        # What was read came from the servers, whose disks were read for it.
+        assert observed["network"]["client"]["received_bytes"] > 100_000
+        assert observed["device_read_bytes"] > 0
+        assert any("server-0" in process for process in observed["cpu"])
+    assert bench.leftovers() == []
+    left = [path.name for path in Path("/run/netns").glob(f"weir-{name}-*")]
+    assert left == [] and not (bench.state / "network.json").exists()
+
+
+def test_classes_apart_on_one_network_file_system_are_refused(dry_bench):
+    """This test will check a study whose classes are to have devices of their own."""
+    file = dry_bench.folder / "networked.yml"
+    file.write_text(STUDY + "  architecture: partitioned\n")
+    done = weir("check", file)
+    assert done.returncode == 2
+    assert "moosefs with `architecture: partitioned`" in done.stderr + done.stdout
+    file.write_text(STUDY)
+    assert weir("check", file).returncode == 0
+
+
+def test_namespaces_are_hosts(dry_bench):
+    """This test brings up two hosts, run a command of Ansible on each, and have `weir clean` end them."""
+    if os.geteuid() != 0 or _missing("ip"):
+        pytest.skip("needs root and ip (package iproute2)")
+    name = f"n{os.getpid()}"
+    up = weir("network", "up", "one,two", "--name", name, "--state", dry_bench.state, "--json")
+    assert up.returncode == 0, up.stderr
+    try:
+        hosts = {Path(host["namespace"]).name: host["address"] for host in json.loads(up.stdout)["hosts"]}
+        common = {
+            "ansible_connection": "netns",
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        }
+        inventory = dry_bench.folder / "hosts.json"
+        inventory.write_text(json.dumps({"all": {"hosts": {host: {} for host in hosts}, "vars": common}}))
+        playbook = dry_bench.folder / "who.yml"
+        task = {"ansible.builtin.command": "ip -brief address show dev eth0", "register": "shown"}
+        said = {"ansible.builtin.debug": {"msg": "HAS {{ inventory_hostname }} {{ shown.stdout }}"}}
+        play = [{"hosts": "all", "gather_facts": False, "tasks": [task, said]}]
+        playbook.write_text(json.dumps(play))
+        dry_bench.command = lambda _, *arguments: [
+            ROOT / ".venv/bin/ansible-playbook", "-i", inventory, playbook, *arguments
+        ]  # fmt: skip
+        code, log = dry_bench.play("", ANSIBLE_STDOUT_CALLBACK="default")
+        assert code == 0, log
+        for host, address in hosts.items():
+            line = next(line for line in log.splitlines() if f"HAS {host}" in line)
+            assert address in line
+    finally:
+        clean = weir("clean", "--state", dry_bench.state)
+    assert clean.returncode == 0 and f"network namespace weir-{name}-one" in clean.stdout, clean
+    assert not any(Path("/run/netns", host).exists() for host in hosts)
