@@ -27,6 +27,7 @@ use crate::prepare::{
 };
 use crate::testbed::Testbed;
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
+use crate::web::{self, Asking};
 use crate::{array, fill, queue, service};
 
 /// Requests begin this long after everything is ready, so that the first is not late.
@@ -184,6 +185,7 @@ fn prepare_and_measure(
     let facts = Facts {
         fidelity: measured.fidelity.as_ref(),
         fio: &measured.fio,
+        web: measured.web.as_ref(),
         failed: measured.rows.iter().filter(|row| row.status != 0).count() as u64,
         first_failure: measured
             .rows
@@ -217,6 +219,7 @@ fn prepare_and_measure(
     let observed = json!({
         "replay": measured.fidelity,
         "fio": measured.fio,
+        "web": measured.web,
         "capture": measured.capture.as_ref().map(Recording::report),
         "models": measured.models.iter().map(|(name, stats)| (name.clone(), json!(stats))).collect::<serde_json::Map<_, _>>(),
         "device_read_bytes": measured.device_read_bytes,
@@ -239,6 +242,7 @@ struct Measured {
     epoch_ns: i64,
     fidelity: Option<Fidelity>,
     fio: Vec<fio::Report>,
+    web: Option<weir_browsers::Report>,
     capture: Option<Recording>,
     models: Vec<(String, weir_blockserver::Stats)>,
     device_read_bytes: u64,
@@ -259,6 +263,7 @@ fn measure(
     let targets = Targets::open(&layout(places, run.settings.buffered))
         .map_err(|error| Error::Failed(error.to_string()))?;
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
+    let visitors = web::classes(run, places)?;
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
@@ -271,6 +276,7 @@ fn measure(
         let folder = partial.join("logs").join(format!("fio-{}", place.class.name));
         jobs.push(fio::start(run, place, index, &folder)?);
     }
+    let asking = Asking::begin(visitors, run, epoch_ns, &options.stop)?;
     let mut rows = Vec::new();
     let fidelity = if stream.is_empty() {
         None
@@ -303,6 +309,14 @@ fn measure(
         rows.extend(found);
         reports.push(report);
     }
+    let web = match asking {
+        None => None,
+        Some(asking) => {
+            let (found, report) = asking.finish()?;
+            rows.extend(found);
+            Some(report)
+        }
+    };
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
@@ -324,6 +338,7 @@ fn measure(
         epoch_ns,
         fidelity,
         fio: reports,
+        web,
         capture,
         models,
         device_read_bytes,

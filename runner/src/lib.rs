@@ -25,6 +25,7 @@ mod service;
 mod simulate;
 mod testbed;
 mod verdict;
+mod web;
 
 pub use carry_out::{Options, Outcome, carry_out};
 pub use error::Error;

@@ -1,7 +1,7 @@
 //! The services of a run: started once its files lie where they should, ended with it.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_services::{Instance, Scope, Service, Start, start};
 use weir_studies::{Run, RunService};
@@ -47,13 +47,7 @@ pub(crate) fn start_all(
 ) -> Result<Vec<Instance>, Error> {
     let mut instances = Vec::new();
     for wanted in &run.services {
-        let served = places.iter().find(|place| place.class.name == wanted.serves && !place.is_raw());
-        let served = served.ok_or_else(|| {
-            Error::Refused(format!(
-                "service {}: class {} has no files on a file system",
-                wanted.name, wanted.serves
-            ))
-        })?;
+        let root = root(wanted, places)?;
         let name = process_name(wanted);
         let folder = state.join("services").join(&name);
         journal.note(Change::Partial(folder.clone()))?;
@@ -61,7 +55,7 @@ pub(crate) fn start_all(
         let start_it = Start {
             scope: Scope::Run,
             run: folder,
-            root: Some(served.path.clone()),
+            root: Some(root),
             data: None,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: wanted.port,
@@ -82,6 +76,21 @@ pub(crate) fn start_all(
         instances.push(instance);
     }
     Ok(instances)
+}
+
+/// The folder in which each class of a service has one of its own.
+fn root(service: &RunService, places: &[Place]) -> Result<PathBuf, Error> {
+    let mut roots = places
+        .iter()
+        .filter(|place| place.class.through.as_ref() == Some(&service.name) && !place.is_raw())
+        .filter_map(|place| place.path.parent());
+    match (roots.next(), roots.next()) {
+        (Some(root), other) if other.is_none_or(|other| other == root) => Ok(root.to_owned()),
+        _ => Err(Error::Refused(format!(
+            "service {}: the classes that go through it have no file system in common",
+            service.name
+        ))),
+    }
 }
 
 /// What is not as it was: a service that ended by itself measured nothing.

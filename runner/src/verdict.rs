@@ -73,6 +73,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) fidelity: Option<&'a Fidelity>,
     /// Of the closed-loop classes.
     pub(crate) fio: &'a [Report],
+    /// Of the classes that go through a web server.
+    pub(crate) web: Option<&'a weir_browsers::Report>,
     /// Requests whose status is not 0.
     pub(crate) failed: u64,
     /// The first such status, in words.
@@ -154,6 +156,11 @@ fn planned(facts: &Facts<'_>) -> Ruling {
         planned += report.requests;
         done += report.rows;
     }
+    // A request that came to nothing is a row as well: R-ERRORS counts it.
+    for class in facts.web.iter().flat_map(|report| &report.classes) {
+        planned += class.requests;
+        done += class.answered + class.failed;
+    }
     let reason = format!("{done} of {planned} requests were sent and completed");
     let status =
         if done == planned && done > 0 && facts.rows >= done { Status::Valid } else { Status::Invalid };
@@ -186,10 +193,14 @@ fn errors(facts: &Facts<'_>) -> Ruling {
 }
 
 fn lateness(facts: &Facts<'_>) -> Ruling {
-    let Some(fidelity) = facts.fidelity else {
-        return ruling("R-LATE", Status::Skipped, "no open-loop class");
+    let replayed =
+        facts.fidelity.map(|fidelity| (fidelity.lateness_median_ns as f64, fidelity.lateness_p99_ns as f64));
+    // A browser that waits for its answer is late as well where it does not turn to it.
+    let asked = facts.web.map(|report| (report.lateness.p50_ns as f64, report.lateness.p99_ns as f64));
+    let Some((median, p99)) = replayed.into_iter().chain(asked).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+    else {
+        return ruling("R-LATE", Status::Skipped, "nothing was sent by weir itself");
     };
-    let (median, p99) = (fidelity.lateness_median_ns as f64, fidelity.lateness_p99_ns as f64);
     let reason = format!(
         "sent {:.3} ms late at the median (at most {:.3}), {:.3} ms at the 99th percentile (at most {:.3})",
         median / 1e6,

@@ -271,7 +271,12 @@ fn resolve(
             workload: class.workload.clone(),
             recipe: workload.clone(),
             clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
-            engine: if workload.is_closed_loop() { Engine::Fio } else { Engine::Replay },
+            engine: match &class.through {
+                Some(_) => Engine::Web,
+                None if workload.is_closed_loop() => Engine::Fio,
+                None => Engine::Replay,
+            },
+            through: class.through.clone(),
             priority: settings.priority.get(name).copied().or(class.priority),
             objective: class.objective.clone(),
             device: match settings.architecture {

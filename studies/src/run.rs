@@ -77,8 +77,6 @@ pub struct RunService {
     pub name: String,
     /// What it is (`weir service list`).
     pub service: String,
-    /// The class whose files it serves.
-    pub serves: String,
     /// Its port on loopback.
     pub port: u16,
     /// Its settings, where they differ from its description's.
@@ -104,6 +102,9 @@ pub struct RunClass {
     pub objective: Option<Objective>,
     /// Name of the device it asks.
     pub device: String,
+    /// The service that is asked for its files; absent: they are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
     /// Simulator: what it wants, and its weight and buffer cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedClass>,
@@ -141,6 +142,8 @@ pub enum Engine {
     Replay,
     /// fio: closed loop.
     Fio,
+    /// Browsers that ask a web server: either loop.
+    Web,
 }
 
 /// One device of a run.

@@ -52,7 +52,7 @@ pub struct Study {
     pub storage: Storage,
     /// Who asks, by name.
     pub classes: BTreeMap<String, Class>,
-    /// Servers that run meanwhile, by name, each on the files of a class.
+    /// Servers that run meanwhile, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, StudyService>,
     /// What is varied: every combination is a cell.
@@ -173,6 +173,9 @@ pub struct Class {
     pub with: BTreeMap<String, Value>,
     /// Clients at load 1; where streams are admitted, how often this kind asks relative to the others.
     pub clients: u32,
+    /// The server (of `services`) that is asked for its files over HTTP; absent: the files are read.
+    #[serde(default)]
+    pub through: Option<String>,
     /// Heads of its own where the architecture is partitioned; an equal share if absent.
     #[serde(default)]
     pub heads: Option<u32>,
@@ -216,10 +219,8 @@ pub struct Class {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyService {
-    /// What it is (`weir service list`), such as nginx.
+    /// What it is (`weir service list`), such as nginx. It serves the files of the classes that go `through` it.
     pub service: String,
-    /// The class whose files it serves.
-    pub serves: String,
     /// Its port.
     pub port: u16,
     /// Its settings, where they differ from its description's.

@@ -8,7 +8,7 @@ use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::plan::{apply, cross, is_excluded, levels_by_factor};
 use crate::run::RunService;
-use crate::spec::{Study, StudyService};
+use crate::spec::{Class, Settings, Study, StudyService};
 use crate::testbed::Testbed;
 
 /// The services of each run of a study.
@@ -16,7 +16,6 @@ pub(crate) fn services(study: &Study) -> Vec<RunService> {
     let of = |(name, service): (&String, &StudyService)| RunService {
         name: name.clone(),
         service: service.service.clone(),
-        serves: service.serves.clone(),
         port: service.port,
         settings: service.settings.clone(),
     };
@@ -26,13 +25,13 @@ pub(crate) fn services(study: &Study) -> Vec<RunService> {
 /// What is wrong, by field.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     let mut found = check_services(study, testbed);
+    found.extend(study.classes.iter().flat_map(|(name, class)| check_through(study, name, class)));
     found.extend(check_network(study));
     found
 }
 
 /// Whether a service is known is asked when a run begins: what is installed differs from host to host.
 fn check_services(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
-    let classes: Vec<&str> = study.classes.keys().map(String::as_str).collect();
     let mut ports: BTreeMap<u16, &str> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, service) in &study.services {
@@ -41,8 +40,8 @@ fn check_services(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
             problem("", "names a process and a log: use letters, digits, - and _ only".to_owned());
         }
-        if !classes.contains(&service.serves.as_str()) {
-            problem(".serves", one_of("class", &service.serves, classes.iter().copied()));
+        if !study.classes.values().any(|class| class.through.as_ref() == Some(name)) {
+            problem("", format!("no class goes `through: {name}`: let one, or leave the service out"));
         }
         if let Some(other) = ports.insert(service.port, name) {
             problem(".port", format!("is {}, as that of {other}", service.port));
@@ -50,6 +49,46 @@ fn check_services(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         if testbed.is_virtual() {
             problem("", "is for `testbed: device` only: leave it out".to_owned());
         }
+    }
+    found
+}
+
+/// A class that goes through a service.
+fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, String)> {
+    let Some(through) = &class.through else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut problem = |at: &str, message: String| found.push((format!("classes.{name}.{at}"), message));
+    if !study.services.contains_key(through) {
+        problem("through", one_of("service", through, study.services.keys().map(String::as_str)));
+    }
+    if class.priority.is_some() {
+        problem(
+            "priority",
+            "is that of requests to a disk, which a server sends for all who ask it: leave it out".to_owned(),
+        );
+    }
+    let cells = || cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
+    let levels = || cells().map(|cell| apply(&study.hold, &cell));
+    let has_files = |settings: &Settings| {
+        FileSystem::load(&settings.filesystem).is_none_or(|found| found.mount_type.is_some())
+    };
+    if let Some(settings) = levels().find(|settings| !has_files(settings)) {
+        problem(
+            "through",
+            format!(
+                "is {through}, which serves files; on {} there are none: use a file system",
+                settings.filesystem
+            ),
+        );
+    }
+    let others = study.classes.iter().filter(|(_, other)| other.through.as_ref() == Some(through));
+    if others.count() > 1 && levels().any(|settings| settings.architecture == Architecture::Partitioned) {
+        problem(
+            "through",
+            format!(
+                "is {through} as another class's is, but with `architecture: partitioned` each has a file system of its own: give each a service"
+            ),
+        );
     }
     found
 }

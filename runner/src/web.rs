@@ -1,0 +1,109 @@
+//! Classes that go through a web server: browsers ask it for the files of the class, over HTTP on loopback.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use weir_browsers::{Class, Folders, Options, Report, Server, Visit, Visitors, browse};
+use weir_records::Request;
+use weir_studies::{Engine, Run, RunService};
+use weir_workloads::Arrivals;
+
+use crate::Error;
+use crate::place::Place;
+
+/// Most connections of a class whose requests do not wait for one another.
+const CONNECTIONS: usize = 1024;
+/// A modelled disk with a long queue may take this long; what takes longer has failed.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+fn failed(error: weir_browsers::Error) -> Error {
+    Error::Failed(error.to_string())
+}
+
+/// The classes of a run that go through a service, with the device that each names in its rows.
+pub(crate) fn classes(run: &Run, places: &[Place]) -> Result<Vec<(Class, Arc<str>)>, Error> {
+    places
+        .iter()
+        .filter(|place| place.class.engine == Engine::Web)
+        .map(|place| Ok((class(run, place)?, place.class.device.as_str().into())))
+        .collect()
+}
+
+fn class(run: &Run, place: &Place) -> Result<Class, Error> {
+    let asked = &place.class;
+    let service = run.services.iter().find(|service| Some(&service.name) == asked.through.as_ref());
+    let RunService { port, .. } = service
+        .ok_or_else(|| Error::Refused(format!("class {}: its service is not one of the run", asked.name)))?;
+    let refused = |error: weir_browsers::Error| Error::Refused(format!("class {}: {error}", asked.name));
+    // The folder of the class lies in the server's root.
+    let server = Server::new(&format!("http://127.0.0.1:{port}/{}", asked.name)).map_err(refused)?;
+    let visit = match asked.recipe.arrivals {
+        Arrivals::Closed { depth, think_us, .. } => {
+            Visit::Closed { clients: asked.clients.saturating_mul(depth), think_ns: think_us as f64 * 1e3 }
+        }
+        _ => Visit::Open { clients: asked.clients, connections: CONNECTIONS },
+    };
+    let visitors = Visitors {
+        class: asked.name.clone(),
+        seed: run.seed,
+        folders: Some(Folders::One),
+        visit,
+        warmup_ns: run.warmup_ns(),
+        duration_ns: run.length_ns(),
+        // Paths of recordings are absolute in a plan.
+        folder: Path::new("/").to_owned(),
+        threads: 1,
+    };
+    visitors.class(&asked.recipe, server).map_err(refused)
+}
+
+/// Browsers at work.
+pub(crate) struct Asking {
+    thread: JoinHandle<Result<(Vec<Request>, Report), weir_browsers::Error>>,
+}
+
+impl Asking {
+    /// Begins; `None` where there is nobody to ask.
+    pub(crate) fn begin(
+        classes: Vec<(Class, Arc<str>)>,
+        run: &Run,
+        epoch_ns: i64,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Option<Self>, Error> {
+        if classes.is_empty() {
+            return Ok(None);
+        }
+        let ns = |ns: i64| Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
+        let options = Options {
+            epoch_monotonic_ns: Some(epoch_ns),
+            duration: ns(run.length_ns()),
+            warmup: ns(run.warmup_ns()),
+            timeout: TIMEOUT,
+            stop: Arc::clone(stop),
+            ..Options::default()
+        };
+        let work = move || {
+            let (classes, devices): (Vec<Class>, Vec<Arc<str>>) = classes.into_iter().unzip();
+            let names: Vec<Arc<str>> = classes.iter().map(|class| Arc::clone(&class.name)).collect();
+            let mut rows = Vec::new();
+            let report = browse(classes, &options, |outcome| {
+                let class = outcome.class as usize;
+                rows.push(outcome.to_request(&names[class], &devices[class]));
+            })?;
+            Ok((rows, report))
+        };
+        let thread = std::thread::Builder::new().name("web".to_owned()).spawn(work);
+        Ok(Some(Asking {
+            thread: thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?,
+        }))
+    }
+
+    /// Waits for the last answer; gives a row for every request.
+    pub(crate) fn finish(self) -> Result<(Vec<Request>, Report), Error> {
+        let done = self.thread.join().map_err(|_| Error::Failed("the browsers' thread fell".to_owned()))?;
+        done.map_err(failed)
+    }
+}
