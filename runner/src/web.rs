@@ -9,7 +9,6 @@ use std::time::Duration;
 use weir_browsers::{Class, Folders, Options, Report, Server, Visit, Visitors, browse};
 use weir_records::Request;
 use weir_studies::{Engine, Run, RunService};
-use weir_workloads::Arrivals;
 
 use crate::Error;
 use crate::place::Place;
@@ -40,11 +39,9 @@ fn class(run: &Run, place: &Place) -> Result<Class, Error> {
     let refused = |error: weir_browsers::Error| Error::Refused(format!("class {}: {error}", asked.name));
     // The folder of the class lies in the server's root.
     let server = Server::new(&format!("http://127.0.0.1:{port}/{}", asked.name)).map_err(refused)?;
-    let visit = match asked.recipe.arrivals {
-        Arrivals::Closed { depth, think_us, .. } => {
-            Visit::Closed { clients: asked.clients.saturating_mul(depth), think_ns: think_us as f64 * 1e3 }
-        }
-        _ => Visit::Open { clients: asked.clients, connections: CONNECTIONS },
+    let visit = match asked.think_ms {
+        Some(think_ms) => Visit::Closed { clients: asked.clients, think_ns: think_ms * 1e6 },
+        None => Visit::Open { clients: asked.clients, connections: CONNECTIONS },
     };
     let visitors = Visitors {
         class: asked.name.clone(),

@@ -277,6 +277,7 @@ fn resolve(
                 None => Engine::Replay,
             },
             through: class.through.clone(),
+            think_ms: class.think_ms,
             priority: settings.priority.get(name).copied().or(class.priority),
             objective: class.objective.clone(),
             device: match settings.architecture {

@@ -105,6 +105,9 @@ pub struct RunClass {
     /// The service that is asked for its files; absent: they are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<String>,
+    /// Then, mean time between an answer and the next request of a client, in ms; absent: an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_ms: Option<f64>,
     /// Simulator: what it wants, and its weight and buffer cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedClass>,

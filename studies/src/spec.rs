@@ -176,6 +176,10 @@ pub struct Class {
     /// The server (of `services`) that is asked for its files over HTTP; absent: the files are read.
     #[serde(default)]
     pub through: Option<String>,
+    /// With `through`: each client waits for its answer and thinks this long before it asks again, in ms (mean of an
+    /// exponential; 0: not at all). Absent: requests are sent at the times of the workload, answered or not.
+    #[serde(default)]
+    pub think_ms: Option<f64>,
     /// Heads of its own where the architecture is partitioned; an equal share if absent.
     #[serde(default)]
     pub heads: Option<u32>,

@@ -55,9 +55,20 @@ fn check_services(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
 
 /// A class that goes through a service.
 fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, String)> {
-    let Some(through) = &class.through else { return Vec::new() };
     let mut found = Vec::new();
     let mut problem = |at: &str, message: String| found.push((format!("classes.{name}.{at}"), message));
+    let Some(through) = &class.through else {
+        if class.think_ms.is_some() {
+            problem(
+                "think_ms",
+                "is of clients that go `through` a service: name one, or leave it out".to_owned(),
+            );
+        }
+        return found;
+    };
+    if class.think_ms.is_some_and(|think_ms| !(0.0..=1e9).contains(&think_ms)) {
+        problem("think_ms", "must be from 0 to 1e9".to_owned());
+    }
     if !study.services.contains_key(through) {
         problem("through", one_of("service", through, study.services.keys().map(String::as_str)));
     }
