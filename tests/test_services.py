@@ -8,6 +8,7 @@ import socket
 import urllib.request
 from pathlib import Path
 
+import polars as pl
 import pytest
 from support import wait_for, weir
 
@@ -26,8 +27,9 @@ classes:
     workload: zipf-web
     with: {{files.count: 60}}
     clients: 10
+    through: web
 services:
-  web: {{service: nginx, serves: documents, port: {port}, settings: {{workers: "1"}}}}
+  web: {{service: nginx, port: {port}, settings: {{workers: "1"}}}}
 factors:
   memory_mib: [64]
 hold:
@@ -56,7 +58,7 @@ def _study(bench, **fields):
 
 
 def test_a_web_server_runs_within_the_memory_of_the_run(served):
-    """This test will carry out one run beside nginx, with 64 MiB for both and the pages of files."""
+    """This test will ask nginx for the files of a class, which has 64 MiB for itself and their pages."""
     bench, port = served
     code, log = bench.play(_study(bench, port=port, duration_s=1), "--skip-tags", "report")
     assert code == 0, log
@@ -64,6 +66,12 @@ def test_a_web_server_runs_within_the_memory_of_the_run(served):
     observed = json.loads((folder / "observed.json").read_text())
     assert [service["service"] for service in observed["services"]] == ["nginx"]
     assert "nginx" in observed["services"][0]["version"]
+    (asked,) = observed["web"]["classes"]
+    assert asked["requests"] == asked["answered"] > 0 and asked["failed"] == 0
+    rows = pl.read_parquet(folder / "requests.parquet")
+    measured = rows.filter(~pl.col("warmup"))
+    assert len(measured) == asked["requests"] and set(rows["device"]) == {"shared"}
+    assert set(rows["status"]) == {0} and (rows["completed_ns"] > rows["intended_ns"]).all()
     assert observed["memory"]["limit_bytes"] == 64 << 20
     assert 0 < observed["memory"]["used_bytes"] <= 64 << 20
     residency = observed["residency"]["documents"]

@@ -372,3 +372,62 @@ fn a_study_without_admission_keeps_the_names_of_its_runs() {
     let settings = serde_json::to_value(&plan_text(TRIAL).unwrap().runs[0].settings).unwrap();
     assert!(settings.get("admission").is_none());
 }
+
+const SITE: &str = "\
+name: trial
+question: Does it serve?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 1
+duration_s: 2
+storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+classes:
+  first: {workload: zipf-class0, clients: 10, through: web, think_ms: 0}
+  second: {workload: zipf-class1, clients: 3, through: web}
+services:
+  web: {service: nginx, port: 8080}
+factors:
+  filesystem: [ext4, tmpfs]
+hold: {buffered: true}
+";
+
+#[test]
+fn a_class_goes_through_a_service() {
+    let plan = plan_text(SITE).unwrap();
+    for run in &plan.runs {
+        assert!(run.classes.iter().all(|class| class.engine == Engine::Web));
+        let think_ms: Vec<_> = run.classes.iter().map(|class| class.think_ms).collect();
+        assert_eq!(think_ms, [Some(0.0), None]);
+        assert_eq!(run.services.len(), 1);
+    }
+}
+
+#[test]
+fn a_way_through_a_service_that_cannot_be_is_named() {
+    for (from, to, line) in [
+        (
+            "through: web}",
+            "through: wob}",
+            "classes.second.through: unknown service `wob`; did you mean `web`?",
+        ),
+        ("through: web, think", "think", "classes.first.think_ms: is of clients that go `through` a service"),
+        ("think_ms: 0", "think_ms: -1", "classes.first.think_ms: must be from 0 to 1e9"),
+        ("think_ms: 0", "priority: rt/0", "classes.first.priority: is that of requests to a disk"),
+        (
+            "[ext4, tmpfs]",
+            "[ext4, raw]",
+            "classes.first.through: is web, which serves files; on raw there are none",
+        ),
+        (
+            "buffered: true",
+            "architecture: partitioned",
+            "classes.first.through: is web as another class's is",
+        ),
+        ("port: 8080}", "port: 8080}\n  idle: {service: nginx, port: 8081}", "services.idle: no class goes"),
+    ] {
+        assert!(SITE.contains(from));
+        let found = plan_text(&SITE.replacen(from, to, 1)).unwrap_err();
+        assert!(found.contains(line), "{to}: {found}");
+    }
+}
