@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use hdrhistogram::Histogram;
-use weir_replayer::clock::{self, monotonic_ns};
+use weir_replayer::clock::{self, Scheduling, monotonic_ns};
 
 use crate::Error;
 use crate::class::{Class, Load, Options};
@@ -25,6 +25,7 @@ struct Done {
     turn: Histogram<u64>,
     cpu_seconds: f64,
     end_ns: i64,
+    scheduling: Scheduling,
     stopped: bool,
     writer_waits: u64,
 }
@@ -113,11 +114,12 @@ fn send(
     epoch_ns: i64,
     to: SyncSender<Handed>,
 ) -> Result<Done, Error> {
-    clock::prepare_thread(None);
+    let scheduling = clock::prepare_thread(options.fifo_priority);
     let ran = Worker::new(crew, targets, options, epoch_ns, to).and_then(|mut worker| {
         let end_ns = worker.run()?;
         Ok(Done {
             end_ns,
+            scheduling,
             stopped: worker.stopped_until_ns.is_some(),
             writer_waits: worker.writer_waits,
             tallies: worker.tallies,
@@ -148,6 +150,7 @@ fn report(
     epoch_ns: i64,
 ) -> Result<Report, Error> {
     let threads = done.len();
+    let fifo = done.iter().all(|thread| thread.scheduling == Scheduling::Fifo);
     let stopped = done.iter().any(|thread| thread.stopped);
     // A run that was not stopped has its full length, even if the clients left earlier.
     let end_ns = if stopped { done.iter().map(|thread| thread.end_ns).max().unwrap_or(0) } else { i64::MAX };
@@ -171,6 +174,7 @@ fn report(
         turn: Quantiles::of(&turn),
         cpu_seconds,
         threads,
+        scheduling: if fifo { Scheduling::Fifo } else { Scheduling::Other },
         stopped,
         writer_waits,
     })
