@@ -16,7 +16,9 @@ struct Script {
     seen: Seen,
 }
 
-type Seen = Arc<Mutex<Vec<(i32, u16, Vec<u8>)>>>;
+/// Error, status, body.
+type Sight = (i32, u16, Vec<u8>);
+type Seen = Arc<Mutex<Vec<Sight>>>;
 
 impl Client for Script {
     fn next(&mut self, answered: Option<&Answer<'_>>, _: i64, ask: &mut Ask) -> ControlFlow<()> {
@@ -34,11 +36,7 @@ impl Client for Script {
     }
 }
 
-fn run(
-    steps: Vec<fn(&mut Ask)>,
-    server: &TestServer,
-    options: &Options,
-) -> (Vec<Outcome>, Vec<(i32, u16, Vec<u8>)>) {
+fn run(steps: Vec<fn(&mut Ask)>, server: &TestServer, options: &Options) -> (Vec<Outcome>, Vec<Sight>) {
     let seen = Seen::default();
     let script = Script { steps: steps.into_iter(), seen: Arc::clone(&seen) };
     let class = Class {
