@@ -43,6 +43,15 @@ pub fn browse(
     options: &Options,
     mut on_outcome: impl FnMut(&Outcome),
 ) -> Result<Report, Error> {
+    run(classes, options, &mut on_outcome)
+}
+
+/// The same, compiled once for all callers.
+fn run(
+    classes: Vec<Class>,
+    options: &Options,
+    on_outcome: &mut dyn FnMut(&Outcome),
+) -> Result<Report, Error> {
     options.check()?;
     let names: Vec<_> = classes.iter().map(|class| (class.name.clone(), class.server.url.clone())).collect();
     let (targets, crews) = share_out(classes, options.threads)?;
@@ -66,7 +75,7 @@ pub fn browse(
             }
         }
         drop(to);
-        receive(&from, threads, &mut on_outcome);
+        receive(&from, threads, on_outcome);
         handles
             .into_iter()
             .map(|handle| handle.join().map_err(|_| Error::Thread("sending"))?)
@@ -135,7 +144,7 @@ fn send(
     ran
 }
 
-fn receive(from: &Receiver<Handed>, threads: usize, on_outcome: &mut impl FnMut(&Outcome)) {
+fn receive(from: &Receiver<Handed>, threads: usize, on_outcome: &mut dyn FnMut(&Outcome)) {
     let mut order = Order::new(threads);
     while let Ok(handed) = from.recv() {
         order.add(handed, &mut *on_outcome);

@@ -1,7 +1,5 @@
 //! What the tests share: documents, a server that answers as it is told, and clients that ask for so many of them.
 
-#![allow(dead_code, reason = "each test uses a part of this")]
-
 pub mod nginx;
 
 use std::io::{Read as _, Write as _};

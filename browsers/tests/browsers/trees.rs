@@ -1,11 +1,9 @@
 //! Trees of documents: laid out whole or not at all, told from others, compared to the byte.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{content, documents};
+use crate::common::{content, documents};
 use weir_browsers::tree::{LaidOut, check, lay_out};
 use weir_browsers::{Documents, Folders};
 use weir_workloads::{Distribution, FileSet, Files, Popularity};

@@ -1,11 +1,9 @@
 //! Clients of their own making: they post, look at bodies, judge them, and see every failure.
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use common::{Reply, TestServer, content, documents};
+use crate::common::{Reply, TestServer, content, documents};
 use weir_browsers::{
     Answer, Ask, Class, Client, Error, Expect, Load, Method, Options, Outcome, Server, browse,
 };
