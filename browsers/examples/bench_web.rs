@@ -5,7 +5,7 @@
 //! arguments are `--pairs 5`, `--seconds 5`, `--clients 64`, `--workers 2` (of nginx) and `--threads 1`.
 
 #[allow(dead_code, reason = "the tests use all of it")]
-#[path = "../tests/common/nginx.rs"]
+#[path = "../tests/browsers/common/nginx.rs"]
 mod nginx;
 
 use std::error::Error;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use hdrhistogram::Histogram;
-use weir_replayer::clock::{self, monotonic_ns};
+use weir_replayer::clock::{self, Scheduling, monotonic_ns};
 
 use crate::Error;
 use crate::class::{Class, Load, Options};
@@ -25,6 +25,7 @@ struct Done {
     turn: Histogram<u64>,
     cpu_seconds: f64,
     end_ns: i64,
+    scheduling: Scheduling,
     stopped: bool,
     writer_waits: u64,
 }
@@ -41,6 +42,15 @@ pub fn browse(
     classes: Vec<Class>,
     options: &Options,
     mut on_outcome: impl FnMut(&Outcome),
+) -> Result<Report, Error> {
+    run(classes, options, &mut on_outcome)
+}
+
+/// The same, compiled once for all callers.
+fn run(
+    classes: Vec<Class>,
+    options: &Options,
+    on_outcome: &mut dyn FnMut(&Outcome),
 ) -> Result<Report, Error> {
     options.check()?;
     let names: Vec<_> = classes.iter().map(|class| (class.name.clone(), class.server.url.clone())).collect();
@@ -65,7 +75,7 @@ pub fn browse(
             }
         }
         drop(to);
-        receive(&from, threads, &mut on_outcome);
+        receive(&from, threads, on_outcome);
         handles
             .into_iter()
             .map(|handle| handle.join().map_err(|_| Error::Thread("sending"))?)
@@ -113,11 +123,12 @@ fn send(
     epoch_ns: i64,
     to: SyncSender<Handed>,
 ) -> Result<Done, Error> {
-    clock::prepare_thread(None);
+    let scheduling = clock::prepare_thread(options.fifo_priority);
     let ran = Worker::new(crew, targets, options, epoch_ns, to).and_then(|mut worker| {
         let end_ns = worker.run()?;
         Ok(Done {
             end_ns,
+            scheduling,
             stopped: worker.stopped_until_ns.is_some(),
             writer_waits: worker.writer_waits,
             tallies: worker.tallies,
@@ -133,7 +144,7 @@ fn send(
     ran
 }
 
-fn receive(from: &Receiver<Handed>, threads: usize, on_outcome: &mut impl FnMut(&Outcome)) {
+fn receive(from: &Receiver<Handed>, threads: usize, on_outcome: &mut dyn FnMut(&Outcome)) {
     let mut order = Order::new(threads);
     while let Ok(handed) = from.recv() {
         order.add(handed, &mut *on_outcome);
@@ -148,6 +159,7 @@ fn report(
     epoch_ns: i64,
 ) -> Result<Report, Error> {
     let threads = done.len();
+    let fifo = done.iter().all(|thread| thread.scheduling == Scheduling::Fifo);
     let stopped = done.iter().any(|thread| thread.stopped);
     // A run that was not stopped has its full length, even if the clients left earlier.
     let end_ns = if stopped { done.iter().map(|thread| thread.end_ns).max().unwrap_or(0) } else { i64::MAX };
@@ -171,6 +183,7 @@ fn report(
         turn: Quantiles::of(&turn),
         cpu_seconds,
         threads,
+        scheduling: if fifo { Scheduling::Fifo } else { Scheduling::Other },
         stopped,
         writer_waits,
     })

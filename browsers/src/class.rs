@@ -49,6 +49,9 @@ pub struct Options {
     pub timeout: Duration,
     /// Threads that send; 1 does for tens of thousands of requests a second.
     pub threads: usize,
+    /// `SCHED_FIFO` priority of the threads that send, where permitted: an open loop that asks for little of a processor is
+    /// not made late by others. `None` keeps the default class, as threads should that take all they get.
+    pub fifo_priority: Option<i32>,
     /// Most bytes of a body that is not a document.
     pub body_limit_bytes: usize,
     /// Set to `true` by anyone to send no more; what is outstanding is awaited for at most a second.
@@ -65,6 +68,7 @@ impl Default for Options {
             warmup: Duration::ZERO,
             timeout: Duration::from_secs(10),
             threads: 1,
+            fifo_priority: None,
             body_limit_bytes: 16 << 20,
             stop: Arc::default(),
             progress: Arc::default(),
@@ -95,6 +99,10 @@ impl Options {
         }
         if !(1..=MOST_THREADS).contains(&self.threads) {
             return bad("threads", self.threads.to_string(), "it must be from 1 to 256");
+        }
+        if self.fifo_priority.is_some_and(|priority| !(1..=99).contains(&priority)) {
+            let found = self.fifo_priority.unwrap_or(0).to_string();
+            return bad("fifo priority", found, "it must be from 1 to 99");
         }
         Ok(())
     }

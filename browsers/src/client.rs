@@ -92,6 +92,9 @@ impl Ask {
     }
 }
 
+/// Whether an answer of this status and body is right.
+pub type Judgement = Arc<dyn Fn(u16, &[u8]) -> bool + Send + Sync>;
+
 /// What a right answer is. In any case its status is below 400 and it is whole.
 #[derive(Clone, Default)]
 pub enum Expect {
@@ -101,7 +104,7 @@ pub enum Expect {
     /// Status 200 and the bytes of this document of the class.
     Document(u32),
     /// This function says so, of the status and the body. It runs in the engine's thread: be quick.
-    Check(Arc<dyn Fn(u16, &[u8]) -> bool + Send + Sync>),
+    Check(Judgement),
 }
 
 impl fmt::Debug for Expect {

@@ -29,7 +29,7 @@ mod worker;
 
 pub use browse::browse;
 pub use class::{Class, Load, Options};
-pub use client::{Answer, Ask, Client, Expect, Method, Source};
+pub use client::{Answer, Ask, Client, Expect, Judgement, Method, Source};
 pub use documents::{Documents, Folders};
 pub use error::Error;
 pub use outcome::Outcome;

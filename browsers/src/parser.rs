@@ -1,6 +1,6 @@
 //! Reads an HTTP/1.x answer from pieces as they come (RFC 9112).
 //!
-//! Whatever the pieces, the outcome is that of the whole: `tests/parser.rs` holds it to that.
+//! Whatever the pieces, the outcome is that of the whole: `tests/browsers/parser.rs` holds it to that.
 
 use crate::chunks::Chunks;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use weir_replayer::clock::Scheduling;
 
 use crate::Error;
 use crate::class::Options;
@@ -106,6 +107,8 @@ pub struct Report {
     pub cpu_seconds: f64,
     /// Threads that sent.
     pub threads: usize,
+    /// The class that they ran in.
+    pub scheduling: Scheduling,
     /// Whether the run was stopped before its time.
     pub stopped: bool,
     /// Times that sending waited for rows to be written.

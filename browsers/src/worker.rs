@@ -152,7 +152,8 @@ impl<'a> Worker<'a> {
         let mut tick_ns = 0;
         loop {
             let now = self.now_ns();
-            if now >= tick_ns {
+            let to_stop = self.stopped_until_ns.is_none() && self.options.stop.load(Ordering::Relaxed);
+            if now >= tick_ns || to_stop {
                 tick_ns = now + TICK_NS.min(self.timeout_ns / 4).max(100_000);
                 self.tick(now);
             }

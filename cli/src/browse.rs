@@ -172,6 +172,8 @@ fn options(args: &Args, stop: &Arc<AtomicBool>) -> anyhow::Result<Options> {
         warmup: seconds("--warmup-s", args.warmup_s)?,
         timeout: seconds("--timeout-s", args.timeout_s)?,
         threads: args.threads,
+        // As the replayer: requests of an open loop leave on time whoever else wants the processor.
+        fifo_priority: args.open.then_some(1),
         stop: Arc::clone(stop),
         ..Options::default()
     })

@@ -1,9 +1,7 @@
 //! A real server: its own log says the same of what was asked and sent as the rows.
 
-mod common;
-
-use common::nginx::Nginx;
-use common::{ask, documents};
+use crate::common::nginx::Nginx;
+use crate::common::{ask, documents};
 use weir_browsers::{Options, tree};
 
 #[test]

@@ -1,12 +1,10 @@
 //! The open loop: a server that stalls delays answers, not what is asked; and the wait is in the response times.
 
-mod common;
-
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use common::{Reply, TestServer};
+use crate::common::{Reply, TestServer};
 use weir_browsers::{Folders, Options, Outcome, Report, Server, Visit, Visitors, browse};
 use weir_workloads::{
     Access, Arrivals, Distribution, Files, Popularity, Sizes, Stream, StreamOptions, Workload,

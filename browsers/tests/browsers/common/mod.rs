@@ -1,15 +1,13 @@
 //! What the tests share: documents, a server that answers as it is told, and clients that ask for so many of them.
 
-#![allow(dead_code, reason = "each test uses a part of this")]
-
 pub mod nginx;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::os::fd::AsRawFd as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -73,6 +71,8 @@ pub struct TestServer {
     pub requests: Arc<AtomicU64>,
     /// Connections that came.
     pub connections: Arc<AtomicU64>,
+    /// What was posted, one behind the other.
+    pub posted: Arc<Mutex<Vec<u8>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -83,6 +83,8 @@ impl TestServer {
         let address = listener.local_addr().unwrap();
         let (requests, connections) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
         let stop = Arc::<AtomicBool>::default();
+        let posted = Arc::<Mutex<Vec<u8>>>::default();
+        let all_posted = Arc::clone(&posted);
         let choose = Arc::new(choose);
         let (counts, stopped) = ((Arc::clone(&requests), Arc::clone(&connections)), Arc::clone(&stop));
         let documents = Arc::clone(documents);
@@ -94,11 +96,12 @@ impl TestServer {
                 counts.1.fetch_add(1, Ordering::Relaxed);
                 let (documents, requests, choose) =
                     (Arc::clone(&documents), Arc::clone(&counts.0), Arc::clone(&choose));
+                let posted = Arc::clone(&all_posted);
                 // It ends with the connection.
                 std::thread::spawn(move || {
                     let mut stream = stream.unwrap();
                     stream.set_nodelay(true).unwrap();
-                    while let Some(number) = request(&mut stream) {
+                    while let Some(number) = request(&mut stream, &posted) {
                         let nth = requests.fetch_add(1, Ordering::Relaxed);
                         if !answer(&mut stream, &documents, number, choose(nth)) {
                             return;
@@ -107,7 +110,7 @@ impl TestServer {
                 });
             }
         });
-        TestServer { address, requests, connections, stop, thread: Some(thread) }
+        TestServer { address, requests, connections, posted, stop, thread: Some(thread) }
     }
 
     pub fn url(&self) -> String {
@@ -126,16 +129,29 @@ impl Drop for TestServer {
 }
 
 /// Reads a request; the document that is asked for.
-fn request(stream: &mut TcpStream) -> Option<u32> {
-    let mut head = Vec::new();
+fn request(stream: &mut TcpStream, posted: &Mutex<Vec<u8>>) -> Option<u32> {
+    let mut text = Vec::new();
     let mut piece = [0; 4096];
-    while !head.ends_with(b"\r\n\r\n") {
-        match stream.read(&mut piece) {
-            Ok(0) | Err(_) => return None,
-            Ok(count) => head.extend_from_slice(&piece[..count]),
+    let mut read = |text: &mut Vec<u8>| match stream.read(&mut piece) {
+        Ok(0) | Err(_) => None,
+        Ok(count) => {
+            text.extend_from_slice(&piece[..count]);
+            Some(())
         }
+    };
+    let end = loop {
+        if let Some(at) = text.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        read(&mut text)?;
+    };
+    let head = String::from_utf8(text[..end].to_vec()).unwrap();
+    if let Some(length) = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")) {
+        while text.len() < end + length.parse::<usize>().unwrap() {
+            read(&mut text)?;
+        }
+        posted.lock().unwrap().extend_from_slice(&text[end..]);
     }
-    let head = String::from_utf8(head).unwrap();
     let path = head.split(' ').nth(1).unwrap();
     Some(weir_replayer::file_id(path.trim_start_matches('/')).unwrap_or(0))
 }

@@ -1,11 +1,9 @@
 //! Trees of documents: laid out whole or not at all, told from others, compared to the byte.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{content, documents};
+use crate::common::{content, documents};
 use weir_browsers::tree::{LaidOut, check, lay_out};
 use weir_browsers::{Documents, Folders};
 use weir_workloads::{Distribution, FileSet, Files, Popularity};
@@ -24,17 +22,17 @@ fn entries(folder: &Path) -> usize {
 fn a_tree_is_laid_out_once_and_is_right() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("www");
-    let documents = thousands(2100);
+    let documents = thousands(1100);
     let mut written = 0;
     assert_eq!(lay_out(&documents, &root, |bytes| written += bytes).unwrap(), LaidOut::Written);
     assert_eq!(written, documents.total_bytes());
-    assert_eq!(fs::read(root.join("002/002050.dat")).unwrap(), content(&documents, 2050));
+    assert_eq!(fs::read(root.join("001/001050.dat")).unwrap(), content(&documents, 1050));
     let checked = check(&documents, &root).unwrap();
-    assert_eq!((checked.right, checked.wrong, checked.bytes), (2100, 0, written));
+    assert_eq!((checked.right, checked.wrong, checked.bytes), (1100, 0, written));
     assert_eq!(lay_out(&documents, &root, |_| panic!("writes again")).unwrap(), LaidOut::There);
     let other = Documents::new(FileSet::new(&files(3), "site", 3), "site", 3, Folders::One);
     let error = lay_out(&other, &root, |_| {}).unwrap_err().to_string();
-    assert!(error.contains("2100 documents of class site and seed 2"), "{error}");
+    assert!(error.contains("1100 documents of class site and seed 2"), "{error}");
 }
 
 fn files(count: u32) -> Files {

@@ -1,12 +1,10 @@
 //! Every kind of answer has its row, and nothing is lost.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use common::{Reply, TestServer, ask, documents};
+use crate::common::{Reply, TestServer, ask, documents};
 use weir_browsers::Options;
 
 fn errors(outcomes: &[weir_browsers::Outcome]) -> BTreeMap<i32, usize> {
