@@ -1,0 +1,3 @@
+//! What of HTTP an application server needs.
+
+pub mod form;
