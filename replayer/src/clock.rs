@@ -13,7 +13,7 @@ pub fn monotonic_ns() -> i64 {
 }
 
 /// CPU time used by the calling thread, in seconds.
-pub(crate) fn thread_cpu_seconds() -> f64 {
+pub fn thread_cpu_seconds() -> f64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: as in `monotonic_ns`; the thread clock always exists for the calling thread.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
@@ -42,7 +42,7 @@ pub enum Scheduling {
 /// Prepares the calling thread for waking on time: timer slack of 1 ns, and `SCHED_FIFO` at the given
 /// priority (1 to 99) if one is asked for and permitted. Threads that the kernel starts on its behalf stay
 /// in the default class, so that they never run instead of it.
-pub(crate) fn prepare_thread(fifo_priority: Option<i32>) -> Scheduling {
+pub fn prepare_thread(fifo_priority: Option<i32>) -> Scheduling {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and touches only the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
     let Some(priority) = fifo_priority else { return Scheduling::Other };
@@ -55,7 +55,10 @@ pub(crate) fn prepare_thread(fifo_priority: Option<i32>) -> Scheduling {
 }
 
 /// Raises the soft limit on open files to the hard one and returns it.
-pub(crate) fn raise_open_files() -> io::Result<u64> {
+///
+/// # Errors
+/// The system refuses.
+pub fn raise_open_files() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid rlimit that the call only writes to.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {

@@ -28,6 +28,7 @@ mod stream;
 mod target;
 mod validate;
 mod validate_server;
+mod visitor;
 mod zipf;
 
 pub use calibrate::{Achieved, Calibration, calibrate};
@@ -42,3 +43,4 @@ pub use spec::{
 };
 pub use stream::{Stream, StreamOptions};
 pub use target::{Operation, STATISTICS, Statistic, Target, Targets};
+pub use visitor::{Popularities, Visitor};

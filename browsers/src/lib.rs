@@ -1,0 +1,38 @@
+//! Asks web servers as many clients would, and keeps a row of every answer.
+//!
+//! [`browse`] takes [`Class`]es: clients of a *closed loop* ([`Client`]), who wait for an answer and think before they ask
+//! again, or *open loop* requests ([`Source`]), which are sent at their times whatever became of earlier ones. A response
+//! time counts from the instant at which a request was intended, so that it holds the wait which a slow server causes to
+//! requests behind it (no coordinated omission). A request that was refused, lost, answered wrong or too late is a row
+//! with a [`status`], never left out.
+//!
+//! [`Documents`] are the files of a workload as a web server serves them; every byte of theirs is compared.
+
+mod browse;
+mod chunks;
+mod class;
+pub mod client;
+mod documents;
+mod error;
+mod exchange;
+mod net;
+mod order;
+mod outcome;
+mod parser;
+mod report;
+mod server;
+mod slot;
+pub mod status;
+mod visitors;
+mod worker;
+
+pub use browse::browse;
+pub use class::{Class, Load, Options};
+pub use client::{Answer, Ask, Client, Expect, Method, Source};
+pub use documents::{Documents, Folders};
+pub use error::Error;
+pub use outcome::Outcome;
+pub use parser::{Malformed, Parser};
+pub use report::{ClassReport, Quantiles, Report};
+pub use server::Server;
+pub use visitors::{Visit, Visitors};

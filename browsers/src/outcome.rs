@@ -1,0 +1,64 @@
+//! What became of a request, and how it is written to `requests.parquet`.
+
+use std::sync::Arc;
+
+use weir_records::{Op, Request};
+
+use crate::client::Method;
+
+/// What became of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Number within the run, from 0 in order of intended time.
+    pub request: u64,
+    /// Which of the classes asked.
+    pub class: u32,
+    /// The client within the class.
+    pub client: u32,
+    /// What was asked for: a page's name; absent where the client gave none.
+    pub label: Option<Arc<str>>,
+    /// How.
+    pub method: Method,
+    /// The document that was expected, if one was.
+    pub document: Option<u32>,
+    /// When it was to be sent, ns since the epoch.
+    pub intended_ns: i64,
+    /// When it was handed to the kernel; absent: never.
+    pub submitted_ns: Option<i64>,
+    /// When the answer, or its failure, was seen; absent where it was given up.
+    pub completed_ns: Option<i64>,
+    /// When the answer is worthless; absent: never.
+    pub deadline_ns: Option<i64>,
+    /// Bytes of the body that came.
+    pub body_bytes: u64,
+    /// The HTTP status; 0 where no answer began.
+    pub http_status: u16,
+    /// 0, or the `errno` of the failure (see [`crate::status`]).
+    pub error: i32,
+    /// Intended before the measured interval began.
+    pub warmup: bool,
+}
+
+impl Outcome {
+    /// The row of `requests.parquet`: `file` is the document's number, `offset` 0, `size_bytes` the body's length.
+    /// `class` and `server` are the name and the URL of the class that asked.
+    pub fn to_request(&self, class: &Arc<str>, server: &Arc<str>) -> Request {
+        Request {
+            request: self.request,
+            class: Arc::clone(class),
+            client: self.client,
+            device: Some(Arc::clone(server)),
+            file: self.document,
+            op: if self.method == Method::Post { Op::Write } else { Op::Read },
+            offset: 0,
+            size_bytes: self.body_bytes,
+            intended_ns: self.intended_ns,
+            submitted_ns: self.submitted_ns,
+            completed_ns: self.completed_ns,
+            deadline_ns: self.deadline_ns,
+            served_ns: None,
+            status: self.error,
+            warmup: self.warmup,
+        }
+    }
+}
