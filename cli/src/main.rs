@@ -16,6 +16,7 @@ mod run;
 mod schema;
 mod serve;
 mod simulate;
+mod site;
 mod trace;
 mod workload;
 
@@ -46,6 +47,7 @@ enum Command {
     Clean(clean::Args),
     Serve(serve::Args),
     Simulate(simulate::Args),
+    Site(site::Args),
     Replay(replay::Args),
     Collect(collect::Args),
     Trace(trace::Args),
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Clean(args) => clean::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Site(args) => site::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
         Command::Trace(args) => trace::run(args),
