@@ -101,7 +101,11 @@ fn visited(benchmark: Benchmark, mix: &str, engine: Engine, seconds: f64) {
     }
     let freedom = f64::from(cells - 1);
     let limit = 2.0 * (freedom + 4.0 * (2.0 * freedom).sqrt());
-    eprintln!("{mix} on {}: {total} pages, chi-squared {squares:.1} of {limit:.1}, {} acknowledged", engine.name(), log.written());
+    eprintln!(
+        "{mix} on {}: {total} pages, chi-squared {squares:.1} of {limit:.1}, {} acknowledged",
+        engine.name(),
+        log.written()
+    );
     assert!(total > 200 && squares < limit, "{mix}: chi-squared {squares} of {limit} with {total} pages");
     let orders = read_orders(&folder.path().join("orders.log")).unwrap();
     assert_eq!(orders.len() as u64, log.written());

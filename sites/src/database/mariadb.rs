@@ -239,8 +239,15 @@ impl Connection for MariaDb {
             self.command(COM_QUERY, statement.as_bytes())?;
             if let First::Columns(count) = self.first()? {
                 self.definitions(count)?;
-                while !self.is_end() {
+                // The packet at hand ends the definitions; rows follow, and another that ends them.
+                loop {
                     self.receive()?;
+                    if self.is_end() {
+                        break;
+                    }
+                    if self.packet.first() == Some(&0xff) {
+                        return Err(packet::server_error(&self.packet));
+                    }
                 }
             }
         }

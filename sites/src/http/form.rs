@@ -42,9 +42,13 @@ pub fn put(form: &mut String, key: &str, value: &str) {
     if !form.is_empty() {
         form.push('&');
     }
-    form.push_str(key);
+    encode(form, key);
     form.push('=');
-    for byte in value.bytes() {
+    encode(form, value);
+}
+
+fn encode(form: &mut String, text: &str) {
+    for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
                 form.push(char::from(byte))
