@@ -51,8 +51,22 @@ fn serve(database: &str, listen: &str) -> (Killed, String) {
 fn browse(site: &str, orders: &Path, seconds: &str, seed: &str) -> Killed {
     let orders = orders.display().to_string();
     let mut command = weir(&[
-        "browse", "--site", site, "--mix", "ordering", "--clients", "12", "--think-scale", "0.005", "--duration-s", seconds,
-        "--seed", seed, "--orders", &orders, "--json",
+        "browse",
+        "--site",
+        site,
+        "--mix",
+        "ordering",
+        "--clients",
+        "12",
+        "--think-scale",
+        "0.005",
+        "--duration-s",
+        seconds,
+        "--seed",
+        seed,
+        "--orders",
+        &orders,
+        "--json",
     ]);
     Killed(command.stdout(Stdio::piped()).spawn().unwrap())
 }
@@ -113,13 +127,15 @@ fn killed(engine: Engine) {
     assert!(lines(&orders) > before);
 
     let log = orders.display().to_string();
-    let check = weir(&["check", "--benchmark", "tpcw", "--database", &database, "--orders", &log]).output().unwrap();
+    let check =
+        weir(&["check", "--benchmark", "tpcw", "--database", &database, "--orders", &log]).output().unwrap();
     let said = String::from_utf8_lossy(&check.stdout);
     assert!(check.status.success(), "{said}");
     assert!(said.contains(&format!("of {:>9}  every acknowledged order", lines(&orders))), "{said}");
     // An order that is not there is missed.
     std::fs::write(&orders, "order never-1 1 1\n").unwrap();
-    let check = weir(&["check", "--benchmark", "tpcw", "--database", &database, "--orders", &log]).output().unwrap();
+    let check =
+        weir(&["check", "--benchmark", "tpcw", "--database", &database, "--orders", &log]).output().unwrap();
     assert_eq!(check.status.code(), Some(1));
 }
 

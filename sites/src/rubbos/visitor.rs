@@ -5,7 +5,7 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use super::populate::{CATEGORIES, DICTIONARY, USERS_PER_AUTHOR, title, word};
+use super::populate::{CATEGORIES, COMMENT_IDS_PER_STORY, DICTIONARY, USERS_PER_AUTHOR, title, word};
 use crate::Error;
 use crate::browse::{Asked, Receipt, Visitor};
 use crate::load;
@@ -163,6 +163,12 @@ impl Visitor for Poster {
             "StoreModerateLog" => {
                 self.post(asked);
                 self.log_in(self.author, asked);
+                if self.comment.is_none() {
+                    // A new story has no comments yet; every story that was there at first has one.
+                    self.stories.clear();
+                    self.choose_story();
+                    self.comment = Some(self.story * COMMENT_IDS_PER_STORY as i64 + 1);
+                }
                 self.this(asked);
                 let rating = self.rng.random_range(-1..=1);
                 asked.put_maybe("rating", Some(rating));
