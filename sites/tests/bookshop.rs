@@ -2,15 +2,19 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use common::{Server, Visit, content, fill, serve, server};
 use serde_json::Value;
-use weir_sites::Benchmark;
 use weir_sites::check::Acknowledged;
-use weir_sites::database::{Address, Connection, Engine};
+use weir_sites::database::{Address, Connection, Engine, transaction};
 use weir_sites::load::{LoadOptions, load};
 use weir_sites::tpcw::Books;
+use weir_sites::{Benchmark, Error};
 
 const BOOKS: Books = Books { items: 200, browsers: 1, seed: 7 };
 
@@ -49,7 +53,7 @@ fn order<'a>(sc_id: &str, c_id: &str, token: &str) -> Vec<(&'a str, String)> {
 fn both_engines_hold_the_same_whatever_the_threads() {
     let mut found = Vec::new();
     for (engine, jobs) in [(Engine::PostgreSql, 1), (Engine::MariaDb, 3)] {
-        let Some(Server { instance, folder: _folder }) = server(engine) else { continue };
+        let Some(Server { instance, port, folder }) = server(engine) else { continue };
         let address = instance.create_database("shop").unwrap();
         let loaded = fill(&address, &BOOKS, jobs);
         let rows = |table: &str| loaded.rows.iter().find(|(name, _)| name == table).unwrap().1;
@@ -57,6 +61,8 @@ fn both_engines_hold_the_same_whatever_the_threads() {
         assert_eq!((rows("author"), rows("item"), rows("country"), rows("cc_xacts")), (50, 200, 92, 2592));
         found.push(content(&mut *address.connect().unwrap(), &BOOKS));
         again(&address);
+        passwords(&address, port, folder.path());
+        deadlocks(&address);
         shop(instance, &address);
     }
     if let [postgresql, mariadb] = &found[..] {
@@ -77,6 +83,77 @@ fn again(address: &Address) {
     assert!(error.contains("half loaded"), "{error}");
     assert!(Benchmark::TpcW.application(&mut *connection).is_err());
     connection.batch("UPDATE weir_site SET value = 'loaded' WHERE name = 'state'").unwrap();
+}
+
+/// Over TCP a user is known by a password, which is in a file.
+fn passwords(address: &Address, port: u16, folder: &Path) {
+    let mut connection = address.connect().unwrap();
+    let statements = match address.engine {
+        Engine::PostgreSql => {
+            "CREATE ROLE visitor LOGIN PASSWORD 'a secret'; GRANT SELECT ON item TO visitor"
+        }
+        Engine::MariaDb => {
+            "CREATE USER visitor@'127.0.0.1' IDENTIFIED BY 'a secret'; GRANT SELECT ON shop.item TO visitor@'127.0.0.1'"
+        }
+    };
+    connection.batch(statements).unwrap();
+    let file = folder.join("password");
+    let text =
+        format!("{}://visitor@127.0.0.1:{port}/shop?password_file={}", address.engine.name(), file.display());
+    let over_tcp: Address = text.parse().unwrap();
+    std::fs::write(&file, "a secret\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let mut visitor = over_tcp.connect().unwrap();
+    assert_eq!(visitor.run("SELECT COUNT(*) FROM item", &[]).unwrap().int().unwrap(), 200);
+    let error = visitor.run("DELETE FROM item", &[]).unwrap_err();
+    assert!(!error.is_gone() && !error.is_retryable(), "{error}");
+    // After an error the connection is as good as before.
+    assert_eq!(visitor.run("SELECT COUNT(*) FROM item", &[]).unwrap().int().unwrap(), 200);
+    std::fs::write(&file, "another\n").unwrap();
+    let error = over_tcp.connect().err().unwrap().to_string();
+    assert!(!error.contains("another") && !error.contains("a secret"), "{error}");
+    let none: Address = format!("{}://visitor@127.0.0.1:{port}/shop", address.engine.name()).parse().unwrap();
+    assert!(none.connect().is_err());
+    std::fs::remove_file(&file).unwrap();
+}
+
+/// Two transactions that wait for each other: one is rolled back, carried out again, and counted.
+fn deadlocks(address: &Address) {
+    let (retries, barrier) = (AtomicU64::new(0), Barrier::new(2));
+    let exchange = |countries: [i64; 2]| {
+        let mut connection = address.connect().unwrap();
+        let mut first = true;
+        transaction::<_, Error>(
+            &mut *connection,
+            &retries,
+            |connection| {
+                let sql = "UPDATE country SET co_exchange = co_exchange + 1 WHERE co_id = ?";
+                connection.run(sql, &[countries[0].into()])?;
+                if std::mem::take(&mut first) {
+                    barrier.wait();
+                }
+                connection.run(sql, &[countries[1].into()])?;
+                Ok(())
+            },
+            Error::database,
+        )
+        .unwrap();
+    };
+    let sum = |connection: &mut dyn Connection| {
+        connection
+            .run("SELECT SUM(co_exchange) FROM country WHERE co_id IN (5, 6)", &[])
+            .unwrap()
+            .int()
+            .unwrap()
+    };
+    let mut connection = address.connect().unwrap();
+    let before = sum(&mut *connection);
+    std::thread::scope(|scope| {
+        scope.spawn(|| exchange([5, 6]));
+        scope.spawn(|| exchange([6, 5]));
+    });
+    assert_eq!(sum(&mut *connection), before + 4);
+    assert_eq!(retries.into_inner(), 1);
 }
 
 fn shop(mut instance: weir_sites::instance::Instance, address: &Address) {

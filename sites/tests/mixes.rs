@@ -44,7 +44,7 @@ fn expected(model: &Arc<SessionModel>) -> BTreeMap<String, f64> {
 }
 
 fn visited(benchmark: Benchmark, mix: &str, engine: Engine, seconds: f64) {
-    let Some(Server { instance, folder }) = server(engine) else { return };
+    let Some(Server { instance, folder, .. }) = server(engine) else { return };
     let address = instance.create_database("site").unwrap();
     let scale = Scale { items: 100, browsers: 1, share: 0.002, seed: 3 };
     fill(&address, &*benchmark.population(scale).unwrap(), 2);
@@ -112,6 +112,77 @@ fn visited(benchmark: Benchmark, mix: &str, engine: Engine, seconds: f64) {
     assert!(!orders.is_empty());
     let checked = benchmark.check(&mut *address.connect().unwrap(), &orders).unwrap();
     assert!(checked.holds(), "{mix}: {checked:#?}");
+    for (rule, damage, repair) in damages(benchmark) {
+        let mut connection = address.connect().unwrap();
+        connection.batch(damage).unwrap();
+        let checked = benchmark.check(&mut *connection, &orders).unwrap();
+        let found: Vec<&str> =
+            checked.rules.iter().filter(|rule| rule.violations > 0).map(|rule| rule.rule).collect();
+        assert_eq!(found, [*rule], "{damage}: {checked:#?}");
+        connection.batch(repair).unwrap();
+    }
+    assert!(benchmark.check(&mut *address.connect().unwrap(), &orders).unwrap().holds());
+}
+
+/// What contradicts each rule, and how it is put right. Those of the bookshop have a test of their own.
+fn damages(benchmark: Benchmark) -> &'static [(&'static str, &'static str, &'static str)] {
+    match benchmark {
+        Benchmark::TpcW => &[],
+        Benchmark::Rubis => &[
+            (
+                "bids",
+                "UPDATE items SET nb_of_bids = nb_of_bids + 1 WHERE id = 1001",
+                "UPDATE items SET nb_of_bids = nb_of_bids - 1 WHERE id = 1001",
+            ),
+            (
+                "bids",
+                "UPDATE items SET max_bid = max_bid + 1 WHERE id = 1002",
+                "UPDATE items SET max_bid = max_bid - 1 WHERE id = 1002",
+            ),
+            (
+                "quantities",
+                "UPDATE items SET quantity = quantity + 1 WHERE id = 1003",
+                "UPDATE items SET quantity = quantity - 1 WHERE id = 1003",
+            ),
+            (
+                "ratings",
+                "UPDATE users SET rating = rating + 1 WHERE id = 7",
+                "UPDATE users SET rating = rating - 1 WHERE id = 7",
+            ),
+            (
+                "acknowledged-bids",
+                "UPDATE bids SET token = CONCAT(token, 'x') WHERE token IS NOT NULL",
+                "UPDATE bids SET token = LEFT(token, CHAR_LENGTH(token) - 1) WHERE token IS NOT NULL",
+            ),
+        ],
+        Benchmark::Rubbos => &[
+            (
+                "old-childs",
+                "UPDATE old_comments SET childs = childs + 1 WHERE id = 65",
+                "UPDATE old_comments SET childs = childs - 1 WHERE id = 65",
+            ),
+            (
+                "old-ratings",
+                "UPDATE old_comments SET rating_initial = rating_initial + 1 WHERE id = 65",
+                "UPDATE old_comments SET rating_initial = rating_initial - 1 WHERE id = 65",
+            ),
+            (
+                "user-ratings",
+                "UPDATE board_users SET rating = rating + 1 WHERE id = 7",
+                "UPDATE board_users SET rating = rating - 1 WHERE id = 7",
+            ),
+            (
+                "decisions",
+                "INSERT INTO submissions (title, body, date_s, writer, category, state) VALUES ('t', 'b', 0, 1, 1, 1)",
+                "DELETE FROM submissions WHERE title = 't'",
+            ),
+            (
+                "acknowledged-comments",
+                "UPDATE story_comments SET token = CONCAT(token, 'x') WHERE token IS NOT NULL",
+                "UPDATE story_comments SET token = LEFT(token, CHAR_LENGTH(token) - 1) WHERE token IS NOT NULL",
+            ),
+        ],
+    }
 }
 
 #[test]

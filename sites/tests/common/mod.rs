@@ -19,6 +19,8 @@ use weir_sites::load::{LoadOptions, Loaded, Population, load};
 /// A server that ends with the test.
 pub struct Server {
     pub instance: Instance,
+    /// Its port on 127.0.0.1.
+    pub port: u16,
     pub folder: TempDir,
 }
 
@@ -31,10 +33,18 @@ pub fn server(engine: Engine) -> Option<Server> {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let values = [("buffer_mib", "64".to_owned()), ("connections", "60".to_owned())];
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let values = [
+        ("buffer_mib", "64"),
+        ("connections", "60"),
+        ("listen", "127.0.0.1"),
+        ("skip_networking", "0"),
+        ("port", &port.to_string()),
+    ];
+    let values = values.map(|(name, value)| (name, value.to_owned()));
     let mut instance = Instance::create(description, folder.path(), &values).unwrap();
     instance.start().unwrap();
-    Some(Server { instance, folder })
+    Some(Server { instance, port, folder })
 }
 
 /// Loads without a word.
