@@ -9,7 +9,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers validate-drives clean
+.PHONY: help setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,7 +57,7 @@ fmt: setup ## Put everything in style
 	ruff check --fix .
 	ruff format .
 
-bench: bench-serve bench-replay bench-collect bench-traces bench-schedulers ## Measure the harness itself (on a quiet machine)
+bench: bench-serve bench-replay bench-collect bench-traces bench-schedulers bench-web ## Measure the harness itself (on a quiet machine)
 
 bench-replay: setup ## Lateness of the replayer, beside fio's
 	cargo run --release --locked -p weir-replayer --example bench_replay
@@ -82,6 +82,9 @@ bench-simulator: setup ## Rate of the simulator, beside SimPy's
 bench-schedulers: setup ## Time of a decision of each scheduling policy, by requests that wait
 	cargo run --release --locked -p weir-schedulers --example bench_policies
 	cargo run --release --locked -p weir-schedulers --example bench_admission
+
+bench-web: setup ## Requests per second of the browsers, beside wrk's, both asking an nginx of their own
+	cargo run --release --locked -p weir-browsers --example bench_web
 
 validate-drives: setup ## Check the disk models against traces of real drives (TRACES=folder with DiskSim's; FIT=1 fits them again)
 	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/disks.md)" >&2; exit 2; }

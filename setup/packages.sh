@@ -42,6 +42,18 @@ export DEBIAN_FRONTEND=noninteractive
 apt=(apt-get --quiet --yes -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
 logged "$log" "${apt[@]}" update ||
     refuse "apt-get cannot read the package lists: check the network and /etc/apt/sources.list, then again (log: $log)"
+# Servers are started by what needs them, with a configuration of their own: their packages are to start none. Debian asks
+# this program (policy-rc.d) before it starts a service.
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+    trap 'rm --force "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+fi
 # Lists that cannot be fetched are only a warning to apt-get update: the next step tells.
 logged "$log" "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
     refuse "apt-get cannot install ${missing[*]}: check the network, then again (log: $log)"
+# Nor when the machine is started next.
+if [[ " ${missing[*]} " == *" nginx-light "* && -d /run/systemd/system ]]; then
+    systemctl --quiet disable nginx.service || say "nginx.service stays enabled: systemctl disable nginx.service"
+fi

@@ -58,6 +58,21 @@ impl Documents {
         }
     }
 
+    /// The class that they belong to.
+    pub fn class(&self) -> &str {
+        &self.class
+    }
+
+    /// The seed of their bytes.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How they are laid out.
+    pub fn folders(&self) -> Folders {
+        self.folders
+    }
+
     /// Bytes of each document, by its number.
     pub fn sizes_bytes(&self) -> &[u64] {
         self.files.sizes_bytes()

@@ -209,16 +209,16 @@ impl Worker<'_> {
             http_status: slot.parser.status(),
             ..outcome(&slot.ask, slot.class, error, self.warmup_ns)
         };
+        self.tallies[outcome.class as usize].add(&outcome, &slot.ask.path);
+        let pool = slot.pool;
         self.record(outcome);
-        let slot = &self.slots[index as usize];
-        match slot.pool {
+        match pool {
             None => self.answer_client(index, error, now),
             Some(pool) => self.release(index, pool, error == 0),
         }
     }
 
     fn record(&mut self, outcome: Outcome) {
-        self.tallies[outcome.class as usize].add(&outcome);
         self.options.progress.fetch_add(1, Ordering::Relaxed);
         self.rows.push(outcome);
     }
@@ -289,8 +289,11 @@ impl Worker<'_> {
         let pool = &mut self.pools[pool];
         if let Some(ask) = pool.waiting.pop_front() {
             let class = pool.class;
-            self.tallies[class as usize].held_back += 1;
-            self.record(outcome(&ask, class, error, self.warmup_ns));
+            let tally = &mut self.tallies[class as usize];
+            tally.held_back += 1;
+            let outcome = outcome(&ask, class, error, self.warmup_ns);
+            tally.add(&outcome, &ask.path);
+            self.record(outcome);
         }
     }
 }

@@ -23,6 +23,7 @@ mod report;
 mod server;
 mod slot;
 pub mod status;
+pub mod tree;
 mod visitors;
 mod worker;
 

@@ -31,6 +31,8 @@ pub struct ClassReport {
     pub failed: u64,
     /// The failed by `errno` (see [`crate::status`]).
     pub errors: BTreeMap<i32, u64>,
+    /// The first failure of each kind, warm-up or not: what was asked, and the status if there was one.
+    pub first_failures: BTreeMap<i32, String>,
     /// Requests before the measured interval.
     pub warmup_requests: u64,
     /// Right answers per second.
@@ -116,6 +118,7 @@ pub(crate) struct Tally {
     service: Histogram<u64>,
     bytes: u64,
     errors: BTreeMap<i32, u64>,
+    first_failures: BTreeMap<i32, (i64, String)>,
     failed: u64,
     warmup: u64,
     pub connections: u64,
@@ -131,6 +134,7 @@ impl Tally {
             service: histogram()?,
             bytes: 0,
             errors: BTreeMap::new(),
+            first_failures: BTreeMap::new(),
             failed: 0,
             warmup: 0,
             connections: 0,
@@ -140,8 +144,17 @@ impl Tally {
         })
     }
 
-    /// A request ended.
-    pub fn add(&mut self, outcome: &crate::Outcome) {
+    /// A request ended; `path` is what it asked for.
+    pub fn add(&mut self, outcome: &crate::Outcome, path: &str) {
+        if outcome.error != 0 {
+            self.first_failures.entry(outcome.error).or_insert_with(|| {
+                let status = match outcome.http_status {
+                    0 => String::new(),
+                    status => format!(" (status {status})"),
+                };
+                (outcome.intended_ns, format!("{} {path}{status}", outcome.method.name()))
+            });
+        }
         if outcome.warmup {
             self.warmup += 1;
         } else if outcome.error != 0 {
@@ -163,6 +176,12 @@ impl Tally {
         for (errno, count) in &other.errors {
             *self.errors.entry(*errno).or_default() += count;
         }
+        for (errno, first) in &other.first_failures {
+            let kept = self.first_failures.entry(*errno).or_insert_with(|| first.clone());
+            if first.0 < kept.0 {
+                *kept = first.clone();
+            }
+        }
         self.failed += other.failed;
         self.warmup += other.warmup;
         self.connections += other.connections;
@@ -181,6 +200,7 @@ impl Tally {
             answered,
             failed: self.failed,
             errors: self.errors,
+            first_failures: self.first_failures.into_iter().map(|(errno, (_, text))| (errno, text)).collect(),
             warmup_requests: self.warmup,
             requests_per_s: rate(answered),
             bytes_per_s: rate(self.bytes),

@@ -1,13 +1,16 @@
 //! The `weir` binary: argument parsing and wiring, nothing else.
 
 mod admit;
+mod browse;
 mod check;
 mod clean;
 mod collect;
 mod disks;
+mod documents;
 mod exit;
 mod fetch;
 mod generate;
+mod interrupts;
 mod list;
 mod plan;
 mod project;
@@ -18,6 +21,7 @@ mod serve;
 mod simulate;
 mod site;
 mod trace;
+mod with;
 mod workload;
 
 use std::process::ExitCode;
@@ -37,6 +41,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Admit(admit::Args),
+    Browse(browse::Args),
+    Documents(documents::Args),
     Check(check::Args),
     Plan(plan::Args),
     Schema(schema::Args),
@@ -57,6 +63,8 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Admit(args) => admit::run(args),
+        Command::Browse(args) => browse::run(args),
+        Command::Documents(args) => documents::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),

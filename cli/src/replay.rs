@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_records::{Request, TableReader, TableWriter};
 use weir_replayer::{
@@ -16,6 +15,7 @@ use weir_replayer::{
 };
 
 use crate::exit::bad_input;
+use crate::interrupts::Watcher;
 
 /// Time between the checks and the first request, in which the threads get ready.
 const LEAD_NS: i64 = 50_000_000;
@@ -63,9 +63,6 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
-
-/// Set by the first Ctrl-C; the second one ends the process.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = options(&args)?;
@@ -208,48 +205,6 @@ fn progress_bar(requests: u64) -> ProgressBar {
     }
     let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} requests, {eta} left");
     ProgressBar::new(requests).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-/// Turns Ctrl-C into a request to stop, while it exists.
-struct Watcher {
-    ended: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<()>,
-}
-
-impl Watcher {
-    fn start(stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
-        extern "C" fn interrupt(signal: libc::c_int) {
-            INTERRUPTED.store(true, Ordering::Relaxed);
-            // SAFETY: signal(2) may be called in a handler; the default action for the next one.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        let handler = interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        for signal in [libc::SIGINT, libc::SIGTERM] {
-            // SAFETY: the handler only stores to an atomic and calls signal(2).
-            unsafe { libc::signal(signal, handler) };
-        }
-        let ended = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&ended);
-        let thread = std::thread::Builder::new()
-            .name("interrupts".to_owned())
-            .spawn(move || {
-                while !over.load(Ordering::Relaxed) {
-                    if INTERRUPTED.load(Ordering::Relaxed) {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    std::thread::park_timeout(Duration::from_millis(100));
-                }
-            })
-            .context("cannot watch for interrupts")?;
-        Ok(Watcher { ended, thread })
-    }
-
-    fn end(self) {
-        self.ended.store(true, Ordering::Relaxed);
-        self.thread.thread().unpark();
-        // It only loops; there is nothing to learn from how it ended.
-        let _ = self.thread.join();
-    }
 }
 
 fn print(fidelity: &Fidelity) {

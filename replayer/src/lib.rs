@@ -18,6 +18,7 @@ mod error;
 mod feed;
 mod fidelity;
 mod files;
+pub mod fill;
 mod options;
 mod pacer;
 pub mod pattern;

@@ -1,0 +1,314 @@
+//! A folder of documents that a web server can serve.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use weir_replayer::fill::Filler;
+
+use crate::Error;
+use crate::documents::{Documents, Folders};
+
+/// Says whose documents a folder holds.
+const MARK: &str = "weir-documents.json";
+/// What an empty file system has.
+const LOST: &str = "lost+found";
+/// So many wrong entries are named.
+const NAMED: usize = 20;
+
+/// What [`MARK`] holds.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Mark {
+    class: String,
+    seed: u64,
+    documents: usize,
+    bytes: u64,
+    folders: String,
+    /// Of the sizes in order, so that other settings of a workload are told.
+    sizes: String,
+    complete: bool,
+}
+
+impl Mark {
+    fn of(documents: &Documents, complete: bool) -> Self {
+        let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let bytes = documents.sizes_bytes().iter().flat_map(|size| size.to_le_bytes());
+        Mark {
+            class: documents.class().to_owned(),
+            seed: documents.seed(),
+            documents: documents.sizes_bytes().len(),
+            bytes: documents.total_bytes(),
+            folders: match documents.folders() {
+                Folders::One => "one".to_owned(),
+                Folders::Thousands => "thousands".to_owned(),
+            },
+            sizes: format!("{:016x}", bytes.fold(0xcbf2_9ce4_8422_2325, hash)),
+            complete,
+        }
+    }
+
+    fn read(folder: &Path) -> Result<Option<Self>, Error> {
+        let path = folder.join(MARK);
+        match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("cannot read", &path)(error)),
+            Ok(text) => serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|error| Error::tree(path, format!("is no mark of documents: {error}"))),
+        }
+    }
+
+    /// Replaces the mark as a whole.
+    fn write(&self, folder: &Path) -> Result<(), Error> {
+        let (path, partial) = (folder.join(MARK), folder.join(format!("{MARK}.partial")));
+        let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
+        let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, &path));
+        written.map_err(failed("cannot write", &path))
+    }
+}
+
+fn failed(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
+    Error::system(format!("{}: {doing}", path.display()))
+}
+
+/// Whether a folder was laid out, or was there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaidOut {
+    /// All documents were written.
+    Written,
+    /// The same documents were there, whole.
+    There,
+}
+
+/// Writes the documents to `folder`, which is made if it is not there; `progress` is called with the bytes of each. The
+/// tree bears a mark that says what it is, and whether it is whole. What fails is taken away again; a tree that was left
+/// half by a crash is written anew.
+///
+/// # Errors
+/// The folder holds something else, or is too small; the system refuses.
+pub fn lay_out(
+    documents: &Documents,
+    folder: &Path,
+    mut progress: impl FnMut(u64),
+) -> Result<LaidOut, Error> {
+    let wanted = Mark::of(documents, true);
+    let made = !folder.exists();
+    if !made {
+        match Mark::read(folder)? {
+            Some(mark) if mark == wanted => return sizes_agree(documents, folder).map(|()| LaidOut::There),
+            Some(mark) if mark == Mark::of(documents, false) => {}
+            Some(mark) => {
+                let reason = format!(
+                    "holds {} documents of class {} and seed {}, laid out otherwise; remove it, or name another folder",
+                    mark.documents, mark.class, mark.seed
+                );
+                return Err(Error::tree(folder, reason));
+            }
+            None => must_be_empty(folder)?,
+        }
+    }
+    fs::create_dir_all(folder).map_err(failed("cannot make the folder", folder))?;
+    let laid_out = has_room(documents, folder).and_then(|()| write(documents, folder, &mut progress));
+    if let Err(error) = laid_out {
+        take_away(documents, folder, made);
+        return Err(error);
+    }
+    wanted.write(folder).map(|()| LaidOut::Written)
+}
+
+fn must_be_empty(folder: &Path) -> Result<(), Error> {
+    let entries = fs::read_dir(folder).map_err(failed("cannot be listed", folder))?;
+    for entry in entries {
+        let name = entry.map_err(failed("cannot be listed", folder))?.file_name();
+        if name != LOST {
+            let reason = format!("holds {}; name an empty or a new folder", name.display());
+            return Err(Error::tree(folder, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all documents are there in their size; their bytes are [`check`]'s.
+fn sizes_agree(documents: &Documents, folder: &Path) -> Result<(), Error> {
+    for (number, size) in (0..).zip(documents.sizes_bytes()) {
+        let path = folder.join(documents.path(number));
+        let found = fs::metadata(&path).map_err(failed("cannot be read", &path))?.len();
+        if found != *size {
+            let reason = format!("has {found} bytes, not {size}; remove the folder and lay it out anew");
+            return Err(Error::tree(path, reason));
+        }
+    }
+    Ok(())
+}
+
+fn has_room(documents: &Documents, folder: &Path) -> Result<(), Error> {
+    let mut path = folder.as_os_str().as_bytes().to_vec();
+    path.push(0);
+    // SAFETY: all zeros is a valid value of this structure of integers.
+    let mut room: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `path` ends with a zero, and `room` is only written to.
+    if unsafe { libc::statvfs(path.as_ptr().cast(), &raw mut room) } != 0 {
+        return Err(failed("cannot tell how much room there is", folder)(io::Error::last_os_error()));
+    }
+    // What a tree left half has taken already is written over.
+    let there = |number| fs::metadata(folder.join(documents.path(number))).map_or(0, |file| file.len());
+    let half = Mark::read(folder)?.is_some();
+    let taken: u64 = if half { (0..documents.sizes_bytes().len() as u32).map(there).sum() } else { 0 };
+    let (need, free) =
+        (documents.total_bytes() - taken.min(documents.total_bytes()), room.f_bavail * room.f_frsize);
+    if need > free {
+        let reason = format!(
+            "has room for {free} bytes, and {need} are to be written; fewer documents are had by \
+                              --with files.count=N"
+        );
+        return Err(Error::tree(folder, reason));
+    }
+    Ok(())
+}
+
+fn write(documents: &Documents, folder: &Path, progress: &mut impl FnMut(u64)) -> Result<(), Error> {
+    Mark::of(documents, false).write(folder)?;
+    let mut filler = Filler::default();
+    let mut last = None;
+    for (number, size) in (0..).zip(documents.sizes_bytes()) {
+        let within = documents.folder(number);
+        if let Some(within) = &within
+            && last != Some(within.clone())
+        {
+            let path = folder.join(within);
+            fs::create_dir_all(&path).map_err(failed("cannot make the folder", &path))?;
+        }
+        last = within;
+        let path = folder.join(documents.path(number));
+        filler.file(&path, documents.key(number), *size).map_err(failed("cannot write", &path))?;
+        progress(*size);
+    }
+    let opened = File::open(folder).map_err(failed("cannot be opened", folder))?;
+    // One call for the whole file system: a call for each of many small files would take minutes.
+    // SAFETY: the descriptor is open for the duration of the call.
+    if unsafe { libc::syncfs(opened.as_raw_fd()) } != 0 {
+        return Err(failed("cannot be made durable", folder)(io::Error::last_os_error()));
+    }
+    Ok(())
+}
+
+/// Takes away what was written. What cannot be removed keeps the mark, which says that the tree is not whole.
+fn take_away(documents: &Documents, folder: &Path, made: bool) {
+    let mut folders = BTreeSet::new();
+    let mut removed = true;
+    for number in 0..documents.sizes_bytes().len() as u32 {
+        folders.extend(documents.folder(number));
+        let gone = fs::remove_file(folder.join(documents.path(number)));
+        removed &= gone.is_ok_and(|()| true) || !folder.join(documents.path(number)).exists();
+    }
+    for within in folders {
+        // Those that were not made yet are not there.
+        let _ = fs::remove_dir(folder.join(within));
+    }
+    if removed {
+        let _ = fs::remove_file(folder.join(format!("{MARK}.partial")));
+        let _ = fs::remove_file(folder.join(MARK));
+        if made {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// What a tree was found to be.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Documents that are as they should be.
+    pub right: usize,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// What is not as it should be.
+    pub wrong: usize,
+    /// The first of these, and what is wrong with them.
+    pub named: Vec<String>,
+}
+
+impl Checked {
+    fn wrong(&mut self, what: String) {
+        self.wrong += 1;
+        if self.named.len() < NAMED {
+            self.named.push(what);
+        }
+    }
+}
+
+/// Compares every byte of a tree, and finds what does not belong in it. A tree without a mark, as `weir run` lays them
+/// out, is compared as well.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn check(documents: &Documents, folder: &Path) -> Result<Checked, Error> {
+    let mut checked = Checked::default();
+    if let Some(mark) = Mark::read(folder)?
+        && mark != Mark::of(documents, true)
+    {
+        let what = if mark == Mark::of(documents, false) { "a tree left half" } else { "other documents" };
+        checked.wrong(format!("{MARK}: says that this is {what}"));
+    }
+    let mut known = BTreeSet::from([PathBuf::from(MARK), PathBuf::from(LOST)]);
+    for (number, size) in (0..).zip(documents.sizes_bytes()) {
+        let path = documents.path(number);
+        known.extend(documents.folder(number).map(PathBuf::from));
+        match compare(documents, number, *size, &folder.join(&path)) {
+            Ok(None) => {
+                checked.right += 1;
+                checked.bytes += size;
+            }
+            Ok(Some(what)) => checked.wrong(format!("{path}: {what}")),
+            Err(error) => checked.wrong(format!("{path}: {error}")),
+        }
+        known.insert(path.into());
+    }
+    for path in list(folder, Path::new("")).map_err(failed("cannot be listed", folder))? {
+        if !known.contains(&path) {
+            checked.wrong(format!("{}: does not belong here", path.display()));
+        }
+    }
+    Ok(checked)
+}
+
+/// What is wrong with a document, if anything is.
+fn compare(documents: &Documents, number: u32, size: u64, path: &Path) -> io::Result<Option<String>> {
+    let mut file = File::open(path)?;
+    let found = file.metadata()?.len();
+    if found != size {
+        return Ok(Some(format!("{found} bytes, not {size}")));
+    }
+    let key = documents.key(number);
+    let mut piece = vec![0; 1 << 20];
+    let mut at = 0;
+    loop {
+        let count = file.read(&mut piece)?;
+        if count == 0 {
+            return Ok((at != size).then(|| format!("ends after {at} bytes")));
+        }
+        if !key.matches(at, &piece[..count]) {
+            return Ok(Some(format!(
+                "other bytes than expected from byte {at} on, or up to {count} behind it"
+            )));
+        }
+        at += count as u64;
+    }
+}
+
+/// Everything in a folder and in the folders within it, relative to `root`.
+fn list(root: &Path, within: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root.join(within))? {
+        let entry = entry?;
+        let path = within.join(entry.file_name());
+        if entry.file_type()?.is_dir() && entry.file_name() != LOST {
+            found.extend(list(root, &path)?);
+        }
+        found.push(path);
+    }
+    Ok(found)
+}
