@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         for rule in &checked.rules {
             let found =
                 if rule.violations == 0 { "holds".to_owned() } else { format!("{} FAIL", rule.violations) };
-            println!("{:<14} {found:>10}  of {:>9}  {}", rule.rule, rule.looked_at, rule.says);
+            println!("{:<22} {found:>9}  of {:>9}  {}", rule.rule, rule.looked_at, rule.says);
             for example in &rule.examples {
                 println!("    {example}");
             }
