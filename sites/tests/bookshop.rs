@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{Server, Visit, content, fill, serve, server};
 use serde_json::Value;
 use weir_sites::check::Acknowledged;
-use weir_sites::database::{Address, Connection, Engine, transaction};
+use weir_sites::database::{Address, Connection, Engine, MOST_ATTEMPTS, transaction};
 use weir_sites::load::{LoadOptions, load};
 use weir_sites::tpcw::Books;
 use weir_sites::{Benchmark, Error};
@@ -153,7 +153,9 @@ fn deadlocks(address: &Address) {
         scope.spawn(|| exchange([6, 5]));
     });
     assert_eq!(sum(&mut *connection), before + 4);
-    assert_eq!(retries.into_inner(), 1);
+    // The second attempt may meet the other transaction again.
+    let retries = retries.into_inner();
+    assert!((1..u64::from(MOST_ATTEMPTS)).contains(&retries), "{retries}");
 }
 
 fn shop(mut instance: weir_sites::instance::Instance, address: &Address) {

@@ -8,6 +8,7 @@
 mod address;
 mod error;
 mod mariadb;
+mod message;
 mod packet;
 mod pool;
 mod postgresql;
