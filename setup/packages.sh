@@ -54,6 +54,9 @@ fi
 logged "$log" "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
     refuse "apt-get cannot install ${missing[*]}: check the network, then again (log: $log)"
 # Nor when the machine is started next.
-if [[ " ${missing[*]} " == *" nginx-light "* && -d /run/systemd/system ]]; then
-    systemctl --quiet disable nginx.service || say "nginx.service stays enabled: systemctl disable nginx.service"
-fi
+for pair in nginx-light:nginx postgresql-15:postgresql; do
+    service=${pair#*:}.service
+    if [[ " ${missing[*]} " == *" ${pair%:*} "* && -d /run/systemd/system ]]; then
+        systemctl --quiet disable "$service" || say "$service stays enabled: systemctl disable $service"
+    fi
+done

@@ -23,6 +23,7 @@ mod schema;
 mod serve;
 mod service;
 mod simulate;
+mod site;
 mod trace;
 mod with;
 mod workload;
@@ -59,6 +60,7 @@ enum Command {
     Serve(serve::Args),
     Service(service::Args),
     Simulate(simulate::Args),
+    Site(site::Args),
     Replay(replay::Args),
     Collect(collect::Args),
     Fsbench(fsbench::Args),
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Service(args) => service::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Site(args) => site::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
         Command::Fsbench(args) => fsbench::run(args),

@@ -4,7 +4,8 @@
 //!
 //! * [`request::Request`]: `requests.parquet`, requests as the application saw them;
 //! * [`block::BlockRequest`]: `block.parquet`, requests as the block layer saw them;
-//! * [`interaction::Interaction`]: `sessions.parquet`, what clients ask a site for.
+//! * [`interaction::Interaction`]: `sessions.parquet`, what clients ask a site for;
+//! * [`page::Page`]: `pages.parquet`, pages of a site as its browsers saw them.
 //!
 //! All times are nanoseconds on `CLOCK_MONOTONIC`, relative to the start of the run (its *epoch*);
 //! the epoch itself is kept in the file's metadata under [`EPOCH_KEY`]. A file is written under a
@@ -15,6 +16,7 @@ pub mod cell;
 pub mod column;
 pub mod error;
 pub mod interaction;
+pub mod page;
 mod reader;
 mod record;
 pub mod request;
@@ -23,6 +25,7 @@ mod table;
 pub use block::{BlockOp, BlockRequest};
 pub use error::Error;
 pub use interaction::Interaction;
+pub use page::Page;
 pub use reader::{TableReader, read_all};
 pub use record::Record;
 pub use request::{Op, Request};

@@ -1,0 +1,150 @@
+//! A bookshop whose database, application server and driver are killed in turn: nothing that was acknowledged is lost, and
+//! nothing is ordered twice.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use weir_sites::database::Engine;
+use weir_sites::instance::{Description, Instance};
+
+const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+
+struct Killed(Child);
+
+impl Killed {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn weir(arguments: &[&str]) -> Command {
+    let mut command = Command::new(WEIR);
+    command.arg("site").args(arguments).env("WEIR_ROOT", root());
+    command
+}
+
+/// Starts the application server; returns it and where it listens.
+fn serve(database: &str, listen: &str) -> (Killed, String) {
+    let mut command = weir(&["serve", "--benchmark", "tpcw", "--database", database, "--listen", listen]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("tpcw: http://").and_then(|rest| rest.strip_suffix("/tpcw/"));
+    let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
+    (Killed(child), address)
+}
+
+fn browse(site: &str, orders: &Path, seconds: &str, seed: &str) -> Killed {
+    let orders = orders.display().to_string();
+    let mut command = weir(&[
+        "browse",
+        "--site",
+        site,
+        "--mix",
+        "ordering",
+        "--clients",
+        "12",
+        "--think-scale",
+        "0.005",
+        "--duration-s",
+        seconds,
+        "--seed",
+        seed,
+        "--orders",
+        &orders,
+        "--json",
+    ]);
+    Killed(command.stdout(Stdio::piped()).spawn().unwrap())
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+/// Waits until so many orders more are acknowledged than there were.
+fn more_orders(path: &Path, count: usize) {
+    let (from, until) = (lines(path), Instant::now() + Duration::from_secs(20));
+    while lines(path) < from + count {
+        assert!(Instant::now() < until, "{} orders after {from}, {count} more were expected", lines(path));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn killed(engine: Engine) {
+    let file = root().join("sites/databases").join(format!("{}.yml", engine.name()));
+    let description = Description::read(&file).unwrap();
+    if let Some(obstacle) = description.obstacle() {
+        eprintln!("skipped: {}: {obstacle}", engine.name());
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let values = [("buffer_mib", "64".to_owned()), ("connections", "60".to_owned())];
+    let mut instance = Instance::create(description, folder.path(), &values).unwrap();
+    instance.start().unwrap();
+    let database = instance.create_database("shop").unwrap().to_string();
+    let load = ["load", "--benchmark", "tpcw", "--database", &database, "--items", "100", "--browsers", "1"];
+    assert!(weir(&load).stdout(Stdio::null()).status().unwrap().success());
+    let orders = folder.path().join("orders.log");
+
+    let (mut server, address) = serve(&database, "127.0.0.1:0");
+    let site = format!("http://{address}");
+    let mut driver = browse(&site, &orders, "600", "1");
+    more_orders(&orders, 20);
+
+    // The database: pages fail while it is gone, and are asked for again.
+    instance.kill().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    instance.start().unwrap();
+    more_orders(&orders, 20);
+
+    // The application server: its port is taken again by the next.
+    server.kill();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(TcpStream::connect(&address).is_err());
+    let (_server, again) = serve(&database, &address);
+    assert_eq!(again, address);
+    more_orders(&orders, 20);
+
+    // The driver: the next adds to the same log.
+    driver.kill();
+    let before = lines(&orders);
+    let mut driver = browse(&site, &orders, "1.5", "2");
+    assert!(driver.0.wait().unwrap().success());
+    assert!(lines(&orders) > before);
+
+    let log = orders.display().to_string();
+    let check =
+        weir(&["check", "--benchmark", "tpcw", "--database", &database, "--orders", &log]).output().unwrap();
+    let said = String::from_utf8_lossy(&check.stdout);
+    assert!(check.status.success(), "{said}");
+    assert!(said.contains(&format!("of {:>9}  every acknowledged order", lines(&orders))), "{said}");
+    // An order that is not there is missed.
+    std::fs::write(&orders, "order never-1 1 1\n").unwrap();
+    let check =
+        weir(&["check", "--benchmark", "tpcw", "--database", &database, "--orders", &log]).output().unwrap();
+    assert_eq!(check.status.code(), Some(1));
+}
+
+#[test]
+fn postgresql_loses_no_order() {
+    killed(Engine::PostgreSql);
+}
+
+#[test]
+fn mariadb_loses_no_order() {
+    killed(Engine::MariaDb);
+}

@@ -1,0 +1,58 @@
+//! `pages.parquet`: pages of a site as its browsers saw them.
+
+use std::sync::Arc;
+
+crate::record! {
+    /// One attempt at a page: a page whose answer failed and that was asked for again has a row for each.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Page, PageColumns {
+        /// Number within the run, from 0 in order of intended time; the same as in `requests.parquet`.
+        pub request: u64,
+        /// The application class that asks.
+        pub class: Arc<str>,
+        /// The client within the class, from 0.
+        pub client: u32,
+        /// What is asked for: the name of a state of the site's table of transitions.
+        pub page: Arc<str>,
+        /// When it was to be asked for.
+        pub intended_ns: i64,
+        /// When it was handed to the kernel; `None` if it never was.
+        pub submitted_ns: Option<i64>,
+        /// When the answer, or its failure, was seen; `None` if it never was.
+        pub completed_ns: Option<i64>,
+        /// Bytes of the answer's body.
+        pub size_bytes: u64,
+        /// The HTTP status; 0 where no answer began.
+        pub http_status: u16,
+        /// 0, or the `errno` of the failure.
+        pub status: i32,
+        /// Asked for before the measured interval began.
+        pub warmup: bool,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_as_they_were() {
+        let page = Page {
+            request: 7,
+            class: "shoppers".into(),
+            client: 3,
+            page: "HOME".into(),
+            intended_ns: 5,
+            submitted_ns: Some(6),
+            completed_ns: None,
+            size_bytes: 100,
+            http_status: 503,
+            status: 5,
+            warmup: true,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pages.parquet");
+        crate::write_all(&path, 42, [&page]).unwrap();
+        assert_eq!(crate::read_all::<Page>(&path).unwrap(), [page]);
+    }
+}

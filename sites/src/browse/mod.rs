@@ -1,0 +1,13 @@
+//! Emulated browsers: the walks of `weir-workloads` with what a benchmark's client puts into its requests.
+
+mod emulated;
+mod log;
+mod status;
+mod summary;
+mod visitor;
+
+pub use emulated::{Browsers, RETRY_AFTER};
+pub use log::OrderLog;
+pub use status::{Status, read_status};
+pub use summary::{PageReport, Pages};
+pub use visitor::{Asked, Receipt, Visitor, page_of};

@@ -1,0 +1,195 @@
+//! Whether what a site holds fits together.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::Error;
+use crate::database::Connection;
+use crate::schema::Table;
+
+/// Violations of one rule that are named; of the others only the number is told.
+const NAMED: usize = 5;
+
+/// A rule, and what contradicts it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Rule {
+    /// Its name.
+    pub rule: &'static str,
+    /// What it says.
+    pub says: &'static str,
+    /// What was looked at, rows or orders.
+    pub looked_at: u64,
+    /// How many contradict it.
+    pub violations: u64,
+    /// The first of them.
+    pub examples: Vec<String>,
+}
+
+/// Rules and what they found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Checked {
+    /// Each rule.
+    pub rules: Vec<Rule>,
+}
+
+impl Checked {
+    /// Whether all rules hold.
+    pub fn holds(&self) -> bool {
+        self.rules.iter().all(|rule| rule.violations == 0)
+    }
+
+    /// Adds a rule that was looked at elsewhere.
+    pub(crate) fn add(&mut self, rule: &'static str, says: &'static str, looked_at: u64, found: Vec<String>) {
+        let violations = found.len() as u64;
+        let examples = found.into_iter().take(NAMED).collect();
+        self.rules.push(Rule { rule, says, looked_at, violations, examples });
+    }
+
+    /// Adds a rule whose violations a query lists; the rows' values are told under these names. `of` is the table whose
+    /// rows are looked at.
+    pub(crate) fn query(
+        &mut self,
+        connection: &mut dyn Connection,
+        (rule, says): (&'static str, &'static str),
+        of: &str,
+        sql: &str,
+        names: &[&str],
+    ) -> Result<(), Error> {
+        let looked_at = connection.run(&format!("SELECT COUNT(*) FROM {of}"), &[])?.int()? as u64;
+        let rows = connection.run(sql, &[])?.rows;
+        let tell = |row: &crate::database::Row| {
+            let values = row.0.iter().map(|value| match value {
+                crate::database::Value::Null => "none".to_owned(),
+                crate::database::Value::Int(number) => number.to_string(),
+                crate::database::Value::Text(text) => text.clone(),
+            });
+            let parts: Vec<String> =
+                names.iter().zip(values).map(|(name, value)| format!("{name} {value}")).collect();
+            parts.join(", ")
+        };
+        self.add(rule, says, looked_at, rows.iter().map(tell).collect());
+        Ok(())
+    }
+}
+
+impl Checked {
+    /// Adds rules that nothing in a table points at what is not there. The database's foreign keys say so, too; where they
+    /// were dropped or could not be kept, this finds it.
+    pub(crate) fn orphans(&mut self, connection: &mut dyn Connection, table: &Table) -> Result<(), Error> {
+        for (column, other, key) in table.foreign {
+            let Table { name, .. } = table;
+            let sql = format!(
+                "SELECT child.{column}, COUNT(*) FROM {name} child LEFT JOIN {other} parent ON parent.{key} = child.{column} \
+                 WHERE parent.{key} IS NULL AND child.{column} IS NOT NULL GROUP BY child.{column} ORDER BY 1"
+            );
+            let looked_at = connection.run(&format!("SELECT COUNT(*) FROM {name}"), &[])?.int()? as u64;
+            let mut found = Vec::new();
+            for row in connection.run(&sql, &[])?.rows {
+                found.push(format!(
+                    "{} rows of {name} have {column} {}, which {other} has not",
+                    row.int(1)?,
+                    row.int(0)?
+                ));
+            }
+            let says = "what a row points at is there";
+            match self.rules.iter_mut().find(|rule| rule.rule == "orphans") {
+                None => self.add("orphans", says, looked_at, found),
+                Some(rule) => {
+                    rule.looked_at += looked_at;
+                    rule.violations += found.len() as u64;
+                    rule.examples.extend(found);
+                    rule.examples.truncate(NAMED);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An order, or whatever a site acknowledges, as a browser noted it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// What was acknowledged.
+    pub kind: String,
+    /// The browser's token.
+    pub token: String,
+    /// The id that the site gave.
+    pub id: i64,
+    /// The order's total, in cents, or whatever the site holds of it.
+    pub amount: i64,
+}
+
+/// Reads a log of acknowledged orders: lines `KIND TOKEN ID AMOUNT`. A last line that is cut off was never acknowledged: its
+/// driver was killed while it wrote.
+///
+/// # Errors
+/// The file cannot be read, or a line is not as it has to be.
+pub fn read_orders(path: &Path) -> Result<Vec<Acknowledged>, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    let mut orders = Vec::new();
+    for (line, number) in whole.lines().zip(1..) {
+        let parsed = (|| {
+            let mut fields = line.split(' ');
+            let order = Acknowledged {
+                kind: fields.next()?.to_owned(),
+                token: fields.next()?.to_owned(),
+                id: fields.next()?.parse().ok()?,
+                amount: fields.next()?.parse().ok()?,
+            };
+            fields.next().is_none().then_some(order)
+        })();
+        orders.push(parsed.ok_or_else(|| {
+            Error::Input(format!("{}:{number}: {line:?}, expected KIND TOKEN ID AMOUNT", path.display()))
+        })?);
+    }
+    Ok(orders)
+}
+
+/// Compares acknowledged things of one kind with those that a query finds: token, id, amount.
+pub(crate) fn acknowledged(
+    checked: &mut Checked,
+    connection: &mut dyn Connection,
+    orders: &[Acknowledged],
+    (kind, rule, says): (&str, &'static str, &'static str),
+    sql: &str,
+) -> Result<(), Error> {
+    let mut there: BTreeMap<String, Vec<(i64, i64)>> = BTreeMap::new();
+    for row in connection.run(sql, &[])?.rows {
+        there.entry(row.text(0)?.to_owned()).or_default().push((row.int(1)?, row.int(2)?));
+    }
+    let mut found = Vec::new();
+    let mut count = 0;
+    for order in orders.iter().filter(|order| order.kind == kind) {
+        count += 1;
+        let Acknowledged { token, id, amount, .. } = order;
+        match there.get(token).map(Vec::as_slice) {
+            None => found.push(format!("token {token}: acknowledged as {id}, and not there")),
+            Some([one]) if *one == (*id, *amount) => {}
+            Some([(other, held)]) => found
+                .push(format!("token {token}: acknowledged as {id} of {amount}, there as {other} of {held}")),
+            Some(several) => {
+                found.push(format!("token {token}: acknowledged once, there {} times", several.len()))
+            }
+        }
+    }
+    checked.add(rule, says, count, found);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_was_not_acknowledged() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "order a-1 7 1234\norder a-2 8 99\norder a-3 9").unwrap();
+        let orders = read_orders(file.path()).unwrap();
+        assert_eq!(orders.len(), 2);
+        assert_eq!((orders[1].token.as_str(), orders[1].id, orders[1].amount), ("a-2", 8, 99));
+        std::fs::write(file.path(), "order a-1\n").unwrap();
+        assert!(read_orders(file.path()).unwrap_err().to_string().contains(":1: \"order a-1\""));
+    }
+}

@@ -1,0 +1,92 @@
+//! Connections to PostgreSQL and MariaDB: blocking, one per thread, statements prepared once.
+//!
+//! Both servers' wire protocols are spoken here rather than through a client library: what the sites need of them is
+//! small, nothing has to be installed or linked to build the binary, and a server that dies is seen as an I/O error on a
+//! socket with a time limit. Statements are written once, with `?` for a parameter; times are whole seconds since 1970
+//! and money is whole cents, so that both engines hold and add up the same.
+
+mod address;
+mod error;
+mod mariadb;
+mod message;
+mod packet;
+mod pool;
+mod postgresql;
+mod scram;
+mod stream;
+mod transaction;
+mod value;
+
+pub use address::{Address, Place};
+pub use error::DatabaseError;
+pub use pool::{Lease, Pool};
+pub use transaction::{MOST_ATTEMPTS, transaction};
+pub use value::{Row, Value};
+
+/// A database engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// PostgreSQL 15 or later.
+    PostgreSql,
+    /// MariaDB 10.11 or later.
+    MariaDb,
+}
+
+impl Engine {
+    /// Its name, as in addresses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::PostgreSql => "postgresql",
+            Engine::MariaDb => "mariadb",
+        }
+    }
+}
+
+/// What a statement gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// The rows of a query, or of a `RETURNING` clause.
+    pub rows: Vec<Row>,
+    /// Rows that were changed; of an UPDATE those that were found, even where they already held what was written.
+    pub affected: u64,
+}
+
+/// An open connection.
+pub trait Connection: Send {
+    /// The engine at the other end.
+    fn engine(&self) -> Engine;
+
+    /// Carries out one statement with parameters in place of its `?`; the statement is prepared at its first use.
+    ///
+    /// # Errors
+    /// The server refused it, or is gone.
+    fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Answer, DatabaseError>;
+
+    /// Carries out statements without parameters, such as definitions, one after another.
+    ///
+    /// # Errors
+    /// As [`Connection::run`].
+    fn batch(&mut self, sql: &str) -> Result<(), DatabaseError>;
+
+    /// Adds rows in bulk: `COPY`, or `INSERT` of many rows at a time.
+    ///
+    /// # Errors
+    /// As [`Connection::run`].
+    fn bulk(&mut self, table: &str, columns: &[&str], rows: &[Row]) -> Result<u64, DatabaseError>;
+
+    /// Whether it can no longer be used, because the server is gone or has answered what was not understood.
+    fn is_broken(&self) -> bool;
+}
+
+impl Address {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the user, or the file of the password cannot be used.
+    pub fn connect(&self) -> Result<Box<dyn Connection>, DatabaseError> {
+        match self.engine {
+            Engine::PostgreSql => Ok(Box::new(postgresql::PostgreSql::connect(self)?)),
+            Engine::MariaDb => Ok(Box::new(mariadb::MariaDb::connect(self)?)),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What can go wrong with a site.
+
+use thiserror::Error;
+
+use crate::database::DatabaseError;
+
+/// Why something failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The database.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A request asks for what is not there or not possible: its HTTP status, and why.
+    #[error("{1}")]
+    Refused(u16, String),
+    /// Input that cannot be used; nothing was touched.
+    #[error("{0}")]
+    Input(String),
+    /// A file.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A thread ended in the middle of its work.
+    #[error("{0} ended before its time")]
+    Thread(&'static str),
+}
+
+impl Error {
+    /// The database's error, if it is one.
+    pub fn database(&self) -> Option<&DatabaseError> {
+        match self {
+            Error::Database(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// A request that is not as it has to be.
+    pub(crate) fn bad(what: impl Into<String>) -> Self {
+        Error::Refused(400, what.into())
+    }
+
+    /// A request for what does not exist.
+    pub(crate) fn absent(what: impl Into<String>) -> Self {
+        Error::Refused(404, what.into())
+    }
+}

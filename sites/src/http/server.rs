@@ -1,0 +1,246 @@
+//! The application server: a thread for each connection of a browser, a few connections to the database for all.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::request::{self, NoRequest, Request};
+use crate::Error;
+use crate::database::{Address, Connection, Pool};
+
+/// A browser that says nothing for so long is gone.
+const LONGEST_SILENCE: Duration = Duration::from_secs(300);
+const MOST_CONNECTIONS: usize = 20_000;
+const STACK_BYTES: usize = 256 << 10;
+
+/// What answers the pages of a site.
+pub trait Application: Send + Sync {
+    /// The first part of its paths: `/NAME/PAGE`.
+    fn name(&self) -> &'static str;
+
+    /// What decides the site's content, by name.
+    fn facts(&self) -> &[(String, String)];
+
+    /// Its pages.
+    fn pages(&self) -> &'static [&'static str];
+
+    /// Answers a page.
+    ///
+    /// # Errors
+    /// The database fails, or the request cannot be answered.
+    fn answer(&self, page: &str, request: &Request, context: &mut Context<'_>) -> Result<Value, Error>;
+}
+
+/// What a page needs to be answered.
+pub struct Context<'a> {
+    /// A connection, on loan for this page.
+    pub connection: &'a mut dyn Connection,
+    /// Transactions that were tried again.
+    pub retries: &'a AtomicU64,
+    /// Seconds since 1970.
+    pub now_s: i64,
+}
+
+impl Context<'_> {
+    /// Carries out a transaction; see [`crate::database::transaction`].
+    ///
+    /// # Errors
+    /// As the work.
+    pub fn transaction<T>(
+        &mut self,
+        work: impl FnMut(&mut dyn Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        crate::database::transaction(self.connection, self.retries, work, Error::database)
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    answered: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// A site that is being served.
+pub struct Site {
+    application: Box<dyn Application>,
+    pool: Pool,
+    counts: BTreeMap<&'static str, Counts>,
+    retries: AtomicU64,
+    connections: AtomicUsize,
+    /// Errors that were told to the log, so that a database that is gone does not fill it.
+    told: Mutex<String>,
+}
+
+impl Site {
+    /// A site whose pages share `workers` connections to the database.
+    ///
+    /// # Errors
+    /// The database cannot be opened.
+    pub fn new(
+        application: Box<dyn Application>,
+        address: Address,
+        workers: usize,
+    ) -> Result<Arc<Self>, Error> {
+        let counts = application.pages().iter().map(|page| (*page, Counts::default())).collect();
+        Ok(Arc::new(Site {
+            application,
+            pool: Pool::new(address, workers)?,
+            counts,
+            retries: AtomicU64::new(0),
+            connections: AtomicUsize::new(0),
+            told: Mutex::default(),
+        }))
+    }
+
+    /// Serves until `stop` is set, and one more connection has come.
+    ///
+    /// # Errors
+    /// The listener fails.
+    pub fn serve(self: &Arc<Self>, listener: &TcpListener, stop: &AtomicBool) -> Result<(), Error> {
+        let io = |source| Error::Io { path: "the listening socket".into(), source };
+        for stream in listener.incoming() {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let stream = match stream {
+                Ok(stream) => stream,
+                // The browser was gone before it was greeted; or descriptors ran out, which may pass.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => continue,
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    std::thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
+                Err(error) => return Err(io(error)),
+            };
+            if self.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+                self.connections.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let site = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("page".into()).stack_size(STACK_BYTES);
+            let started = thread.spawn(move || {
+                let _ = site.converse(stream);
+                site.connections.fetch_sub(1, Ordering::Relaxed);
+            });
+            if started.is_err() {
+                self.connections.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    fn converse(&self, stream: TcpStream) -> std::io::Result<()> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(LONGEST_SILENCE))?;
+        stream.set_write_timeout(Some(LONGEST_SILENCE))?;
+        let mut answers = stream.try_clone()?;
+        let mut requests = BufReader::with_capacity(4096, stream);
+        loop {
+            match request::read(&mut requests) {
+                Ok(request) => {
+                    let (status, body) = self.answer(&request);
+                    write(&mut answers, status, &body, request.keep_alive)?;
+                    if !request.keep_alive {
+                        return Ok(());
+                    }
+                }
+                Err(NoRequest::Closed) => return Ok(()),
+                Err(NoRequest::Refused(status, why)) => {
+                    return write(&mut answers, status, &json!({"error": why}), false);
+                }
+            }
+        }
+    }
+
+    /// The answer to a request: its status and body.
+    fn answer(&self, request: &Request) -> (u16, Value) {
+        let site = self.application.name();
+        let page = request.path.strip_prefix('/').and_then(|path| path.strip_prefix(site)?.strip_prefix('/'));
+        let Some((page, counts)) = page.and_then(|page| self.counts.get_key_value(page)) else {
+            return match request.path.as_str() {
+                "/status" => (200, self.status()),
+                path => (404, json!({"error": format!("no such page: {path}; pages are /{site}/PAGE")})),
+            };
+        };
+        let result = self.pool.lease().map_err(Error::from).and_then(|mut lease| {
+            let now_s = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs() as i64);
+            let mut context = Context { connection: &mut *lease, retries: &self.retries, now_s };
+            self.application.answer(page, request, &mut context)
+        });
+        let (count, status, body) = match result {
+            Ok(body) => (&counts.answered, 200, body),
+            Err(Error::Refused(status, why)) => (&counts.refused, status, json!({"error": why})),
+            Err(error) => {
+                self.tell(page, &error);
+                // A deadlock that did not resolve itself is worth another try, as is a database that is gone.
+                let later = error.database().is_some_and(|error| error.is_gone() || error.is_retryable());
+                (&counts.failed, if later { 503 } else { 500 }, json!({"error": error.to_string()}))
+            }
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        (status, body)
+    }
+
+    fn tell(&self, page: &str, error: &Error) {
+        let text = error.to_string();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told != text {
+            eprintln!("{page}: {text}");
+            *told = text;
+        }
+    }
+
+    /// What has been answered so far, by page.
+    fn status(&self) -> Value {
+        let pages: serde_json::Map<String, Value> = self
+            .counts
+            .iter()
+            .map(|(page, counts)| {
+                let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+                let counts = json!({
+                    "answered": read(&counts.answered), "refused": read(&counts.refused), "failed": read(&counts.failed),
+                });
+                ((*page).to_owned(), counts)
+            })
+            .collect();
+        let facts = self.application.facts().iter().map(|(name, value)| (name.clone(), json!(value)));
+        json!({
+            "site": self.application.name(),
+            "facts": facts.collect::<serde_json::Map<String, Value>>(),
+            "pages": pages,
+            "transactions_retried": self.retries.load(Ordering::Relaxed),
+            "connections": self.connections.load(Ordering::Relaxed),
+        })
+    }
+}
+
+fn write(to: &mut TcpStream, status: u16, body: &Value, keep_alive: bool) -> std::io::Result<()> {
+    let body = body.to_string();
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        409 => "Conflict",
+        503 => "Service Unavailable",
+        500 => "Internal Server Error",
+        _ => "Refused",
+    };
+    let connection = if keep_alive { "keep-alive" } else { "close" };
+    let retry = if status == 503 { "Retry-After: 1\r\n" } else { "" };
+    // One write, so that head and body are one segment where they fit.
+    let answer = format!(
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{retry}Connection: \
+         {connection}\r\n\r\n{body}",
+        body.len()
+    );
+    to.write_all(answer.as_bytes())
+}

@@ -1,0 +1,20 @@
+//! Web sites with a database behind them.
+
+pub mod benchmark;
+pub mod browse;
+pub mod check;
+pub mod database;
+mod error;
+pub mod http;
+pub mod instance;
+mod json;
+pub mod load;
+mod once;
+pub mod rubbos;
+pub mod rubis;
+pub mod schema;
+pub mod text;
+pub mod tpcw;
+
+pub use benchmark::Benchmark;
+pub use error::Error;

@@ -1,0 +1,291 @@
+//! Filling a database: in parallel, in bulk, the same rows whatever the engine and the number of threads.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::database::{Address, Connection, Row, Value};
+use crate::schema::{Kind, Table, column};
+
+/// What is sent at once, in units of a table's population.
+const UNITS_PER_CHUNK: u64 = 2000;
+
+/// What a benchmark's tables hold at first.
+pub trait Population: Send + Sync {
+    /// Its tables, each behind those that it points at.
+    fn tables(&self) -> &'static [Table];
+
+    /// Of how many units a table is made. A unit is a row, or the rows that belong to one row of another table.
+    fn units(&self, table: &str) -> u64;
+
+    /// Adds the rows of a unit, counted from 1, of a table. They depend on nothing but the seed and the scale.
+    fn rows(&self, table: &str, unit: u64, to: &mut Vec<Row>);
+
+    /// What decides the content, by name: benchmark, seed, scale. Kept in the database.
+    fn facts(&self) -> Vec<(&'static str, String)>;
+}
+
+/// Where the facts of a loaded site are kept.
+pub(crate) const FACTS: Table = Table {
+    name: "weir_site",
+    columns: &[column("name", Kind::Text(40)), column("value", Kind::Text(200))],
+    key: "name",
+    unique: &[],
+    indexes: &[],
+    foreign: &[],
+};
+const STATE: &str = "state";
+
+/// How to load.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadOptions {
+    /// Threads, each with a connection of its own.
+    pub jobs: usize,
+    /// Drop what is there first.
+    pub replace: bool,
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Units whose rows are in the database.
+    pub done: u64,
+    /// Units in all.
+    pub of: u64,
+}
+
+/// What was loaded.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Loaded {
+    /// Rows by table, in the order of the tables.
+    pub rows: Vec<(String, u64)>,
+    /// Seconds for the rows.
+    pub rows_s: f64,
+    /// Seconds for indexes, foreign keys and the planner's statistics.
+    pub indexes_s: f64,
+    /// The same population was already there, and nothing was done.
+    pub already: bool,
+}
+
+/// The facts of the site in a database; none where there is no site.
+///
+/// # Errors
+/// The database fails.
+pub fn facts(connection: &mut dyn Connection) -> Result<Vec<(String, String)>, Error> {
+    let there = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = ? \
+                 AND table_schema NOT IN ('information_schema', 'pg_catalog')";
+    if connection.run(there, &[FACTS.name.into()])?.int()? == 0 {
+        return Ok(Vec::new());
+    }
+    let rows = connection.run("SELECT name, value FROM weir_site ORDER BY name", &[])?.rows;
+    Ok(rows
+        .iter()
+        .map(|row| Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned())))
+        .collect::<Result<_, crate::database::DatabaseError>>()?)
+}
+
+/// The facts of a site that is loaded completely and is of this benchmark.
+///
+/// # Errors
+/// There is none, another, or only half of one.
+pub fn loaded_facts(
+    connection: &mut dyn Connection,
+    benchmark: &str,
+) -> Result<Vec<(String, String)>, Error> {
+    let facts = facts(connection)?;
+    let fact = |name: &str| facts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    match (fact("benchmark"), fact(STATE)) {
+        (Some(found), Some("loaded")) if found == benchmark => Ok(facts),
+        (None, _) => Err(Error::Input(format!(
+            "the database holds no site: weir site load --benchmark {benchmark} --database ..."
+        ))),
+        (Some(found), Some("loaded")) => Err(Error::Input(format!(
+            "the database holds {found}, not {benchmark}: name it, or another database"
+        ))),
+        (Some(found), _) => Err(Error::Input(format!(
+            "the database holds {found} half loaded, because a load was interrupted: load it again with --replace"
+        ))),
+    }
+}
+
+/// A whole number among facts.
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn number(facts: &[(String, String)], name: &str) -> Result<i64, Error> {
+    let found = facts.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.parse().ok());
+    found.ok_or_else(|| {
+        Error::Input(format!("the database's table weir_site does not say `{name}`: load it again"))
+    })
+}
+
+/// Loads a population. A population that is there completely and is the same is left as it is.
+///
+/// # Errors
+/// The database fails, or holds another site or half of one and `replace` was not asked for.
+pub fn load(
+    address: &Address,
+    population: &dyn Population,
+    options: LoadOptions,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Loaded, Error> {
+    let mut connection = address.connect()?;
+    let tables = population.tables();
+    let wanted: Vec<(String, String)> =
+        population.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut found = facts(&mut *connection)?;
+    let state = found.iter().position(|(name, _)| name == STATE).map(|place| found.remove(place).1);
+    let mut sorted = wanted.clone();
+    sorted.sort();
+    match state.as_deref() {
+        None => {}
+        Some(_) if options.replace => {}
+        Some("loaded") if found == sorted => {
+            return Ok(Loaded {
+                rows: count(&mut *connection, tables)?,
+                rows_s: 0.0,
+                indexes_s: 0.0,
+                already: true,
+            });
+        }
+        Some("loaded") => {
+            let found: Vec<String> = found.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            return Err(Error::Input(format!(
+                "the database {address} holds another site ({}): --replace drops it",
+                found.join(", ")
+            )));
+        }
+        Some(_) => {
+            return Err(Error::Input(format!(
+                "the database {address} holds a site half loaded, because a load was interrupted: --replace loads it again"
+            )));
+        }
+    }
+    let begun = Instant::now();
+    prepare(&mut *connection, tables, &wanted)?;
+    rows(address, population, options.jobs.max(1), progress)?;
+    let rows_s = begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    finish(address, tables, options.jobs.max(1))?;
+    connection.run("UPDATE weir_site SET value = ? WHERE name = ?", &["loaded".into(), STATE.into()])?;
+    let rows = count(&mut *connection, tables)?;
+    Ok(Loaded { rows, rows_s, indexes_s: begun.elapsed().as_secs_f64(), already: false })
+}
+
+fn count(connection: &mut dyn Connection, tables: &[Table]) -> Result<Vec<(String, u64)>, Error> {
+    tables
+        .iter()
+        .map(|table| {
+            let count = connection.run(&format!("SELECT COUNT(*) FROM {}", table.name), &[])?.int()?;
+            Ok((table.name.to_owned(), count as u64))
+        })
+        .collect()
+}
+
+/// Drops the tables of every benchmark that is known, makes those of this one, and notes what is going to be in them.
+fn prepare(
+    connection: &mut dyn Connection,
+    tables: &[Table],
+    facts: &[(String, String)],
+) -> Result<(), Error> {
+    let engine = connection.engine();
+    for table in crate::benchmark::all_tables().iter().rev().chain([&FACTS]) {
+        connection.batch(&format!("DROP TABLE IF EXISTS {}", table.name))?;
+    }
+    connection.batch(&FACTS.create(engine))?;
+    let mut rows: Vec<Row> =
+        facts.iter().map(|(name, value)| Row(vec![name.as_str().into(), value.as_str().into()])).collect();
+    rows.push(Row(vec![STATE.into(), "loading".into()]));
+    connection.bulk(FACTS.name, &FACTS.column_names(), &rows)?;
+    for table in tables {
+        connection.batch(&table.create(engine))?;
+    }
+    Ok(())
+}
+
+fn rows(
+    address: &Address,
+    population: &dyn Population,
+    jobs: usize,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<(), Error> {
+    let mut chunks = Vec::new();
+    for table in population.tables() {
+        let units = population.units(table.name);
+        let starts = (1..=units).step_by(UNITS_PER_CHUNK as usize);
+        chunks.extend(starts.map(|from| (table, from, (from + UNITS_PER_CHUNK - 1).min(units))));
+    }
+    let of = chunks.iter().map(|(_, from, to)| to - from + 1).sum();
+    let (next, done, failed) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    let work = || -> Result<(), Error> {
+        let mut connection = address.connect()?;
+        let mut rows: Vec<Row> = Vec::new();
+        while !failed.load(Ordering::Relaxed)
+            && let Some((table, from, to)) = chunks.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            rows.clear();
+            (*from..=*to).for_each(|unit| population.rows(table.name, unit, &mut rows));
+            connection.bulk(table.name, &table.column_names(), &rows)?;
+            done.fetch_add(to - from + 1, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let start = || {
+            scope.spawn(|| {
+                let result = work();
+                failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                result
+            })
+        };
+        let threads: Vec<_> = (0..jobs).map(|_| start()).collect();
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            progress(Progress { done: done.load(Ordering::Relaxed), of });
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        progress(Progress { done: done.load(Ordering::Relaxed), of });
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::Thread("a loader"))?)
+    })
+}
+
+/// Indexes in parallel, a table at a time; then foreign keys, which lock two tables each, one after another.
+fn finish(address: &Address, tables: &[Table], jobs: usize) -> Result<(), Error> {
+    let engine = address.engine;
+    let is_foreign = |statement: &String| statement.contains("FOREIGN KEY");
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<(), Error> {
+        let mut connection = address.connect()?;
+        while let Some(table) = tables.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for statement in table.finish(engine).iter().filter(|statement| !is_foreign(statement)) {
+                connection.batch(statement)?;
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| Error::Thread("a maker of indexes"))?)
+    })?;
+    let mut connection = address.connect()?;
+    for table in tables {
+        for statement in table.finish(engine).iter().filter(|statement| is_foreign(statement)) {
+            connection.batch(statement)?;
+        }
+        if let Some(statement) = table.continue_ids(engine) {
+            connection.batch(&statement)?;
+        }
+        let analyse = match engine {
+            crate::database::Engine::PostgreSql => format!("ANALYZE {}", table.name),
+            crate::database::Engine::MariaDb => format!("ANALYZE TABLE {}", table.name),
+        };
+        connection.batch(&analyse)?;
+    }
+    Ok(())
+}
+
+/// Shorthand for a row.
+pub(crate) fn row(values: impl IntoIterator<Item = Value>) -> Row {
+    Row(values.into_iter().collect())
+}

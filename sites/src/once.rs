@@ -1,0 +1,40 @@
+//! What is done once, however often it is asked for.
+
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::database::Connection;
+use crate::http::Context;
+
+/// Carries out `work` in a transaction, unless `find` (a query with the token as its one parameter, which gives id and
+/// amount) says that the same request was carried out before; then its id and amount are answered. `lock` is carried out
+/// first: a repeat that comes while the first is still going on waits there. The work returns id and amount.
+pub(crate) fn once(
+    context: &mut Context<'_>,
+    token: &str,
+    find: &str,
+    lock: impl Fn(&mut dyn Connection) -> Result<(), Error>,
+    mut work: impl FnMut(&mut dyn Connection) -> Result<(i64, i64), Error>,
+) -> Result<Value, Error> {
+    let answer =
+        |(id, amount): (i64, i64), repeated: bool| json!({"id": id, "amount": amount, "repeated": repeated});
+    let found = |connection: &mut dyn Connection| -> Result<Option<(i64, i64)>, Error> {
+        let found = connection.run(find, &[token.into()])?;
+        found.first().map(|row| Ok((row.int(0)?, row.int(1)?))).transpose()
+    };
+    let done = context.transaction(|connection| {
+        lock(connection)?;
+        Ok(match found(connection)? {
+            Some(done) => answer(done, true),
+            None => answer(work(connection)?, false),
+        })
+    });
+    match done {
+        // The other request with this token has committed in between.
+        Err(Error::Database(error)) if error.is_duplicate() => match context.transaction(found)? {
+            Some(done) => Ok(answer(done, true)),
+            None => Err(Error::Refused(409, "this name is taken".into())),
+        },
+        done => done,
+    }
+}

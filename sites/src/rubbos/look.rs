@@ -1,0 +1,176 @@
+//! Pages on which nothing changes.
+
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::database::Connection;
+use crate::http::Form;
+use crate::json::{list, object};
+
+const PER_PAGE: i64 = 25;
+const MOST_PAGES: i64 = 1_000_000;
+const STORY: &str = "s.id, s.title, s.date_s, u.nickname";
+const STORY_NAMES: &[&str] = &["id", "title", "date", "writer"];
+
+/// The tables that a story, and what is said of it, are in.
+pub(super) struct Tables {
+    pub stories: &'static str,
+    pub comments: &'static str,
+    pub old: i64,
+}
+
+const NEW: Tables = Tables { stories: "stories", comments: "story_comments", old: 0 };
+const OLD: Tables = Tables { stories: "old_stories", comments: "old_comments", old: 1 };
+
+/// The tables of a story.
+pub(super) fn tables_of(connection: &mut dyn Connection, story: i64) -> Result<Tables, Error> {
+    for tables in [NEW, OLD] {
+        let sql = format!("SELECT id FROM {} WHERE id = ?", tables.stories);
+        if connection.run(&sql, &[story.into()])?.first().is_some() {
+            return Ok(tables);
+        }
+    }
+    Err(Error::absent(format!("no story {story}")))
+}
+
+fn number(form: &Form) -> Result<i64, Error> {
+    form.int("number", 0, MOST_PAGES)
+}
+
+pub(super) fn of_the_day(connection: &mut dyn Connection) -> Result<Value, Error> {
+    let sql = format!(
+        "SELECT {STORY} FROM stories s JOIN board_users u ON u.id = s.writer ORDER BY s.date_s DESC, s.id DESC LIMIT 10"
+    );
+    Ok(json!({"stories": list(&connection.run(&sql, &[])?.rows, STORY_NAMES)}))
+}
+
+pub(super) fn categories(connection: &mut dyn Connection) -> Result<Value, Error> {
+    let rows = connection.run("SELECT id, name FROM board_categories ORDER BY id", &[])?.rows;
+    Ok(json!({"categories": list(&rows, &["id", "name"])}))
+}
+
+pub(super) fn in_category(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
+    let (category, number) = (form.id("category")?, number(form)?);
+    let sql = format!(
+        "SELECT {STORY} FROM stories s JOIN board_users u ON u.id = s.writer WHERE s.category = ? \
+         ORDER BY s.date_s DESC, s.id DESC LIMIT ? OFFSET ?"
+    );
+    let rows = connection.run(&sql, &[category.into(), PER_PAGE.into(), (number * PER_PAGE).into()])?.rows;
+    Ok(json!({"category": category, "number": number, "stories": list(&rows, STORY_NAMES)}))
+}
+
+/// Stories of a day, which is given as seconds since 1970.
+pub(super) fn older(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
+    let (since, number) = (form.int("since", 0, 1 << 40)?, number(form)?);
+    let sql = format!(
+        "SELECT {STORY} FROM old_stories s JOIN board_users u ON u.id = s.writer WHERE s.date_s >= ? AND s.date_s < ? \
+         ORDER BY s.date_s DESC, s.id DESC LIMIT ? OFFSET ?"
+    );
+    let until = since + 86_400;
+    let parameters = [since.into(), until.into(), PER_PAGE.into(), (number * PER_PAGE).into()];
+    let rows = connection.run(&sql, &parameters)?.rows;
+    Ok(json!({"since": since, "number": number, "stories": list(&rows, STORY_NAMES)}))
+}
+
+/// A story and the comments that answer it.
+pub(super) fn story(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
+    let id = form.id("story")?;
+    let tables = tables_of(connection, id)?;
+    let sql = format!(
+        "SELECT {STORY}, s.body, s.category FROM {} s JOIN board_users u ON u.id = s.writer WHERE s.id = ?",
+        tables.stories
+    );
+    let found = connection.run(&sql, &[id.into()])?;
+    let row = found.first().ok_or_else(|| Error::absent(format!("no story {id}")))?;
+    let mut answer = object(row, &["story", "title", "date", "writer", "body", "category"]);
+    answer["comments"] = children(connection, &tables, id, 0)?;
+    Ok(answer)
+}
+
+fn children(
+    connection: &mut dyn Connection,
+    tables: &Tables,
+    story: i64,
+    parent: i64,
+) -> Result<Value, Error> {
+    let sql = format!(
+        "SELECT c.id, c.subject, c.rating, c.childs, c.date_s, u.nickname FROM {} c JOIN board_users u ON u.id = c.writer \
+         WHERE c.story = ? AND c.parent = ? ORDER BY c.rating DESC, c.id",
+        tables.comments
+    );
+    let rows = connection.run(&sql, &[story.into(), parent.into()])?.rows;
+    Ok(list(&rows, &["id", "subject", "rating", "childs", "date", "writer"]))
+}
+
+/// A comment and the comments that answer it; without one, those that answer the story.
+pub(super) fn comment(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
+    let (story, id) = (form.id("story")?, form.maybe_id("comment")?);
+    let tables = tables_of(connection, story)?;
+    let mut answer = match id {
+        None => json!({"story": story}),
+        Some(id) => {
+            let sql = format!(
+                "SELECT c.story, c.id, c.subject, c.comment, c.rating, c.parent, u.nickname FROM {} c \
+                 JOIN board_users u ON u.id = c.writer WHERE c.id = ? AND c.story = ?",
+                tables.comments
+            );
+            let found = connection.run(&sql, &[id.into(), story.into()])?;
+            let row =
+                found.first().ok_or_else(|| Error::absent(format!("no comment {id} on story {story}")))?;
+            object(row, &["story", "comment", "subject", "text", "rating", "parent", "writer"])
+        }
+    };
+    answer["comments"] = children(connection, &tables, story, id.unwrap_or(0))?;
+    Ok(answer)
+}
+
+/// `%WORD%`: as in the original no index helps.
+fn pattern(form: &Form) -> Result<String, Error> {
+    let word = form.text("search", 40)?;
+    if word.contains(['%', '_', '\\']) {
+        return Err(Error::bad("parameter `search` may not hold %, _ or \\"));
+    }
+    Ok(format!("%{word}%"))
+}
+
+pub(super) fn search_stories(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
+    let (pattern, number) = (pattern(form)?, number(form)?);
+    // Stories of the last month; where they are few, the older ones, too.
+    let mut rows = Vec::new();
+    for table in ["stories", "old_stories"] {
+        let sql = format!(
+            "SELECT {STORY} FROM {table} s JOIN board_users u ON u.id = s.writer WHERE s.title LIKE ? \
+             ORDER BY s.date_s DESC, s.id DESC LIMIT ? OFFSET ?"
+        );
+        let parameters = [pattern.as_str().into(), PER_PAGE.into(), (number * PER_PAGE).into()];
+        rows.extend(connection.run(&sql, &parameters)?.rows);
+        if rows.len() as i64 >= PER_PAGE {
+            break;
+        }
+    }
+    rows.truncate(PER_PAGE as usize);
+    Ok(json!({"number": number, "stories": list(&rows, STORY_NAMES)}))
+}
+
+pub(super) fn search_comments(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
+    let (pattern, number) = (pattern(form)?, number(form)?);
+    let sql = "SELECT c.id, c.story, c.subject, c.date_s, u.nickname FROM story_comments c \
+               JOIN board_users u ON u.id = c.writer WHERE c.subject LIKE ? ORDER BY c.date_s DESC, c.id DESC LIMIT ? OFFSET ?";
+    let rows = connection.run(sql, &[pattern.into(), PER_PAGE.into(), (number * PER_PAGE).into()])?.rows;
+    Ok(json!({"number": number, "comments": list(&rows, &["id", "story", "subject", "date", "writer"])}))
+}
+
+pub(super) fn search_users(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
+    let (pattern, number) = (pattern(form)?, number(form)?);
+    let sql = "SELECT id, nickname, rating FROM board_users WHERE nickname LIKE ? ORDER BY nickname LIMIT ? OFFSET ?";
+    let rows = connection.run(sql, &[pattern.into(), PER_PAGE.into(), (number * PER_PAGE).into()])?.rows;
+    Ok(json!({"number": number, "users": list(&rows, &["id", "nickname", "rating"])}))
+}
+
+/// The oldest submissions that wait.
+pub(super) fn submissions(connection: &mut dyn Connection) -> Result<Value, Error> {
+    let sql = "SELECT s.id, s.title, s.date_s, u.nickname, s.body FROM submissions s JOIN board_users u ON u.id = s.writer \
+               WHERE s.state = 0 ORDER BY s.date_s, s.id LIMIT 10";
+    let rows = connection.run(sql, &[])?.rows;
+    Ok(json!({"submissions": list(&rows, &["id", "title", "date", "writer", "body"])}))
+}

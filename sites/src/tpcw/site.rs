@@ -1,0 +1,96 @@
+//! The 14 interactions of TPC-W, clause 2, as pages.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::database::{Connection, Row};
+use crate::http::{Application, Context, Request};
+use crate::load;
+
+/// The bookshop's pages.
+pub struct Bookshop {
+    /// Items in the shop.
+    pub(super) items: i64,
+    facts: Vec<(String, String)>,
+    draws: AtomicU64,
+}
+
+const PAGES: &[&str] = &[
+    "HOME", "NEWP", "BESS", "PROD", "SREQ", "SRES", "SHOP", "CREG", "BUYR", "BUYC", "ORDI", "ORDD", "ADMR",
+    "ADMC",
+];
+/// Pages that change something, and are only answered to POST.
+const CHANGES: &[&str] = &["SHOP", "BUYR", "BUYC", "ADMC"];
+
+impl Bookshop {
+    /// The shop in a database.
+    ///
+    /// # Errors
+    /// The database holds another site, or none.
+    pub fn open(connection: &mut dyn Connection) -> Result<Self, Error> {
+        let facts = load::loaded_facts(connection, "tpcw")?;
+        Ok(Bookshop { items: load::number(&facts, "items")?, facts, draws: AtomicU64::new(0) })
+    }
+
+    /// A number from 1 to `most`, for what the shop shows by chance (splitmix64, Steele et al.).
+    pub(super) fn draw(&self, most: i64) -> i64 {
+        let mut bits = self.draws.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ bits >> 31) % most.max(1) as u64) as i64 + 1
+    }
+}
+
+impl Application for Bookshop {
+    fn name(&self) -> &'static str {
+        "tpcw"
+    }
+
+    fn facts(&self) -> &[(String, String)] {
+        &self.facts
+    }
+
+    fn pages(&self) -> &'static [&'static str] {
+        PAGES
+    }
+
+    fn answer(&self, page: &str, request: &Request, context: &mut Context<'_>) -> Result<Value, Error> {
+        if CHANGES.contains(&page) && request.method != "POST" {
+            return Err(Error::Refused(405, format!("{page} changes something: POST")));
+        }
+        let form = &request.form;
+        let mut answer = match page {
+            "HOME" => self.home(form, context),
+            "NEWP" => self.new_products(form, context),
+            "BESS" => self.best_sellers(form, context),
+            "PROD" => self.product(form, context),
+            "SREQ" => self.search_request(form, context),
+            "SRES" => self.search_results(form, context),
+            "SHOP" => self.cart(form, context),
+            "CREG" => self.registration(form, context),
+            "BUYR" => self.buy_request(form, context),
+            "BUYC" => self.buy_confirm(form, context),
+            "ORDI" => self.order_inquiry(form, context),
+            "ORDD" => self.order_display(form, context),
+            "ADMR" => self.admin_request(form, context),
+            "ADMC" => self.admin_confirm(form, context),
+            other => Err(Error::absent(format!("no page {other}"))),
+        }?;
+        let mut whole = json!({"page": page});
+        if let (Some(whole), Some(answer)) = (whole.as_object_mut(), answer.as_object_mut()) {
+            whole.append(answer);
+        }
+        Ok(whole)
+    }
+}
+
+/// Books in a list: id, title, author's first and last name.
+pub(super) fn list(rows: &[Row]) -> Result<Value, Error> {
+    rows.iter()
+        .map(|row| {
+            Ok(json!({"i_id": row.int(0)?, "title": row.text(1)?, "author": format!("{} {}", row.text(2)?, row.text(3)?)}))
+        })
+        .collect()
+}
