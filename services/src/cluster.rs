@@ -39,6 +39,9 @@ pub struct Description {
     pub packages: Vec<String>,
     /// Its services, in the order in which they are started.
     pub services: Vec<Member>,
+    /// Commands that are carried out on the client's host once it is mounted for the first time, at `{point}`.
+    #[serde(default)]
+    pub set_up: Vec<Vec<String>>,
 }
 
 /// A service of a cluster.
