@@ -27,6 +27,7 @@ factors:
   filesystem: [ext4, moosefs, glusterfs-direct]
 hold:
   scheduler: mq-deadline
+  buffered: true
 """
 PROGRAMS = ("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs", "ip")
 
