@@ -27,6 +27,7 @@ factors:
   filesystem: [ext4, moosefs, glusterfs-direct]
 hold:
   scheduler: mq-deadline
+  buffered: true
 """
 PROGRAMS = ("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs", "ip")
 
@@ -38,6 +39,8 @@ def _missing(*programs):
 def _play(bench, text):
     file = bench.folder / "networked.yml"
     file.write_text(text)
+    # Servers run as users of their own.
+    bench.folder.chmod(0o755)
     # Another study on this machine may have the usual names.
     name = f"t{os.getpid()}"
     return bench.play(file, "--skip-tags", "report", "-e", f"test_network_name={name}"), name

@@ -45,10 +45,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Processes, the last started first, so that clients go before what serves them; what clusters had mounted; the groups.
+/// Clusters with their clients, other processes, and the groups that all were in.
 fn taken_down(state: &std::path::Path) -> anyhow::Result<Vec<String>> {
-    let mut gone = weir_services::stop_all(state, |_| true)?;
-    gone.extend(weir_services::cluster::down_all(state)?);
+    let mut gone = weir_services::cluster::down_all(state)?;
+    gone.extend(weir_services::stop_all(state, |_| true)?);
     if weir_services::Group::of_state(state).remove()? {
         gone.push("control groups".to_owned());
     }

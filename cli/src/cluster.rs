@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use weir_network::Network;
-use weir_services::cluster::{Cluster, Description, down, up};
-use weir_services::{Brick, Error, Group, Scope, client};
+use weir_services::cluster::{Cluster, Description, down};
+use weir_services::{Brick, Group, Scope, bring_up, client};
 use weir_studies::FileSystem;
 
 use crate::exit::bad_input;
@@ -147,22 +147,5 @@ fn brought_up(name: &str, state: &Path, bricks: &[Brick]) -> anyhow::Result<Clus
     let network = Network::load(state).map_err(|error| anyhow!(error))?.ok_or_else(|| {
         bad_input(format!("{}: no test network is up: weir network up client,server-0,...", state.display()))
     })?;
-    let brought = up(&description, &network, state, bricks).and_then(|cluster| {
-        // The plainest description of a cluster bears its name.
-        let filesystem =
-            FileSystem::load(name).ok_or_else(|| Error::Failed(format!("{name} has no client")))?;
-        let (point, probe) = (state.join("mnt").join(format!(".probe-{name}")), format!("{name}.probe"));
-        let group = Group::of_state(state).within(&probe);
-        client::mount(&filesystem, state, &point, &probe, Scope::Study, group)?;
-        let checked = client::check_on_network(&cluster, &point);
-        client::unmount(state, &point, &probe)?;
-        let _ = std::fs::remove_dir(&point);
-        checked.map(|_| cluster)
-    });
-    brought.map_err(|error| {
-        if let Err(left) = down(state, name) {
-            eprintln!("not taken down: {left}");
-        }
-        failed(error)
-    })
+    bring_up(&description, &network, state, bricks).map_err(failed)
 }

@@ -98,10 +98,10 @@ fn print(report: &Report) {
         report.cold.name(),
         report.repetitions
     );
-    println!("{:>10}  {:<34}{:<34}read, uncached", "bytes", "open and close", "read, cached");
+    println!("{:>10}  {:<38}{:<38}read, uncached", "bytes", "open and close", "read, cached");
     for size in &report.sizes {
         let columns = [&size.open_close, &size.read_cached, &size.read_uncached].map(column);
-        println!("{:>10}  {:<34}{:<34}{}", size.size_bytes, columns[0], columns[1], columns[2]);
+        println!("{:>10}  {:<38}{:<38}{}", size.size_bytes, columns[0], columns[1], columns[2]);
     }
     let mut said: Vec<&str> = Vec::new();
     for latency in report.sizes.iter().flat_map(|size| [&size.read_cached, &size.read_uncached]) {

@@ -266,6 +266,9 @@ fn measure(
     let stream = Merged::new(run, places)?;
     let targets = Targets::open(&layout(places, run.settings.buffered))
         .map_err(|error| Error::Failed(error.to_string()))?;
+    if let Some(filesystem) = FileSystem::load(&run.settings.filesystem) {
+        networked::forget(&options.state, &filesystem)?;
+    }
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
     let visitors = web::classes(run, places)?;
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();

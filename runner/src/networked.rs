@@ -113,6 +113,16 @@ pub(crate) fn remount(
     point: &MountPoint,
 ) -> Result<(), Error> {
     client::unmount(state, &point.path, CLIENT).map_err(failed)?;
+    forget(state, filesystem)?;
+    client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, limits.group("client"))
+        .map_err(failed)?;
+    Ok(())
+}
+
+/// Has the page cache forget what servers hold; nothing on a local file system.
+///
+/// Also once the files were opened for direct reads: what alignment these take is tried out by reading.
+pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error> {
     let Some(access) = &filesystem.network else { return Ok(()) };
     for left in cluster(state, access)?.forget().map_err(failed)? {
         if left.method == Method::Cachestat && left.cached_bytes as f64 > left.total_bytes as f64 * HELD_SHARE
@@ -123,8 +133,6 @@ pub(crate) fn remount(
             )));
         }
     }
-    client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, limits.group("client"))
-        .map_err(failed)?;
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! Mounting a network file system as a client does.
 
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -110,6 +112,54 @@ pub fn unmount(state: &Path, point: &Path, name: &str) -> Result<(), Error> {
         process::stop(state, &client)?;
     }
     unmount_point(point)
+}
+
+/// Least share of the servers' room that a mount shows once all servers have joined: some keep a part to themselves.
+const ROOM_SHARE: f64 = 0.6;
+
+/// Waits until the servers have all joined: what is mounted has the room of all of them.
+///
+/// # Errors
+/// It has less after a while.
+pub fn wait_for_all(cluster: &Cluster, point: &Path) -> Result<(), Error> {
+    let data = cluster.servers.iter().filter_map(|server| server.data.as_deref());
+    // What is reserved for root is no room for files.
+    let of = |path: &Path| {
+        room(path).map(|found| (found.f_blocks - found.f_bfree + found.f_bavail) * found.f_frsize)
+    };
+    let wanted: u64 = data.map(of).sum::<Result<_, Error>>()?;
+    let began = Instant::now();
+    loop {
+        let found = room(point).map(|found| found.f_blocks * found.f_frsize)?;
+        if found as f64 >= wanted as f64 * ROOM_SHARE {
+            return Ok(());
+        }
+        if began.elapsed() > WRITE_LIMIT {
+            return Err(Error::Failed(format!(
+                "{}: shows {} MiB of the {} MiB that the servers of {} have together: not all have joined",
+                point.display(),
+                found >> 20,
+                wanted >> 20,
+                cluster.name
+            )));
+        }
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// Room on the file system of a path.
+fn room(path: &Path) -> Result<libc::statvfs, Error> {
+    let text = CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Error::Refused(format!("{path:?} holds a NUL")))?;
+    // SAFETY: the path ends with NUL; statvfs is plain numbers, and the kernel fills it in.
+    let (done, found) = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(text.as_ptr(), &raw mut found), found)
+    };
+    match done {
+        0 => Ok(found),
+        _ => Err(Error::io("cannot ask for the room of", path)(std::io::Error::last_os_error())),
+    }
 }
 
 /// Whether what is mounted lies on the network: bytes that are written go out of the client's host and into the servers'.

@@ -39,6 +39,9 @@ pub struct Description {
     pub packages: Vec<String>,
     /// Its services, in the order in which they are started.
     pub services: Vec<Member>,
+    /// Commands that are carried out on the client's host once it is mounted for the first time, at `{point}`.
+    #[serde(default)]
+    pub set_up: Vec<Vec<String>>,
 }
 
 /// A service of a cluster.
@@ -293,10 +296,14 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
 pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
     let mut gone = Vec::new();
     let folder = Cluster::folder(state, name);
-    for process in process::all(state)? {
+    for mut process in process::all(state)? {
         // The last started first: clients before what serves them.
         if process.launch.name.starts_with(&format!("{name}.")) || process.launch.folder.starts_with(&folder)
         {
+            if process.launch.mounts.is_none() {
+                // Its data go with it: nothing is worth waiting for until it is written out.
+                process.launch.stop_signal = libc::SIGKILL;
+            }
             process::stop(state, &process)?;
             gone.push(format!("process {}", process.launch.name));
         }

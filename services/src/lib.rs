@@ -7,6 +7,7 @@
 //! it as a client does.
 
 mod brick;
+mod bring_up;
 pub mod cgroup;
 pub mod client;
 pub mod cluster;
@@ -20,6 +21,7 @@ mod template;
 mod user;
 
 pub use brick::Brick;
+pub use bring_up::bring_up;
 pub use cgroup::Group;
 pub use description::{Ready, Service, Signal, Stop};
 pub use error::Error;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -87,6 +87,11 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
     let question = question(&service.ready, wanted.address, &all)?;
     let prepare = service.prepare.iter().map(|words| all(words)).collect::<Result<Vec<_>, _>>()?;
 
+    if let Some(user) = &user {
+        passable(state)?;
+        let places = [Some(&wanted.run), wanted.root.as_ref(), wanted.data.as_ref()];
+        places.into_iter().flatten().try_for_each(|place| user.reaches(place))?;
+    }
     make_folder(&wanted.run, user.as_ref())?;
     for folder in &all(&service.folders)? {
         make_folder(Path::new(folder), user.as_ref())?;
@@ -261,6 +266,17 @@ fn question(
             Question::Tcp(SocketAddr::new(address, number))
         }
     })
+}
+
+/// Others may pass through the state folder, to what is theirs; what is in it they cannot see.
+fn passable(state: &Path) -> Result<(), Error> {
+    fs::create_dir_all(state).map_err(Error::io("cannot make", state))?;
+    let mode = fs::metadata(state).map_err(Error::io("cannot look at", state))?.permissions().mode();
+    if mode & 0o001 == 0 {
+        let passable = fs::Permissions::from_mode(mode | 0o011);
+        fs::set_permissions(state, passable).map_err(Error::io("cannot open the way through", state))?;
+    }
+    Ok(())
 }
 
 fn make_folder(path: &Path, user: Option<&User>) -> Result<(), Error> {

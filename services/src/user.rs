@@ -1,6 +1,7 @@
 //! Users by name: servers that refuse to be root.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,31 @@ impl User {
         })
     }
 
+    /// Whether the user may enter every folder on the way to a path, by their modes.
+    ///
+    /// # Errors
+    /// One may not be entered; the text says which and what to do.
+    pub(crate) fn reaches(&self, path: &Path) -> Result<(), Error> {
+        for folder in path.ancestors().skip(1) {
+            let Ok(found) = fs::metadata(folder) else { continue };
+            let bit = match (found.uid() == self.uid, found.gid() == self.gid) {
+                (true, _) => 0o100,
+                (false, true) => 0o010,
+                (false, false) => 0o001,
+            };
+            if found.mode() & bit == 0 {
+                return Err(Error::Refused(format!(
+                    "user {} cannot enter {} (mode {:o}), on the way to {}: chmod o+x it, or name another place",
+                    self.name,
+                    folder.display(),
+                    found.mode() & 0o7777,
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Gives a path to the user.
     ///
     /// # Errors
@@ -56,6 +82,21 @@ fn in_table(table: &str, name: &str) -> Option<User> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_is_closed_to_the_user_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(&folder, closed).unwrap();
+        let stranger = User { name: "stranger".to_owned(), uid: 4_000_001, gid: 4_000_001 };
+        let inner = folder.path().join("inner");
+        let refused = stranger.reaches(&inner).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("cannot enter {} (mode 700)", folder.path().display())),
+            "{refused}"
+        );
+        assert!(stranger.reaches(folder.path()).is_ok());
+    }
 
     #[test]
     fn a_user_is_found_by_its_whole_name() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use common::State;
 use weir_network::{Spec, Subnet, counters, up as network_up};
 use weir_services::cluster::{Description, down, up};
-use weir_services::{Brick, Group, Scope, client, process};
+use weir_services::{Brick, Group, Scope, bring_up, client, process};
 use weir_studies::FileSystem;
 
 fn installed(programs: &[&str]) -> bool {
@@ -34,7 +34,7 @@ fn carries_files(name: &str, programs: &[&str]) {
         network_up(&Spec { name: format!("t{short}-{}", std::process::id()), subnet, hosts }, state).unwrap();
     let description = Description::load(name).unwrap();
     let bricks = vec![Brick::Own; 3];
-    let cluster = up(&description, &network, state, &bricks).unwrap();
+    let cluster = bring_up(&description, &network, state, &bricks).unwrap();
     assert_eq!(up(&description, &network, state, &bricks).unwrap(), cluster, "what is up is left as it is");
 
     let point = state.join("mnt");

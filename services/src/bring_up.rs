@@ -1,0 +1,65 @@
+//! A cluster from nothing to files that go over the network.
+
+use std::path::Path;
+use std::process::Command;
+
+use weir_network::Network;
+use weir_studies::FileSystem;
+
+use crate::Error;
+use crate::brick::{Brick, run};
+use crate::cgroup::Group;
+use crate::client;
+use crate::cluster::{Cluster, Description, down, up};
+use crate::process::Scope;
+use crate::template::fill;
+
+/// Starts the servers of a cluster, waits until all have joined, sets it up, and checks that a file that is written goes over
+/// the network.
+///
+/// # Errors
+/// As of [`up`] and [`client::check_on_network`]; what had been made is taken down then.
+pub fn bring_up(
+    description: &Description,
+    network: &Network,
+    state: &Path,
+    bricks: &[Brick],
+) -> Result<Cluster, Error> {
+    let brought = up(description, network, state, bricks).and_then(|cluster| {
+        try_out(description, &cluster, state)?;
+        Ok(cluster)
+    });
+    brought.map_err(|error| match down(state, &description.name) {
+        Ok(_) => error,
+        Err(left) => Error::Failed(format!("{error}; and not taken down: {left}")),
+    })
+}
+
+fn try_out(description: &Description, cluster: &Cluster, state: &Path) -> Result<(), Error> {
+    let name = &description.name;
+    // The plainest description of a client bears the cluster's name.
+    let filesystem = FileSystem::load(name).ok_or_else(|| Error::Failed(format!("{name} has no client")))?;
+    let (point, probe) = (state.join("mnt").join(format!(".probe-{name}")), format!("{name}.probe"));
+    let group = Group::of_state(state).within(&probe);
+    client::mount(&filesystem, state, &point, &probe, Scope::Study, group)?;
+    let tried = client::wait_for_all(cluster, &point)
+        .and_then(|()| set_up(description, cluster, &point))
+        .and_then(|()| client::check_on_network(cluster, &point));
+    client::unmount(state, &point, &probe)?;
+    let _ = std::fs::remove_dir(&point);
+    tried.map(|_| ())
+}
+
+/// Carries out the commands of the description on the client's host.
+fn set_up(description: &Description, cluster: &Cluster, point: &Path) -> Result<(), Error> {
+    let mut values = cluster.addresses();
+    values.insert("point".to_owned(), point.to_string_lossy().into_owned());
+    for words in &description.set_up {
+        let words = words.iter().map(|word| fill(word, &values)).collect::<Result<Vec<_>, _>>();
+        let words =
+            words.map_err(|error| Error::Refused(format!("cluster {}: {error}", description.name)))?;
+        let Some((program, arguments)) = words.split_first() else { continue };
+        weir_network::within(&cluster.client_namespace, || run(Command::new(program).args(arguments)))??;
+    }
+    Ok(())
+}
