@@ -1,6 +1,7 @@
 //! Reading a table of records, in bounded memory.
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
@@ -34,8 +35,9 @@ impl<R: Record> TableReader<R> {
     /// The file is absent, is not Parquet, or is another table.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        let file = SerializedFileReader::new(file)
-            .map_err(|source| Error::Parquet { path: path.to_owned(), source })?;
+        let file = or_damaged(path, || {
+            SerializedFileReader::new(file).map_err(|source| Error::Parquet { path: path.to_owned(), source })
+        })?;
         let metadata = file.metadata().file_metadata();
         let mut columns = R::Columns::default();
         let places = R::columns(&mut columns)
@@ -87,6 +89,11 @@ impl<R: Record> TableReader<R> {
 
     /// Decodes the next rows; false at the end of the file.
     fn more(&mut self) -> Result<bool, Error> {
+        let path = self.path.clone();
+        or_damaged(&path, || self.decode())
+    }
+
+    fn decode(&mut self) -> Result<bool, Error> {
         let parquet = |path: &Path| {
             let path = path.to_owned();
             move |source: ParquetError| Error::Parquet { path, source }
@@ -141,6 +148,14 @@ impl<R: Record> Iterator for TableReader<R> {
         self.failed = row.is_err();
         row.transpose()
     }
+}
+
+/// The library falls over some damage instead of naming it; it has no state beyond the reader's, which is not used again.
+fn or_damaged<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let source = ParquetError::General("the file is damaged".to_owned());
+        Err(Error::Parquet { path: path.to_owned(), source })
+    })
 }
 
 /// Reads a whole table.

@@ -95,19 +95,21 @@ fn another_table_is_named_as_such() {
     assert!(error.contains("column request is missing"), "{error}");
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-    #[test]
-    fn damage_is_an_error_or_other_rows_but_no_panic(at in any::<prop::sample::Index>(), to in any::<u8>()) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("block.parquet");
-        write_all(&path, 0, (0..300).map(block).collect::<Vec<_>>().iter()).unwrap();
-        let mut bytes = std::fs::read(&path).unwrap();
-        let at = at.index(bytes.len());
-        bytes[at] = to;
+#[test]
+fn damage_is_an_error_or_other_rows_but_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("block.parquet");
+    write_all(&path, 0, (0..300).map(block).collect::<Vec<_>>().iter()).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let mut errors = 0;
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xa5;
         std::fs::write(&path, &bytes).unwrap();
-        let _ = read_all::<BlockRequest>(&path);
+        errors += usize::from(read_all::<BlockRequest>(&path).is_err());
     }
+    println!("{errors} of {} bytes are missed when they are wrong", whole.len());
+    assert!(errors > whole.len() / 10);
 }
 
 #[test]
