@@ -131,7 +131,10 @@ def per_run(devices: pl.DataFrame, study: Study) -> pl.DataFrame:
     keys = list(dict.fromkeys([*IDENTITY, *study.factors]))
     weight = pl.col("requests")
     means = [
-        ((pl.col(part) * weight).sum() / weight.filter(pl.col(part).is_not_null()).sum()).alias(part)
+        # A part that no device has is null, and not the 0 / 0 of its weights.
+        ((pl.col(part) * weight).sum() / weight.filter(pl.col(part).is_not_null()).sum())
+        .fill_nan(None)
+        .alias(part)
         for part in parts
     ]
     return in_plan_order(devices.group_by(keys, maintain_order=True).agg(*means), study)

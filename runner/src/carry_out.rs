@@ -161,7 +161,7 @@ fn prepare_and_measure(
     let written = Filling::begin(filesystem, &options.state)?;
     let places = place::all(run, raw, |device| target(device, &devices, &points));
     for place in &places {
-        fill::fill(place, run.seed)?;
+        fill::fill(place, run.seed, networked::writers(filesystem))?;
     }
     forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
     let written = written.map(|filling| filling.end(&places)).transpose()?;

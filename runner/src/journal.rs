@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use weir_services::Group;
 
 use crate::Error;
-use crate::{array, mount};
+use crate::{array, mount, tree};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,7 +186,10 @@ fn take_back(change: &Change) -> Result<(), String> {
             weir_services::stop(state, name).map(|_| ()).map_err(|error| error.to_string())
         }
         Change::Group(group) => group.remove().map(|_| ()).map_err(|error| error.to_string()),
-        Change::Partial(path) | Change::Tree(path) => match fs::remove_dir_all(path) {
+        Change::Tree(path) => {
+            tree::remove(path).map_err(|error| format!("cannot remove {}: {error}", path.display()))
+        }
+        Change::Partial(path) => match fs::remove_dir_all(path) {
             Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),
             _ => Ok(()),
         },

@@ -24,6 +24,7 @@ mod queue;
 mod service;
 mod simulate;
 mod testbed;
+mod tree;
 mod verdict;
 mod web;
 

@@ -21,6 +21,8 @@ use crate::testbed::Testbed;
 const CLIENT: &str = "run.client";
 /// Pages that servers may hold after they were told to forget, as a share: those that are just in use.
 const HELD_SHARE: f64 = 0.01;
+/// Files that are written at a time.
+const WRITERS: usize = 8;
 
 fn failed(error: weir_services::Error) -> Error {
     if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
@@ -134,6 +136,11 @@ pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error>
         }
     }
     Ok(())
+}
+
+/// How many write the files of a class.
+pub(crate) fn writers(filesystem: &FileSystem) -> usize {
+    if filesystem.network.is_some() { WRITERS } else { 1 }
 }
 
 /// Why reads of a run need not reach the devices; `None` if they must.
