@@ -5,6 +5,7 @@ pub mod browse;
 pub mod check;
 pub mod database;
 mod error;
+pub mod hot;
 pub mod http;
 pub mod instance;
 mod json;

@@ -74,7 +74,7 @@ fn both_engines_hold_the_same_whatever_the_threads() {
 fn again(address: &Address) {
     assert!(fill(address, &BOOKS, 1).already);
     let other = Books { items: 100, ..BOOKS };
-    let options = LoadOptions { jobs: 1, replace: false };
+    let options = LoadOptions { jobs: 1, replace: false, hot: None };
     let error = load(address, &other, options, &|_| {}).unwrap_err().to_string();
     assert!(error.contains("items 200") && error.contains("--replace"), "{error}");
     let mut connection = address.connect().unwrap();

@@ -63,7 +63,7 @@ fn folder() -> TempDir {
 
 /// Loads without a word.
 pub fn fill(address: &Address, population: &dyn Population, jobs: usize) -> Loaded {
-    load(address, population, LoadOptions { jobs, replace: false }, &|_| {}).unwrap()
+    load(address, population, LoadOptions { jobs, replace: false, hot: None }, &|_| {}).unwrap()
 }
 
 /// All rows of all tables, hashed; and the number of rows.
