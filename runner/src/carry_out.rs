@@ -239,14 +239,7 @@ fn prepare_and_measure(
             .map_err(|error| Error::Failed(error.to_string()))?;
     }
     write_json(&partial.join("verdict.json"), &verdict)?;
-    let reports = measured.web.as_ref().map_or(&[][..], |report| &report.classes);
-    let mut figures = std::mem::take(&mut measured.visited).figures(reports);
-    let of_site = |after: &After| {
-        let mut value = json!(after);
-        value["classes"] = json!(figures.remove(&after.name));
-        (after.name.clone(), value)
-    };
-    let sites: serde_json::Map<_, _> = after.iter().map(of_site).collect();
+    let sites = site::observed(&after, std::mem::take(&mut measured.visited), measured.web.as_ref());
     let observed = json!({
         "replay": measured.fidelity,
         "fio": measured.fio,

@@ -87,6 +87,8 @@ impl Asking {
         }
         let mut visited = Visited::default();
         let documents = classes.len();
+        // Browsers who think ask for little of a processor: others are not to make them late.
+        let all_think = classes.is_empty();
         for visits in visits {
             visited.expect(&visits);
             classes.push((visits.class, visits.device));
@@ -98,6 +100,7 @@ impl Asking {
             warmup: ns(run.warmup_ns()),
             timeout: TIMEOUT,
             stop: Arc::clone(stop),
+            fifo_priority: all_think.then_some(1),
             ..Options::default()
         };
         let work = move || {

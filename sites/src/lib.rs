@@ -7,7 +7,6 @@ pub mod database;
 mod error;
 pub mod hot;
 pub mod http;
-pub mod instance;
 mod json;
 pub mod load;
 mod once;

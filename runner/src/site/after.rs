@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde::Serialize;
-use weir_sites::check::{Checked, read_orders};
+use serde_json::{Map, Value, json};
+use weir_sites::check::{Checked, Rule, read_orders};
 use weir_studies::{Run, RunService, Site};
 
-use super::visit::orders_file;
+use super::visit::{Visited, orders_file};
 use super::{
     DATABASE, Laid, address, administrator, all, benchmark, data, database, of_site, process_name, user,
 };
@@ -17,7 +18,7 @@ use crate::Error;
 pub(crate) struct After {
     /// Name of the service.
     #[serde(skip)]
-    pub(crate) name: String,
+    name: String,
     benchmark: String,
     database: String,
     /// The data that were kept, in `snapshots` of the state folder.
@@ -33,9 +34,11 @@ pub(crate) struct After {
     /// What the database's catalog says of tables, and indexes with files of their own, that lie elsewhere: name, place.
     hot: Vec<(String, String)>,
     /// What was acknowledged.
-    pub(crate) acknowledged: u64,
-    /// The rules; `Err` says why they could not be looked at.
-    pub(crate) checked: Result<Checked, String>,
+    acknowledged: u64,
+    /// The rules; none if they could not be looked at.
+    rules: Vec<Rule>,
+    /// Why they could not be looked at.
+    error: Option<String>,
 }
 
 /// What R-SITE looks at.
@@ -61,15 +64,12 @@ impl After {
             found: 0,
             first: None,
         };
-        let checked = match &self.checked {
-            Ok(checked) => checked,
-            Err(error) => {
-                findings.violations = 1;
-                findings.first = Some(format!("could not be checked: {error}"));
-                return findings;
-            }
-        };
-        for rule in &checked.rules {
+        if let Some(error) = &self.error {
+            findings.violations = 1;
+            findings.first = Some(format!("could not be checked: {error}"));
+            return findings;
+        }
+        for rule in &self.rules {
             findings.rules += 1;
             findings.violations += rule.violations;
             if rule.rule.starts_with("acknowledged") {
@@ -93,10 +93,9 @@ pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Res
     for (service, site) in all(run) {
         let Some(laid) = sites.iter().find(|laid| laid.name == service.name) else { continue };
         let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), data::used_bytes)?;
-        let looked = look(service, site, state, logs);
-        let (acknowledged, hot, checked) = match looked {
-            Ok((acknowledged, hot, checked)) => (acknowledged, hot, Ok(checked)),
-            Err(error) => (0, Vec::new(), Err(error.to_string())),
+        let (acknowledged, hot, rules, error) = match look(service, site, state, logs) {
+            Ok((acknowledged, hot, checked)) => (acknowledged, hot, checked.rules, None),
+            Err(error) => (0, Vec::new(), Vec::new(), Some(error.to_string())),
         };
         found.push(After {
             name: service.name.clone(),
@@ -109,10 +108,26 @@ pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Res
             hot_bytes_after,
             hot,
             acknowledged,
-            checked,
+            rules,
+            error,
         });
     }
     Ok(found)
+}
+
+/// The part of `observed.json` that is about sites, by name.
+pub(crate) fn observed(
+    sites: &[After],
+    visited: Visited,
+    report: Option<&weir_browsers::Report>,
+) -> Map<String, Value> {
+    let mut figures = visited.figures(report.map_or(&[], |report| &report.classes));
+    let of_site = |site: &After| {
+        let mut value = json!(site);
+        value["classes"] = json!(figures.remove(&site.name).unwrap_or_default());
+        (site.name.clone(), value)
+    };
+    sites.iter().map(of_site).collect()
 }
 
 type Looked = (u64, Vec<(String, String)>, Checked);
@@ -127,4 +142,54 @@ fn look(service: &RunService, site: &Site, state: &Path, logs: &Path) -> Result<
     let hot = weir_sites::hot::elsewhere(&mut *connection).map_err(&wrong)?;
     let checked = benchmark(service, site)?.check(&mut *connection, &orders).map_err(&wrong)?;
     Ok((orders.len() as u64, hot, checked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Facts, Status, judge};
+
+    /// A site with two acknowledgements, of which so many are not there.
+    fn after(lost: u64, error: Option<&str>) -> After {
+        let rule = |rule, looked_at, violations| Rule {
+            rule,
+            says: "",
+            looked_at,
+            violations,
+            examples: (0..violations).map(|number| format!("token a-{number}: not there")).collect(),
+        };
+        After {
+            name: "shop".to_owned(),
+            benchmark: "tpcw".to_owned(),
+            database: "postgresql".to_owned(),
+            snapshot: String::new(),
+            load_s: 1.0,
+            data_bytes: 1,
+            hot_bytes: 0,
+            hot_bytes_after: 0,
+            hot: Vec::new(),
+            acknowledged: 2,
+            rules: vec![rule("acknowledged", 2, lost), rule("totals", 9, 0)],
+            error: error.map(str::to_owned),
+        }
+    }
+
+    fn ruling(after: &After) -> (Status, String) {
+        let verdict = judge(&Facts { sites: vec![after.findings()], ..Facts::default() });
+        let found = verdict.rules.into_iter().find(|ruling| ruling.rule == "R-SITE").unwrap();
+        (found.status, found.reason)
+    }
+
+    #[test]
+    fn what_was_acknowledged_and_is_not_there_breaks_the_rule() {
+        let (status, reason) = ruling(&after(0, None));
+        assert_eq!(status, Status::Valid);
+        assert!(reason.contains("2 rules hold, of 2 acknowledged 2 are there"), "{reason}");
+        let (status, reason) = ruling(&after(1, None));
+        assert_eq!(status, Status::Invalid);
+        assert!(reason.contains("1 violations, the first acknowledged: token a-0: not there"), "{reason}");
+        let (status, reason) = ruling(&after(0, Some("the database is gone")));
+        assert_eq!(status, Status::Invalid);
+        assert!(reason.contains("could not be checked: the database is gone"), "{reason}");
+    }
 }

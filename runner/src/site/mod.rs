@@ -15,7 +15,7 @@ use weir_studies::{Run, RunService, Site};
 
 use crate::Error;
 
-pub(crate) use after::{After, Findings, check};
+pub(crate) use after::{After, Findings, check, observed};
 pub(crate) use data::{Laid, lay_out};
 pub(crate) use kept::{Kept, keep};
 pub(crate) use servers::start;
