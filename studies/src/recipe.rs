@@ -75,8 +75,6 @@ fn of_site(
     let AnyWorkload::Sessions(workload) = catalog.load_any(&class.workload)? else {
         return Err(document.problem(at, "has no sessions").into());
     };
-    let workload =
-        workload.with_overrides(&class.with, catalog.folder(), document, &format!("{field}.with"))?;
     if let Some(benchmark) = context.benchmarks.iter().find(|known| known.name == site.benchmark)
         && let Some(page) = foreign_page(&workload, catalog.folder(), benchmark)?
     {
@@ -89,6 +87,8 @@ fn of_site(
         );
         return Err(document.problem(at, message).into());
     }
+    let workload =
+        workload.with_overrides(&class.with, catalog.folder(), document, &format!("{field}.with"))?;
     Ok(AnyWorkload::Sessions(workload))
 }
 
