@@ -13,6 +13,7 @@ use weir_replayer::{Fidelity, Targets, clock};
 use weir_studies::{Engine, FileSystem, Run};
 
 use crate::Error;
+use crate::access::{self, Accessed, Ground};
 use crate::block_device::BlockDevice;
 use crate::capture::{Capture, Recording};
 use crate::fio;
@@ -158,13 +159,14 @@ fn prepare_and_measure(
     limits.enter(journal)?;
     let points = make_file_systems(run, options, filesystem, limits, &mut devices, journal)?;
     let raw = filesystem.mount_type.is_none();
-    let written = Filling::begin(filesystem, &options.state)?;
+    let filling = Filling::begin(filesystem, &options.state)?;
     let places = place::all(run, raw, |device| target(device, &devices, &points));
     for place in &places {
         fill::fill(place, run.seed)?;
     }
     forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
-    let written = written.map(|filling| filling.end(&places)).transpose()?;
+    let written = |bytes| filling.as_ref().map(|filling| filling.end(bytes)).transpose();
+    let mut moved = written(places.iter().map(|place| place.files.total_bytes()).sum())?;
     for device in &mut devices {
         device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
         if !device.members.is_empty() {
@@ -180,7 +182,11 @@ fn prepare_and_measure(
         limits.leave();
     }
     let use_before = Use::now(&options.state, filesystem, limits)?;
-    let measured = measure(run, options, &mut devices, &places, &partial, began)?;
+    let ground = Ground { state: &options.state, filesystem, limits, points: &points };
+    let measured = measure(run, options, &mut devices, &places, &ground, &partial, began)?;
+    if let Some(access) = &run.access {
+        moved = written(access.total_bytes())?;
+    }
     let used = Use::now(&options.state, filesystem, limits)?.since(use_before);
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
@@ -190,6 +196,7 @@ fn prepare_and_measure(
         fidelity: measured.fidelity.as_ref(),
         fio: &measured.fio,
         web: measured.web.as_ref(),
+        access: measured.access.as_ref(),
         failed: measured.rows.iter().filter(|row| row.status != 0).count() as u64,
         first_failure: measured
             .rows
@@ -200,9 +207,10 @@ fn prepare_and_measure(
         loss: measured.capture.as_ref().map(Recording::loss),
         allowed_loss: run.allowed_loss,
         capture_required: run.capture == weir_studies::Capture::Required,
-        read_bytes: filesystem.on_device.then(|| (read_bytes(&measured.rows), measured.device_read_bytes)),
+        read_bytes: (!devices.is_empty())
+            .then(|| (read_bytes(run, &measured.rows), measured.device_read_bytes)),
         cached_by_right: networked::cached_by_right(run, filesystem),
-        written,
+        written: moved,
         clock_step_ns: measured.clock_step_ns,
         state: state_problems(run, filesystem, &devices, &points)
             .into_iter()
@@ -224,6 +232,7 @@ fn prepare_and_measure(
         "replay": measured.fidelity,
         "fio": measured.fio,
         "web": measured.web,
+        "access": measured.access,
         "capture": measured.capture.as_ref().map(Recording::report),
         "models": measured.models.iter().map(|(name, stats)| (name.clone(), json!(stats))).collect::<serde_json::Map<_, _>>(),
         "device_read_bytes": measured.device_read_bytes,
@@ -247,6 +256,7 @@ struct Measured {
     fidelity: Option<Fidelity>,
     fio: Vec<fio::Report>,
     web: Option<weir_browsers::Report>,
+    access: Option<Accessed>,
     capture: Option<Recording>,
     models: Vec<(String, weir_blockserver::Stats)>,
     device_read_bytes: u64,
@@ -260,15 +270,14 @@ fn measure(
     options: &Options,
     devices: &mut [BlockDevice],
     places: &[Place],
+    ground: &Ground<'_>,
     partial: &Path,
     began: Instant,
 ) -> Result<Measured, Error> {
     let stream = Merged::new(run, places)?;
     let targets = Targets::open(&layout(places, run.settings.buffered))
         .map_err(|error| Error::Failed(error.to_string()))?;
-    if let Some(filesystem) = FileSystem::load(&run.settings.filesystem) {
-        networked::forget(&options.state, &filesystem)?;
-    }
+    networked::forget(ground.state, ground.filesystem)?;
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
     let visitors = web::classes(run, places)?;
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
@@ -324,6 +333,12 @@ fn measure(
             Some(report)
         }
     };
+    let mut accessed = None;
+    if let Some(access) = &run.access {
+        let (found, report) = access::measure(run, access, ground, epoch_ns, &options.stop)?;
+        rows.extend(found);
+        accessed = Some(report);
+    }
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
@@ -346,6 +361,7 @@ fn measure(
         fidelity,
         fio: reports,
         web,
+        access: accessed,
         capture,
         models,
         device_read_bytes,
@@ -361,7 +377,11 @@ fn wall_against_monotonic_ns() -> i64 {
     i64::try_from(wall.as_nanos()).unwrap_or(0) - clock::monotonic_ns()
 }
 
-fn read_bytes(rows: &[Request]) -> u64 {
+/// Bytes that the application read and that need not have been in the page cache.
+fn read_bytes(run: &Run, rows: &[Request]) -> u64 {
+    if let Some(access) = &run.access {
+        return access::uncached_bytes(access, rows);
+    }
     let read = |row: &&Request| row.op == Op::Read && row.status == 0 && row.completed_ns.is_some();
     rows.iter().filter(read).map(|row| row.size_bytes).sum()
 }

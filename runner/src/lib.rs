@@ -5,6 +5,7 @@
 //! whole or not there. Whatever it changes on the host it writes down first, so that a run that is killed can
 //! be undone by the next ([`recover`]).
 
+mod access;
 mod array;
 mod block_device;
 mod capture;

@@ -13,7 +13,6 @@ use crate::Error;
 use crate::block_device::BlockDevice;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
-use crate::place::Place;
 use crate::prepare::MountPoint;
 use crate::testbed::Testbed;
 
@@ -138,7 +137,10 @@ pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error>
 
 /// Why reads of a run need not reach the devices; `None` if they must.
 pub(crate) fn cached_by_right(run: &Run, filesystem: &FileSystem) -> Option<&'static str> {
-    if run.settings.buffered {
+    if run.access.is_some() {
+        // Client and servers forget the files before each uncached read.
+        None
+    } else if run.settings.buffered {
         Some("files are read through the page cache")
     } else if filesystem.network.is_some() {
         Some("servers read their disks through the page cache")
@@ -162,10 +164,9 @@ impl Filling {
         Ok(Some(Filling { namespace, sent_before }))
     }
 
-    /// Bytes of the files, and bytes that left the client's host since.
-    pub(crate) fn end(&self, places: &[Place]) -> Result<(u64, u64), Error> {
-        let written = places.iter().map(|place| place.files.total_bytes()).sum();
-        Ok((written, sent_bytes(&self.namespace)?.saturating_sub(self.sent_before)))
+    /// Bytes of the files that were written, and bytes that left the client's host since.
+    pub(crate) fn end(&self, written_bytes: u64) -> Result<(u64, u64), Error> {
+        Ok((written_bytes, sent_bytes(&self.namespace)?.saturating_sub(self.sent_before)))
     }
 }
 

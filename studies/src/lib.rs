@@ -4,6 +4,7 @@
 //! [`Run`]s in the order in which they are to be carried out. A run is resolved completely: whoever carries
 //! it out reads nothing else.
 
+mod access;
 mod admission;
 mod admission_check;
 mod contract;
@@ -20,6 +21,7 @@ mod testbed;
 mod validate;
 mod variant;
 
+pub use access::{RunAccess, Size, StudyAccess, size_bytes};
 pub use admission::{
     AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout,
     StreamPolicy, TransferBound,

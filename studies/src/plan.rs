@@ -17,7 +17,7 @@ use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash}
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{counterpart, simulated, surroundings};
+use crate::{access, counterpart, simulated, surroundings};
 
 /// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
 const SETUP_S: f64 = 1.5;
@@ -256,7 +256,7 @@ fn resolve(
         settings = counterpart::settings(&settings);
     }
     let devices = devices(study, &settings.filesystem, settings.architecture);
-    let classes = study
+    let mut classes: Vec<RunClass> = study
         .classes
         .iter()
         .filter_map(|(name, class)| Some((name, class, workloads.get(name)?)))
@@ -286,6 +286,7 @@ fn resolve(
             },
         })
         .collect();
+    classes.extend(access::classes(study, &settings));
     Run {
         format: FORMAT,
         id: String::new(),
@@ -310,6 +311,7 @@ fn resolve(
         classes,
         devices,
         services: if testbed == Testbed::Device { surroundings::services(study) } else { Vec::new() },
+        access: access::resolved(study),
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use weir_workloads::Workload;
 
+use crate::access::RunAccess;
 use crate::contract::Contract;
 use crate::level::{Priority, Scheduler};
 use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
@@ -68,6 +69,9 @@ pub struct Run {
     /// Services that run meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<RunService>,
+    /// What opening and reading a file costs; its classes are among `classes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<RunAccess>,
 }
 
 /// A service of a run.
@@ -147,6 +151,8 @@ pub enum Engine {
     Fio,
     /// Browsers that ask a web server: either loop.
     Web,
+    /// The benchmark of opening and reading files: one reader.
+    Access,
 }
 
 /// One device of a run.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::access::StudyAccess;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::contract::Contract;
 use crate::level::{Architecture, Priority, Scheduler};
@@ -50,11 +51,15 @@ pub struct Study {
     pub series_s: Option<f64>,
     /// The devices that are asked.
     pub storage: Storage,
-    /// Who asks, by name.
+    /// Who asks, by name; nobody where `access` is given.
+    #[serde(default)]
     pub classes: BTreeMap<String, Class>,
     /// Servers that run meanwhile, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, StudyService>,
+    /// What opening and reading a file costs, instead of classes.
+    #[serde(default)]
+    pub access: Option<StudyAccess>,
     /// What is varied: every combination is a cell.
     pub factors: Factors,
     /// What is held at one level.

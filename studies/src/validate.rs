@@ -12,7 +12,7 @@ use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{counterpart, simulated, surroundings};
+use crate::{access, counterpart, simulated, surroundings};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -42,7 +42,9 @@ pub(crate) fn check(
         check.factors();
         check.settings("hold", &study.hold);
         check.excludes();
-        for (field, message) in surroundings::check(study, testbed) {
+        for (field, message) in
+            surroundings::check(study, testbed).into_iter().chain(access::check(study, testbed))
+        {
             check.problem(field, message);
         }
         for (field, message) in admission_check::check(study, &workloads) {
@@ -106,8 +108,8 @@ impl Check<'_> {
         if !context.profiles.contains(&profile) && !std::path::Path::new(profile).is_file() {
             self.problem("storage.profile", one_of("profile", profile, context.profiles.iter().copied()));
         }
-        if study.classes.is_empty() {
-            self.problem("classes", "is empty; someone has to ask");
+        if study.classes.is_empty() && study.access.is_none() {
+            self.problem("classes", "is empty; someone has to ask, or give `access`");
         }
     }
 
