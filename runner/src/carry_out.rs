@@ -18,7 +18,7 @@ use crate::block_device::BlockDevice;
 use crate::capture::{Capture, Recording};
 use crate::fio;
 use crate::journal::Journal;
-use crate::limits::{self, Limits, Use};
+use crate::limits::Limits;
 use crate::networked::{self, Filling};
 use crate::open_loop::{Merged, layout};
 use crate::place::{self, Place};
@@ -27,9 +27,10 @@ use crate::prepare::{
     target,
 };
 use crate::testbed::Testbed;
+use crate::usage::{Use, residency};
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
 use crate::web::{self, Asking};
-use crate::{array, fill, queue, service};
+use crate::{array, fill, hot, queue, service};
 
 /// Requests begin this long after everything is ready, so that the first is not late.
 const LEAD: Duration = Duration::from_millis(20);
@@ -95,8 +96,8 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
     for line in undone.into_iter().chain(ended) {
         eprintln!("undone of a run that died: {line}");
     }
-    let limits = Limits::new(run, &options.state);
-    let done = prepare_and_measure(run, testbed, options, &filesystem, &limits, &mut journal, began);
+    let mut limits = Limits::new(run, &options.state);
+    let done = prepare_and_measure(run, testbed, options, &filesystem, &mut limits, &mut journal, began);
     limits.leave();
     let left = journal.undo();
     let mut finished = done?;
@@ -145,7 +146,7 @@ fn prepare_and_measure(
     testbed: &Testbed,
     options: &Options,
     filesystem: &FileSystem,
-    limits: &Limits,
+    limits: &mut Limits,
     journal: &mut Journal,
     began: Instant,
 ) -> Result<Finished, Error> {
@@ -174,7 +175,11 @@ fn prepare_and_measure(
         }
         start_timing(device)?;
     }
-    let services = service::start_all(run, &options.state, &places, limits, &partial.join("logs"), journal)?;
+    limits.hold_servers(run, &options.state, filesystem, journal)?;
+    run.services.iter().try_for_each(|service| limits.hold(service, &devices, journal))?;
+    let hot = hot::lay_out(run, &places, &options.state, journal)?;
+    let services =
+        service::start_all(run, &options.state, &places, &hot, limits, &partial.join("logs"), journal)?;
     write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
 
     if run.classes.iter().all(|class| class.engine == Engine::Web) {
@@ -214,7 +219,7 @@ fn prepare_and_measure(
         clock_step_ns: measured.clock_step_ns,
         state: state_problems(run, filesystem, &devices, &points)
             .into_iter()
-            .chain(limits.problem())
+            .chain(limits.problems())
             .chain(service::problems(&services))
             .collect(),
         models: measured.models.clone(),
@@ -224,7 +229,7 @@ fn prepare_and_measure(
         // Asking takes reads of inodes, which are not part of the run. A server that died is judged elsewhere.
         devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
     }
-    let residency = limits::residency(run, &places)?;
+    let residency = residency(run, &places)?;
     let requests = write_all(&partial.join("requests.parquet"), measured.epoch_ns, &measured.rows)
         .map_err(|error| Error::Failed(error.to_string()))?;
     write_json(&partial.join("verdict.json"), &verdict)?;
@@ -241,6 +246,8 @@ fn prepare_and_measure(
         "network": used.network,
         "cpu": used.cpu,
         "memory": used.memory,
+        "reads": limits.reads(),
+        "hot": hot.iter().map(|hot| (hot.service.clone(), json!(hot.used(&measured.rows)))).collect::<serde_json::Map<_, _>>(),
         "residency": residency,
     });
     let ended_s = began.elapsed().as_secs_f64();

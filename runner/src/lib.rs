@@ -14,6 +14,7 @@ mod error;
 mod fill;
 mod fio;
 mod fio_log;
+mod hot;
 mod journal;
 mod limits;
 mod mount;
@@ -25,6 +26,7 @@ mod queue;
 mod service;
 mod simulate;
 mod testbed;
+mod usage;
 mod verdict;
 mod web;
 

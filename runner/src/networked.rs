@@ -6,7 +6,7 @@ use std::path::Path;
 use weir_fsbench::Method;
 use weir_network::counters;
 use weir_services::cluster::Cluster;
-use weir_services::{Brick, Scope, client};
+use weir_services::{Brick, Group, Scope, client};
 use weir_studies::{FileSystem, NetworkAccess, Run};
 
 use crate::Error;
@@ -116,6 +116,14 @@ pub(crate) fn remount(
     client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, limits.group("client"))
         .map_err(failed)?;
     Ok(())
+}
+
+/// The control groups of what holds data on the servers, by process.
+pub(crate) fn data_groups(
+    state: &Path,
+    access: &NetworkAccess,
+) -> Result<std::collections::BTreeMap<String, Group>, Error> {
+    cluster(state, access)?.data_groups(state).map_err(failed)
 }
 
 /// Has the page cache forget what servers hold; nothing on a local file system.

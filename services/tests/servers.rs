@@ -31,6 +31,7 @@ fn wanted(state: &Path, name: &str) -> Start {
         memory_mib: 0,
         set: Values::new(),
         log: state.join(format!("{name}.log")),
+        tier: weir_services::Tier::default(),
     }
 }
 

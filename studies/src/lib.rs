@@ -18,6 +18,7 @@ mod spec;
 mod surroundings;
 mod tasks;
 mod testbed;
+mod tiers;
 mod validate;
 mod variant;
 

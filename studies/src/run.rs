@@ -75,7 +75,7 @@ pub struct Run {
 }
 
 /// A service of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunService {
     /// Its name within the study.
     pub name: String,
@@ -85,6 +85,18 @@ pub struct RunService {
     pub port: u16,
     /// Its settings, where they differ from its description's.
     pub settings: BTreeMap<String, String>,
+    /// The service that it passes on to what it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Memory for the most popular files, in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot_mib: Option<u64>,
+    /// Memory that it may use, in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
+    /// MB (10^6 bytes) a second that it may read from the disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_mb_s: Option<f64>,
 }
 
 /// One class of a run.

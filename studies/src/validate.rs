@@ -12,7 +12,7 @@ use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{access, counterpart, simulated, surroundings};
+use crate::{access, counterpart, simulated, surroundings, tiers};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -45,6 +45,9 @@ pub(crate) fn check(
         for (field, message) in
             surroundings::check(study, testbed).into_iter().chain(access::check(study, testbed))
         {
+            check.problem(field, message);
+        }
+        for (field, message) in tiers::check(study, testbed, &workloads) {
             check.problem(field, message);
         }
         for (field, message) in admission_check::check(study, &workloads) {
@@ -265,8 +268,12 @@ impl Check<'_> {
                 format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
             );
         }
-        if let Some(mib) = settings.memory_mib {
-            self.within(&hold("memory_mib"), mib as f64, LEAST_MEMORY_MIB, 1e7);
+        for (name, mib) in
+            [("memory_mib", settings.memory_mib), ("server_memory_mib", settings.server_memory_mib)]
+        {
+            if let Some(mib) = mib {
+                self.within(&hold(name), mib as f64, LEAST_MEMORY_MIB, 1e7);
+            }
         }
         if simulated && (settings.buffered || settings.memory_mib.is_some()) {
             let message = "is given, but a simulated server has no page cache of the kernel: leave it out";
