@@ -128,7 +128,7 @@ pub(crate) fn data_groups(
 
 /// Has the page cache forget what servers hold; nothing on a local file system.
 ///
-/// Also once the files were opened for direct reads: what alignment these take is tried out by reading.
+/// Also once all files were opened: whatever that took of them.
 pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error> {
     let Some(access) = &filesystem.network else { return Ok(()) };
     for left in cluster(state, access)?.forget().map_err(failed)? {

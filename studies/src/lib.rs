@@ -9,6 +9,7 @@ mod admission;
 mod admission_check;
 mod contract;
 mod counterpart;
+mod estimate;
 mod filesystem;
 mod level;
 mod plan;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use weir_specs::{Document, Problems};
 use weir_workloads::{Catalog, Workload};
 
+use crate::estimate::estimate_s;
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
@@ -18,14 +19,6 @@ use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
 use crate::{access, counterpart, simulated, surroundings};
-
-/// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
-const SETUP_S: f64 = 1.5;
-
-/// Simulated seconds a second, of a server of some hundred requests a second. For estimates only.
-const VIRTUAL_SPEED: f64 = 2000.0;
-/// Time of a run of admission control, in seconds. For estimates only.
-const ADMISSION_S: f64 = 0.3;
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -170,16 +163,6 @@ fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
     devices.sort();
     devices.dedup();
     devices
-}
-
-/// Time that runs take one after the other, in seconds.
-fn estimate_s(runs: &[Run]) -> f64 {
-    let each = |run: &Run| match run.testbed {
-        Testbed::Device => run.warmup_s + run.duration_s + SETUP_S,
-        Testbed::Simulator => (run.warmup_s + run.duration_s) / VIRTUAL_SPEED,
-        Testbed::Admission => ADMISSION_S,
-    };
-    runs.iter().map(each).sum()
 }
 
 /// Begins the name of a factor that is the number of clients of one class.
