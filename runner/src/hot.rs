@@ -158,11 +158,16 @@ fn chosen(places: &[&Place], seed: u64, budget_bytes: u64) -> Result<Vec<HotFile
                 place.class.name
             ))
         })?;
-        candidates.extend(ranked.into_iter().map(|(file, share)| (index, file, share)));
+        let sizes_bytes = place.files.sizes_bytes();
+        let clients = f64::from(place.class.clients);
+        candidates.extend(ranked.into_iter().map(|(file, share)| Candidate {
+            class: index,
+            file,
+            share,
+            weight: share * clients,
+            size_bytes: sizes_bytes[file as usize],
+        }));
     }
-    let weight = |(index, _, share): &(usize, u32, f64)| share * f64::from(places[*index].class.clients);
-    // A stable sort: ranks of equal weight stay in their order.
-    candidates.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let none = |place: &&Place| HotFiles {
         class: place.class.name.clone(),
         files: Vec::new(),
@@ -170,14 +175,54 @@ fn chosen(places: &[&Place], seed: u64, budget_bytes: u64) -> Result<Vec<HotFile
         expected_share: 0.0,
     };
     let mut classes: Vec<HotFiles> = places.iter().map(none).collect();
-    let mut left_bytes = budget_bytes;
-    for (index, file, share) in candidates {
-        let size_bytes = places[index].files.sizes_bytes()[file as usize];
-        let Some(left) = left_bytes.checked_sub(size_bytes) else { break };
-        left_bytes = left;
-        classes[index].files.push(file);
-        classes[index].size_bytes += size_bytes;
-        classes[index].expected_share += share;
+    for candidate in within(candidates, budget_bytes) {
+        let class = &mut classes[candidate.class];
+        class.files.push(candidate.file);
+        class.size_bytes += candidate.size_bytes;
+        class.expected_share += candidate.share;
     }
     Ok(classes)
+}
+
+/// A file that may be hot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Candidate {
+    /// Number of its class.
+    class: usize,
+    file: u32,
+    /// Of its class's requests.
+    share: f64,
+    /// Comparable from class to class.
+    weight: f64,
+    size_bytes: u64,
+}
+
+fn within(mut candidates: Vec<Candidate>, budget_bytes: u64) -> Vec<Candidate> {
+    // A stable sort: what weighs the same stays in its order.
+    candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let mut left_bytes = budget_bytes;
+    let fits = |candidate: &Candidate| {
+        let left = left_bytes.checked_sub(candidate.size_bytes);
+        left_bytes = left.unwrap_or(0);
+        left.is_some()
+    };
+    candidates.into_iter().take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn popularity_decides_until_the_first_that_does_not_fit() {
+        let of =
+            |class, file, weight, size_bytes| Candidate { class, file, share: weight, weight, size_bytes };
+        let all = vec![of(0, 5, 0.5, 100), of(0, 6, 0.3, 300), of(0, 7, 0.1, 1), of(1, 0, 0.4, 100)];
+        let files = |budget| within(all.clone(), budget).iter().map(|one| one.file).collect::<Vec<_>>();
+        assert_eq!(files(1000), [5, 0, 6, 7]);
+        // A smaller one further down that would still fit is not taken.
+        assert_eq!(files(499), [5, 0]);
+        assert_eq!(files(200), [5, 0]);
+        assert_eq!(files(99), [] as [u32; 0]);
+    }
 }
