@@ -28,6 +28,7 @@ factors:
 hold:
   scheduler: mq-deadline
   buffered: true
+  server_memory_mib: 48
 """
 PROGRAMS = ("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs", "ip")
 
@@ -69,6 +70,11 @@ def test_a_study_on_three_file_systems(bench):
         assert observed["network"]["client"]["received_bytes"] > 100_000
         assert observed["device_read_bytes"] > 0
         assert any("server-0" in process for process in observed["cpu"])
+        # The servers' memory is limited as well: so much for files, besides what their programs have.
+        servers = observed["memory"]["servers"]
+        assert len(servers) == 2 and all("server-" in name for name in servers)
+        for memory in servers.values():
+            assert memory["limit_bytes"] >= 48 << 20 and memory["used_bytes"] <= memory["limit_bytes"]
     assert bench.leftovers() == []
     left = [path.name for path in Path("/run/netns").glob(f"weir-{name}-*")]
     assert left == [] and not (bench.state / "network.json").exists()

@@ -20,7 +20,7 @@ pub struct Args {
     /// A folder on the file system
     dir: PathBuf,
     /// Sizes of files: bytes, or with KiB or MiB
-    #[arg(long, value_delimiter = ',', value_parser = size, default_value = "4KiB,64KiB,256KiB,1MiB")]
+    #[arg(long, value_delimiter = ',', value_parser = weir_studies::size_bytes, default_value = "4KiB,64KiB,256KiB,1MiB")]
     sizes: Vec<u64>,
     /// How often all is measured anew
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -48,15 +48,6 @@ enum ColdName {
     Fadvise,
     Drop,
     Remount,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1u64)];
-    let found = units.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
-    found
-        .and_then(|(number, bytes)| number.trim().parse::<u64>().ok()?.checked_mul(*bytes))
-        .filter(|size| *size > 0)
-        .ok_or_else(|| format!("`{text}` is no size: write 4096, 4KiB or 1MiB"))
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

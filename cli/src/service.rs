@@ -1,12 +1,12 @@
 //! `weir service`.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
 use weir_services::{
-    Error, Group, Scope, Service, Start, Values, process, restore, snapshot, start, stop, version,
+    Error, Group, Scope, Service, Start, Tier, Values, process, restore, snapshot, start, stop, version,
 };
 
 use crate::exit::bad_input;
@@ -78,6 +78,9 @@ struct Wanted {
     /// Folder of its data; prepared if empty
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Address and port of the service that it passes on to, where it is a proxy
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    upstream: Option<SocketAddr>,
     /// Memory that it and the pages of its files may take, in MiB
     #[arg(long, value_name = "N")]
     memory_mib: Option<u64>,
@@ -178,6 +181,7 @@ fn started(wanted: Wanted, state: &std::path::Path, as_json: bool) -> anyhow::Re
         memory_mib: wanted.memory_mib.unwrap_or(0),
         set: wanted.set.into_iter().collect::<Values>(),
         group,
+        tier: Tier { upstream: wanted.upstream, hot: None },
         name,
     };
     let instance = start(&service, state, &start_it).map_err(failed)?;

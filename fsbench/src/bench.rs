@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use serde::Serialize;
 
@@ -13,7 +12,8 @@ use crate::cold::Cold;
 use crate::content;
 use crate::place::FileSystemOf;
 use crate::quantiles::Summary;
-use crate::residency::{Method, residency_of};
+use crate::residency::Method;
+use crate::sampling::{Nobody, Samples, Witness, opened_and_closed, read_cached, read_uncached};
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -95,15 +95,25 @@ pub enum Verified {
     NotApplicable,
 }
 
-const KEEPS_NO_PAGES: &str =
-    "the kernel keeps no pages of this file system (direct I/O); what it caches by itself is not known";
-
 /// Measures in a fresh folder of its own below `folder`, which is removed in the end, whatever happens.
 ///
 /// # Errors
 /// [`Error::Refused`] if an option makes no sense or the folder is not there; [`Error::Failed`] if the file system fails, a
 /// read returns other bytes than were written, or `stop` was set.
 pub fn bench(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Report, Error> {
+    bench_before(folder, options, stop, &mut Nobody)
+}
+
+/// As [`bench`], before a witness who is told of each sample, and has others forget the files.
+///
+/// # Errors
+/// As of [`bench`]; or the witness has one.
+pub fn bench_before(
+    folder: &Path,
+    options: &Options,
+    stop: &AtomicBool,
+    witness: &mut dyn Witness,
+) -> Result<Report, Error> {
     check(options)?;
     let file_system = FileSystemOf::find(folder)?;
     let own = Own::make(folder)?;
@@ -111,16 +121,17 @@ pub fn bench(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Repo
     let mut asked_by = None;
     for (number, size_bytes) in (0..).zip(&options.sizes_bytes) {
         let files = own.write(number, *size_bytes, options.files)?;
-        let mut samples = Samples::default();
+        let mut samples = Samples::new(*size_bytes, witness);
         for _ in 0..options.repetitions {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Failed("interrupted; its files are removed".to_owned()));
             }
             samples.begin();
             opened_and_closed(&files, options.rounds, &mut samples)?;
-            read_cached(&files, *size_bytes, options.rounds, &mut samples)?;
+            read_cached(&files, options.rounds, &mut samples)?;
             if !file_system.is_memory() {
                 options.cold.make(&files.iter().map(|file| file.path.clone()).collect::<Vec<_>>())?;
+                samples.cold()?;
                 // A remount that came to nothing would measure the file system below.
                 if FileSystemOf::find(folder)? != file_system {
                     let found = FileSystemOf::find(folder)?;
@@ -131,11 +142,11 @@ pub fn bench(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Repo
                         found.fs_type
                     )));
                 }
-                read_uncached(&files, *size_bytes, &mut samples)?;
+                read_uncached(&files, &mut samples)?;
             }
         }
         asked_by = asked_by.or(samples.method);
-        sizes.push(samples.report(*size_bytes, &file_system));
+        sizes.push(samples.report(&file_system));
         own.remove(&files)?;
     }
     let network = ["fuse", "nfs", "ceph", "lustre", "beegfs", "pvfs"];
@@ -162,9 +173,9 @@ fn check(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-struct Sized {
-    path: PathBuf,
-    number: u64,
+pub(crate) struct Sized {
+    pub(crate) path: PathBuf,
+    pub(crate) number: u64,
 }
 
 /// A folder that is gone when it is dropped.
@@ -218,162 +229,4 @@ impl Drop for Own {
             eprintln!("cannot remove {}: {error}", self.0.display());
         }
     }
-}
-
-/// Samples in ns by repetition.
-#[derive(Default)]
-struct Samples {
-    open_close: Vec<Vec<u64>>,
-    cached: Kind,
-    uncached: Kind,
-    method: Option<Method>,
-}
-
-#[derive(Default)]
-struct Kind {
-    repetitions: Vec<Vec<u64>>,
-    left_out: usize,
-    /// Samples of which nobody can say what they are.
-    not_known: usize,
-}
-
-impl Samples {
-    fn begin(&mut self) {
-        self.open_close.push(Vec::new());
-        self.cached.repetitions.push(Vec::new());
-        self.uncached.repetitions.push(Vec::new());
-    }
-
-    fn report(self, size_bytes: u64, file_system: &FileSystemOf) -> SizeReport {
-        let open_close = Latency {
-            summary: Summary::of(&self.open_close),
-            verified: Verified::NotApplicable,
-            left_out: 0,
-            reason: String::new(),
-        };
-        let read_uncached = if file_system.is_memory() {
-            Latency {
-                summary: None,
-                verified: Verified::NotApplicable,
-                left_out: 0,
-                reason: format!(
-                    "{} has no uncached reads: its files are the page cache",
-                    file_system.fs_type
-                ),
-            }
-        } else {
-            self.uncached.latency("pages were in the page cache although they had been dropped")
-        };
-        let read_cached =
-            self.cached.latency("pages were not in the page cache although they had just been read");
-        SizeReport { size_bytes, open_close, read_cached, read_uncached }
-    }
-}
-
-impl Kind {
-    fn add(&mut self, ns: u64, known: bool) {
-        self.not_known += usize::from(!known);
-        if let Some(samples) = self.repetitions.last_mut() {
-            samples.push(ns);
-        }
-    }
-
-    fn latency(self, why_left_out: &str) -> Latency {
-        let summary = Summary::of(&self.repetitions);
-        let (verified, reason) = match &summary {
-            None => (Verified::NotApplicable, why_left_out.to_owned()),
-            Some(_) if self.not_known > 0 => (Verified::NotKnown, KEEPS_NO_PAGES.to_owned()),
-            Some(_) if self.left_out > 0 => (Verified::Yes, why_left_out.to_owned()),
-            Some(_) => (Verified::Yes, String::new()),
-        };
-        Latency { summary, verified, left_out: self.left_out, reason }
-    }
-}
-
-fn ns_since(began: Instant) -> u64 {
-    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn opened_and_closed(files: &[Sized], rounds: u32, samples: &mut Samples) -> Result<(), Error> {
-    for file in files {
-        // The first makes name and attributes known.
-        for round in 0..=rounds {
-            let began = Instant::now();
-            drop(File::open(&file.path).map_err(Error::io("cannot open", &file.path))?);
-            let ns = ns_since(began);
-            if let (true, Some(samples)) = (round > 0, samples.open_close.last_mut()) {
-                samples.push(ns);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Reads a file whole and checks what came; returns the time of the reading alone, in ns.
-fn read(file: &File, sized: &Sized, buffer: &mut [u8], wanted: &[u8]) -> Result<u64, Error> {
-    let began = Instant::now();
-    file.read_exact_at(buffer, 0).map_err(Error::io("cannot read", &sized.path))?;
-    let ns = ns_since(began);
-    if buffer != wanted {
-        return Err(Error::Failed(format!("{}: holds other bytes than were written", sized.path.display())));
-    }
-    buffer.fill(0);
-    Ok(ns)
-}
-
-/// Bytes of a file in the page cache; `None` where the kernel does not say.
-fn held(file: &File, samples: &mut Samples) -> Option<u64> {
-    let found = residency_of(file).ok()?;
-    samples.method = Some(found.method);
-    Some(found.cached_bytes)
-}
-
-fn read_cached(files: &[Sized], size_bytes: u64, rounds: u32, samples: &mut Samples) -> Result<(), Error> {
-    let mut buffer = vec![0; size_bytes as usize];
-    let mut wanted = buffer.clone();
-    for sized in files {
-        content::fill(sized.number, &mut wanted);
-        let file = File::open(&sized.path).map_err(Error::io("cannot open", &sized.path))?;
-        read(&file, sized, &mut buffer, &wanted)?;
-        for _ in 0..rounds {
-            let before = held(&file, samples);
-            let ns = read(&file, sized, &mut buffer, &wanted)?;
-            match (before, held(&file, samples)) {
-                (Some(before), Some(after)) if before == size_bytes && after == size_bytes => {
-                    samples.cached.add(ns, true);
-                }
-                (None, _) | (_, None) | (Some(0), Some(0)) => samples.cached.add(ns, false),
-                _ => samples.cached.left_out += 1,
-            }
-        }
-    }
-    Ok(())
-}
-
-fn read_uncached(files: &[Sized], size_bytes: u64, samples: &mut Samples) -> Result<(), Error> {
-    let mut buffer = vec![0; size_bytes as usize];
-    let mut wanted = buffer.clone();
-    // Not in the order in which they were written, which a disk would read ahead.
-    let stride =
-        (1..files.len()).rev().find(|stride| coprime(*stride, files.len()) && *stride < files.len() / 2 + 1);
-    for step in 0..files.len() {
-        let sized = &files[step * stride.unwrap_or(1) % files.len()];
-        content::fill(sized.number, &mut wanted);
-        let file = File::open(&sized.path).map_err(Error::io("cannot open", &sized.path))?;
-        let before = held(&file, samples);
-        let ns = read(&file, sized, &mut buffer, &wanted)?;
-        match (before, held(&file, samples)) {
-            (Some(0), Some(after)) if after > 0 => samples.uncached.add(ns, true),
-            (None, _) | (_, None) | (Some(0), Some(_)) => samples.uncached.add(ns, false),
-            _ => samples.uncached.left_out += 1,
-        }
-    }
-    Ok(())
-}
-
-fn coprime(mut a: usize, mut b: usize) -> bool {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a == 1
 }

@@ -13,11 +13,13 @@ mod forget;
 mod place;
 mod quantiles;
 mod residency;
+mod sampling;
 
-pub use bench::{Latency, Options, Report, SizeReport, Verified, bench};
+pub use bench::{Latency, Options, Report, SizeReport, Verified, bench, bench_before};
 pub use cold::Cold;
 pub use error::Error;
 pub use forget::forget;
 pub use place::{FileSystemOf, mounted_at};
 pub use quantiles::Summary;
 pub use residency::{Method, Residency, residency, residency_of};
+pub use sampling::{Operation, Sample, Witness};

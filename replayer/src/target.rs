@@ -196,18 +196,20 @@ fn direct_alignment(file: &File, kind: Kind) -> io::Result<Option<u64>> {
         return Err(io::Error::last_os_error());
     }
     let magic = system.f_type as i64;
-    let alignment = if magic == TMPFS_MAGIC || magic == FUSE_MAGIC {
-        1
-    } else {
-        u64::try_from(system.f_bsize).unwrap_or(4096).next_power_of_two().clamp(512, 65_536)
+    let (alignment, from) = match magic {
+        TMPFS_MAGIC => (1, 0),
+        // Behind the end: a program that reads ahead would have the file in its memory from then on.
+        FUSE_MAGIC => (1, file.metadata()?.len()),
+        _ => (u64::try_from(system.f_bsize).unwrap_or(4096).next_power_of_two().clamp(512, 65_536), 0),
     };
-    Ok(direct_read_works(file, alignment).then_some(alignment))
+    Ok(direct_read_works(file, from, alignment).then_some(alignment))
 }
 
-fn direct_read_works(file: &File, length: u64) -> bool {
+fn direct_read_works(file: &File, from: u64, length: u64) -> bool {
     let mut buffer = Buffer::new(65_536);
     let data = &mut buffer.as_mut_slice()[..length as usize];
     // SAFETY: `data` is writable for its length and aligned; the descriptor is open.
-    let read = unsafe { libc::pread(file.as_raw_fd(), data.as_mut_ptr().cast(), data.len(), 0) };
+    let read =
+        unsafe { libc::pread(file.as_raw_fd(), data.as_mut_ptr().cast(), data.len(), from as libc::off_t) };
     read >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL)
 }

@@ -13,11 +13,12 @@ use weir_replayer::{Fidelity, Targets, clock};
 use weir_studies::{Engine, FileSystem, Run};
 
 use crate::Error;
+use crate::access::{self, Accessed, Ground};
 use crate::block_device::BlockDevice;
 use crate::capture::{Capture, Recording};
 use crate::fio;
 use crate::journal::Journal;
-use crate::limits::{self, Limits, Use};
+use crate::limits::Limits;
 use crate::networked::{self, Filling};
 use crate::open_loop::{Merged, layout};
 use crate::place::{self, Place};
@@ -27,9 +28,10 @@ use crate::prepare::{
 };
 use crate::site::{self, After, Visited};
 use crate::testbed::Testbed;
+use crate::usage::{Use, residency};
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
 use crate::web::{self, Asking};
-use crate::{array, fill, queue, service};
+use crate::{array, fill, hot, queue, service};
 
 /// Requests begin this long after everything is ready, so that the first is not late.
 const LEAD: Duration = Duration::from_millis(20);
@@ -95,8 +97,8 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
     for line in undone.into_iter().chain(ended) {
         eprintln!("undone of a run that died: {line}");
     }
-    let limits = Limits::new(run, &options.state);
-    let done = prepare_and_measure(run, testbed, options, &filesystem, &limits, &mut journal, began);
+    let mut limits = Limits::new(run, &options.state);
+    let done = prepare_and_measure(run, testbed, options, &filesystem, &mut limits, &mut journal, began);
     limits.leave();
     let left = journal.undo();
     let mut finished = done?;
@@ -145,7 +147,7 @@ fn prepare_and_measure(
     testbed: &Testbed,
     options: &Options,
     filesystem: &FileSystem,
-    limits: &Limits,
+    limits: &mut Limits,
     journal: &mut Journal,
     began: Instant,
 ) -> Result<Finished, Error> {
@@ -165,7 +167,7 @@ fn prepare_and_measure(
     limits.enter(journal)?;
     let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
     let raw = filesystem.mount_type.is_none();
-    let written = Filling::begin(filesystem, &options.state)?;
+    let filling = Filling::begin(filesystem, &options.state)?;
     let places = place::all(run, raw, |device| target(device, &devices, &points));
     for place in &places {
         fill::fill(place, run.seed, networked::writers(filesystem))?;
@@ -176,7 +178,9 @@ fn prepare_and_measure(
         sites.push(site::lay_out(run, service, kept, &options.state, target, journal)?);
     }
     forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
-    let written = written.map(|filling| filling.end(&places, &sites)).transpose()?;
+    let written = |bytes| filling.as_ref().map(|filling| filling.end(bytes)).transpose();
+    let files_bytes: u64 = places.iter().map(|place| place.files.total_bytes()).sum();
+    let mut moved = written(files_bytes + sites.iter().map(|laid| laid.data_bytes).sum::<u64>())?;
     for device in &mut devices {
         device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
         if !device.members.is_empty() {
@@ -184,7 +188,11 @@ fn prepare_and_measure(
         }
         start_timing(device)?;
     }
-    let services = service::start_all(run, &options.state, &places, &sites, limits, &logs, journal)?;
+    limits.hold_servers(run, &options.state, filesystem, journal)?;
+    run.services.iter().try_for_each(|service| limits.hold(service, &devices, journal))?;
+    let hot = hot::lay_out(run, &places, &options.state, journal)?;
+    let laid = service::LaidOut { places: &places, sites: &sites, hot: &hot };
+    let services = service::start_all(run, &options.state, &laid, limits, &logs, journal)?;
     write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
 
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
@@ -192,7 +200,11 @@ fn prepare_and_measure(
         limits.leave();
     }
     let use_before = Use::now(&options.state, filesystem, limits)?;
-    let mut measured = measure(run, options, &mut devices, &places, &partial, began)?;
+    let ground = Ground { state: &options.state, filesystem, limits, points: &points };
+    let mut measured = measure(run, options, &mut devices, &places, &ground, &partial, began)?;
+    if let Some(access) = &run.access {
+        moved = written(access.total_bytes())?;
+    }
     let used = Use::now(&options.state, filesystem, limits)?.since(use_before);
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
@@ -200,7 +212,7 @@ fn prepare_and_measure(
     let setup_s = measured.setup_s;
     let state: Vec<String> = state_problems(run, filesystem, &devices, &points)
         .into_iter()
-        .chain(limits.problem())
+        .chain(limits.problems())
         .chain(service::problems(&services))
         .collect();
     if run.settings.buffered || !sites.is_empty() {
@@ -212,6 +224,7 @@ fn prepare_and_measure(
         fidelity: measured.fidelity.as_ref(),
         fio: &measured.fio,
         web: measured.web.as_ref(),
+        access: measured.access.as_ref(),
         failed: measured.rows.iter().filter(|row| row.status != 0).count() as u64,
         first_failure: measured
             .rows
@@ -222,16 +235,17 @@ fn prepare_and_measure(
         loss: measured.capture.as_ref().map(Recording::loss),
         allowed_loss: run.allowed_loss,
         capture_required: run.capture == weir_studies::Capture::Required,
-        read_bytes: filesystem.on_device.then(|| (read_bytes(&measured.rows), measured.device_read_bytes)),
+        read_bytes: (!devices.is_empty())
+            .then(|| (read_bytes(run, &measured.rows), measured.device_read_bytes)),
         cached_by_right: networked::cached_by_right(run, filesystem),
-        written,
+        written: moved,
         clock_step_ns: measured.clock_step_ns,
         sites: after.iter().map(After::findings).collect(),
         state,
         models: measured.models.clone(),
     };
     let verdict = judge(&facts);
-    let residency = limits::residency(run, &places)?;
+    let residency = residency(run, &places)?;
     let requests = write_all(&partial.join("requests.parquet"), measured.epoch_ns, &measured.rows)
         .map_err(|error| Error::Failed(error.to_string()))?;
     if !sites.is_empty() {
@@ -244,6 +258,7 @@ fn prepare_and_measure(
         "replay": measured.fidelity,
         "fio": measured.fio,
         "web": measured.web,
+        "access": measured.access,
         "capture": measured.capture.as_ref().map(Recording::report),
         "models": measured.models.iter().map(|(name, stats)| (name.clone(), json!(stats))).collect::<serde_json::Map<_, _>>(),
         "device_read_bytes": measured.device_read_bytes,
@@ -254,6 +269,8 @@ fn prepare_and_measure(
         "cpu": used.cpu,
         "memory": used.memory,
         "memory_of": used.memory_of,
+        "reads": limits.reads(),
+        "hot": hot.iter().map(|hot| (hot.service.clone(), json!(hot.used(&measured.rows)))).collect::<serde_json::Map<_, _>>(),
         "residency": residency,
     });
     let ended_s = began.elapsed().as_secs_f64();
@@ -271,6 +288,7 @@ struct Measured {
     web: Option<weir_browsers::Report>,
     pages: Vec<Page>,
     visited: Visited,
+    access: Option<Accessed>,
     capture: Option<Recording>,
     models: Vec<(String, weir_blockserver::Stats)>,
     device_read_bytes: u64,
@@ -284,15 +302,14 @@ fn measure(
     options: &Options,
     devices: &mut [BlockDevice],
     places: &[Place],
+    ground: &Ground<'_>,
     partial: &Path,
     began: Instant,
 ) -> Result<Measured, Error> {
     let stream = Merged::new(run, places)?;
     let targets = Targets::open(&layout(places, run.settings.buffered))
         .map_err(|error| Error::Failed(error.to_string()))?;
-    if let Some(filesystem) = FileSystem::load(&run.settings.filesystem) {
-        networked::forget(&options.state, &filesystem)?;
-    }
+    networked::forget(ground.state, ground.filesystem)?;
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
     let visitors = web::classes(run, places)?;
     let visits = site::visits(run, &partial.join("logs"), &options.stop)?;
@@ -347,6 +364,12 @@ fn measure(
         rows.extend(asked.rows);
         (web, visited) = (Some(asked.report), asked.visited);
     }
+    let mut accessed = None;
+    if let Some(access) = &run.access {
+        let (found, report) = access::measure(run, access, ground, epoch_ns, &options.stop)?;
+        rows.extend(found);
+        accessed = Some(report);
+    }
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
@@ -373,6 +396,7 @@ fn measure(
         web,
         pages,
         visited,
+        access: accessed,
         capture,
         models,
         device_read_bytes,
@@ -388,7 +412,11 @@ fn wall_against_monotonic_ns() -> i64 {
     i64::try_from(wall.as_nanos()).unwrap_or(0) - clock::monotonic_ns()
 }
 
-fn read_bytes(rows: &[Request]) -> u64 {
+/// Bytes that the application read and that need not have been in the page cache.
+fn read_bytes(run: &Run, rows: &[Request]) -> u64 {
+    if let Some(access) = &run.access {
+        return access::uncached_bytes(access, rows);
+    }
     let read = |row: &&Request| row.op == Op::Read && row.status == 0 && row.completed_ns.is_some();
     rows.iter().filter(read).map(|row| row.size_bytes).sum()
 }

@@ -47,6 +47,13 @@ pub(crate) enum Change {
     },
     /// A control group was made.
     Group(Group),
+    /// A control group that outlives the run had this memory limit.
+    MemoryLimit {
+        /// The group.
+        group: Group,
+        /// Its limit before; none if absent.
+        before_bytes: Option<u64>,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -188,6 +195,9 @@ fn take_back(change: &Change) -> Result<(), String> {
         Change::Group(group) => group.remove().map(|_| ()).map_err(|error| error.to_string()),
         Change::Tree(path) => {
             tree::remove(path).map_err(|error| format!("cannot remove {}: {error}", path.display()))
+        }
+        Change::MemoryLimit { group, before_bytes } => {
+            group.restore_memory(*before_bytes).map_err(|error| error.to_string())
         }
         Change::Partial(path) => match fs::remove_dir_all(path) {
             Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),

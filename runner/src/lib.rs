@@ -5,6 +5,7 @@
 //! whole or not there. Whatever it changes on the host it writes down first, so that a run that is killed can
 //! be undone by the next ([`recover`]).
 
+mod access;
 mod array;
 mod block_device;
 mod capture;
@@ -13,6 +14,7 @@ mod error;
 mod fill;
 mod fio;
 mod fio_log;
+mod hot;
 mod journal;
 mod limits;
 mod mount;
@@ -26,6 +28,7 @@ mod simulate;
 mod site;
 mod testbed;
 mod tree;
+mod usage;
 mod verdict;
 mod web;
 

@@ -1,18 +1,19 @@
-//! Memory that a run may use, and what it used: memory, processor time, network.
+//! What a run, its services and the servers of its file system may use: memory, and reads of disks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::Serialize;
-use weir_fsbench::Residency;
-use weir_network::{Counters, Network, counters};
-use weir_services::cgroup::{Cpu, Memory};
-use weir_services::{Group, process};
-use weir_studies::{FileSystem, Run};
+use weir_services::cgroup::Memory;
+use weir_services::{Disk, Group};
+use weir_studies::{FileSystem, Run, RunService};
 
 use crate::Error;
+use crate::block_device::BlockDevice;
 use crate::journal::{Change, Journal};
-use crate::place::Place;
+use crate::networked;
+use crate::usage::MemoryUse;
 
 /// The control group of a run: this process, and whatever it starts.
 pub(crate) struct Limits {
@@ -20,7 +21,37 @@ pub(crate) struct Limits {
     memory_bytes: Option<u64>,
     /// Where this process was before.
     came_from: Vec<(PathBuf, PathBuf)>,
+    /// Of services that have some of their own.
+    services: Vec<OfService>,
+    /// Servers of a network file system: process, group, limit in bytes.
+    servers: Vec<(String, Group, u64)>,
 }
+
+/// Limits of one service.
+struct OfService {
+    name: String,
+    group: Group,
+    memory_bytes: Option<u64>,
+    /// Bytes a second of each disk.
+    read_bytes_per_s: Option<u64>,
+    disks: Vec<Disk>,
+    since: Instant,
+}
+
+/// What a service with a limit read from disks.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Reads {
+    /// What it may read, in MB/s.
+    pub(crate) limit_mb_s: f64,
+    /// What it read since it was started, by its group's own count.
+    pub(crate) read_bytes: u64,
+    /// That time, in seconds.
+    pub(crate) seconds: f64,
+}
+
+/// A limit of reads is kept on average: what may come at once besides, in seconds of the limit and in bytes.
+const READ_BURST_S: f64 = 1.0;
+const READ_BURST_BYTES: f64 = 1048576.0;
 
 fn failed(error: weir_services::Error) -> Error {
     Error::Failed(error.to_string())
@@ -29,7 +60,13 @@ fn failed(error: weir_services::Error) -> Error {
 impl Limits {
     pub(crate) fn new(run: &Run, state: &Path) -> Self {
         let memory_bytes = run.settings.memory_mib.map(|mib| mib << 20);
-        Limits { group: Group::of_state(state).within("run"), memory_bytes, came_from: Group::here() }
+        Limits {
+            group: Group::of_state(state).within("run"),
+            memory_bytes,
+            came_from: Group::here(),
+            services: Vec::new(),
+            servers: Vec::new(),
+        }
     }
 
     /// Puts this process into the run's group, where the study limits memory; else it stays where it is.
@@ -59,92 +96,128 @@ impl Limits {
         self.group.within(name)
     }
 
+    /// Limits what one service may use, before it is started.
+    pub(crate) fn hold(
+        &mut self,
+        service: &RunService,
+        devices: &[BlockDevice],
+        journal: &mut Journal,
+    ) -> Result<(), Error> {
+        if service.memory_mib.is_none() && service.read_mb_s.is_none() {
+            return Ok(());
+        }
+        let group = self.group(&service.name);
+        journal.note(Change::Group(group.clone()))?;
+        group.make().map_err(failed)?;
+        let memory_bytes = service.memory_mib.map(|mib| mib << 20);
+        if let Some(bytes) = memory_bytes {
+            group.limit_memory(bytes).map_err(failed)?;
+        }
+        let disks = devices
+            .iter()
+            .map(|device| Disk::of(&device.node))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(failed)?;
+        let read_bytes_per_s = service.read_mb_s.map(|rate| (rate * 1e6).round() as u64);
+        if let Some(rate) = read_bytes_per_s {
+            if disks.is_empty() {
+                return Err(Error::Refused(format!(
+                    "service {}: read_mb_s limits reads of disks, and there are none below these files: leave it out",
+                    service.name
+                )));
+            }
+            disks.iter().try_for_each(|disk| group.limit_reads(*disk, rate)).map_err(failed)?;
+        }
+        let (name, since) = (service.name.clone(), Instant::now());
+        self.services.push(OfService { name, group, memory_bytes, read_bytes_per_s, disks, since });
+        Ok(())
+    }
+
+    /// Gives the servers of a network file system so many MiB for pages of files, besides what their programs have now.
+    ///
+    /// These would otherwise be most of a scaled-down memory, and do not become less with it.
+    pub(crate) fn hold_servers(
+        &mut self,
+        run: &Run,
+        state: &Path,
+        filesystem: &FileSystem,
+        journal: &mut Journal,
+    ) -> Result<(), Error> {
+        let wanted = run.settings.server_memory_mib.or(run.settings.memory_mib);
+        let (Some(mib), Some(access)) = (wanted, &filesystem.network) else { return Ok(()) };
+        for (name, group) in networked::data_groups(state, access)? {
+            let found = group.memory().ok_or_else(|| {
+                Error::Refused(format!("{name}: this host does not say what its control group has in memory"))
+            })?;
+            let bytes = (found.anonymous_bytes + (mib << 20)).next_multiple_of(1 << 20);
+            journal.note(Change::MemoryLimit { group: group.clone(), before_bytes: found.limit_bytes })?;
+            group.shrink_memory(bytes).map_err(failed)?;
+            self.servers.push((name, group, bytes));
+        }
+        Ok(())
+    }
+
+    /// What is held in memory by what is limited; `None` where nothing is.
+    pub(crate) fn memory(&self) -> Option<MemoryUse> {
+        let limited = |service: &&OfService| service.memory_bytes.is_some();
+        let services = self.services.iter().filter(limited);
+        let services = services.filter_map(|one| Some((one.name.clone(), one.group.memory()?))).collect();
+        let servers =
+            self.servers.iter().filter_map(|(name, group, _)| Some((name.clone(), group.memory()?)));
+        let run = self.memory_bytes.and_then(|_| self.group.memory());
+        let found = MemoryUse { run, services, servers: servers.collect() };
+        (found.run.is_some() || !found.services.is_empty() || !found.servers.is_empty()).then_some(found)
+    }
+
+    /// What services whose reads are limited have read, by name.
+    pub(crate) fn reads(&self) -> BTreeMap<String, Reads> {
+        let of = |one: &OfService| {
+            let limit = one.read_bytes_per_s?;
+            let read_bytes = one.disks.iter().filter_map(|disk| one.group.read_bytes(*disk)).sum();
+            let reads = Reads {
+                limit_mb_s: limit as f64 / 1e6,
+                read_bytes,
+                seconds: one.since.elapsed().as_secs_f64(),
+            };
+            Some((one.name.clone(), reads))
+        };
+        self.services.iter().filter_map(of).collect()
+    }
+
     /// What is not as it was set.
-    pub(crate) fn problem(&self) -> Option<String> {
-        let bytes = self.memory_bytes?;
-        let found = self.group.memory().and_then(|memory| memory.limit_bytes);
-        (found != Some(bytes)).then(|| format!("the memory limit is {found:?}, not {bytes} bytes"))
-    }
-}
-
-/// Bytes of the files of each class in the page cache; empty where files are not read through it.
-pub(crate) fn residency(run: &Run, places: &[Place]) -> Result<BTreeMap<String, Residency>, Error> {
-    let cached = |place: &&Place| run.settings.buffered && !place.is_raw();
-    let of = |place: &Place| {
-        let found = weir_fsbench::residency(&place.path).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok((place.class.name.clone(), found))
-    };
-    places.iter().filter(cached).map(of).collect()
-}
-
-/// What was used until now, or between two such moments.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Use {
-    /// By host of the test network, where the file system is on one.
-    pub(crate) network: BTreeMap<String, Counters>,
-    /// Processor time: `driver` is this process; others by their name in the state folder.
-    pub(crate) cpu: BTreeMap<String, Cpu>,
-    /// At the end: of the run's group, where memory is limited.
-    pub(crate) memory: Option<Memory>,
-    /// At the end: of each process, by its name in the state folder.
-    pub(crate) memory_of: BTreeMap<String, Memory>,
-}
-
-impl Use {
-    pub(crate) fn now(state: &Path, filesystem: &FileSystem, limits: &Limits) -> Result<Self, Error> {
-        let mut found =
-            Use { network: BTreeMap::new(), cpu: BTreeMap::new(), memory: None, memory_of: BTreeMap::new() };
-        if filesystem.network.is_some()
-            && let Some(network) = Network::load(state).map_err(|error| Error::Failed(error.to_string()))?
-        {
-            for host in &network.hosts {
-                let moved =
-                    counters(&host.namespace.path()).map_err(|error| Error::Failed(error.to_string()))?;
-                found.network.insert(host.name.clone(), moved);
-            }
-        }
-        found.cpu.insert("driver".to_owned(), own_cpu());
-        for process in process::all(state).map_err(failed)? {
-            if let Some(memory) = process.launch.group.memory() {
-                found.memory_of.insert(process.launch.name.clone(), memory);
-            }
-            if let Some(cpu) = process.launch.group.cpu() {
-                found.cpu.insert(process.launch.name, cpu);
-            }
-        }
-        found.memory = limits.memory_bytes.and_then(|_| limits.group.memory());
-        Ok(found)
-    }
-
-    pub(crate) fn since(mut self, before: Use) -> Use {
-        for (host, moved) in &mut self.network {
-            *moved = *moved - before.network.get(host).copied().unwrap_or_default();
-        }
-        for (name, cpu) in &mut self.cpu {
-            if let Some(before) = before.cpu.get(name) {
-                cpu.user_ns = cpu.user_ns.saturating_sub(before.user_ns);
-                cpu.system_ns = cpu.system_ns.saturating_sub(before.system_ns);
-            }
-        }
-        self
-    }
-}
-
-/// Of this process and of its children that have ended, such as fio.
-fn own_cpu() -> Cpu {
-    let mut cpu = Cpu { user_ns: 0, system_ns: 0 };
-    for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
-        // SAFETY: rusage is plain numbers; the kernel fills it in.
-        let used = unsafe {
-            let mut used: libc::rusage = std::mem::zeroed();
-            libc::getrusage(who, &raw mut used);
-            used
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let memory = |what: &str, group: &Group, bytes: u64| {
+            let found = group.memory().and_then(|memory: Memory| memory.limit_bytes);
+            // The kernel rounds to pages.
+            let same = found.is_some_and(|found| found.abs_diff(bytes) < 1 << 20);
+            (!same).then(|| format!("the memory limit of {what} is {found:?}, not {bytes} bytes"))
         };
-        let ns = |time: libc::timeval| {
-            u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1000).unwrap_or(0)
-        };
-        cpu.user_ns += ns(used.ru_utime);
-        cpu.system_ns += ns(used.ru_stime);
+        let mut found: Vec<String> = Vec::new();
+        found.extend(self.memory_bytes.and_then(|bytes| memory("the run", &self.group, bytes)));
+        for (name, group, bytes) in &self.servers {
+            found.extend(memory(name, group, *bytes));
+        }
+        for one in &self.services {
+            found.extend(one.memory_bytes.and_then(|bytes| memory(&one.name, &one.group, bytes)));
+            let Some(rate) = one.read_bytes_per_s else { continue };
+            for disk in &one.disks {
+                let limit = one.group.read_limit(*disk);
+                if limit != Some(rate) {
+                    found.push(format!("the read limit of {} is {limit:?}, not {rate} bytes/s", one.name));
+                }
+                let allowed =
+                    rate as f64 * (one.since.elapsed().as_secs_f64() + READ_BURST_S) + READ_BURST_BYTES;
+                match one.group.read_bytes(*disk) {
+                    Some(read) if read as f64 <= allowed => {}
+                    Some(read) => found.push(format!(
+                        "{} read {read} bytes in {:.1} s, more than {rate} bytes/s",
+                        one.name,
+                        one.since.elapsed().as_secs_f64()
+                    )),
+                    None => found.push(format!("what {} read is not counted on this host", one.name)),
+                }
+            }
+        }
+        found
     }
-    cpu
 }

@@ -13,9 +13,8 @@ use crate::Error;
 use crate::block_device::BlockDevice;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
-use crate::place::Place;
 use crate::prepare::MountPoint;
-use crate::site::{self, Laid};
+use crate::site;
 use crate::testbed::Testbed;
 
 /// What the client's process is called in the state folder.
@@ -123,9 +122,17 @@ pub(crate) fn remount(
     Ok(())
 }
 
+/// The control groups of what holds data on the servers, by process.
+pub(crate) fn data_groups(
+    state: &Path,
+    access: &NetworkAccess,
+) -> Result<std::collections::BTreeMap<String, Group>, Error> {
+    cluster(state, access)?.data_groups(state).map_err(failed)
+}
+
 /// Has the page cache forget what servers hold; nothing on a local file system.
 ///
-/// Also once the files were opened for direct reads: what alignment these take is tried out by reading.
+/// Also once all files were opened: whatever that took of them.
 pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error> {
     let Some(access) = &filesystem.network else { return Ok(()) };
     for left in cluster(state, access)?.forget().map_err(failed)? {
@@ -147,7 +154,10 @@ pub(crate) fn writers(filesystem: &FileSystem) -> usize {
 
 /// Why reads of a run need not reach the devices; `None` if they must.
 pub(crate) fn cached_by_right(run: &Run, filesystem: &FileSystem) -> Option<&'static str> {
-    if site::all(run).next().is_some() {
+    if run.access.is_some() {
+        // Client and servers forget the files before each uncached read.
+        None
+    } else if site::all(run).next().is_some() {
         Some("a database keeps what it has read")
     } else if run.settings.buffered {
         Some("files are read through the page cache")
@@ -173,11 +183,9 @@ impl Filling {
         Ok(Some(Filling { namespace, sent_before }))
     }
 
-    /// Bytes of the files, and bytes that left the client's host since.
-    pub(crate) fn end(&self, places: &[Place], sites: &[Laid]) -> Result<(u64, u64), Error> {
-        let files: u64 = places.iter().map(|place| place.files.total_bytes()).sum();
-        let written = files + sites.iter().map(|laid| laid.data_bytes).sum::<u64>();
-        Ok((written, sent_bytes(&self.namespace)?.saturating_sub(self.sent_before)))
+    /// Bytes of the files that were written, and bytes that left the client's host since.
+    pub(crate) fn end(&self, written_bytes: u64) -> Result<(u64, u64), Error> {
+        Ok((written_bytes, sent_bytes(&self.namespace)?.saturating_sub(self.sent_before)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_studies::{Run, RunClass};
+use weir_studies::{Engine, Run, RunClass};
 use weir_workloads::{FileSet, Workload};
 
 /// The files of a class and where they are.
@@ -31,6 +31,8 @@ pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec
     let mut used: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     run.classes
         .iter()
+        // The benchmark writes its own.
+        .filter(|class| class.engine != Engine::Access)
         .filter_map(|class| Some((class, class.recipe.requests()?)))
         .map(|(class, recipe)| {
             let files = FileSet::new(&recipe.files, &class.name, run.seed);

@@ -1,12 +1,13 @@
 //! The services of a run: started once its files lie where they should, ended with it.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use weir_services::{Instance, Scope, Service, Start, start};
+use weir_services::{Instance, Scope, Service, Start, Tier, start};
 use weir_studies::{Run, RunService};
 
 use crate::Error;
+use crate::hot::{self, HotDocuments};
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
 use crate::place::Place;
@@ -17,14 +18,30 @@ fn process_name(service: &RunService) -> String {
     format!("run.{}", service.name)
 }
 
-/// Whether every service of a run is known and installed.
+/// Whether every service of a run is known, installed, and can do what it is to.
 ///
 /// # Errors
-/// One is not; the text says what to install.
+/// One is not or cannot; the text says what to do.
 pub(crate) fn check(run: &Run) -> Result<(), Error> {
     for wanted in run.services.iter().filter(|wanted| wanted.site.is_none()) {
         let service = load(wanted)?;
         weir_services::version(&service).map_err(|error| Error::Refused(error.to_string()))?;
+        let refused = |text: &str| Err(Error::Refused(format!("service {}: {text}", wanted.name)));
+        if wanted.before.is_some() && !service.passes_on() {
+            return refused(&format!(
+                "{} passes nothing on to another one: leave `before` out",
+                service.name
+            ));
+        }
+        if wanted.before.is_none() && service.passes_on() {
+            return refused("say which service it is `before`");
+        }
+        if wanted.hot_mib.is_some() && service.hot.is_none() {
+            return refused(&format!(
+                "{} cannot serve some documents from memory: use nginx, or leave hot_mib out",
+                service.name
+            ));
+        }
     }
     site::look(run)
 }
@@ -34,6 +51,16 @@ fn load(wanted: &RunService) -> Result<Service, Error> {
     Service::load(name).ok_or_else(|| Error::Refused(format!("service {name} is unknown")))
 }
 
+/// What lies ready for the services of a run.
+pub(crate) struct LaidOut<'a> {
+    /// Files of classes.
+    pub(crate) places: &'a [Place],
+    /// Databases of sites.
+    pub(crate) sites: &'a [Laid],
+    /// Documents in memory.
+    pub(crate) hot: &'a [HotDocuments],
+}
+
 /// Starts the services of a run, in order, and waits until each answers. The journal knows them before they are there.
 ///
 /// # Errors
@@ -41,8 +68,7 @@ fn load(wanted: &RunService) -> Result<Service, Error> {
 pub(crate) fn start_all(
     run: &Run,
     state: &Path,
-    places: &[Place],
-    sites: &[Laid],
+    laid: &LaidOut<'_>,
     limits: &Limits,
     logs: &Path,
     journal: &mut Journal,
@@ -50,13 +76,17 @@ pub(crate) fn start_all(
     let mut instances = Vec::new();
     for wanted in &run.services {
         if let Some(of_site) = &wanted.site
-            && let Some(laid) = sites.iter().find(|laid| laid.name == wanted.name)
+            && let Some(site) = laid.sites.iter().find(|site| site.name == wanted.name)
         {
-            let both = site::start(run, (wanted, of_site), state, laid, limits, logs, journal)?;
+            let both = site::start(run, (wanted, of_site), state, site, limits, logs, journal)?;
             instances.extend(both);
             continue;
         }
-        let root = root(wanted, places)?;
+        let tier = Tier {
+            upstream: wanted.before.as_ref().map(|name| address_of(run, name)).transpose()?,
+            hot: laid.hot.iter().find(|hot| hot.service == wanted.name).map(HotDocuments::served),
+        };
+        let root = if tier.upstream.is_some() { None } else { Some(root(run, wanted, laid.places)?) };
         let name = process_name(wanted);
         let folder = state.join("services").join(&name);
         journal.note(Change::Partial(folder.clone()))?;
@@ -64,15 +94,16 @@ pub(crate) fn start_all(
         let start_it = Start {
             scope: Scope::Run,
             run: folder,
-            root: Some(root),
+            root,
             data: None,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: wanted.port,
             namespace: None,
             group: limits.group(&wanted.name),
-            memory_mib: run.settings.memory_mib.unwrap_or(0),
+            memory_mib: wanted.memory_mib.or(run.settings.memory_mib).unwrap_or(0),
             set: wanted.settings.clone(),
             log: logs.join(format!("{}.log", wanted.name)),
+            tier,
             name,
         };
         let instance = start(&load(wanted)?, state, &start_it).map_err(|error| {
@@ -87,11 +118,18 @@ pub(crate) fn start_all(
     Ok(instances)
 }
 
-/// The folder in which each class of a service has one of its own.
-fn root(service: &RunService, places: &[Place]) -> Result<PathBuf, Error> {
+fn address_of(run: &Run, name: &str) -> Result<SocketAddr, Error> {
+    let found = run.services.iter().find(|service| service.name == name);
+    let port = found.map(|service| service.port);
+    port.map(|port| (Ipv4Addr::LOCALHOST, port).into())
+        .ok_or_else(|| Error::Refused(format!("service {name} is not one of the run")))
+}
+
+/// The folder in which each class whose files a service has has one of its own.
+fn root(run: &Run, service: &RunService, places: &[Place]) -> Result<PathBuf, Error> {
     let mut roots = places
         .iter()
-        .filter(|place| place.class.through.as_ref() == Some(&service.name) && !place.is_raw())
+        .filter(|place| hot::is_behind(run, place, &service.name) && !place.is_raw())
         .filter_map(|place| place.path.parent());
     match (roots.next(), roots.next()) {
         (Some(root), other) if other.is_none_or(|other| other == root) => Ok(root.to_owned()),

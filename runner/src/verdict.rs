@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use weir_blockserver::Stats;
 use weir_replayer::Fidelity;
 
+use crate::access::Accessed;
 use crate::fio::Report;
 use crate::site::Findings;
 
@@ -76,6 +77,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) fio: &'a [Report],
     /// Of the classes that go through a web server.
     pub(crate) web: Option<&'a weir_browsers::Report>,
+    /// Of opening and reading files.
+    pub(crate) access: Option<&'a Accessed>,
     /// Requests whose status is not 0.
     pub(crate) failed: u64,
     /// The first such status, in words.
@@ -164,6 +167,18 @@ fn planned(facts: &Facts<'_>) -> Ruling {
     for class in facts.web.iter().flat_map(|report| &report.classes) {
         planned += class.requests;
         done += class.answered + class.failed;
+    }
+    if let Some(accessed) = facts.access {
+        let (taken, kept) = (accessed.taken.values().sum::<u64>(), accessed.kept.values().sum::<u64>());
+        let (status, reason) = match accessed.unfit() {
+            Some(reason) => (Status::Invalid, reason),
+            None => (Status::Valid, format!("{kept} of {taken} samples were what they are called")),
+        };
+        return Ruling {
+            value: Some(kept as f64),
+            limit: Some(taken as f64),
+            ..ruling("R-PLANNED", status, reason)
+        };
     }
     let reason = format!("{done} of {planned} requests were sent and completed");
     let status =

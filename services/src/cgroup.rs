@@ -15,31 +15,33 @@ use crate::Error;
 
 /// The top of a tree of groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Tree {
-    /// Version 2, and whether it has the memory controller.
-    Two { top: PathBuf, memory: bool },
+pub(crate) enum Tree {
+    /// Version 2, and whether it has the controllers of memory and of disks.
+    Two { top: PathBuf, memory: bool, io: bool },
     /// Version 1: memory.
     Memory(PathBuf),
     /// Version 1: processor time.
     Cpu(PathBuf),
+    /// Version 1: disks.
+    Blkio(PathBuf),
 }
 
 impl Tree {
     fn top(&self) -> &Path {
         match self {
-            Tree::Two { top, .. } | Tree::Memory(top) | Tree::Cpu(top) => top,
+            Tree::Two { top, .. } | Tree::Memory(top) | Tree::Cpu(top) | Tree::Blkio(top) => top,
         }
     }
 }
 
-fn trees() -> Vec<Tree> {
-    in_table(&fs::read_to_string("/proc/self/mounts").unwrap_or_default(), |top| {
+pub(crate) fn trees() -> Vec<Tree> {
+    in_table(&fs::read_to_string("/proc/self/mounts").unwrap_or_default(), |top, wanted| {
         let controllers = fs::read_to_string(top.join("cgroup.controllers")).unwrap_or_default();
-        controllers.split_ascii_whitespace().any(|name| name == "memory")
+        controllers.split_ascii_whitespace().any(|name| name == wanted)
     })
 }
 
-fn in_table(mounts: &str, has_memory: impl Fn(&Path) -> bool) -> Vec<Tree> {
+fn in_table(mounts: &str, controls: impl Fn(&Path, &str) -> bool) -> Vec<Tree> {
     let mut found: Vec<Tree> = Vec::new();
     for line in mounts.lines() {
         let fields: Vec<&str> = line.split(' ').collect();
@@ -47,9 +49,13 @@ fn in_table(mounts: &str, has_memory: impl Fn(&Path) -> bool) -> Vec<Tree> {
         let top = PathBuf::from(point);
         let has = |name: &str| options.split(',').any(|option| option == name);
         match kind {
-            "cgroup2" => found.push(Tree::Two { memory: has_memory(&top), top }),
+            "cgroup2" => {
+                let (memory, io) = (controls(&top, "memory"), controls(&top, "io"));
+                found.push(Tree::Two { top, memory, io });
+            }
             "cgroup" if has("memory") => found.push(Tree::Memory(top)),
             "cgroup" if has("cpuacct") => found.push(Tree::Cpu(top)),
+            "cgroup" if has("blkio") => found.push(Tree::Blkio(top)),
             _ => {}
         }
     }
@@ -116,11 +122,13 @@ impl Group {
         for tree in &trees {
             let mut folder = tree.top().to_owned();
             for part in self.name.split('/') {
-                if let Tree::Two { memory: true, .. } = tree {
+                if let Tree::Two { memory, io, .. } = tree {
                     // Those below get controllers only if each above hands them on.
                     let control = folder.join("cgroup.subtree_control");
-                    fs::write(&control, "+memory")
-                        .map_err(Error::io("cannot hand on controllers by", &control))?;
+                    for name in [memory.then_some("+memory"), io.then_some("+io")].into_iter().flatten() {
+                        fs::write(&control, name)
+                            .map_err(Error::io("cannot hand on controllers by", &control))?;
+                    }
                 }
                 folder.push(part);
                 match fs::create_dir(&folder) {
@@ -200,6 +208,7 @@ impl Group {
                 Tree::Two { .. } => of(""),
                 Tree::Memory(_) => of("memory"),
                 Tree::Cpu(_) => of("cpuacct"),
+                Tree::Blkio(_) => of("blkio"),
             };
             Some((tree.top().to_owned(), group?))
         };
@@ -297,10 +306,14 @@ impl Group {
         }
     }
 
-    fn memory_file(&self, one: &str, two: &str) -> Option<PathBuf> {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn memory_file(&self, one: &str, two: &str) -> Option<PathBuf> {
         trees().iter().find_map(|tree| match tree {
             Tree::Memory(top) => Some(top.join(&self.name).join(one)),
-            Tree::Two { top, memory: true } => Some(top.join(&self.name).join(two)),
+            Tree::Two { top, memory: true, .. } => Some(top.join(&self.name).join(two)),
             _ => None,
         })
     }
@@ -337,11 +350,13 @@ mod tests {
     fn both_layouts_are_found() {
         let one = "cgroup /c/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\ncgroup /c/memory cgroup rw,memory 0 0\n\
                    cgroup /c/systemd cgroup rw,name=systemd 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
-        let found = in_table(one, |_| false);
+        let found = in_table(one, |_, _| false);
         assert_eq!(found.len(), 3);
         assert_eq!(found[1], Tree::Memory("/c/memory".into()));
-        let two = in_table("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", |_| true);
-        assert_eq!(two, [Tree::Two { top: "/sys/fs/cgroup".into(), memory: true }]);
+        let two = in_table("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", |_, name| name == "io");
+        assert_eq!(two, [Tree::Two { top: "/sys/fs/cgroup".into(), memory: false, io: true }]);
+        let disks = in_table("cgroup /c/blkio cgroup rw,blkio 0 0\n", |_, _| false);
+        assert_eq!(disks, [Tree::Blkio("/c/blkio".into())]);
     }
 
     #[test]

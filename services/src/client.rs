@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,7 @@ pub fn mount(
         let path = filled(path)?;
         fs::write(&path, filled(text)?).map_err(Error::io("cannot write", Path::new(&path)))?;
     }
+    let settled = access.once_mounted.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
     let words = access.client.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
     let (program, arguments) =
         words.split_first().ok_or_else(|| Error::Refused(format!("{}: has no client", filesystem.name)))?;
@@ -90,7 +92,10 @@ pub fn mount(
     let began = Instant::now();
     let failed = loop {
         match mounted_at(point) {
-            Some(found) if found == kind => return Ok(cluster),
+            Some(found) if found == kind => match settle(&settled, &cluster) {
+                Ok(()) => return Ok(cluster),
+                Err(error) => break error,
+            },
             Some(found) => break format!("{found} is mounted; {kind} should be"),
             None if !identity.is_alive() => break format!("the client ended: {}", last_words(&log)),
             None if began.elapsed() > MOUNT_LIMIT => {
@@ -101,6 +106,19 @@ pub fn mount(
     };
     let _ = unmount(state, point, name);
     Err(Error::Failed(format!("{}: {failed}", point.display())))
+}
+
+/// Carries out what is to be done once a client has mounted, on its host.
+fn settle(words: &[String], cluster: &Cluster) -> Result<(), String> {
+    if words.is_empty() {
+        return Ok(());
+    }
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net={}", cluster.client_namespace.display())).args(words);
+    let done = command.output().map_err(|error| format!("{}: {error}", words[0]))?;
+    let said = [done.stdout, done.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    if done.status.success() { Ok(()) } else { Err(format!("{}: {}", words.join(" "), said.trim())) }
 }
 
 /// Unmounts a network file system and waits until its client has ended; none being there is fine.

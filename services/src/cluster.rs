@@ -18,7 +18,7 @@ use crate::brick::{Brick, unmount};
 use crate::cgroup::Group;
 use crate::description::Service;
 use crate::process::{self, Scope};
-use crate::service::{Start, start};
+use crate::service::{Start, Tier, start};
 use crate::template::{Values, fill};
 
 /// Registry: the name and the text of each.
@@ -156,6 +156,29 @@ impl Cluster {
         data.map(|data| forget(data).map_err(|error| Error::Failed(error.to_string()))).collect()
     }
 
+    /// The control groups of what holds data on the servers, by process.
+    ///
+    /// # Errors
+    /// What is written down of one is damaged; or there is none.
+    pub fn data_groups(&self, state: &Path) -> Result<BTreeMap<String, Group>, Error> {
+        let members = Description::load(&self.name).map(|found| found.services).unwrap_or_default();
+        let mut groups = BTreeMap::new();
+        for member in members.iter().filter(|member| member.on == On::Each) {
+            for server in &self.servers {
+                let name = process_name(&self.name, &member.service, &server.host);
+                let group = process::find(state, &name)?.map(|found| found.launch.group);
+                let group = group.filter(|group| group.memory().is_some()).ok_or_else(|| {
+                    Error::Refused(format!(
+                        "{name} has no control group whose memory could be limited: take the cluster {} down and bring it up again, on a host that has the memory controller",
+                        self.name
+                    ))
+                })?;
+                groups.insert(name, group);
+            }
+        }
+        Ok(groups)
+    }
+
     /// Addresses by placeholder.
     pub(crate) fn addresses(&self) -> Values {
         let first = self.servers.first().map_or(Ipv4Addr::LOCALHOST, |server| server.address);
@@ -281,6 +304,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
                 memory_mib: 0,
                 set: set.clone(),
                 log: folder.join(format!("{}.log", member.service)),
+                tier: Tier::default(),
                 name,
             },
         )?;

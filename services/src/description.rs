@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use weir_specs::Document;
 
 /// Registry: the name and the text of each.
-const ALL: [(&str, &str); 7] = [
+const ALL: [(&str, &str); 8] = [
     ("nginx", include_str!("../specs/nginx.yml")),
+    ("nginx-proxy", include_str!("../specs/nginx-proxy.yml")),
     ("apache", include_str!("../specs/apache.yml")),
     ("postgresql", include_str!("../specs/postgresql.yml")),
     ("mariadb", include_str!("../specs/mariadb.yml")),
@@ -20,7 +21,7 @@ const ALL: [(&str, &str); 7] = [
 /// A server, and how it is prepared, started in the foreground, known to be ready, and ended.
 ///
 /// Every text may have placeholders: `{run}` (a folder of this start: configuration, sockets, temporary files), `{root}` (what
-/// is served), `{data}` (what outlives a start), `{address}`, `{port}`, `{user}`, `{program_folder}`, `{memory_mib}`, and
+/// is served), `{upstream}` (address and port of the service that it passes on to), `{data}` (what outlives a start), `{address}`, `{port}`, `{user}`, `{program_folder}`, `{memory_mib}`, and
 /// those that `defaults` names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +48,9 @@ pub struct Service {
     /// Files to write, by path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// How it serves some documents from memory and the others from `{root}`; absent: it cannot.
+    #[serde(default)]
+    pub hot: Option<HotDocuments>,
     /// Commands that fill `{data}` where it is empty.
     #[serde(default)]
     pub prepare: Vec<Vec<String>>,
@@ -59,6 +63,18 @@ pub struct Service {
     pub ready_limit_s: u64,
     /// How it is asked to end.
     pub stop: Stop,
+}
+
+/// How a server of files serves some of them from another folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HotDocuments {
+    /// Placeholders where all documents lie in `{root}`.
+    pub without: BTreeMap<String, String>,
+    /// The same placeholders where some lie in `{hot}`; `{each}` stands for a text for each of these.
+    pub with: BTreeMap<String, String>,
+    /// That text; `{uri}` is what the document is asked for by.
+    pub each: String,
 }
 
 fn half_a_minute() -> u64 {
@@ -117,6 +133,11 @@ impl Service {
     /// Names of all services.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ALL.iter().map(|(name, _)| *name)
+    }
+
+    /// Whether it passes on what it is asked for to another service, `{upstream}`.
+    pub fn passes_on(&self) -> bool {
+        self.files.values().any(|text| text.contains("{upstream}"))
     }
 
     /// A service by name; `None` if there is none of that name.

@@ -46,6 +46,26 @@ pub struct Start {
     pub set: Values,
     /// Where its words go.
     pub log: PathBuf,
+    /// What it has beside or behind it.
+    pub tier: Tier,
+}
+
+/// What a service of several has beside or behind it: nothing unless told otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct Tier {
+    /// The service that it passes on to what it is asked for.
+    pub upstream: Option<SocketAddr>,
+    /// What it serves from another folder than its root.
+    pub hot: Option<Hot>,
+}
+
+/// Documents that lie in a folder of their own, at the paths that they have below the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hot {
+    /// The folder.
+    pub folder: PathBuf,
+    /// What they are asked for by, such as `/documents/000017.dat`.
+    pub uris: Vec<String>,
 }
 
 /// A service that runs.
@@ -89,7 +109,8 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
 
     if let Some(user) = &user {
         passable(state)?;
-        let places = [Some(&wanted.run), wanted.root.as_ref(), wanted.data.as_ref()];
+        let hot = wanted.tier.hot.as_ref().map(|hot| &hot.folder);
+        let places = [Some(&wanted.run), wanted.root.as_ref(), wanted.data.as_ref(), hot];
         places.into_iter().flatten().try_for_each(|place| user.reaches(place))?;
     }
     make_folder(&wanted.run, user.as_ref())?;
@@ -237,7 +258,50 @@ fn values(service: &Service, wanted: &Start, program: &Path, user: Option<&User>
     if let Some(data) = &wanted.data {
         put("data", path(data));
     }
+    match (wanted.tier.upstream, service.passes_on()) {
+        (Some(upstream), true) => put("upstream", upstream.to_string()),
+        (None, false) => None,
+        (Some(_), false) => {
+            return Err(Error::Refused(format!("service {} passes nothing on to another one", service.name)));
+        }
+        (None, true) => {
+            return Err(Error::Refused(format!(
+                "service {} passes on what it is asked for: name the one that it is before",
+                service.name
+            )));
+        }
+    };
+    add_hot(service, wanted, &mut values)?;
     Ok(values)
+}
+
+/// What differs where some documents lie in a folder of their own.
+fn add_hot(service: &Service, wanted: &Start, values: &mut Values) -> Result<(), Error> {
+    let refused = |error| Error::Refused(format!("service {}: {error}", service.name));
+    let texts = match (&service.hot, &wanted.tier.hot) {
+        (None, None) => return Ok(()),
+        (None, Some(_)) => {
+            return Err(Error::Refused(format!(
+                "service {} cannot serve some documents from memory: use nginx, or leave hot_mib out",
+                service.name
+            )));
+        }
+        (Some(known), None) => &known.without,
+        (Some(known), Some(hot)) => {
+            values.insert("hot".to_owned(), hot.folder.to_string_lossy().into_owned());
+            let mut each = String::new();
+            for uri in &hot.uris {
+                values.insert("uri".to_owned(), uri.clone());
+                each.push_str(&fill(&known.each, values).map_err(refused)?);
+            }
+            values.insert("each".to_owned(), each);
+            &known.with
+        }
+    };
+    let filled = texts.iter().map(|(name, text)| Ok((name.clone(), fill(text, values).map_err(refused)?)));
+    let filled = filled.collect::<Result<Values, Error>>()?;
+    values.extend(filled);
+    Ok(())
 }
 
 /// Name of a group of users; its number if it has none.

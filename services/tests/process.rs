@@ -172,3 +172,43 @@ fn pages_of_files_count_and_stay_below_the_limit() {
     let cpu = launch.group.cpu().unwrap();
     assert!(cpu.user_ns + cpu.system_ns > 0);
 }
+
+#[test]
+fn a_group_that_has_too_much_is_made_smaller_and_larger_again() {
+    if !possible() {
+        return;
+    }
+    let folder = State::new();
+    let state = folder.0.path();
+    let data = state.join("data");
+    fs::create_dir(&data).unwrap();
+    fs::write(data.join("file"), vec![7; 24 << 20]).unwrap();
+    // Pages belong to who brought them in.
+    let left = weir_fsbench::forget(&data).unwrap();
+    let script = format!("cat {} > /dev/null; exec sleep 1000", data.join("file").display());
+    let launch = shell(state, "reader", &script);
+    process::start(state, &launch).unwrap();
+    let group = &launch.group;
+    let Some(memory) = group.memory() else {
+        eprintln!("skipped: this host does not count memory of control groups");
+        return;
+    };
+    assert_eq!(memory.limit_bytes, None);
+    if left.cached_bytes > 0 {
+        eprintln!("skipped: temporary files lie in memory here");
+        return;
+    }
+    wait_for(|| group.memory().is_some_and(|memory| memory.cache_bytes >= 24 << 20));
+    group.shrink_memory(12 << 20).unwrap();
+    let memory = group.memory().unwrap();
+    assert!(memory.limit_bytes == Some(12 << 20) && memory.used_bytes <= 12 << 20, "{memory:?}");
+    assert!(process::find(state, "reader").unwrap().unwrap().identity.unwrap().is_alive());
+    let impossible = group.shrink_memory(4096);
+    assert!(impossible.is_err_and(|error| error.to_string().contains("allow more memory")));
+    group.restore_memory(memory.limit_bytes).unwrap();
+    assert_eq!(group.memory().unwrap().limit_bytes, Some(12 << 20));
+    group.restore_memory(None).unwrap();
+    assert_eq!(group.memory().unwrap().limit_bytes, None);
+    process::stop(state, &process::find(state, "reader").unwrap().unwrap()).unwrap();
+    assert!(group.memory().is_none() && group.restore_memory(None).is_ok(), "one that is gone has no limit");
+}

@@ -10,7 +10,8 @@ use std::process::Command;
 
 use common::State;
 use weir_services::{
-    Error, Group, Instance, Scope, Service, Start, Values, process, restore, snapshot, start, stop, version,
+    Error, Group, Hot, Instance, Scope, Service, Start, Values, process, restore, snapshot, start, stop,
+    version,
 };
 
 fn free_port() -> u16 {
@@ -31,6 +32,7 @@ fn wanted(state: &Path, name: &str) -> Start {
         memory_mib: 0,
         set: Values::new(),
         log: state.join(format!("{name}.log")),
+        tier: weir_services::Tier::default(),
     }
 }
 
@@ -81,6 +83,37 @@ fn nginx_serves_files() {
 #[test]
 fn apache_serves_files() {
     serves_files("apache");
+}
+
+#[test]
+fn hot_documents_come_from_memory_and_a_proxy_passes_them_on() {
+    let (Some(service), Some(state)) = (installed("nginx"), State::new()) else { return };
+    let mut web = wanted(state.path(), "web");
+    // What lies where tells from where it came.
+    let hot = state.path().join("hot");
+    for folder in [web.root.as_ref().unwrap(), &hot] {
+        fs::create_dir_all(folder.join("c")).unwrap();
+        fs::write(folder.join("c/both"), folder.file_name().unwrap().to_str().unwrap()).unwrap();
+    }
+    fs::write(state.path().join("root/c/cold"), "cold").unwrap();
+    fs::write(hot.join("c/unlisted"), "unlisted").unwrap();
+    web.tier.hot = Some(Hot { folder: hot, uris: vec!["/c/both".to_owned()] });
+    let behind = start(&service, state.path(), &web).unwrap();
+    assert!(get(&behind, "/c/both").ends_with("\r\n\r\nhot"));
+    assert!(get(&behind, "/c/cold").ends_with("\r\n\r\ncold"));
+    assert!(get(&behind, "/c/unlisted").starts_with("HTTP/1.1 404"), "only what is listed");
+
+    let proxy = Service::load("nginx-proxy").unwrap();
+    let mut before = Start { root: None, data: None, ..wanted(state.path(), "proxy") };
+    let alone = start(&proxy, state.path(), &before).unwrap_err();
+    assert!(alone.is_refusal() && alone.to_string().contains("name the one that it is before"), "{alone}");
+    before.tier.upstream = Some(behind.address);
+    let front = start(&proxy, state.path(), &before).unwrap();
+    assert!(get(&front, "/c/both").ends_with("\r\n\r\nhot"));
+    stop(state.path(), "web").unwrap();
+    assert!(get(&front, "/c/both").starts_with("HTTP/1.1 502"), "nothing is kept unless it is told to");
+    let apache = Service::load("apache").unwrap();
+    assert!(apache.hot.is_none() && !apache.passes_on());
 }
 
 /// Starts a database, carries out statements, kills it, and puts back what was kept before.

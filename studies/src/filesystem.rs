@@ -61,6 +61,9 @@ pub struct NetworkAccess {
     pub cluster: String,
     /// Command of the client, which stays in the foreground and ends when it is unmounted.
     pub client: Vec<String>,
+    /// A command that is carried out on the client's host whenever it has mounted.
+    #[serde(default)]
+    pub once_mounted: Vec<String>,
     /// Files that the client reads, by path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,

@@ -4,10 +4,12 @@
 //! [`Run`]s in the order in which they are to be carried out. A run is resolved completely: whoever carries
 //! it out reads nothing else.
 
+mod access;
 mod admission;
 mod admission_check;
 mod contract;
 mod counterpart;
+mod estimate;
 mod filesystem;
 mod level;
 mod plan;
@@ -19,9 +21,11 @@ mod spec;
 mod surroundings;
 mod tasks;
 mod testbed;
+mod tiers;
 mod validate;
 mod variant;
 
+pub use access::{RunAccess, Size, StudyAccess, size_bytes};
 pub use admission::{
     AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout,
     StreamPolicy, TransferBound,

@@ -12,6 +12,7 @@ use weir_specs::{Document, Problems};
 use weir_workloads::Catalog;
 use weir_workloads::sessions::AnyWorkload;
 
+use crate::estimate::estimate_s;
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
@@ -19,15 +20,7 @@ use crate::site::SiteBenchmark;
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{counterpart, recipe, simulated, surroundings};
-
-/// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
-const SETUP_S: f64 = 1.5;
-
-/// Simulated seconds a second, of a server of some hundred requests a second. For estimates only.
-const VIRTUAL_SPEED: f64 = 2000.0;
-/// Time of a run of admission control, in seconds. For estimates only.
-const ADMISSION_S: f64 = 0.3;
+use crate::{access, counterpart, recipe, simulated, surroundings};
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -176,16 +169,6 @@ fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
     devices
 }
 
-/// Time that runs take one after the other, in seconds.
-fn estimate_s(runs: &[Run]) -> f64 {
-    let each = |run: &Run| match run.testbed {
-        Testbed::Device => run.warmup_s + run.duration_s + SETUP_S,
-        Testbed::Simulator => (run.warmup_s + run.duration_s) / VIRTUAL_SPEED,
-        Testbed::Admission => ADMISSION_S,
-    };
-    runs.iter().map(each).sum()
-}
-
 /// Begins the name of a factor that is the number of clients of one class.
 const CLIENTS_OF: &str = "clients.";
 /// The field of factors that has one for each class.
@@ -260,7 +243,7 @@ fn resolve(
         settings = counterpart::settings(&settings);
     }
     let devices = devices(study, &settings.filesystem, settings.architecture);
-    let classes = study
+    let mut classes: Vec<RunClass> = study
         .classes
         .iter()
         .filter_map(|(name, class)| Some((name, class, workloads.get(name)?)))
@@ -291,6 +274,7 @@ fn resolve(
             },
         })
         .collect();
+    classes.extend(access::classes(study, &settings));
     Run {
         format: FORMAT,
         id: String::new(),
@@ -315,6 +299,7 @@ fn resolve(
         classes,
         devices,
         services: if testbed == Testbed::Device { surroundings::services(study) } else { Vec::new() },
+        access: access::resolved(study),
     }
 }
 

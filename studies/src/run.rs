@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use weir_workloads::sessions::AnyWorkload;
 
+use crate::access::RunAccess;
 use crate::contract::Contract;
 use crate::level::{Priority, Scheduler};
 use crate::site::Site;
@@ -69,6 +70,9 @@ pub struct Run {
     /// Services that run meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<RunService>,
+    /// What opening and reading a file costs; its classes are among `classes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<RunAccess>,
 }
 
 /// A service of a run.
@@ -86,6 +90,18 @@ pub struct RunService {
     pub port: u16,
     /// Its settings, where they differ from its description's.
     pub settings: BTreeMap<String, String>,
+    /// The service that it passes on to what it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Memory for the most popular files, in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot_mib: Option<u64>,
+    /// Memory that it may use, in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
+    /// MB (10^6 bytes) a second that it may read from the disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_mb_s: Option<f64>,
 }
 
 /// One class of a run.
@@ -154,6 +170,8 @@ pub enum Engine {
     Web,
     /// Browsers that visit a site with a database behind it: closed loop.
     Site,
+    /// The benchmark of opening and reading files: one reader.
+    Access,
 }
 
 /// One device of a run.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::access::StudyAccess;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::contract::Contract;
 use crate::level::{Architecture, Priority, Scheduler};
@@ -51,11 +52,15 @@ pub struct Study {
     pub series_s: Option<f64>,
     /// The devices that are asked.
     pub storage: Storage,
-    /// Who asks, by name.
+    /// Who asks, by name; nobody where `access` is given.
+    #[serde(default)]
     pub classes: BTreeMap<String, Class>,
     /// Servers that run meanwhile, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, StudyService>,
+    /// What opening and reading a file costs, instead of classes.
+    #[serde(default)]
+    pub access: Option<StudyAccess>,
     /// What is varied: every combination is a cell.
     pub factors: Factors,
     /// What is held at one level.
@@ -235,6 +240,18 @@ pub struct StudyService {
     /// Its settings, where they differ from its description's.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// The service that it passes on to what it is asked for, such as a web server behind a proxy.
+    #[serde(default)]
+    pub before: Option<String>,
+    /// The most popular files of the classes that it serves, up to this many MiB, lie in memory (tmpfs).
+    #[serde(default)]
+    pub hot_mib: Option<u64>,
+    /// Memory that it may use, pages of its files among it, in MiB; only the run's own limit if absent.
+    #[serde(default)]
+    pub memory_mib: Option<u64>,
+    /// MB (10^6 bytes) a second that it may read from the disks; not limited if absent.
+    #[serde(default)]
+    pub read_mb_s: Option<f64>,
 }
 
 /// What a class was promised.
@@ -301,6 +318,9 @@ pub struct Factors {
     /// Memory of what a run starts, pages of its files among it, in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<Vec<u64>>,
+    /// Memory of each server of a network file system, pages of its files among it, in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_memory_mib: Option<Vec<u64>>,
     /// Parameters of admission control: each is a factor of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission: Option<AdmissionFactors>,
@@ -335,6 +355,9 @@ pub struct Settings {
     /// Memory of what a run starts, pages of its files among it, in MiB (a control group); not limited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
+    /// Memory of each server of a network file system, pages of its files among it, in MiB; as `memory_mib` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_memory_mib: Option<u64>,
     /// Admission control of the classes of video streams; absent: none. A simulated server serves those that are admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<AdmissionSettings>,
@@ -355,6 +378,7 @@ impl Default for Settings {
             read_ahead_kib: 128,
             buffered: false,
             memory_mib: None,
+            server_memory_mib: None,
             admission: None,
         }
     }

@@ -11,8 +11,9 @@ use crate::run::RunService;
 use crate::site::{self, Site};
 use crate::spec::{Class, Settings, Study, StudyService};
 use crate::testbed::Testbed;
+use crate::tiers;
 
-/// The services of each run of a study.
+/// The services of each run of a study, in the order in which they are started: what is asked before what asks it.
 pub(crate) fn services(study: &Study) -> Vec<RunService> {
     let of = |(name, service): (&String, &StudyService)| RunService {
         name: name.clone(),
@@ -20,8 +21,14 @@ pub(crate) fn services(study: &Study) -> Vec<RunService> {
         site: service.site.clone().map(Site::whole),
         port: service.port,
         settings: service.settings.clone(),
+        before: service.before.clone(),
+        hot_mib: service.hot_mib,
+        memory_mib: service.memory_mib,
+        read_mb_s: service.read_mb_s,
     };
-    study.services.iter().map(of).collect()
+    let mut all: Vec<RunService> = study.services.iter().map(of).collect();
+    all.sort_by_key(|service| tiers::depth(study, &service.name));
+    all
 }
 
 /// What is wrong, by field.
@@ -44,7 +51,7 @@ fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
             problem("", "names a process and a log: use letters, digits, - and _ only".to_owned());
         }
-        if !study.classes.values().any(|class| class.through.as_ref() == Some(name)) {
+        if !tiers::is_asked(study, name) {
             problem("", format!("no class goes `through: {name}`: let one, or leave the service out"));
         }
         if let Some(other) = ports.insert(service.port, name) {

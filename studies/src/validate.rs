@@ -13,7 +13,7 @@ use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{counterpart, recipe, simulated, surroundings};
+use crate::{access, counterpart, recipe, simulated, surroundings, tiers};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -43,13 +43,18 @@ pub(crate) fn check(
         check.factors();
         check.settings("hold", &study.hold);
         check.excludes();
-        for (field, message) in surroundings::check(study, testbed, context) {
+        for (field, message) in
+            surroundings::check(study, testbed, context).into_iter().chain(access::check(study, testbed))
+        {
             check.problem(field, message);
         }
         let of_requests: BTreeMap<String, Workload> = workloads
             .iter()
             .filter_map(|(class, workload)| Some((class.clone(), workload.requests()?.clone())))
             .collect();
+        for (field, message) in tiers::check(study, testbed, &of_requests) {
+            check.problem(field, message);
+        }
         for (field, message) in admission_check::check(study, &of_requests) {
             check.problem(field, message);
         }
@@ -111,8 +116,8 @@ impl Check<'_> {
         if !context.profiles.contains(&profile) && !std::path::Path::new(profile).is_file() {
             self.problem("storage.profile", one_of("profile", profile, context.profiles.iter().copied()));
         }
-        if study.classes.is_empty() {
-            self.problem("classes", "is empty; someone has to ask");
+        if study.classes.is_empty() && study.access.is_none() {
+            self.problem("classes", "is empty; someone has to ask, or give `access`");
         }
     }
 
@@ -239,8 +244,12 @@ impl Check<'_> {
                 format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
             );
         }
-        if let Some(mib) = settings.memory_mib {
-            self.within(&hold("memory_mib"), mib as f64, LEAST_MEMORY_MIB, 1e7);
+        for (name, mib) in
+            [("memory_mib", settings.memory_mib), ("server_memory_mib", settings.server_memory_mib)]
+        {
+            if let Some(mib) = mib {
+                self.within(&hold(name), mib as f64, LEAST_MEMORY_MIB, 1e7);
+            }
         }
         if simulated && (settings.buffered || settings.memory_mib.is_some()) {
             let message = "is given, but a simulated server has no page cache of the kernel: leave it out";

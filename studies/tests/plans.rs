@@ -432,3 +432,130 @@ fn a_way_through_a_service_that_cannot_be_is_named() {
         assert!(found.contains(line), "{to}: {found}");
     }
 }
+
+const TIERS: &str = "\
+name: trial
+question: What do tiers give?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 1
+duration_s: 2
+storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+classes:
+  first: {workload: zipf-class0, clients: 10, through: a-proxy, think_ms: 0}
+services:
+  a-proxy: {service: nginx-proxy, port: 8081, before: web}
+  web: {service: nginx, port: 8080}
+factors:
+  variant:
+    plain: {}
+    hot: {services.web.hot_mib: 8}
+    limited: {services.web.read_mb_s: 1.5, services.web.memory_mib: 32}
+  memory_mib: [64, 96]
+hold: {buffered: true, filesystem: ext4}
+";
+
+#[test]
+fn what_is_asked_starts_before_what_asks_it() {
+    let plan = plan_text(TIERS).unwrap();
+    assert_eq!(plan.runs.len(), 6);
+    for run in &plan.runs {
+        let names: Vec<&str> = run.services.iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(names, ["web", "a-proxy"]);
+        let chain: Vec<&str> =
+            run.services_of(&run.classes[0]).iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(chain, ["a-proxy", "web"]);
+    }
+    let hot: Vec<Option<u64>> = plan.runs.iter().map(|run| run.services[0].hot_mib).collect();
+    assert_eq!(hot.iter().filter(|mib| **mib == Some(8)).count(), 2);
+}
+
+#[test]
+fn tiers_and_limits_that_cannot_be_are_named() {
+    for (from, to, line) in [
+        (
+            "before: web}",
+            "before: wob}",
+            "services.a-proxy.before: unknown service `wob`; did you mean `web`?",
+        ),
+        ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which leads round"),
+        ("port: 8080}", "port: 8080, before: a-proxy}", "services.web.before: is a-proxy, which leads round"),
+        (
+            "{services.web.hot_mib: 8}",
+            "{services.web.hot_mib: 60}",
+            "is 60 MiB of the 64 MiB that a run may use",
+        ),
+        ("services.web.hot_mib", "services.a-proxy.hot_mib", "is of a service that has no files of its own"),
+        (
+            "clients: 10",
+            "with: {files.popularity: uniform}, clients: 10",
+            "class first are asked for equally often",
+        ),
+        ("memory_mib: 32}", "memory_mib: 80}", "is 80, but the whole run may use 64 MiB"),
+        (
+            "filesystem: ext4",
+            "filesystem: moosefs",
+            "on moosefs it reads from none: leave one of the two out",
+        ),
+        ("buffered: true", "server_memory_mib: 64", "hold.server_memory_mib: is of the servers of a network"),
+    ] {
+        assert!(TIERS.contains(from));
+        let found = plan_text(&TIERS.replacen(from, to, 1)).unwrap_err();
+        assert!(found.contains(line), "{to}: {found}");
+    }
+}
+
+const ACCESS: &str = "\
+name: trial
+question: What does a file cost?
+testbed: device
+seed: 7
+repetitions: 2
+warmup_s: 0
+duration_s: 1
+storage: {profile: hdd-7200, heads: 2, size_mib: 128}
+access: {sizes: [4KiB, 1048576], repeat: 3}
+factors:
+  filesystem: [ext4, tmpfs, moosefs]
+";
+
+#[test]
+fn what_a_file_costs_are_classes_of_a_run() {
+    let plan = plan_text(ACCESS).unwrap();
+    assert_eq!(plan.runs.len(), 6);
+    for run in &plan.runs {
+        let names: Vec<&str> = run.classes.iter().map(|class| class.name.as_str()).collect();
+        let all = ["open-close", "cached-4KiB", "uncached-4KiB", "cached-1MiB", "uncached-1MiB"];
+        let in_memory = ["open-close", "cached-4KiB", "cached-1MiB"];
+        assert_eq!(names, if run.settings.filesystem == "tmpfs" { &in_memory[..] } else { &all[..] });
+        assert!(run.classes.iter().all(|class| class.engine == Engine::Access));
+        assert_eq!(run.access.as_ref().map(|access| access.repetitions), Some(3));
+    }
+}
+
+#[test]
+fn what_a_file_costs_is_checked_by_field() {
+    let class = "access: {sizes: [4KiB]}\nclasses: {first: {workload: zipf-web, clients: 1}}\n";
+    for (from, to, line) in [
+        ("4KiB, 1048576", "4 KB", "access.sizes.0: `4 KB` is no size: write 4096, 4KiB or 1MiB"),
+        ("4KiB, 1048576", "4KiB, 4096", "access.sizes.1: is given twice"),
+        ("4KiB, 1048576", "0", "access.sizes.0: is 0 bytes"),
+        ("4KiB, 1048576", "", "access.sizes: is empty"),
+        ("4KiB, 1048576", "100MiB", "gives all heads 256 MiB, but the files of `access` need 1000 MiB"),
+        ("repeat: 3", "repeat: 0", "access.repeat: is 0"),
+        ("repeat: 3", "rounds: 3", "rounds"),
+        (
+            "access: {sizes: [4KiB, 1048576], repeat: 3}\n",
+            class,
+            "access: is of a file system on which nobody else",
+        ),
+        ("access: {sizes: [4KiB, 1048576], repeat: 3}\n", "", "classes: is empty"),
+        ("tmpfs", "raw", "factors.filesystem: has raw, where there are no files for `access`"),
+        ("testbed: device", "testbed: simulator", "access: is for `testbed: device` only"),
+    ] {
+        assert!(ACCESS.contains(from));
+        let found = plan_text(&ACCESS.replacen(from, to, 1)).unwrap_err();
+        assert!(found.contains(line), "{to}: {found}");
+    }
+}

@@ -116,6 +116,15 @@ impl Picker {
         self.ranks[rank]
     }
 
+    /// Files from the most popular one on, each with its share of the requests; absent where popularity knows no ranks.
+    pub(crate) fn ranked(&self, files: &Files) -> Option<Vec<(u32, f64)>> {
+        let Popularity::Zipf { alpha } = files.popularity else { return None };
+        let weights: Vec<f64> = (1..=self.ranks.len()).map(|rank| libm::pow(rank as f64, -alpha)).collect();
+        // Smallest first, so that what is small still counts.
+        let sum: f64 = weights.iter().rev().sum();
+        Some(self.ranks.iter().copied().zip(weights.iter().map(|weight| weight / sum)).collect())
+    }
+
     /// Rank from 0 of each file; absent where popularity knows none.
     pub(crate) fn rank_of_file(&self) -> Option<Vec<u32>> {
         self.zipf.as_ref()?;

@@ -24,6 +24,12 @@ impl Popularities {
         self.0.rank_of_file()
     }
 
+    /// Files of `files`, for which these are, from the most popular one on, each with its share of the requests; absent where
+    /// all are alike.
+    pub fn ranked(&self, files: &Files) -> Option<Vec<(u32, f64)>> {
+        self.0.ranked(files)
+    }
+
     /// One of `clients`, with draws of its own.
     pub fn visitor(&self, class: &str, seed: u64, client: u32, clients: u32) -> Visitor {
         let rng = generator(seed, class, Purpose::Client(client));
@@ -71,6 +77,10 @@ mod tests {
         let (first, second) = (asked(0), asked(1));
         assert!(first == asked(0) && first != second);
         let ranks = popularities.rank_of_file().unwrap();
+        let ranked = popularities.ranked(&files).unwrap();
+        assert_eq!(ranks[ranked[0].0 as usize], 0);
+        assert!((ranked[0].1 - 0.2223).abs() < 1e-4, "{}", ranked[0].1);
+        assert!((ranked.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9);
         let top = first.iter().filter(|file| ranks[**file as usize] == 0).count() as f64;
         // The harmonic number of 50 is 4.499: a share of 0.2223, give or take 4 standard errors.
         assert!((top / 20_000.0 - 0.2223).abs() < 0.0118, "{top}");

@@ -148,6 +148,7 @@ pub(crate) fn keep(
         memory_mib: 0,
         set: careless.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         log: logs.join(format!("{}-load.log", service.name)),
+        tier: weir_services::Tier::default(),
         name: name.clone(),
     };
     let administrator = administrator(site, &owner);

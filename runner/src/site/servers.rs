@@ -54,6 +54,7 @@ pub(crate) fn start(
         memory_mib: run.settings.memory_mib.unwrap_or(0),
         set: weir_services::Values::new(),
         log: logs.to_owned(),
+        tier: weir_services::Tier::default(),
     };
     let mut set = site.settings.clone();
     set.entry("connections".to_owned()).or_insert_with(|| (site.workers + OTHER_CONNECTIONS).to_string());
@@ -84,6 +85,7 @@ fn application(database: &Service, site: &Site, address: &str) -> Service {
         version: words(&["--version"]),
         defaults: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         folders: Vec::new(),
+        hot: None,
         files: std::collections::BTreeMap::new(),
         prepare: Vec::new(),
         arguments: words(&[

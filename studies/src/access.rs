@@ -1,0 +1,262 @@
+//! The field `access`: what opening and reading a file costs, as classes of a run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_workloads::sessions::AnyWorkload;
+use weir_workloads::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
+
+use crate::filesystem::FileSystem;
+use crate::level::Architecture;
+use crate::plan::{SHARED_DEVICE, apply, cross, is_excluded, levels_by_factor};
+use crate::run::{Engine, RunClass};
+use crate::spec::{Settings, Study};
+use crate::testbed::Testbed;
+
+/// Files of each size.
+const FILES: u32 = 10;
+/// Name of the workload that stands for it in runs.
+const WORKLOAD: &str = "access";
+/// Largest file, in bytes.
+const LARGEST_BYTES: u64 = 1 << 30;
+
+/// What opening and reading a file costs on the file system of each run, by size: the run does nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudyAccess {
+    /// Sizes of files: bytes, or with KiB or MiB. Each is read whole.
+    pub sizes: Vec<Size>,
+    /// How often all is measured anew in a run.
+    #[serde(default = "five")]
+    pub repeat: u32,
+    /// Files of each size: as many uncached reads in a repetition.
+    #[serde(default = "ten")]
+    pub files: u32,
+}
+
+fn five() -> u32 {
+    5
+}
+
+fn ten() -> u32 {
+    FILES
+}
+
+/// A size as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Size {
+    /// In bytes.
+    Bytes(u64),
+    /// Bytes, KiB or MiB, such as `4KiB`.
+    Text(String),
+}
+
+impl Size {
+    fn bytes(&self) -> Result<u64, String> {
+        match self {
+            Size::Bytes(bytes) => Ok(*bytes),
+            Size::Text(text) => size_bytes(text),
+        }
+    }
+}
+
+/// Bytes of a size that is given in bytes, KiB or MiB.
+///
+/// # Errors
+/// It is none, or 0; the text says what to write.
+pub fn size_bytes(text: &str) -> Result<u64, String> {
+    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1u64)];
+    let found = units.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
+    found
+        .and_then(|(number, bytes)| number.trim().parse::<u64>().ok()?.checked_mul(*bytes))
+        .filter(|size| *size > 0)
+        .ok_or_else(|| format!("`{text}` is no size: write 4096, 4KiB or 1MiB"))
+}
+
+/// A size as it is shown: in the largest unit of which it is a multiple.
+fn shown(bytes: u64) -> String {
+    match bytes {
+        _ if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
+/// What a run measures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAccess {
+    /// Sizes of files.
+    pub sizes_bytes: Vec<u64>,
+    /// How often all is measured anew.
+    pub repetitions: u32,
+    /// Files of each size.
+    pub files: u32,
+}
+
+impl RunAccess {
+    /// Class of the rows of opening and closing a file of any size.
+    pub const OPEN_CLOSE: &str = "open-close";
+
+    /// Class of the rows of cached reads of files of a size.
+    pub fn cached(size_bytes: u64) -> String {
+        format!("cached-{}", shown(size_bytes))
+    }
+
+    /// Class of the rows of uncached reads of files of a size.
+    pub fn uncached(size_bytes: u64) -> String {
+        format!("uncached-{}", shown(size_bytes))
+    }
+
+    /// Bytes of all files together.
+    pub fn total_bytes(&self) -> u64 {
+        self.sizes_bytes.iter().sum::<u64>() * u64::from(self.files)
+    }
+}
+
+/// What each run of a checked study measures.
+pub(crate) fn resolved(study: &Study) -> Option<RunAccess> {
+    let access = study.access.as_ref()?;
+    Some(RunAccess {
+        sizes_bytes: access.sizes.iter().filter_map(|size| size.bytes().ok()).collect(),
+        repetitions: access.repeat,
+        files: access.files,
+    })
+}
+
+/// Its classes; what is a page of memory anyway has no uncached reads.
+pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
+    let Some(access) = resolved(study) else { return Vec::new() };
+    let in_memory = FileSystem::load(&settings.filesystem)
+        .is_some_and(|found| !found.on_device && found.network.is_none());
+    let class = |name: String, bytes: u64, what: &str| RunClass {
+        name,
+        workload: WORKLOAD.to_owned(),
+        recipe: AnyWorkload::Requests(Box::new(recipe(&access, bytes, what))),
+        clients: 1,
+        engine: Engine::Access,
+        priority: None,
+        objective: None,
+        device: SHARED_DEVICE.to_owned(),
+        through: None,
+        think_ms: None,
+        simulated: None,
+    };
+    let smallest = access.sizes_bytes.iter().copied().min().unwrap_or(1);
+    let mut all = vec![class(RunAccess::OPEN_CLOSE.to_owned(), smallest, "opening and closing a file")];
+    for bytes in &access.sizes_bytes {
+        all.push(class(RunAccess::cached(*bytes), *bytes, "reading a file that the page cache holds"));
+        if !in_memory {
+            let what = "reading a file of which the page cache holds nothing";
+            all.push(class(RunAccess::uncached(*bytes), *bytes, what));
+        }
+    }
+    all
+}
+
+/// One reader, who goes from file to file.
+fn recipe(access: &RunAccess, bytes: u64, what: &str) -> Workload {
+    Workload {
+        name: WORKLOAD.to_owned(),
+        description: what.to_owned(),
+        source: "Vaidyanathan, Balaji, Jin, Panda, Table 2".to_owned(),
+        arrivals: Arrivals::Closed { depth: 1, think_us: 0, start_s: 0.0, rate_per_s: None },
+        time_scale: 1.0,
+        files: Files {
+            count: access.files,
+            size: Distribution::Fixed { bytes },
+            stratified: false,
+            popularity: Popularity::Uniform,
+        },
+        sizes: Sizes::WholeFile,
+        access: Access::Sequential,
+        read_share: 1.0,
+        deadline: None,
+        block_bytes: None,
+        alignment_bytes: weir_workloads::ALIGNMENT_BYTES,
+        targets: None,
+    }
+}
+
+/// What is wrong, by field.
+pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
+    let Some(access) = &study.access else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut problem = |at: &str, message: String| found.push((at.to_owned(), message));
+    if testbed.is_virtual() {
+        problem("access", "is for `testbed: device` only: leave it out".to_owned());
+    }
+    if !study.classes.is_empty() || !study.services.is_empty() {
+        let message = "is of a file system on which nobody else works: leave classes and services out, or make it a study of its own";
+        problem("access", message.to_owned());
+    }
+    if access.sizes.is_empty() {
+        problem("access.sizes", "is empty: give some, such as [4KiB, 1MiB]".to_owned());
+    }
+    let mut known = Vec::new();
+    for (index, size) in access.sizes.iter().enumerate() {
+        let at = format!("access.sizes.{index}");
+        match size.bytes() {
+            Err(message) => problem(&at, message),
+            Ok(bytes) if !(1..=LARGEST_BYTES).contains(&bytes) => {
+                problem(&at, format!("is {bytes} bytes; it must be from 1 byte to 1 GiB"));
+            }
+            Ok(bytes) if known.contains(&bytes) => problem(&at, "is given twice".to_owned()),
+            Ok(bytes) => known.push(bytes),
+        }
+    }
+    for (at, value, most) in [("repeat", access.repeat, 10_000), ("files", access.files, 100_000)] {
+        if !(1..=most).contains(&value) {
+            problem(&format!("access.{at}"), format!("is {value}; it must be from 1 to {most}"));
+        }
+    }
+    let needed = known.iter().sum::<u64>().saturating_mul(u64::from(access.files));
+    let room = (study.storage.size_mib << 20).saturating_mul(u64::from(study.storage.heads)) / 10 * 7;
+    if needed > room {
+        problem(
+            "storage.size_mib",
+            format!(
+                "gives all heads {} MiB, but the files of `access` need {} MiB and may fill 70 %: enlarge it, or use fewer files",
+                study.storage.size_mib * u64::from(study.storage.heads),
+                needed.div_ceil(1 << 20)
+            ),
+        );
+    }
+    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
+    for settings in cells.map(|cell| apply(&study.hold, &cell)) {
+        let at = |name: &str, varied: bool| format!("{}.{name}", if varied { "factors" } else { "hold" });
+        if FileSystem::load(&settings.filesystem).is_some_and(|found| found.mount_type.is_none()) {
+            let at = at("filesystem", study.factors.filesystem.is_some());
+            problem(
+                &at,
+                format!(
+                    "has {}, where there are no files for `access`: use a file system",
+                    settings.filesystem
+                ),
+            );
+            break;
+        }
+        if settings.architecture == Architecture::Partitioned {
+            let at = at("architecture", study.factors.architecture.is_some());
+            problem(&at, "has partitioned, but `access` has no classes to part: use integrated".to_owned());
+            break;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_shown() {
+        for (text, bytes) in [("4KiB", 4096), ("1MiB", 1 << 20), ("100", 100), ("1536KiB", 1536 << 10)] {
+            assert_eq!(size_bytes(text), Ok(bytes));
+            assert_eq!(size_bytes(&shown(bytes)), Ok(bytes));
+        }
+        assert_eq!(RunAccess::uncached(1 << 20), "uncached-1MiB");
+        for text in ["", "4 KB", "0", "KiB", "99999999999MiB0"] {
+            assert!(size_bytes(text).unwrap_err().contains("is no size"), "{text}");
+        }
+    }
+}
