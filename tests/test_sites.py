@@ -49,7 +49,10 @@ def _study(bench, databases):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     file = bench.folder / "shopped.yml"
-    variants = [f"    {name}: {{services.shop.site.database: {name}}}" for name in databases]
+    at = "services.shop.site"
+    variants = [
+        f'    {name}: {{{at}.database: {name}, {at}.settings: {{buffer_mib: "32"}}}}' for name in databases
+    ]
     file.write_text(STUDY.format(port=port, variants="\n".join(variants)))
     return file
 
