@@ -1,4 +1,4 @@
-"""Sites of a study: database and application server run with each run, on its file system, and are checked after it."""
+"""Sites of a study: database and application server run with each run, and are checked after it."""
 
 import json
 import shutil
@@ -49,13 +49,16 @@ def _study(bench, databases):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     file = bench.folder / "shopped.yml"
-    variants = [f"    {name}: {{services.shop.site.database: {name}}}" for name in databases]
+    at = "services.shop.site"
+    variants = [
+        f'    {name}: {{{at}.database: {name}, {at}.settings: {{buffer_mib: "32"}}}}' for name in databases
+    ]
     file.write_text(STUDY.format(port=port, variants="\n".join(variants)))
     return file
 
 
 def test_a_shop_on_the_file_system_of_a_run(bench):
-    """This test will carry out a run with a shop on each database, and have what it left for the next run removed."""
+    """This test will carry out a run with a shop on each database, and have what it kept removed."""
     if not (databases := [name for name in ("postgresql", "mariadb") if _has(name)]):
         pytest.skip("needs postgresql or mariadb")
     # Servers run as users of their own.
@@ -120,7 +123,7 @@ def test_what_is_wrong_with_a_site_is_named(dry_bench):
     assert weir("check", file).returncode == 0
     for there, instead, said in (
         ("benchmark: tpcw", "benchmark: tpcv", "services.shop.site.benchmark: unknown benchmark `tpcv`"),
-        ("database: postgresql,", "database: postgres,", "services.shop.site.database: unknown database `postgres`"),
+        ("database: postgresql,", "database: postgres,", "site.database: unknown database `postgres`"),
         ("[item, author]", "[item, auhtor]", "services.shop.site.hot_tables.1: unknown table `auhtor`"),
         ("items: 100", "scale: 0.1", "services.shop.site.scale: is of rubis and rubbos"),
         ("tpcw-ordering", "zipf-web", "classes.shoppers.workload: `zipf-web` is a workload of requests"),

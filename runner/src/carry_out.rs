@@ -219,6 +219,9 @@ fn prepare_and_measure(
         // What is asked from here on is not part of the run. A server that died is judged elsewhere.
         devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
     }
+    if !sites.is_empty() {
+        limits.lift()?;
+    }
     let after = site::check(run, &options.state, &logs, &sites)?;
     let facts = Facts {
         fidelity: measured.fidelity.as_ref(),

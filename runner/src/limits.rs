@@ -15,6 +15,9 @@ use crate::journal::{Change, Journal};
 use crate::networked;
 use crate::usage::MemoryUse;
 
+/// More bytes than a host has, and fewer than either version of control groups takes for a mistake.
+const UNLIMITED: u64 = 1 << 50;
+
 /// The control group of a run: this process, and whatever it starts.
 pub(crate) struct Limits {
     group: Group,
@@ -94,6 +97,11 @@ impl Limits {
     /// The group of something that the run starts.
     pub(crate) fn group(&self, name: &str) -> Group {
         self.group.within(name)
+    }
+
+    /// Lets everything in the group have what it needs: what is asked of its servers from here on is not part of the run.
+    pub(crate) fn lift(&self) -> Result<(), Error> {
+        if self.memory_bytes.is_some() { self.group.limit_memory(UNLIMITED).map_err(failed) } else { Ok(()) }
     }
 
     /// Limits what one service may use, before it is started.

@@ -19,19 +19,20 @@ const BY_ITEMS: &str = "tpcw";
 /// the site, and an application server, each in a control group of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// Nothing is left out where it is written: variants of a study find their fields in it.
 pub struct Site {
     /// Whose pages it has: tpcw, rubis or rubbos.
     pub benchmark: String,
     /// The database server: postgresql or mariadb.
     pub database: String,
     /// tpcw: books in the shop; 1000 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub items: Option<u64>,
     /// tpcw: emulated browsers that the shop is made for, 2,880 customers each; 10 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub browsers: Option<u64>,
     /// rubis, rubbos: size, as a share of the published database; 0.01 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub scale: Option<f64>,
     /// Seed of its content, which is the same in all runs.
     #[serde(default = "first_seed")]
@@ -40,10 +41,10 @@ pub struct Site {
     #[serde(default = "some_workers")]
     pub workers: u32,
     /// Tables that lie on a tmpfs of the run, with their indexes; none if absent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub hot_tables: Vec<String>,
     /// Settings of the database server, where they differ from its description's.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }
 
