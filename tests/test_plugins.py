@@ -109,6 +109,8 @@ def test_needs_are_those_of_the_missing_runs(plan, file_systems):
     assert [device["name"] for device in needs["modelled"]] == ["shared", "text", "video"]
     # Two disks of 384 MiB, once as one array and once apart.
     assert needs["memory_mib"] == 1536
+    hot = [run | {"services": [{"hot_mib": 64}, {"hot_mib": None}]} for run in plan["runs"]]
+    assert study.needs(plan | {"runs": hot}, runs, file_systems, {})["memory_mib"] == 1536 + 64
     integrated = [
         run
         for run, full in zip(runs, plan["runs"], strict=False)

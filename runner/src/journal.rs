@@ -284,6 +284,22 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_a_dead_run_set_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = Group::of_state(folder.path()).within("server");
+        if group.make().is_err() || group.limit_memory(64 << 20).is_err() {
+            eprintln!("skipped: needs root and control groups with the memory controller");
+            return;
+        }
+        let changes = vec![Change::MemoryLimit { group: group.clone(), before_bytes: None }];
+        let content = Content { pid: std::process::id(), started_ticks: u64::MAX, changes };
+        fs::write(folder.path().join(NAME), serde_json::to_vec(&content).unwrap()).unwrap();
+        assert_eq!(recover(folder.path()).unwrap().len(), 1);
+        assert_eq!(group.memory().unwrap().limit_bytes, None);
+        group.remove().unwrap();
+    }
+
+    #[test]
     fn a_living_run_is_not_disturbed() {
         let folder = tempfile::tempdir().unwrap();
         // Another process than this one, of which it is known that it lives.

@@ -100,8 +100,8 @@ def needs(plan, runs, file_systems, disks):
     Returns:
         commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them
         that one run would use twice), arrays (whether disks are to be striped), modelled (the devices to
-        serve, as `weir serve` wants them), memory_mib (of these and of tmpfs), clusters (those of network
-        file systems) and servers (as many as the largest of them needs).
+        serve, as `weir serve` wants them), memory_mib (of these, of tmpfs and of hot files), clusters
+        (those of network file systems) and servers (as many as the largest of them needs).
     """
     wanted = {run["id"] for run in runs}
     todo = [run for run in plan["runs"] if run["id"] in wanted]
@@ -118,10 +118,13 @@ def needs(plan, runs, file_systems, disks):
     devices = {}
     in_memory_mib = 0
     for run in todo:
+        # Hot documents lie in memory on any file system.
+        used_mib = sum(service.get("hot_mib") or 0 for service in run.get("services", []))
         if run["settings"]["filesystem"] in on_device | clusters.keys():
             devices |= {device["name"]: device for device in run["devices"]}
         else:
-            in_memory_mib = max(in_memory_mib, sum(device["size_mib"] for device in run["devices"]))
+            used_mib += sum(device["size_mib"] for device in run["devices"])
+        in_memory_mib = max(in_memory_mib, used_mib)
     listed = {name: paths_of(name, disks[name]) for name in devices if name in disks}
     disputed = set()
     for run in todo:
