@@ -22,7 +22,7 @@ CLASS_METRICS = (
     "deadline_miss_share",
     "throughput_mb_s",
 )
-CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced")
+CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced", "not measured")
 
 
 def results(

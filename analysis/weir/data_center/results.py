@@ -1,0 +1,206 @@
+"""The runs of the studies as tables: what classes were answered, and what that asked of disks and network."""
+
+from typing import Any
+
+import polars as pl
+
+from weir.data_center.names import OPERATIONS, SECOND_CLIENTS
+from weir.data_center.samples import BATCHES, OF_BATCHES
+from weir.errors import InputError
+from weir.load import RUN_AGAIN, Run, Study
+from weir.tables import scan_block, scan_requests
+
+#: The host of the test network that has the file system mounted.
+CLIENT = "client"
+#: Bins of Fig. 6, in s.
+BIN_S = 0.5
+_SERVED = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
+
+
+def served(study: Study | None) -> pl.DataFrame | None:
+    """One row per valid run and class.
+
+    Returns:
+        `variant`, `filesystem`, `sites` (1 or 2), `repetition`, `class`; of the measured interval `per_s`
+        (requests answered in a second), `mb_s` and `response_ms` (mean of those answered in it), and each in
+        batches of equal time; None if there is no run.
+
+    Raises:
+        InputError: the requests of a run are absent or damaged.
+    """
+    return _table(study, _served)
+
+
+def _served(run: Run) -> list[dict[str, Any]]:
+    start, end = run.window_ns
+    at = (pl.col("completed_ns") - start) * BATCHES // (end - start)
+    response = ((pl.col("completed_ns") - pl.col("intended_ns")) / 1e6).sum()
+    parts = (
+        scan_requests(run)
+        .filter(_SERVED & (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end))
+        .group_by("class", at.alias("batch"))
+        .agg(pl.len().alias("count"), pl.col("size_bytes").sum().alias("bytes"), response.alias("waited_ms"))
+        .collect()
+    )
+    rows = []
+    for one in run.classes:
+        if one.clients == 0:
+            continue
+        every = pl.DataFrame({"batch": range(BATCHES)}, schema={"batch": pl.Int64})
+        own = every.join(parts.filter(pl.col("class") == one.name), on="batch", how="left").sort("batch")
+        count, size = own["count"].fill_null(0), own["bytes"].fill_null(0)
+        each_s = run.duration_s / BATCHES
+        rows.append(
+            {
+                "class": one.name,
+                "per_s": count.sum() / run.duration_s,
+                "mb_s": size.sum() / 1e6 / run.duration_s,
+                "response_ms": own["waited_ms"].sum() / count.sum() if count.sum() else None,
+                f"per_s{OF_BATCHES}": (count / each_s).to_list(),
+                f"mb_s{OF_BATCHES}": (size / 1e6 / each_s).to_list(),
+                f"response_ms{OF_BATCHES}": (own["waited_ms"] / own["count"]).to_list(),
+            }
+        )
+    return rows
+
+
+def operations(study: Study | None) -> pl.DataFrame | None:
+    """One row per valid run and operation of the study of access: `us`, the median, and that of batches.
+
+    Raises:
+        InputError: the requests of a run are absent or damaged.
+    """
+    return _table(study, _operations)
+
+
+def _operations(run: Run) -> list[dict[str, Any]]:
+    begun = pl.coalesce("submitted_ns", "intended_ns")
+    found = (
+        scan_requests(run)
+        .filter(_SERVED & ~pl.col("warmup"))
+        .sort("request")
+        .select("class", ((pl.col("completed_ns") - begun) / 1e3).alias("us"))
+        .collect()
+    )
+    rows = []
+    for name in OPERATIONS:
+        us = found.filter(pl.col("class") == name)["us"]
+        if us.len():
+            size = -(-us.len() // BATCHES)
+            batches = [us.slice(at, size).median() for at in range(0, us.len(), size)]
+            rows.append({"class": name, "us": us.median(), f"us{OF_BATCHES}": batches})
+    return rows
+
+
+def traffic(study: Study | None) -> pl.DataFrame | None:
+    """One row per valid run: what the whole run, with its warm-up, asked of network and disks.
+
+    Returns:
+        `answered` (requests), `served_mb`, `network_mb` (received and sent by the host that has the file
+        system mounted; 0 without a network), `read_mb` (from devices), `kib_each` (network and served, by
+        request), `per_served` (network and served, by served), `read_mb_s`; None if there is no run.
+
+    Raises:
+        InputError: a run's files are absent or damaged.
+    """
+    return _table(study, _traffic)
+
+
+def _traffic(run: Run) -> list[dict[str, Any]]:
+    count, size, last_ns = (
+        scan_requests(run)
+        .filter(_SERVED)
+        .select(pl.len(), pl.col("size_bytes").sum(), pl.col("completed_ns").max())
+        .collect()
+        .row(0)
+    )
+    path = run.path / "observed.json"
+    try:
+        moved = run.observed["network"]
+        network = sum(moved[CLIENT][f"{way}_bytes"] for way in ("received", "sent")) if moved else 0
+        read = run.observed["device_read_bytes"]
+    except KeyError as error:
+        raise InputError(path, f"lacks {error}", RUN_AGAIN) from error
+    return [
+        {
+            "answered": count,
+            "served_mb": size / 1e6,
+            "network_mb": network / 1e6,
+            "read_mb": read / 1e6,
+            "kib_each": (size + network) / 1024 / count if count else None,
+            "per_served": (size + network) / size if size else None,
+            "read_mb_s": read / 1e6 / (last_ns / 1e9) if last_ns else None,
+            "network_mb_s": network / 1e6 / (last_ns / 1e9) if last_ns else None,
+        }
+    ]
+
+
+def hits(study: Study | None) -> pl.DataFrame | None:
+    """One row per valid run: `hit_pct`, the share of the bytes served that did not come from a device.
+
+    Of the measured interval where the requests of devices were captured, else of the whole run. What is read
+    ahead and never asked for counts as a miss; a cache that only loses has 0. `miss_pct` is the rest.
+
+    Raises:
+        InputError: a run's files are absent or damaged.
+    """
+    return _table(study, _hits)
+
+
+def _hits(run: Run) -> list[dict[str, Any]]:
+    block = scan_block(run)
+    if block is None:
+        whole = _traffic(run)[0]
+        read, size = whole["read_mb"], whole["served_mb"]
+    else:
+        start, end = run.window_ns
+        within = (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end)
+        read, size = (
+            frame.filter(within & rule).select(pl.col("size_bytes").cast(pl.Int64).sum()).collect().item()
+            / 1e6
+            for frame, rule in ((block, pl.col("op") == "read"), (scan_requests(run), _SERVED))
+        )
+    share = None if size == 0 else 100 * max(1 - read / size, 0.0)
+    return [
+        {"hit_pct": share, "miss_pct": None if share is None else 100 - share, "captured": block is not None}
+    ]
+
+
+def activity(study: Study | None) -> pl.DataFrame | None:
+    """One row per valid run with captured devices and bin: `second` (from the run's start), `mb_s` read.
+
+    Raises:
+        InputError: a run's table is damaged.
+    """
+    return _table(study, _activity)
+
+
+def _activity(run: Run) -> list[dict[str, Any]]:
+    block = scan_block(run)
+    if block is None:
+        return []
+    bins = range(int((run.warmup_s + run.duration_s) / BIN_S))
+    found = (
+        block.filter((pl.col("op") == "read") & pl.col("completed_ns").is_not_null())
+        .group_by((pl.col("completed_ns") // int(BIN_S * 1e9)).alias("bin"))
+        .agg(pl.col("size_bytes").cast(pl.Int64).sum())
+        .collect()
+    )
+    read = dict(found.iter_rows())
+    return [{"second": at * BIN_S, "mb_s": read.get(at, 0) / 1e6 / BIN_S} for at in bins]
+
+
+def _table(study: Study | None, rows_of: Any) -> pl.DataFrame | None:
+    if study is None:
+        return None
+    rows = [_identity(run) | row for run in study.valid_runs for row in rows_of(run)]
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else None
+
+
+def _identity(run: Run) -> dict[str, Any]:
+    return {
+        "variant": str(run.levels.get("variant", "")),
+        "filesystem": str(run.levels.get("filesystem", "")),
+        "sites": 2 if run.levels.get(SECOND_CLIENTS, 0) else 1,
+        "repetition": run.repetition,
+    }
