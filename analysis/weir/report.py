@@ -20,6 +20,7 @@ from weir.labels import label, number, objective_text
 from weir.load import Study, load_study
 from weir.study import class_table, run_table
 from weir.style import encode
+from weir.tiers import tiers
 
 #: What the replayer says of itself: field -> words, unit and what to divide by.
 _FIDELITY = {
@@ -79,6 +80,7 @@ def render(study: Study) -> str:
             if study.valid_runs and c.name in set(table["class"])
         ],
         fairness=_fairness(study),
+        tiers=_tiers(study),
         exhibits=[_inline(exhibit) for exhibit in exhibits(study, table)] if study.valid_runs else [],
         excluded=_rows(present.excluded(study)),
         rules=_rows(present.rules(study)),
@@ -172,6 +174,11 @@ def _fairness(study: Study) -> dict[str, Any] | None:
     runs = run_table(study).with_columns(pl.lit("all").alias("class"))
     names = [n for n in ("jain_classes", "jain_classes_weighted", "throughput_mb_s") if n in runs.columns]
     return _rows(present.results(study, runs, "all", names))
+
+
+def _tiers(study: Study) -> dict[str, Any] | None:
+    table = tiers(study)
+    return None if table is None else _rows(table)
 
 
 def _inline(exhibit: Any) -> dict[str, str]:

@@ -13,6 +13,12 @@ from weir.data_center.judge import BANDS, unmeasured
 from weir.load import Study
 from weir.traces.plane import Plane
 
+#: The rows of claims, in the order of the paper; a claim's id begins with its row.
+ROWS = (
+    *("V-T1", "V-T2", "V-T45", "V-T6", "V-F5", "V-F6", "V-F7", "V-F8"),
+    *("V-F9", "V-F10", "V-F11", "V-F12", "V-F13", "V-F14"),
+)
+
 
 class DataCenterBook(Book):
     """Its studies are those that have a valid run."""
@@ -71,20 +77,4 @@ class DataCenterBook(Book):
 
 def _order() -> Iterable[str]:
     """The claims' ids in the order of the paper."""
-    parts = BANDS.read()
-    rows = (
-        "V-T1",
-        "V-T2",
-        "V-T45",
-        "V-T6",
-        "V-F5",
-        "V-F6",
-        "V-F7",
-        "V-F8",
-        "V-F9",
-        "V-F10",
-        "V-F11",
-        "V-F12",
-    )
-    rank = {row: at for at, row in enumerate((*rows, "V-F13", "V-F14"))}
-    return sorted(parts, key=lambda name: rank[name.split()[0]])
+    return sorted(BANDS.read(), key=lambda name: ROWS.index(name.split()[0]))

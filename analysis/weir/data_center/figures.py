@@ -27,10 +27,12 @@ from weir.data_center.plot import (
     decades,
     figure,
     legend,
+    look_of,
     name_places,
     points,
     words,
 )
+from weir.data_center.results import QUICK_BYTES, QUICK_MS
 from weir.data_center.samples import interval, ratio, sample
 from weir.statistics import Interval
 from weir.style import LINES, PALETTE, style
@@ -97,7 +99,8 @@ def documents(table: pl.DataFrame) -> Figure:
             axis.set_title("cached (Table 4)" if cached else "not cached (Table 5)", loc="left")
         axes[0].set_ylabel("Response, times that of ext4")
         legend(made, axes, 4)
-        draw.note(made, f"Open: the paper, by ext3fs. {BARS}")
+        words = "Open: the paper, by ext3fs (64K of Lustre, not cached, as misprinted)."
+        draw.note(made, f"{words} {BARS}")
     return made
 
 
@@ -110,13 +113,14 @@ def _beside(
     """Ratios of ours, and of the paper's as open markers on dotted lines."""
     kept = {name: of for name, of in found.items() if of}
     for at, (filesystem, of) in enumerate(kept.items()):
-        points(axis, at, len(kept), names, of, LABELS[filesystem])
+        look = look_of(filesystem)
+        points(axis, at, len(kept), names, of, LABELS[filesystem], look)
         shift = (at - (len(kept) - 1) / 2) * 0.5 / max(len(kept), 1)
         old = [(x + shift, was[filesystem][name]) for x, name in enumerate(names)]
         drawn = [(x, value) for x, value in old if value is not None]
         axis.plot(
             [x for x, _ in drawn], [value for _, value in drawn], marker="o", markerfacecolor="white",
-            markeredgecolor=PALETTE[at], color=PALETTE[at], linestyle=":", linewidth=0.7, markersize=4,
+            markeredgecolor=PALETTE[look], color=PALETTE[look], linestyle=":", linewidth=0.7, markersize=4,
         )  # fmt: skip
     name_places(axis, names)
     axis.axhline(1, color=PRINTED, linewidth=0.7)
@@ -229,29 +233,38 @@ def locality(table: pl.DataFrame) -> Figure:
 
 
 def pollution(table: pl.DataFrame) -> Figure:
-    """Fig. 10: the shares of bytes that come from memory and from the disk, with one site and with two."""
-    names = sorted(table["variant"].unique())
+    """Fig. 10: the shares of bytes and of accesses that memory answers, with one site and with two."""
     with style():
-        made, axes = figure(1, HEIGHT)
-        axis = axes[0]
-        for at, sites in enumerate((1, 2)):
-            found = {name: sample(table, "hit_pct", variant=name, sites=sites) for name in names}
-            places = [(x + (at - 0.5) * 0.36, found[name]) for x, name in enumerate(names)]
-            kept = [(x, interval(one, bounds=(0, 100))) for x, one in places if one is not None]
-            xs, hits = [x for x, _ in kept], [one.estimate for _, one in kept]
-            color = PALETTE[at]
-            label = ("single", "shared")[at]
-            axis.bar(xs, hits, 0.32, color=color, label=f"{label}: from memory")
-            axis.bar(
-                xs, [100 - hit for hit in hits], 0.32, bottom=hits, color=color, alpha=0.25, hatch="///",
-                edgecolor="white", label=f"{label}: from the disk",
-            )  # fmt: skip
-            for x, one in kept:
-                if one.low is not None:
-                    axis.plot([x, x], [one.low, one.high], color="#222222", linewidth=1)
-        name_places(axis, names)
-        axis.set_ylim(0, 100)
-        axis.set_ylabel("Share of the bytes served (%)")
+        made, axes = figure(2, HEIGHT, sharey=True)
+        _hits(axes[0], table, "hit_pct")
+        axes[0].set_title("(a) of the bytes served", loc="left")
+        _hits(axes[1], table, "quick_pct")
+        axes[1].set_title("(b) of the accesses", loc="left")
+        axes[0].set_ylim(0, 100)
+        axes[0].set_ylabel("Share (%)")
         legend(made, axes, 4)
-        draw.note(made, "Lines: 95 % t intervals over repetitions.")
+        draw.note(
+            made,
+            f"(b): answers of at most {QUICK_BYTES // 1024} KiB, from memory if within {QUICK_MS:g} ms. "
+            "Lines: 95 % t intervals over repetitions.",
+        )
     return made
+
+
+def _hits(axis: Axes, table: pl.DataFrame, metric: str) -> None:
+    names = sorted(table["variant"].unique())
+    for at, sites in enumerate((1, 2)):
+        found = {name: sample(table, metric, variant=name, sites=sites) for name in names}
+        places = [(x + (at - 0.5) * 0.36, found[name]) for x, name in enumerate(names)]
+        kept = [(x, interval(one, bounds=(0, 100))) for x, one in places if one is not None]
+        xs, hits = [x for x, _ in kept], [one.estimate for _, one in kept]
+        label = ("single", "shared")[at]
+        axis.bar(xs, hits, 0.32, color=PALETTE[at], label=f"{label}: from memory")
+        axis.bar(
+            xs, [100 - hit for hit in hits], 0.32, bottom=hits, color=PALETTE[at], alpha=0.25, hatch="///",
+            edgecolor="white", label=f"{label}: from the disk",
+        )  # fmt: skip
+        for x, one in kept:
+            if one.low is not None:
+                axis.plot([x, x], [one.low, one.high], color="#222222", linewidth=1)
+    name_places(axis, names)

@@ -72,7 +72,7 @@ def _most(name: str, found: dict[tuple[str, str], Interval]) -> Iterator[Claim]:
         return
     where = max(found, key=lambda key: found[key].estimate)
     most = found[where]
-    shape = most.low is not None and most.low > 0
+    shape = (most.estimate if most.low is None else most.low) > 0
     note = f"{_cell(where)}; " + (LARGEST.format(n=len(found)) if len(found) > 1 else "the only cell")
     missed = "" if shape else "it may be none"
     yield from judged(name, most, f"{note}: {_words(found)}", shape=shape, missed=missed)

@@ -5,7 +5,7 @@ tests are not. Transitions are: given a page, what follows is drawn from its row
 whatever came before (Anderson and Goodman, "Statistical inference about Markov chains", Annals of
 Mathematical Statistics 28, 1957). And shares are, if divided by how much more they vary from client to client
 than independent draws would (Rao and Scott, "The analysis of categorical data from complex sample surveys",
-JASA 76, 1981, first-order correction): clients are independent of each other.
+JASA 76, 1981, first-order correction, with F in place of chi-squared): clients are independent.
 """
 
 import re
@@ -145,13 +145,20 @@ def tested(mix: str, pages: pl.DataFrame, transitions: dict[str, dict[str, float
         freedom=freedom,
         plain_p=float(special.chdtrc(freedom, chi2)),
         design_effect=effect,
-        p=float(special.chdtrc(freedom, chi2 / effect)) if effect > 0 else 0.0,
+        p=_corrected(chi2, freedom, effect, clients),
         most_off=(names[worst], float(off[worst])),
         walk_chi2=walk_chi2 if walk_freedom else None,
         walk_freedom=walk_freedom,
         walk_p=float(special.chdtrc(walk_freedom, walk_chi2)) if walk_freedom else None,
         impossible=impossible,
     )
+
+
+def _corrected(chi2: float, freedom: int, effect: float, clients: int) -> float:
+    """The p of a statistic by its design effect, which is known from so many clients only."""
+    if effect == 0:
+        return 1.0 if chi2 == 0 else 0.0
+    return float(special.fdtrc(freedom, freedom * (clients - 1), chi2 / effect / freedom))
 
 
 def _walk(pages: pl.DataFrame, transitions: dict[str, dict[str, float]]) -> tuple[float, int, int]:

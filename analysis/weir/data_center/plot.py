@@ -40,7 +40,13 @@ def words(variant: str) -> str:
 
 
 def points(
-    axis: Axes, at: int, of: int, names: Sequence[str], found: dict[str, Interval], label: str
+    axis: Axes,
+    at: int,
+    of: int,
+    names: Sequence[str],
+    found: dict[str, Interval],
+    label: str,
+    look: int | None = None,
 ) -> None:
     """One series over names: a marker with a bar for each, joined by a line.
 
@@ -51,20 +57,27 @@ def points(
         names: what stands along the axis, in its order.
         found: the estimates, by name; a name without one has no marker.
         label: of the series.
+        look: its colour and marker, where series of other figures have the same; `at` if None.
     """
+    look = at if look is None else look
     shift = (at - (of - 1) / 2) * WIDTH / max(of, 1)
     kept = [(x + shift, found[name]) for x, name in enumerate(names) if name in found]
     if not kept:
         return
-    color = PALETTE[at % len(PALETTE)]
+    color = PALETTE[look % len(PALETTE)]
     xs, middles = [x for x, _ in kept], [one.estimate for _, one in kept]
     axis.plot(
-        xs, middles, color=color, marker=MARKERS[at % len(MARKERS)], markersize=4.5, linewidth=0.9,
-        linestyle=LINES[at % len(LINES)], label=label, zorder=3,
+        xs, middles, color=color, marker=MARKERS[look % len(MARKERS)], markersize=4.5, linewidth=0.9,
+        linestyle=LINES[look % len(LINES)], label=label, zorder=3,
     )  # fmt: skip
     for x, one in kept:
         if one.low is not None and one.high is not None:
             axis.plot([x, x], [one.low, one.high], color=color, linewidth=1.4, alpha=0.6, zorder=2)
+
+
+def look_of(filesystem: str) -> int:
+    """The colour and marker of a file system, the same in all figures."""
+    return list(LABELS).index(filesystem)
 
 
 def name_places(axis: Axes, names: Sequence[str], label: str = "") -> None:
@@ -103,7 +116,8 @@ def by_filesystem(
     for at, filesystem in enumerate(systems):
         found = {variant: value(variant, filesystem) for variant in variants}
         shown = {named(variant): interval(one) for variant, one in found.items() if one is not None}
-        points(axis, at, len(systems), [named(v) for v in variants], shown, LABELS[filesystem])
+        along = [named(v) for v in variants]
+        points(axis, at, len(systems), along, shown, LABELS[filesystem], look_of(filesystem))
     name_places(axis, [named(v) for v in variants])
     return bool(variants)
 

@@ -14,6 +14,8 @@ from weir.tables import scan_block, scan_requests
 CLIENT = "client"
 #: Bins of Fig. 6, in s.
 BIN_S = 0.5
+#: An answer of at most so many bytes within such a time did not wait for a disk's arm.
+QUICK_BYTES, QUICK_MS = 65536, 3.0
 _SERVED = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
 
 
@@ -136,10 +138,14 @@ def _traffic(run: Run) -> list[dict[str, Any]]:
 
 
 def hits(study: Study | None) -> pl.DataFrame | None:
-    """One row per valid run: `hit_pct`, the share of the bytes served that did not come from a device.
+    """One row per valid run: what memory answered, by bytes and by accesses.
 
-    Of the measured interval where the requests of devices were captured, else of the whole run. What is read
-    ahead and never asked for counts as a miss; a cache that only loses has 0. `miss_pct` is the rest.
+    Returns:
+        `hit_pct`, the share of the bytes served that did not come from a device (of the measured interval
+        where the requests of devices were captured, else of the whole run; what is read ahead and never asked
+        for counts as a miss, and a cache that only loses has 0); `quick_pct`, the share of the answers of at
+        most `QUICK_BYTES` that came within `QUICK_MS`, an estimate of the share of accesses that hit: a busy
+        host makes some hits slow. `miss_pct` and `slow_pct` are the rest. None if there is no run.
 
     Raises:
         InputError: a run's files are absent or damaged.
@@ -148,21 +154,32 @@ def hits(study: Study | None) -> pl.DataFrame | None:
 
 
 def _hits(run: Run) -> list[dict[str, Any]]:
+    start, end = run.window_ns
+    within = (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end)
+    asked = scan_requests(run).filter(within & _SERVED)
+    begun = pl.coalesce("submitted_ns", "intended_ns")
+    quick = pl.col("completed_ns") - begun <= int(QUICK_MS * 1e6)
+    size, quick_pct = (
+        asked.select(
+            pl.col("size_bytes").cast(pl.Int64).sum(),
+            100 * quick.filter(pl.col("size_bytes") <= QUICK_BYTES).mean(),
+        )
+        .collect()
+        .row(0)
+    )
     block = scan_block(run)
     if block is None:
         whole = _traffic(run)[0]
-        read, size = whole["read_mb"], whole["served_mb"]
+        share = 1 - whole["read_mb"] / whole["served_mb"] if whole["served_mb"] else None
     else:
-        start, end = run.window_ns
-        within = (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end)
-        read, size = (
-            frame.filter(within & rule).select(pl.col("size_bytes").cast(pl.Int64).sum()).collect().item()
-            / 1e6
-            for frame, rule in ((block, pl.col("op") == "read"), (scan_requests(run), _SERVED))
-        )
-    share = None if size == 0 else 100 * max(1 - read / size, 0.0)
+        reads = block.filter(within & (pl.col("op") == "read"))
+        read = reads.select(pl.col("size_bytes").cast(pl.Int64).sum()).collect().item()
+        share = 1 - read / size if size else None
+    hit_pct = None if share is None else 100 * max(share, 0.0)
+    rest = {"miss_pct": hit_pct, "slow_pct": quick_pct}
     return [
-        {"hit_pct": share, "miss_pct": None if share is None else 100 - share, "captured": block is not None}
+        {"hit_pct": hit_pct, "quick_pct": quick_pct}
+        | {name: None if value is None else 100 - value for name, value in rest.items()}
     ]
 
 
