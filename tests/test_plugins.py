@@ -33,6 +33,23 @@ def file_systems():
     return json.loads(weir("list", "filesystems", "--json").stdout)
 
 
+def test_a_name_means_a_study_or_all_whose_names_begin_so(tmp_path):
+    (tmp_path / "studies").mkdir()
+    for name in ("paper-b", "paper-a", "alone", "alone-too", "papers"):
+        (tmp_path / f"studies/{name}.yml").touch()
+    assert study.studies("paper", tmp_path) == ["paper-a", "paper-b"]
+    assert study.studies("alone", tmp_path) == ["alone"]
+    for name in ("", "unknown", "./studies/alone.yml", str(tmp_path / "studies/alone.yml")):
+        assert study.studies(name, tmp_path) == [name]
+
+
+def test_what_is_no_device_is_simulated(plan):
+    runs = [
+        {"id": str(n), "testbed": t, "order": n} for n, t in enumerate(("simulator", "admission", "device"))
+    ]
+    assert [run["id"] for run in study.simulated_of_host(runs, ["a"], "a")] == ["0", "1"]
+
+
 def test_blocks_are_dealt_out_whole(plan):
     hosts = ["a", "b"]
     dealt = {name: {run["id"] for run in study.runs_of_host(plan["runs"], hosts, name)} for name in hosts}

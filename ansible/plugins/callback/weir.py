@@ -50,6 +50,7 @@ class CallbackModule(DefaultCallback):
         self._runs = Runs()
         self._simulated = Simulated()
         self._bar = None
+        self._folder = ""
         self._ended = False
         self._pid = os.getpid()
 
@@ -102,6 +103,7 @@ class CallbackModule(DefaultCallback):
     def v2_runner_on_ok(self, result):
         facts = result.result.get("ansible_facts", {})
         if "preflight_runs" in facts:
+            self._turn_to(facts["preflight_folder"])
             self._runs.plan(result.host.get_name(), facts["preflight_runs"])
             self._simulated.plan(facts)
         if self._display.verbosity:
@@ -142,14 +144,21 @@ class CallbackModule(DefaultCallback):
         self._ended = True
         if self._display.verbosity:
             super().v2_playbook_on_stats(stats)
-        if self._runs.done:
-            self._say(self._runs.summary())
+        self._turn_to("")
 
     # -- how it is told -------------------------------------------------------------------------------
 
     def _show(self, runs):
         if Progress and sys.stdout.isatty() and not self._display.verbosity:
             self._bar = Bar(runs)
+
+    def _turn_to(self, folder):
+        """Another study begins, or none: where the time of the last one went."""
+        if folder == self._folder:
+            return
+        if self._runs.done:
+            self._say(self._runs.summary())
+        self._folder, self._runs, self._simulated = folder, Runs(), Simulated()
 
     def _tell_run(self, result):
         outcome = Outcome(result.result)

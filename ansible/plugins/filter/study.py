@@ -1,8 +1,26 @@
 """Filters on a study's plan: what this host has to do."""
 
 import json
+from pathlib import Path
 
 from ansible.errors import AnsibleFilterError
+
+
+def studies(name, root):
+    """The studies that a name means.
+
+    Args:
+        name: a study's name or file, or how the names of several begin.
+        root: the repository.
+
+    Returns:
+        The studies `NAME-*`, sorted, if there is no study of that name itself; else the name as it is, for
+        whoever plans it to say what is wrong with it.
+    """
+    folder = Path(root) / "studies"
+    if not name or "/" in name or (folder / f"{name}.yml").exists() or Path(name).is_file():
+        return [name]
+    return sorted(path.stem for path in folder.glob(f"{name}-*.yml")) or [name]
 
 
 def runs_of_host(runs, hosts, host):
@@ -48,7 +66,7 @@ def simulated_of_host(runs, hosts, host):
     return [
         {"id": run["id"], "all": run.get("records", "requests") == "requests"}
         for run in runs
-        if run["testbed"] == "simulator" and run["order"] % len(hosts) == place
+        if run["testbed"] != "device" and run["order"] % len(hosts) == place
     ]
 
 
@@ -228,6 +246,7 @@ class FilterModule:
     def filters(self):
         """The filters by name."""
         return {
+            "weir_studies": studies,
             "weir_runs_of_host": runs_of_host,
             "weir_simulated_of_host": simulated_of_host,
             "weir_lacking": lacking,
