@@ -23,8 +23,9 @@
 # Absolute numbers are of other machines, so verdicts rest on ratios and orderings, by the bands of
 # `analysis/weir/data_center/reported/`. Most figures of the paper are pictures without numbers: there what
 # the text says of them is the claim. A claim is *reproduced* if the whole interval is on its side of the
-# line. Intervals are over repetitions; where there is one only, over eight batches of its time, which say
-# how steady it was and not how another one would have been. What has not been measured says so.
+# line. Intervals are over repetitions; of two to four, rates and times take the spread of all cells of
+# their study together. Where there is one only, they are over eight batches of its time, which say how
+# steady it was and not how another one would have been. What has not been measured says so.
 
 # %%
 from weir.data_center import (
@@ -73,7 +74,8 @@ book.unless_measured(names.ACCESS) or book.show(figures.access(access), "table-2
 
 # %%
 documents = results.served(book.study(names.FILES))
-book.claim(basic_verdicts.response(documents))
+from_disks = results.traffic(book.study(names.FILES))
+book.claim(basic_verdicts.response(documents, from_disks))
 book.unless_measured(names.FILES) or grid(basic_verdicts.documents_table(documents, "response_ms"))
 
 # %%

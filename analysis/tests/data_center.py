@@ -13,7 +13,7 @@ import polars as pl
 
 WARMUP_S, DURATION_S = 1.0, 4.0
 #: How much faster the second repetition is.
-STEADY = 0.01
+STEADY = 0.0005
 
 
 @dataclass

@@ -152,7 +152,7 @@ def write_shared(path, right):
     write_study(path, names.HYBRID_NETWORK, cells, capture=False)
     gains = {"plain": 0, "hot": 30, "memory-limited": 35 if right else 10, "rate-limited": 10}
     cells = [
-        Cell(levels(n), {names.BACKGROUND: 30.0, names.SITE: 40.0 * (1 + g / 100)}) for n, g in gains.items()
+        Cell(levels(n), {names.BACKGROUND: 30.0, names.SITE: 500.0 * (1 + g / 100)}) for n, g in gains.items()
     ]
     write_study(path, names.LIMITS, cells, capture=False)
 
@@ -171,7 +171,7 @@ def all_claims(book):
     for found in (
         site_verdicts.mixes(tests),
         basic_verdicts.access(results.operations(book.study(names.ACCESS))),
-        basic_verdicts.response(served[names.FILES]),
+        basic_verdicts.response(served[names.FILES], results.traffic(book.study(names.FILES))),
         basic_verdicts.throughput(served[names.FILES]),
         site_verdicts.static_traffic(static),
         site_verdicts.dynamic_traffic(dynamic, static),
@@ -289,6 +289,28 @@ def test_ratios_of_repetitions_are_paired_and_of_batches_are_not():
     )
     assert samples.ratio(above, samples.Sample((0.0,))) is None
     assert samples.ratio(None, below) is None
+
+
+def test_few_repetitions_have_the_spread_of_all_cells():
+    rng = np.random.default_rng(2)
+    rows = [
+        {"variant": f"v{at}", "filesystem": fs, "sites": 1, "class": "site", "repetition": repetition}
+        | {"per_s": 100 * (at + 1) * float(np.exp(rng.normal(0, 0.1))), "kib_each": 1.0 + repetition}
+        for at in range(10) for fs in (EXT4, DIRECT) for repetition in (0, 1)
+    ]  # fmt: skip
+    table = pl.DataFrame(rows)
+    pair = [samples.sample(table, "per_s", variant="v3", filesystem=fs) for fs in (EXT4, DIRECT)]
+    variance, freedom = pair[0].spread
+    assert freedom == 20 and 0.005 < variance < 0.02
+    of = samples.ratio(*pair)
+    # 2.09 standard errors of 0.1, not 12.7.
+    assert of.n == 2 and of.method == samples.POOLED
+    assert math.log(of.high / of.low) == pytest.approx(2 * 2.086 * math.sqrt(variance), rel=0.01)
+    assert samples.interval(pair[0]).method == samples.POOLED
+    # Other metrics and lonely cells have their own.
+    assert samples.sample(table, "kib_each", variant="v3", filesystem=EXT4).spread is None
+    alone = table.filter(pl.col("variant") == "v3", pl.col("filesystem") == EXT4)
+    assert samples.sample(alone, "per_s", variant="v3").spread is None
 
 
 def test_the_delta_method_covers_the_ratio():

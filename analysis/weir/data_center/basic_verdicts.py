@@ -43,13 +43,14 @@ def _access(table: pl.DataFrame | None, name: str, operation: str, filesystem: s
     yield from judged(name, ratio(ours, local), note, paper=paper)
 
 
-def response(table: pl.DataFrame | None) -> Iterator[Claim]:
-    """V-T45, of a table of `results.served`."""
+def response(table: pl.DataFrame | None, asked: pl.DataFrame | None) -> Iterator[Claim]:
+    """V-T45, of tables of `results.served` and of `results.traffic`."""
     for name, filesystem in NETWORKED.items():
         for size in SIZES:
-            yield from _response(table, f"V-T45 cached {size} {name}", size, filesystem, cached=True)
+            yield from _response(table, f"V-T45 cached {size} {name}", size, filesystem)
         for size in (SIZES[0], SIZES[-1]):
-            yield from _response(table, f"V-T45 uncached {size} {name}", size, filesystem, cached=False)
+            words = _from_disks(asked, size, filesystem)
+            yield from _response(table, f"V-T45 uncached {size} {name}", size, filesystem, words)
         small, large = (
             ratio(
                 *(_documents(table, "response_ms", where, size, cached=True) for where in (filesystem, EXT4))
@@ -67,16 +68,27 @@ def _printed_ratio(filesystem: str, size: str, *, cached: bool = True) -> float 
 
 
 def _response(
-    table: pl.DataFrame | None, name: str, size: str, filesystem: str, *, cached: bool
+    table: pl.DataFrame | None, name: str, size: str, filesystem: str, uncached: str = ""
 ) -> Iterator[Claim]:
-    ours, local = (
-        _documents(table, "response_ms", where, size, cached=cached) for where in (filesystem, EXT4)
-    )
+    cached = not uncached
+    pair = [_documents(table, "response_ms", where, size, cached=cached) for where in (filesystem, EXT4)]
+    ours, local = pair
     if ours is None or local is None:
         return
-    note = f"{number(ours.mean)} by {number(local.mean)} ms"
+    note = f"{number(ours.mean)} by {number(local.mean)} ms{uncached}"
     paper = _printed_ratio(filesystem, size, cached=cached)
     yield from judged(name, ratio(ours, local), note, paper=paper)
+
+
+def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
+    """How much of what was to come from the disks did; the rest was asked for again, or read ahead."""
+    parts = []
+    for where in (filesystem, EXT4):
+        levels = {"variant": document(size, cached=False), "filesystem": where}
+        read, given = (sample(asked, metric, **levels) for metric in ("read_mb", "served_mb"))
+        if read is not None and given is not None and given.mean > 0:
+            parts.append(number(100 * read.mean / given.mean))
+    return f"; disks read {' and '.join(parts)} % of the bytes" if parts else "; what disks read is not known"
 
 
 def _slower(table: pl.DataFrame | None) -> Iterator[Claim]:

@@ -24,6 +24,7 @@ from weir.data_center.plot import (
     BARS,
     PRINTED,
     by_filesystem,
+    class_look,
     decades,
     figure,
     legend,
@@ -99,8 +100,8 @@ def documents(table: pl.DataFrame) -> Figure:
             axis.set_title("cached (Table 4)" if cached else "not cached (Table 5)", loc="left")
         axes[0].set_ylabel("Response, times that of ext4")
         legend(made, axes, 4)
-        words = "Open: the paper, by ext3fs (64K of Lustre, not cached, as misprinted)."
-        draw.note(made, f"{words} {BARS}")
+        printed_so = "Open: the paper, by ext3fs (64K of Lustre, not cached, as misprinted)."
+        draw.note(made, f"{printed_so}\n{BARS}")
     return made
 
 
@@ -190,17 +191,15 @@ def activity(static: pl.DataFrame | None, dynamic: pl.DataFrame | None) -> Figur
         parts = ((static, "(a) static", ""), (dynamic, "(b) browsing mix", MIXES[0]))
         for axis, (table, title, mix) in zip(axes, parts, strict=True):
             rows = None if table is None else table.filter(pl.col("filesystem").is_in([EXT4, ""]))
-            names = [] if rows is None else sorted(v for v in rows["variant"].unique() if v.startswith(mix))
-            for at, name in enumerate(names):
-                over = (
-                    rows.filter(pl.col("variant") == name)
-                    .group_by("second")
-                    .agg(pl.col("mb_s").mean())
-                    .sort("second")
-                )
+            every = [] if rows is None else sorted(rows["variant"].unique())
+            names = [variant for variant in every if variant.startswith(mix)]
+            for name in names:
+                at = class_look(mix_and_class(name)[1] or name)
+                own = rows.filter(pl.col("variant") == name)
+                over = own.group_by("second").agg(pl.col("mb_s").mean()).sort("second")
                 axis.step(
-                    over["second"], over["mb_s"], where="post", color=PALETTE[at], linestyle=LINES[at % 4],
-                    linewidth=1.2, label=words(mix_and_class(name)[1] or name),
+                    over["second"], over["mb_s"], where="post", color=PALETTE[at % len(PALETTE)],
+                    linestyle=LINES[at % 4], linewidth=1.2, label=words(mix_and_class(name)[1] or name),
                 )  # fmt: skip
             _finish(axis, title, bool(names))
             if names:

@@ -13,7 +13,7 @@ from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 
 #: The paper's own numbers.
 PRINTED = "#555555"
-BARS = "Bars: 95 % intervals over repetitions (t), or over batches of a single run."
+BARS = "Bars: 95 % intervals over repetitions, or over batches of a single run."
 #: Groups on an axis of names take so much of the distance between two of them.
 WIDTH = 0.5
 
@@ -78,6 +78,12 @@ def points(
 def look_of(filesystem: str) -> int:
     """The colour and marker of a file system, the same in all figures."""
     return list(LABELS).index(filesystem)
+
+
+def class_look(name: str) -> int:
+    """The colour of a class such as `class3`, the same in all figures."""
+    digits = "".join(filter(str.isdigit, name))
+    return int(digits) if digits else 0
 
 
 def name_places(axis: Axes, names: Sequence[str], label: str = "") -> None:

@@ -1,7 +1,11 @@
 """What was measured as values over repetitions or batches, and intervals of what is made of them.
 
-With two repetitions or more, each is one value, and two systems are compared block by block. A single
-repetition is cut into batches of equal time; a batch is one value, and two systems are compared as
+With two repetitions or more, each is one value, and two systems are compared block by block. Two or three
+repetitions say little of how much runs differ (Student's t is 12.7 with two), so that of rates and times,
+which differ by factors, the spread of all cells of a study is taken together: the residual of an analysis of
+variance of logarithms (Jain, "The Art of Computer Systems Performance Analysis", 1991, section 22.5).
+
+A single repetition is cut into batches of equal time; a batch is one value, and two systems are compared as
 independent: Law and Kelton, "Simulation Modeling and Analysis" (1991), section 9.5.3. Batches say how steady
 a run was, not how another one would have been: such an interval is too narrow rather than too wide.
 """
@@ -20,6 +24,10 @@ BATCHES = 8
 #: What a column of batches is called.
 OF_BATCHES = "_batches"
 WITHIN = "batches of one run"
+POOLED = "spread of all cells"
+#: Metrics whose spread is a factor of one size in all cells, and up to how many repetitions it is pooled.
+FACTORS = ("per_s", "mb_s", "response_ms", "read_mb_s", "network_mb_s")
+FEW = 4
 
 
 @dataclass(frozen=True)
@@ -29,10 +37,12 @@ class Sample:
     Attributes:
         values: one per repetition or batch.
         blocks: the block of each; empty for batches.
+        spread: variance of the logarithms within cells, and its degrees of freedom; None for its own.
     """
 
     values: tuple[float, ...]
     blocks: tuple[int, ...] = ()
+    spread: tuple[float, int] | None = None
 
     @property
     def mean(self) -> float:
@@ -61,11 +71,39 @@ def sample(table: pl.DataFrame | None, metric: str, **levels: object) -> Sample 
         batches = [value for value in rows[metric + OF_BATCHES][0] if value is not None]
         if len(batches) > 1:
             return Sample(tuple(batches))
-    return Sample(tuple(rows[metric].to_list()), tuple(rows["repetition"].to_list()))
+    found = Sample(tuple(rows[metric].to_list()), tuple(rows["repetition"].to_list()))
+    if metric in FACTORS and 1 < rows.height <= FEW and min(found.values) > 0:
+        found = replace(found, spread=_spread(table, metric, rows.height))
+    return found
+
+
+def _spread(table: pl.DataFrame, metric: str, repetitions: int) -> tuple[float, int] | None:
+    """The variance of logarithms within cells; None if no more than the cell itself has any."""
+    cells = [name for name in ("variant", "filesystem", "sites", "class") if name in table.columns]
+    variances = (
+        table.filter(pl.col(metric) > 0)
+        .group_by(cells)
+        .agg(pl.col(metric).log().var().alias("variance"), (pl.len() - 1).cast(pl.Int64).alias("freedom"))
+        # What cannot differ says nothing of what can.
+        .filter(pl.col("variance") > 0)
+    )
+    freedom = int(variances["freedom"].sum())
+    if freedom <= repetitions - 1:
+        return None
+    return float((variances["variance"] * variances["freedom"]).sum()) / freedom, freedom
+
+
+def _by_spread(estimate: float, spread: tuple[float, int], share: float, n: int) -> Interval:
+    """An estimate whose logarithm has this share of the variance within cells."""
+    variance, freedom = spread
+    half = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance * share)
+    return Interval(estimate, estimate * math.exp(-half), estimate * math.exp(half), n, POOLED)
 
 
 def interval(found: Sample, *, bounds: tuple[float, float] = (0.0, math.inf)) -> Interval:
     """The mean of a sample, with an interval."""
+    if found.spread is not None:
+        return _by_spread(found.mean, found.spread, 1 / len(found.values), len(found.values))
     mean = mean_interval(found.values, bounds=bounds)
     return mean if found.blocks else replace(mean, n=1, method=WITHIN, note=WITHIN)
 
@@ -73,7 +111,8 @@ def interval(found: Sample, *, bounds: tuple[float, float] = (0.0, math.inf)) ->
 def ratio(above: Sample | None, below: Sample | None) -> Interval | None:
     """The ratio of two means.
 
-    By blocks: the geometric mean of the ratios of common blocks. Otherwise, or where a value is 0, the ratio
+    By blocks: the geometric mean of the ratios of common blocks; with few repetitions, by the spread of all
+    cells. Otherwise, or where a value is 0, the ratio
     of the means with the error that propagates (delta method), and Welch's degrees of freedom.
 
     Returns:
@@ -85,7 +124,9 @@ def ratio(above: Sample | None, below: Sample | None) -> Interval | None:
     if common:
         a, b = ([of.values[of.blocks.index(at)] for at in common] for of in (above, below))
         if min(*a, *b) > 0:
-            return ratio_interval(a, b)
+            own = ratio_interval(a, b)
+            spread = above.spread or below.spread
+            return own if spread is None else _by_spread(own.estimate, spread, 2 / len(common), len(common))
         above, below = Sample(tuple(a), tuple(common)), Sample(tuple(b), tuple(common))
         if below.mean <= 0:
             return None

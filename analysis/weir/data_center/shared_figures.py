@@ -6,13 +6,15 @@ from matplotlib.figure import Figure
 from weir import draw
 from weir.data_center.hybrid_verdicts import gains
 from weir.data_center.judge import BANDS
-from weir.data_center.names import BACKGROUND, HOT, PLAIN, SITE, alpha
-from weir.data_center.plot import BARS, PRINTED, figure, legend, name_places, points
+from weir.data_center.names import BACKGROUND, HOT, MIXES, PLAIN, SITE, alpha
+from weir.data_center.plot import BARS, PRINTED, class_look, figure, legend, name_places, points
 from weir.data_center.samples import interval, sample
 from weir.statistics import Interval
 from weir.style import PALETTE, style
 
 GAIN = "Gain of the second site (%)"
+#: Dynamic sites, in the order of figures.
+SITES = (*MIXES, "rubis", "rubbos")
 #: What a dashed line is.
 DASHED = "Dashed: the most that the paper has."
 
@@ -29,19 +31,16 @@ def by_background(table: pl.DataFrame, claims: dict[str, tuple[str, tuple[str, .
     with style():
         made, axes = figure(len(claims), 2.9, sharey=True)
         for axis, (title, (claim, wanted)) in zip(axes, claims.items(), strict=True):
-            sites = [site for site in sorted({site for site, _ in found}) if not wanted or site in wanted]
+            sites = sorted({site for site, _ in found if not wanted or site in wanted}, key=_look)
             behind = sorted({background for site, background in found if site in sites})
             for at, site in enumerate(sites):
                 own = {background: one for (name, background), one in found.items() if name == site}
-                points(axis, at, len(sites), behind, own, _site(site))
+                points(axis, at, len(sites), behind, own, _site(site), _look(site))
             name_places(axis, behind, "Background")
             _lines(axis, claim)
             axis.set_title(title, loc="left")
-            if len(claims) > 1:
-                axis.legend(frameon=False, fontsize=7)
         axes[0].set_ylabel(GAIN)
-        if len(claims) == 1:
-            legend(made, axes)
+        legend(made, axes)
         draw.note(made, f"{BARS} {DASHED}")
     return made
 
@@ -58,6 +57,11 @@ def by_alpha(table: pl.DataFrame) -> Figure:
         axes[0].set_ylabel("Gain of the site (%)")
         draw.note(made, f"{BARS} {DASHED}")
     return made
+
+
+def _look(site: str) -> int:
+    """The colour and marker of a site, the same in all figures."""
+    return SITES.index(site) if site in SITES else class_look(site)
 
 
 def _site(name: str) -> str:
