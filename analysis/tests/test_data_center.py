@@ -251,7 +251,7 @@ def test_what_was_not_measured_names_its_study(tmp_path):
     assert made["V-F9 falls direct"].status == "reproduced"
     assert made["V-T2 open-close direct"].status == NOT_MEASURED
     assert "make study STUDY=data-center-access" in made["V-T2 open-close direct"].note
-    assert "lacks a valid run" in made["V-F10 class0"].note
+    assert "lacks valid runs" in made["V-F10 class0"].note
     assert "V-F14" in shown
     assert "data-center-hybrid" in book.unless_measured(names.HYBRID).data
     assert book.unless_measured(names.LOCALITY) is None
@@ -295,7 +295,7 @@ def test_few_repetitions_have_the_spread_of_all_cells():
     rng = np.random.default_rng(2)
     rows = [
         {"variant": f"v{at}", "filesystem": fs, "sites": 1, "class": "site", "repetition": repetition}
-        | {"per_s": 100 * (at + 1) * float(np.exp(rng.normal(0, 0.1))), "kib_each": 1.0 + repetition}
+        | {"per_s": 100 * (at + 1) * float(np.exp(rng.normal(0, 0.1))), "hit_pct": 1.0 + repetition}
         for at in range(10) for fs in (EXT4, DIRECT) for repetition in (0, 1)
     ]  # fmt: skip
     table = pl.DataFrame(rows)
@@ -308,7 +308,7 @@ def test_few_repetitions_have_the_spread_of_all_cells():
     assert math.log(of.high / of.low) == pytest.approx(2 * 2.086 * math.sqrt(variance), rel=0.01)
     assert samples.interval(pair[0]).method == samples.POOLED
     # Other metrics and lonely cells have their own.
-    assert samples.sample(table, "kib_each", variant="v3", filesystem=EXT4).spread is None
+    assert samples.sample(table, "hit_pct", variant="v3", filesystem=EXT4).spread is None
     alone = table.filter(pl.col("variant") == "v3", pl.col("filesystem") == EXT4)
     assert samples.sample(alone, "per_s", variant="v3").spread is None
 

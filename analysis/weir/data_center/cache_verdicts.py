@@ -63,4 +63,6 @@ def _hits(table: pl.DataFrame | None, suffix: str, metrics: tuple[str, str], of:
         hits = [sample(table, hit, variant=name, sites=sites) for sites in (1, 2)]
         words = " and ".join(number(found.mean) for found in hits if found is not None)
         note = f"{words} % hits with one site and with two, {of}"
-        yield from judged(f"V-F10 {name}{suffix}", ratio(both, one), note)
+        # Without a single miss of one site there would be nothing to divide by.
+        pair = (one, both) if at == MISSES_AT else (both, one)
+        yield from judged(f"V-F10 {name}{suffix}", ratio(*pair), note)

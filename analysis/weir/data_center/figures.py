@@ -180,8 +180,9 @@ def _finish(axis: Axes, title: str, there: bool) -> None:
     axis.set_title(title, loc="left")
     if not there:
         axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color=PRINTED)
-        axis.set_xticks([])
-        axis.set_yticks([])
+        # Not its ticks taken away: panels may share them.
+        axis.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
+        axis.grid(visible=False)
 
 
 def activity(static: pl.DataFrame | None, dynamic: pl.DataFrame | None) -> Figure:

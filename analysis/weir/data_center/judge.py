@@ -84,7 +84,9 @@ def unmeasured(made: Iterable[Claim], studies: Iterable[str]) -> list[Claim]:
         if name in done:
             continue
         study = f"{PREFIX}-{band['study']}"
-        why = "its study lacks a valid run of it" if band["study"] in known else "its study has no results"
+        why = (
+            "its study lacks valid runs to compare" if band["study"] in known else "its study has no results"
+        )
         note = f"{band['figure']}: {band['says']}. {why}: make study STUDY={study}"
         rows.append(Claim(name, NOT_MEASURED, band.get("paper"), None, None, band["unit"], note))
     return rows

@@ -100,7 +100,8 @@ def traffic(study: Study | None) -> pl.DataFrame | None:
     Returns:
         `answered` (requests), `served_mb`, `network_mb` (received and sent by the host that has the file
         system mounted; 0 without a network), `read_mb` (from devices), `kib_each` (network and served, by
-        request), `per_served` (network and served, by served), `read_mb_s`; None if there is no run.
+        request), `per_served` (network and served, by served), `network_mb_s`, and `read_mb_s` (from devices;
+        in the measured interval where their requests were captured); None if there is no run.
 
     Raises:
         InputError: a run's files are absent or damaged.
@@ -131,10 +132,27 @@ def _traffic(run: Run) -> list[dict[str, Any]]:
             "read_mb": read / 1e6,
             "kib_each": (size + network) / 1024 / count if count else None,
             "per_served": (size + network) / size if size else None,
-            "read_mb_s": read / 1e6 / (last_ns / 1e9) if last_ns else None,
+            "read_mb_s": _read_mb_s(run, read / 1e6 / (last_ns / 1e9)) if last_ns else None,
             "network_mb_s": network / 1e6 / (last_ns / 1e9) if last_ns else None,
         }
     ]
+
+
+def _read_mb_s(run: Run, whole_run: float) -> float:
+    """The rate of reading in the measured interval; without a capture, that of the whole run."""
+    captured = _captured(run)
+    return whole_run if captured is None else captured / 1e6 / run.duration_s
+
+
+def _captured(run: Run) -> int | None:
+    """Bytes that devices read in the measured interval; None without a capture."""
+    block = scan_block(run)
+    if block is None:
+        return None
+    start, end = run.window_ns
+    within = (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end)
+    reads = block.filter(within & (pl.col("op") == "read"))
+    return int(reads.select(pl.col("size_bytes").cast(pl.Int64).sum()).collect().item())
 
 
 def hits(study: Study | None) -> pl.DataFrame | None:
@@ -167,13 +185,11 @@ def _hits(run: Run) -> list[dict[str, Any]]:
         .collect()
         .row(0)
     )
-    block = scan_block(run)
-    if block is None:
+    read = _captured(run)
+    if read is None:
         whole = _traffic(run)[0]
         share = 1 - whole["read_mb"] / whole["served_mb"] if whole["served_mb"] else None
     else:
-        reads = block.filter(within & (pl.col("op") == "read"))
-        read = reads.select(pl.col("size_bytes").cast(pl.Int64).sum()).collect().item()
         share = 1 - read / size if size else None
     hit_pct = None if share is None else 100 * max(share, 0.0)
     rest = {"miss_pct": hit_pct, "slow_pct": quick_pct}
