@@ -446,7 +446,10 @@ def test_every_claim_has_a_study_a_unit_and_what_the_paper_says():
         assert name.split()[0] in ROWS, name
 
 
-def test_the_page_of_a_study_shows_its_tiers(tmp_path):
+def test_the_page_of_a_study_shows_tiers_and_what_browsers_were_answered(tmp_path):
     cells = [Cell(levels("class0", DIRECT), {names.SITE: 40.0}, network_bytes_by_served=1.5)]
     page = render(load_study(write_study(tmp_path, names.STATIC, cells, repetitions=1, capture=False)))
     assert "Tiers" in page and "run.web (CPU s)" in page
+    assert "Requests completed (1/s)" in page and "40.0" in page
+    # Browsers say how late they were.
+    assert "Lateness, 99th percentile (ms)" in page and "7.00" in page
