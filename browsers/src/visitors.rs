@@ -67,7 +67,7 @@ impl Visitors {
                 let popularities = Popularities::new(&workload.files, &self.class, self.seed);
                 let client = |number| -> Box<dyn Client> {
                     Box::new(Closed {
-                        visitor: popularities.visitor(&self.class, self.seed, number),
+                        visitor: popularities.visitor(&self.class, self.seed, number, clients),
                         think_ns,
                         documents: Arc::clone(&documents),
                         label: Arc::clone(&label),

@@ -156,7 +156,7 @@ fn prepare_and_measure(
     write_json(&partial.join("run.json"), run)?;
 
     limits.enter(journal)?;
-    let points = make_file_systems(run, options, filesystem, limits, &mut devices, journal)?;
+    let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
     let raw = filesystem.mount_type.is_none();
     let written = Filling::begin(filesystem, &options.state)?;
     let places = place::all(run, raw, |device| target(device, &devices, &points));

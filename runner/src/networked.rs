@@ -6,7 +6,7 @@ use std::path::Path;
 use weir_fsbench::Method;
 use weir_network::counters;
 use weir_services::cluster::Cluster;
-use weir_services::{Brick, Scope, client};
+use weir_services::{Brick, Group, Scope, client};
 use weir_studies::{FileSystem, NetworkAccess, Run};
 
 use crate::Error;
@@ -91,7 +91,6 @@ pub(crate) fn mount(
     run: &Run,
     state: &Path,
     filesystem: &FileSystem,
-    limits: &Limits,
     devices: &mut [BlockDevice],
     journal: &mut Journal,
 ) -> Result<MountPoint, Error> {
@@ -99,7 +98,9 @@ pub(crate) fn mount(
     devices.iter_mut().try_for_each(|device| device.set_timing(false))?;
     let path = state.join("mnt").join(&filesystem.name);
     journal.note(Change::Process { state: state.to_owned(), name: CLIENT.to_owned() })?;
-    client::mount(filesystem, state, &path, CLIENT, Scope::Run, limits.group("client")).map_err(failed)?;
+    // Writing is not what the run measures: a client that keeps what it has still to send may have the memory for it.
+    let filling = Group::of_state(state).within("filling");
+    client::mount(filesystem, state, &path, CLIENT, Scope::Run, filling).map_err(failed)?;
     let files = path.join(format!("weir-{}", run.id));
     journal.note(Change::Tree(files.clone()))?;
     fs::create_dir_all(&files).map_err(Error::io("cannot make", &files))?;

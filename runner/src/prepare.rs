@@ -74,12 +74,11 @@ pub(crate) fn make_file_systems(
     run: &Run,
     options: &Options,
     filesystem: &FileSystem,
-    limits: &Limits,
     devices: &mut [BlockDevice],
     journal: &mut Journal,
 ) -> Result<Vec<MountPoint>, Error> {
     if filesystem.network.is_some() {
-        return Ok(vec![networked::mount(run, &options.state, filesystem, limits, devices, journal)?]);
+        return Ok(vec![networked::mount(run, &options.state, filesystem, devices, journal)?]);
     }
     for device in devices.iter_mut() {
         if let Some(control) = &mut device.control {

@@ -7,7 +7,7 @@ use weir_records::Op;
 
 use crate::arrivals::Clock;
 use crate::draw::{below, chance, unit};
-use crate::fileset::{FileSet, Picker};
+use crate::fileset::{FileSet, Picker, Turn};
 use crate::frames::{FrameStream, FrameSupply};
 use crate::player::Player;
 use crate::recording::Tape;
@@ -93,6 +93,7 @@ pub(crate) struct Single {
     frames_due: f64,
     /// Where the last sequential request in a file ended; exact, not aligned.
     position: Option<(u32, u64)>,
+    turn: Turn,
 }
 
 impl Single {
@@ -101,7 +102,15 @@ impl Single {
         let frames = recipe.frames.as_ref().map(|supply| supply.stream(&mut rng));
         let clock = Clock::new(&recipe.workload.arrivals, &mut rng);
         let time_scale = recipe.workload.time_scale;
-        Single { rng, clock, time_scale, frames, frames_due: 0.0, position: None }
+        Single {
+            rng,
+            clock,
+            time_scale,
+            frames,
+            frames_due: 0.0,
+            position: None,
+            turn: Turn::new(number, recipe.clients),
+        }
     }
 
     /// When it asks next.
@@ -115,7 +124,7 @@ impl Single {
         let round_ns = self.clock.advance(&workload.arrivals, &mut self.rng);
         let file = match self.position {
             Some((file, _)) if workload.access == Access::Sequential => file,
-            _ => recipe.picker.pick(&mut self.rng),
+            _ => recipe.picker.pick(&mut self.rng, &mut self.turn),
         };
         let file_bytes = recipe.files.sizes_bytes()[file as usize];
         let op = draw_op(workload.read_share, &mut self.rng);

@@ -64,11 +64,32 @@ impl FileSet {
     }
 }
 
+/// Whose turn it is where files are asked for in turn: one for each client.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    next: u64,
+    step: u64,
+}
+
+impl Turn {
+    /// That of one of `clients`: it begins at its own number and leaves out what the others ask for.
+    pub(crate) fn new(client: u32, clients: u32) -> Self {
+        Turn { next: u64::from(client), step: u64::from(clients.max(1)) }
+    }
+
+    fn take(&mut self, of: usize) -> usize {
+        let place = self.next % of as u64;
+        self.next += self.step;
+        place as usize
+    }
+}
+
 /// Draws files by popularity.
 pub(crate) struct Picker {
     /// File id by rank.
     ranks: Vec<u32>,
     zipf: Option<Zipf>,
+    in_turn: bool,
 }
 
 impl Picker {
@@ -76,18 +97,20 @@ impl Picker {
         let mut ranks: Vec<u32> = (0..files.count).collect();
         let zipf = match files.popularity {
             Popularity::Zipf { alpha } => Some(Zipf::new(files.count, alpha)),
-            Popularity::Uniform => None,
+            Popularity::Uniform | Popularity::InTurn => None,
         };
-        if zipf.is_some() {
+        let in_turn = files.popularity == Popularity::InTurn;
+        if zipf.is_some() || in_turn {
             // Popular files must not lie side by side, or popularity would pass for locality.
             shuffle(&mut ranks, &mut generator(seed, class, Purpose::Popularity));
         }
-        Picker { ranks, zipf }
+        Picker { ranks, zipf, in_turn }
     }
 
-    pub(crate) fn pick(&self, rng: &mut impl Rng) -> u32 {
+    pub(crate) fn pick(&self, rng: &mut impl Rng, turn: &mut Turn) -> u32 {
         let rank = match &self.zipf {
             Some(zipf) => zipf.draw(rng) as usize,
+            None if self.in_turn => turn.take(self.ranks.len()),
             None => below(self.ranks.len() as u64, rng) as usize,
         };
         self.ranks[rank]
@@ -142,6 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn in_turn_no_file_comes_again_before_all_were_asked_for() {
+        let picker = Picker::new(&files(21, Popularity::InTurn), "web", 7);
+        let mut rng = generator(7, "web", Purpose::Client(0));
+        let mut turns = [0, 1, 2].map(|client| Turn::new(client, 3));
+        let mut round = || -> Vec<u32> {
+            (0..7).flat_map(|_| turns.each_mut().map(|turn| picker.pick(&mut rng, turn))).collect()
+        };
+        let first = round();
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        assert!(sorted == (0..21).collect::<Vec<u32>>() && first != sorted);
+        assert_eq!(round(), first);
+    }
+
+    #[test]
     fn zipf_shares_follow_the_law() {
         let files = files(100, Popularity::Zipf { alpha: 0.8 });
         let picker = Picker::new(&files, "web", 7);
@@ -149,7 +187,7 @@ mod tests {
         let mut counts = vec![0u32; 100];
         let draws = 200_000;
         for _ in 0..draws {
-            counts[picker.pick(&mut rng) as usize] += 1;
+            counts[picker.pick(&mut rng, &mut Turn::new(0, 1)) as usize] += 1;
         }
         let norm: f64 = (1..=100).map(|rank| f64::from(rank).powf(-0.8)).sum();
         let chi_squared: f64 = picker

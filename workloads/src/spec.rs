@@ -195,6 +195,9 @@ pub enum Popularity {
         /// The exponent; 0 is uniform.
         alpha: f64,
     },
+    /// Each once, in an order by chance, before any comes again: nothing that was cached is asked for. Clients divide the
+    /// files among them.
+    InTurn,
 }
 
 /// A distribution of sizes in bytes.

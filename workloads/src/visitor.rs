@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::exponential;
-use crate::fileset::Picker;
+use crate::fileset::{Picker, Turn};
 use crate::seed::{Purpose, generator};
 use crate::spec::Files;
 
@@ -24,9 +24,10 @@ impl Popularities {
         self.0.rank_of_file()
     }
 
-    /// A client, with draws of its own.
-    pub fn visitor(&self, class: &str, seed: u64, client: u32) -> Visitor {
-        Visitor { popularities: self.clone(), rng: generator(seed, class, Purpose::Client(client)) }
+    /// One of `clients`, with draws of its own.
+    pub fn visitor(&self, class: &str, seed: u64, client: u32, clients: u32) -> Visitor {
+        let rng = generator(seed, class, Purpose::Client(client));
+        Visitor { popularities: self.clone(), rng, turn: Turn::new(client, clients) }
     }
 }
 
@@ -34,12 +35,13 @@ impl Popularities {
 pub struct Visitor {
     popularities: Popularities,
     rng: ChaCha8Rng,
+    turn: Turn,
 }
 
 impl Visitor {
     /// The file that it asks for next.
     pub fn next_file(&mut self) -> u32 {
-        self.popularities.0.pick(&mut self.rng)
+        self.popularities.0.pick(&mut self.rng, &mut self.turn)
     }
 
     /// A think time: exponential with this mean, in ns; none is drawn for a mean of 0.
@@ -63,7 +65,7 @@ mod tests {
         };
         let popularities = Popularities::new(&files, "web", 3);
         let asked = |client| {
-            let mut visitor = popularities.visitor("web", 3, client);
+            let mut visitor = popularities.visitor("web", 3, client, 2);
             (0..20_000).map(|_| visitor.next_file()).collect::<Vec<_>>()
         };
         let (first, second) = (asked(0), asked(1));
@@ -72,7 +74,7 @@ mod tests {
         let top = first.iter().filter(|file| ranks[**file as usize] == 0).count() as f64;
         // The harmonic number of 50 is 4.499: a share of 0.2223, give or take 4 standard errors.
         assert!((top / 20_000.0 - 0.2223).abs() < 0.0118, "{top}");
-        let mut visitor = popularities.visitor("web", 3, 0);
+        let mut visitor = popularities.visitor("web", 3, 0, 2);
         let mean = (0..20_000).map(|_| visitor.think_ns(1e6) as f64).sum::<f64>() / 2e4;
         assert!((mean / 1e6 - 1.0).abs() < 0.03, "{mean}");
         assert_eq!(visitor.think_ns(0.0), 0);
