@@ -163,6 +163,9 @@ book.unless_measured(names.HYBRID) or book.show(
     shared_figures.by_background(sites, {"(a) static": ("V-F11 static", ())}), "fig-11a"
 )
 
+# %%
+book.unless_measured(names.HYBRID) or grid(hybrid_verdicts.gains_table(sites))
+
 # %% [markdown]
 # ## Hot tables in memory: dynamic sites (Figs. 11b, 12, 13)
 
@@ -177,6 +180,9 @@ book.unless_measured(names.HYBRID_TABLES) or book.show(
     shared_figures.by_background(tables, panels), "fig-11b-to-13"
 )
 
+# %%
+book.unless_measured(names.HYBRID_TABLES) or grid(hybrid_verdicts.gains_table(tables))
+
 # %% [markdown]
 # ## Hot files in memory, the rest on a network (Fig. 14)
 
@@ -184,6 +190,9 @@ book.unless_measured(names.HYBRID_TABLES) or book.show(
 over_network = results.served(book.study(names.HYBRID_NETWORK))
 book.claim(hybrid_verdicts.network(over_network))
 book.unless_measured(names.HYBRID_NETWORK) or book.show(shared_figures.by_alpha(over_network), "fig-14")
+
+# %%
+book.unless_measured(names.HYBRID_NETWORK) or grid(hybrid_verdicts.gains_table(over_network))
 
 # %% [markdown]
 # ## Beyond the paper: limiting the background instead

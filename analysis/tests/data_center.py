@@ -29,6 +29,7 @@ class Cell:
     response_ms: float | None = None
     operations_us: dict[str, float] = field(default_factory=dict)
     pages: pl.DataFrame | None = None
+    hot: tuple[str, ...] = ()
 
 
 def write_study(
@@ -82,6 +83,7 @@ def _write_run(folder: Path, run: dict, cell: Cell, repetition: int, capture: bo
         network = {"client": {"received_bytes": one_way, "sent_bytes": one_way}}
     observed = {
         "network": network, "device_read_bytes": read,
+        "hot": {"web": {name: {"measured_share": 0.25} for name in cell.hot}},
         "web": {"lateness": {"p99_ns": 7_000_000}}, "memory": None, "residency": {},
         "cpu": {name: {"user_ns": 10**8, "system_ns": 10**9} for name in ("driver", "run.web")},
     }  # fmt: skip

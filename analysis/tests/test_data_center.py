@@ -129,7 +129,7 @@ def write_shared(path, right):
         sites = {names.BACKGROUND: background, names.SITE: 500.0}
         return [
             Cell(levels(f"{name}-plain"), sites),
-            Cell(levels(f"{name}-hot"), sites | {names.SITE: 500.0 * (1 + gain / 100)}),
+            Cell(levels(f"{name}-hot"), sites | {names.SITE: 500.0 * (1 + gain / 100)}, hot=(names.SITE,)),
         ]
 
     sign = 1 if right else -1
@@ -211,8 +211,12 @@ def test_every_claim_follows_the_measurements(worlds, right):
         assert {n for n, s in statuses.items() if s == "reproduced"} == set()
     for claim in found.values():
         assert claim.status == "reproduced" or "because" in claim.note, claim.id
-    hidden = hybrid_verdicts.answer(results.served(book.study(names.LIMITS)))
-    assert ("memory-limited" in hidden) and ("as much or more" in hidden) == right
+    beneath = hybrid_verdicts.gains_table(results.served(book.study(names.HYBRID)))
+    assert beneath["site"][0] == "class0 behind class0" and set(beneath["requests for hot files (%)"]) == {
+        "25.0"
+    }
+    limited = hybrid_verdicts.answer(results.served(book.study(names.LIMITS)))
+    assert ("memory-limited" in limited) and ("as much or more" in limited) == right
 
 
 def test_every_figure_is_drawn(worlds):

@@ -62,6 +62,26 @@ def network(table: pl.DataFrame | None) -> Iterator[Claim]:
         yield from judged("V-F14 falls", ends, _words(named))
 
 
+def gains_table(table: pl.DataFrame | None) -> pl.DataFrame:
+    """What is behind the gains: throughput without and with hot files, and how often these were asked for."""
+    rows = []
+    for (site, background), gain in gains(table).items():
+        name = f"{site}-behind-{background}" if background else site
+        cells = [{"variant": f"{name}-{placement}", "class": SITE} for placement in (PLAIN, HOT)]
+        plain, hot = (sample(table, "per_s", **cell) for cell in cells)
+        share = sample(table, "hot_pct", **cells[1])
+        rows.append(
+            {
+                "site": _cell((site, background)),
+                "plain (1/s)": "" if plain is None else shown(interval(plain)),
+                "hot (1/s)": "" if hot is None else shown(interval(hot)),
+                "gain (%)": shown(gain),
+                "requests for hot files (%)": "" if share is None else number(share.mean),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
 def _of(found: dict[tuple[str, str], Interval], site: str) -> dict[tuple[str, str], Interval]:
     return {key: one for key, one in found.items() if key[0] == site}
 

@@ -25,7 +25,8 @@ def served(study: Study | None) -> pl.DataFrame | None:
     Returns:
         `variant`, `filesystem`, `sites` (1 or 2), `repetition`, `class`; of the measured interval `per_s`
         (requests answered in a second), `mb_s` and `response_ms` (mean of those answered in it), and each in
-        batches of equal time; None if there is no run.
+        batches of equal time; `hot_pct`, the share of requests that hot documents took, null without any.
+        None if there is no run.
 
     Raises:
         InputError: the requests of a run are absent or damaged.
@@ -55,6 +56,7 @@ def _served(run: Run) -> list[dict[str, Any]]:
         rows.append(
             {
                 "class": one.name,
+                "hot_pct": _hot_pct(run, one.name),
                 "per_s": count.sum() / run.duration_s,
                 "mb_s": size.sum() / 1e6 / run.duration_s,
                 "response_ms": own["waited_ms"].sum() / count.sum() if count.sum() else None,
@@ -64,6 +66,15 @@ def _served(run: Run) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _hot_pct(run: Run, name: str) -> float | None:
+    """What the hot documents of a class took of its requests, in %; None where it has none."""
+    for classes in (run.observed.get("hot") or {}).values():
+        share = (classes.get(name) or {}).get("measured_share")
+        if share is not None:
+            return 100 * float(share)
+    return None
 
 
 def operations(study: Study | None) -> pl.DataFrame | None:

@@ -26,7 +26,7 @@ OF_BATCHES = "_batches"
 WITHIN = "batches of one run"
 POOLED = "spread of all cells"
 #: Metrics whose spread is a factor of one size in all cells, and up to how many repetitions it is pooled.
-FACTORS = ("per_s", "mb_s", "response_ms", "read_mb_s", "network_mb_s", "kib_each")
+FACTORS = ("per_s", "mb_s", "response_ms", "read_mb_s", "network_mb_s", "kib_each", "us")
 FEW = 4
 
 
