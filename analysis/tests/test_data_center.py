@@ -311,6 +311,10 @@ def test_few_repetitions_have_the_spread_of_all_cells():
     assert of.n == 2 and of.method == samples.POOLED
     assert math.log(of.high / of.low) == pytest.approx(2 * 2.086 * math.sqrt(variance), rel=0.01)
     assert samples.interval(pair[0]).method == samples.POOLED
+    # A cell that reads next to nothing says nothing of the others.
+    quiet = pl.col("variant") == "v0"
+    reads = table.with_columns((pl.col("per_s") * pl.when(quiet).then(1e-6).otherwise(1)).alias("read_mb_s"))
+    assert samples.sample(reads, "read_mb_s", variant="v3", filesystem=EXT4).spread[1] == 18
     # Other metrics and lonely cells have their own.
     assert samples.sample(table, "hit_pct", variant="v3", filesystem=EXT4).spread is None
     alone = table.filter(pl.col("variant") == "v3", pl.col("filesystem") == EXT4)

@@ -18,7 +18,7 @@ import polars as pl
 from scipy import special
 
 from weir.data_center import printed
-from weir.data_center.names import mix_and_class
+from weir.data_center.names import MIXES, mix_and_class
 from weir.errors import InputError
 from weir.load import RUN_AGAIN, Run, Study
 
@@ -105,7 +105,7 @@ def longest(study: Study | None) -> dict[str, list[Run]]:
     found: dict[str, list[Run]] = {}
     for (mix, _), (_, run) in sorted(best.items(), key=lambda item: item[0]):
         found.setdefault(mix, []).append(run)
-    return found
+    return {mix: found[mix] for mix in MIXES if mix in found}
 
 
 def tested(mix: str, pages: pl.DataFrame, transitions: dict[str, dict[str, float]]) -> Tested | None:

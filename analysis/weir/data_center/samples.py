@@ -28,6 +28,8 @@ POOLED = "spread of all cells"
 #: Metrics whose spread is a factor of one size in all cells, and up to how many repetitions it is pooled.
 FACTORS = ("per_s", "mb_s", "response_ms", "read_mb_s", "network_mb_s", "kib_each", "us")
 FEW = 4
+#: Cells with less than this have next to nothing, of which the spread is any factor.
+NEXT_TO_NOTHING = {"read_mb_s": 0.1}
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ def _spread(table: pl.DataFrame, metric: str, repetitions: int) -> tuple[float, 
     """The variance of logarithms within cells; None if no more than the cell itself has any."""
     cells = [name for name in ("variant", "filesystem", "sites", "class") if name in table.columns]
     variances = (
-        table.filter(pl.col(metric) > 0)
+        table.filter(
+            pl.col(metric) > 0, pl.col(metric).mean().over(cells) >= NEXT_TO_NOTHING.get(metric, 0.0)
+        )
         .group_by(cells)
         .agg(pl.col(metric).log().var().alias("variance"), (pl.len() - 1).cast(pl.Int64).alias("freedom"))
         # What cannot differ says nothing of what can.
