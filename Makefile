@@ -9,7 +9,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures report test test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
+.PHONY: help tools setup study figures report test test-built test-analysis test-guest lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,14 +33,21 @@ figures: setup ## Run the notebooks of all studies that have results (STUDY=wija
 report: setup ## Write the page of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)
 
-# The binary is built beside its tests, and both beside the Python environment.
+# Building leaves a processor idle for much of the time: the analysis is tested meanwhile.
 test: tools ## Run every test: Rust, Python, end to end
-	@setup/python.sh & cargo test $(CARGO_TEST) --no-run && wait $$!
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-built test-analysis
 	cargo test $(CARGO_TEST)
 	cargo test --release --locked --offline --workspace --doc
 	@setup/build.sh
-	$(PYTHON) -m pytest -n 2 analysis/tests
+	$(PYTHON) -m pytest -m binary analysis/tests
 	$(PYTHON) -m pytest -n 2 --dist loadfile tests
+
+test-built:
+	cargo test $(CARGO_TEST) --no-run
+
+test-analysis:
+	@setup/python.sh
+	nice $(PYTHON) -m pytest -m "not binary" analysis/tests
 
 test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest

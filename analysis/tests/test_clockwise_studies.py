@@ -31,7 +31,6 @@ from weir.traces.plane import Plane
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = ROOT / "target/release/weir"
-needs_binary = pytest.mark.skipif(not BINARY.exists(), reason=f"{BINARY} is not built")
 
 
 def judged(claims):
@@ -112,7 +111,7 @@ def test_periods_are_the_printed_ones_but_for_one_row():
     assert found["B-T6.3 WG"].status == "not reproduced"
 
 
-@needs_binary
+@pytest.mark.binary
 def test_the_binary_agrees_with_the_thesis(tmp_path):
     plane = Plane(BINARY, ROOT, tmp_path / "cache", None)
     usd = sets.usd(plane)

@@ -292,7 +292,7 @@ def test_without_a_binary_the_remedy_is_named(tmp_path, monkeypatch, capsys):
 # The notebook.
 
 
-@pytest.mark.skipif(not BINARY.exists(), reason=f"{BINARY} is not built")
+@pytest.mark.binary
 def test_the_notebook_runs_without_real_traces(tmp_path, monkeypatch):
     """Its cells in this process, with two seeds instead of 20 and 63."""
     for module in (video, nfs, sprite, disks):
@@ -320,7 +320,7 @@ def test_the_notebook_runs_without_real_traces(tmp_path, monkeypatch):
     assert found["B-T3.5 disk 0"]["ours"] == 2654
 
 
-@pytest.mark.skipif(not BINARY.exists(), reason=f"{BINARY} is not built")
+@pytest.mark.binary
 def test_a_recording_that_is_at_hand_stands_beside(tmp_path):
     recordings = tmp_path / "recordings"
     path = recordings / video.STAR_WARS[0]
@@ -335,7 +335,7 @@ def test_a_recording_that_is_at_hand_stands_beside(tmp_path):
         video.recorded(plane, video.STAR_WARS)
 
 
-@pytest.mark.skipif(not BINARY.exists(), reason=f"{BINARY} is not built")
+@pytest.mark.binary
 def test_streams_are_reduced_before_they_are_kept(tmp_path):
     plane = Plane(BINARY, ROOT, tmp_path / "cache", None)
     seconds = plane.stream("auspex-nfs", 1, 20, nfs.per_second)

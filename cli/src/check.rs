@@ -32,7 +32,7 @@ struct Report {
 
 /// What `weir check` says of every workload of sessions.
 const SESSIONS: &str = "a workload of sessions asks a web site, not a disk: weir generate writes its interactions; \
-    a study cannot use it, neither on a device nor simulated";
+    a study can use it for a class that goes through a service with a site";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();

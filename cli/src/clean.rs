@@ -3,16 +3,22 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+
 use crate::exit::bad_input;
 
 /// Undo what a run that died left behind, and take down all modelled devices, services, clusters and the test network.
 ///
-/// Only what the state folder lists is touched, by recorded process, device and path. Results stay.
+/// Only what the state folder lists is touched, by recorded process, device and path. Results stay, and so do the data of
+/// sites as they are before each run, unless --snapshots is given.
 #[derive(clap::Args)]
 pub struct Args {
     /// The state folder of `weir run` and `weir serve`.
     #[arg(long, value_name = "DIR", default_value = "/run/weir")]
     state: PathBuf,
+    /// Also remove the data of sites, which are kept so that the next run need not load them again.
+    #[arg(long)]
+    snapshots: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -42,6 +48,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     // Processes and mounts that lived on its hosts are gone now.
     weir_network::down(&args.state)?.iter().for_each(|line| println!("taken down: {line}"));
+    let kept = args.state.join("snapshots");
+    if args.snapshots && kept.exists() {
+        std::fs::remove_dir_all(&kept).with_context(|| format!("cannot remove {}", kept.display()))?;
+        println!("removed: {}", kept.display());
+    }
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use weir_simulator::profile;
+use weir_sites::Benchmark;
 use weir_specs::{Document, Problems, nearest};
-use weir_studies::{Context, Plan};
+use weir_studies::{Context, Plan, SiteBenchmark};
 use weir_workloads::Catalog;
 
 use crate::exit::bad_input;
@@ -95,7 +96,13 @@ impl Project {
     fn plan_file(&self, file: &Path) -> Result<Plan, Problems> {
         let workloads = Catalog::open(&self.root.join("workloads/specs"))?;
         let profiles: Vec<&str> = profile::names().collect();
-        let plan = Plan::from_file(file, &Context { workloads: &workloads, profiles: &profiles })?;
+        let benchmarks = Benchmark::ALL.map(|benchmark| SiteBenchmark {
+            name: benchmark.name(),
+            tables: benchmark.tables().iter().map(|table| table.name).collect(),
+            pages: benchmark.pages(),
+        });
+        let context = Context { workloads: &workloads, profiles: &profiles, benchmarks: &benchmarks };
+        let plan = Plan::from_file(file, &context)?;
         check_devices(&plan, &Document::read(file)?)?;
         Ok(plan)
     }

@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use weir_sites::database::Engine;
-use weir_sites::instance::{Description, Instance};
+
+#[path = "../../sites/tests/common/server.rs"]
+mod server;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -85,37 +87,29 @@ fn more_orders(path: &Path, count: usize) {
 }
 
 fn killed(engine: Engine) {
-    let file = root().join("sites/databases").join(format!("{}.yml", engine.name()));
-    let description = Description::read(&file).unwrap();
-    if let Some(obstacle) = description.obstacle() {
-        eprintln!("skipped: {}: {obstacle}", engine.name());
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let values = [("buffer_mib", "64".to_owned()), ("connections", "60".to_owned())];
-    let mut instance = Instance::create(description, folder.path(), &values).unwrap();
-    instance.start().unwrap();
-    let database = instance.create_database("shop").unwrap().to_string();
+    let Some(server) = server::server(engine) else { return };
+    let folder = &server.folder;
+    let database = server.create_database("shop").to_string();
     let load = ["load", "--benchmark", "tpcw", "--database", &database, "--items", "100", "--browsers", "1"];
     assert!(weir(&load).stdout(Stdio::null()).status().unwrap().success());
     let orders = folder.path().join("orders.log");
 
-    let (mut server, address) = serve(&database, "127.0.0.1:0");
+    let (mut application, address) = serve(&database, "127.0.0.1:0");
     let site = format!("http://{address}");
     let mut driver = browse(&site, &orders, "600", "1");
     more_orders(&orders, 20);
 
     // The database: pages fail while it is gone, and are asked for again.
-    instance.kill().unwrap();
+    server.kill();
     std::thread::sleep(Duration::from_millis(300));
-    instance.start().unwrap();
+    server.start();
     more_orders(&orders, 20);
 
     // The application server: its port is taken again by the next.
-    server.kill();
+    application.kill();
     std::thread::sleep(Duration::from_millis(300));
     assert!(TcpStream::connect(&address).is_err());
-    let (_server, again) = serve(&database, &address);
+    let (_application, again) = serve(&database, &address);
     assert_eq!(again, address);
     more_orders(&orders, 20);
 

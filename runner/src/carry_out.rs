@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::json;
-use weir_records::{Op, Request, write_all};
+use weir_records::{Op, Page, Request, write_all};
 use weir_replayer::{Fidelity, Targets, clock};
 use weir_studies::{Engine, FileSystem, Run};
 
@@ -25,6 +25,7 @@ use crate::prepare::{
     forget_what_was_written, host_record, make_file_systems, open_devices, start_timing, state_problems,
     target,
 };
+use crate::site::{self, After, Visited};
 use crate::testbed::Testbed;
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
 use crate::web::{self, Asking};
@@ -155,6 +156,12 @@ fn prepare_and_measure(
     fs::create_dir_all(partial.join("logs")).map_err(Error::io("cannot make", &partial))?;
     write_json(&partial.join("run.json"), run)?;
 
+    let logs = partial.join("logs");
+    // Outside of the run's memory: what loads them is not part of it.
+    let mut kept = Vec::new();
+    for (service, of_site) in site::all(run) {
+        kept.push((service, site::keep(service, of_site, &options.state, &logs, journal)?));
+    }
     limits.enter(journal)?;
     let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
     let raw = filesystem.mount_type.is_none();
@@ -163,8 +170,13 @@ fn prepare_and_measure(
     for place in &places {
         fill::fill(place, run.seed, networked::writers(filesystem))?;
     }
+    let mut sites = Vec::new();
+    for (service, kept) in kept {
+        let target = |device: &str| target(device, &devices, &points);
+        sites.push(site::lay_out(run, service, kept, &options.state, target, journal)?);
+    }
     forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
-    let written = written.map(|filling| filling.end(&places)).transpose()?;
+    let written = written.map(|filling| filling.end(&places, &sites)).transpose()?;
     for device in &mut devices {
         device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
         if !device.members.is_empty() {
@@ -172,20 +184,30 @@ fn prepare_and_measure(
         }
         start_timing(device)?;
     }
-    let services = service::start_all(run, &options.state, &places, limits, &partial.join("logs"), journal)?;
+    let services = service::start_all(run, &options.state, &places, &sites, limits, &logs, journal)?;
     write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
 
-    if run.classes.iter().all(|class| class.engine == Engine::Web) {
+    if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
         // The memory is the servers': who asks them has rows to keep, and reads no file. What was written stays charged.
         limits.leave();
     }
     let use_before = Use::now(&options.state, filesystem, limits)?;
-    let measured = measure(run, options, &mut devices, &places, &partial, began)?;
+    let mut measured = measure(run, options, &mut devices, &places, &partial, began)?;
     let used = Use::now(&options.state, filesystem, limits)?.since(use_before);
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
     }
     let setup_s = measured.setup_s;
+    let state: Vec<String> = state_problems(run, filesystem, &devices, &points)
+        .into_iter()
+        .chain(limits.problem())
+        .chain(service::problems(&services))
+        .collect();
+    if run.settings.buffered || !sites.is_empty() {
+        // What is asked from here on is not part of the run. A server that died is judged elsewhere.
+        devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
+    }
+    let after = site::check(run, &options.state, &logs, &sites)?;
     let facts = Facts {
         fidelity: measured.fidelity.as_ref(),
         fio: &measured.fio,
@@ -204,22 +226,20 @@ fn prepare_and_measure(
         cached_by_right: networked::cached_by_right(run, filesystem),
         written,
         clock_step_ns: measured.clock_step_ns,
-        state: state_problems(run, filesystem, &devices, &points)
-            .into_iter()
-            .chain(limits.problem())
-            .chain(service::problems(&services))
-            .collect(),
+        sites: after.iter().map(After::findings).collect(),
+        state,
         models: measured.models.clone(),
     };
     let verdict = judge(&facts);
-    if run.settings.buffered {
-        // Asking takes reads of inodes, which are not part of the run. A server that died is judged elsewhere.
-        devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
-    }
     let residency = limits::residency(run, &places)?;
     let requests = write_all(&partial.join("requests.parquet"), measured.epoch_ns, &measured.rows)
         .map_err(|error| Error::Failed(error.to_string()))?;
+    if !sites.is_empty() {
+        write_all(&partial.join("pages.parquet"), measured.epoch_ns, &measured.pages)
+            .map_err(|error| Error::Failed(error.to_string()))?;
+    }
     write_json(&partial.join("verdict.json"), &verdict)?;
+    let sites = site::observed(&after, std::mem::take(&mut measured.visited), measured.web.as_ref());
     let observed = json!({
         "replay": measured.fidelity,
         "fio": measured.fio,
@@ -229,9 +249,11 @@ fn prepare_and_measure(
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
         "services": services,
+        "sites": sites,
         "network": used.network,
         "cpu": used.cpu,
         "memory": used.memory,
+        "memory_of": used.memory_of,
         "residency": residency,
     });
     let ended_s = began.elapsed().as_secs_f64();
@@ -247,6 +269,8 @@ struct Measured {
     fidelity: Option<Fidelity>,
     fio: Vec<fio::Report>,
     web: Option<weir_browsers::Report>,
+    pages: Vec<Page>,
+    visited: Visited,
     capture: Option<Recording>,
     models: Vec<(String, weir_blockserver::Stats)>,
     device_read_bytes: u64,
@@ -271,6 +295,7 @@ fn measure(
     }
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
     let visitors = web::classes(run, places)?;
+    let visits = site::visits(run, &partial.join("logs"), &options.stop)?;
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
@@ -283,7 +308,7 @@ fn measure(
         let folder = partial.join("logs").join(format!("fio-{}", place.class.name));
         jobs.push(fio::start(run, place, index, &folder)?);
     }
-    let asking = Asking::begin(visitors, run, epoch_ns, &options.stop)?;
+    let asking = Asking::begin(visitors, visits, run, epoch_ns, &options.stop)?;
     let mut rows = Vec::new();
     let fidelity = if stream.is_empty() {
         None
@@ -316,14 +341,12 @@ fn measure(
         rows.extend(found);
         reports.push(report);
     }
-    let web = match asking {
-        None => None,
-        Some(asking) => {
-            let (found, report) = asking.finish()?;
-            rows.extend(found);
-            Some(report)
-        }
-    };
+    let (mut web, mut visited) = (None, Visited::default());
+    if let Some(asking) = asking {
+        let asked = asking.finish()?;
+        rows.extend(asked.rows);
+        (web, visited) = (Some(asked.report), asked.visited);
+    }
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
@@ -336,7 +359,9 @@ fn measure(
         }
     }
     rows.sort_by_key(|row| (row.intended_ns, row.request));
+    let mut pages = Vec::new();
     for (row, number) in rows.iter_mut().zip(0..) {
+        pages.extend(visited.take(row, number));
         row.request = number;
     }
     let device_read_bytes = after.saturating_sub(before);
@@ -346,6 +371,8 @@ fn measure(
         fidelity,
         fio: reports,
         web,
+        pages,
+        visited,
         capture,
         models,
         device_read_bytes,

@@ -79,7 +79,7 @@ pub(crate) fn start(run: &Run, place: &Place, place_index: usize, folder: &Path)
 
 /// The class in fio's language: one job a client.
 fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
-    let recipe = &place.class.recipe;
+    let recipe = &place.recipe;
     let (
         Arrivals::Closed { depth, think_us, start_s, rate_per_s },
         Sizes::Drawn(Distribution::Fixed { bytes }),

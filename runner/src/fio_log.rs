@@ -58,7 +58,7 @@ pub(crate) fn rows(
     let base_ns = base_ns(&pairs).unwrap_or(epoch_monotonic_ns);
     let class: Arc<str> = place.class.name.as_str().into();
     let device: Arc<str> = place.class.device.as_str().into();
-    let deadline_after_ns = match place.class.recipe.deadline {
+    let deadline_after_ns = match place.recipe.deadline {
         Some(Deadline::After { ms }) => Some((ms * 1e6) as i64),
         _ => None,
     };

@@ -23,6 +23,7 @@ mod prepare;
 mod queue;
 mod service;
 mod simulate;
+mod site;
 mod testbed;
 mod tree;
 mod verdict;

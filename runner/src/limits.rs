@@ -86,11 +86,14 @@ pub(crate) struct Use {
     pub(crate) cpu: BTreeMap<String, Cpu>,
     /// At the end: of the run's group, where memory is limited.
     pub(crate) memory: Option<Memory>,
+    /// At the end: of each process, by its name in the state folder.
+    pub(crate) memory_of: BTreeMap<String, Memory>,
 }
 
 impl Use {
     pub(crate) fn now(state: &Path, filesystem: &FileSystem, limits: &Limits) -> Result<Self, Error> {
-        let mut found = Use { network: BTreeMap::new(), cpu: BTreeMap::new(), memory: None };
+        let mut found =
+            Use { network: BTreeMap::new(), cpu: BTreeMap::new(), memory: None, memory_of: BTreeMap::new() };
         if filesystem.network.is_some()
             && let Some(network) = Network::load(state).map_err(|error| Error::Failed(error.to_string()))?
         {
@@ -102,6 +105,9 @@ impl Use {
         }
         found.cpu.insert("driver".to_owned(), own_cpu());
         for process in process::all(state).map_err(failed)? {
+            if let Some(memory) = process.launch.group.memory() {
+                found.memory_of.insert(process.launch.name.clone(), memory);
+            }
             if let Some(cpu) = process.launch.group.cpu() {
                 found.cpu.insert(process.launch.name, cpu);
             }

@@ -15,6 +15,7 @@ use crate::journal::{Change, Journal};
 use crate::limits::Limits;
 use crate::place::Place;
 use crate::prepare::MountPoint;
+use crate::site::{self, Laid};
 use crate::testbed::Testbed;
 
 /// What the client's process is called in the state folder.
@@ -146,7 +147,9 @@ pub(crate) fn writers(filesystem: &FileSystem) -> usize {
 
 /// Why reads of a run need not reach the devices; `None` if they must.
 pub(crate) fn cached_by_right(run: &Run, filesystem: &FileSystem) -> Option<&'static str> {
-    if run.settings.buffered {
+    if site::all(run).next().is_some() {
+        Some("a database keeps what it has read")
+    } else if run.settings.buffered {
         Some("files are read through the page cache")
     } else if filesystem.network.is_some() {
         Some("servers read their disks through the page cache")
@@ -171,8 +174,9 @@ impl Filling {
     }
 
     /// Bytes of the files, and bytes that left the client's host since.
-    pub(crate) fn end(&self, places: &[Place]) -> Result<(u64, u64), Error> {
-        let written = places.iter().map(|place| place.files.total_bytes()).sum();
+    pub(crate) fn end(&self, places: &[Place], sites: &[Laid]) -> Result<(u64, u64), Error> {
+        let files: u64 = places.iter().map(|place| place.files.total_bytes()).sum();
+        let written = files + sites.iter().map(|laid| laid.data_bytes).sum::<u64>();
         Ok((written, sent_bytes(&self.namespace)?.saturating_sub(self.sent_before)))
     }
 }

@@ -42,7 +42,7 @@ impl Merged {
                     // Paths of recordings are absolute in a plan.
                     folder: Path::new("/").to_owned(),
                 };
-                let stream = Stream::new(&place.class.recipe, options).map_err(Error::Refused)?.peekable();
+                let stream = Stream::new(&place.recipe, options).map_err(Error::Refused)?.peekable();
                 let device = place.class.device.as_str().into();
                 Ok(Source { stream, device, offsets_bytes: place.offsets_bytes.clone() })
             })
@@ -87,7 +87,7 @@ pub(crate) fn layout(places: &[Place], buffered: bool) -> Layout {
     let open_loop = places.iter().filter(|place| place.class.engine == Engine::Replay);
     let classes: BTreeMap<String, Route> =
         open_loop.clone().map(|place| (place.class.name.clone(), route(place))).collect();
-    let writes = |place: &Place| place.class.recipe.may_write();
+    let writes = |place: &Place| place.recipe.may_write();
     Layout { default: None, classes, allow_writes: open_loop.into_iter().any(writes), buffered }
 }
 

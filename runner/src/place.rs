@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use weir_studies::{Run, RunClass};
-use weir_workloads::FileSet;
+use weir_workloads::{FileSet, Workload};
 
 /// The files of a class and where they are.
 pub(crate) struct Place {
     /// The class.
     pub(crate) class: RunClass,
+    /// What it asks of its files.
+    pub(crate) recipe: Workload,
     /// Its files.
     pub(crate) files: FileSet,
     /// A folder of files, or a device node.
@@ -24,13 +26,14 @@ impl Place {
     }
 }
 
-/// Places the classes of a run. `target` gives the mount point of a device, or its node where it is raw.
+/// Places the classes of a run that have files. `target` gives the mount point of a device, or its node where it is raw.
 pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec<Place> {
     let mut used: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     run.classes
         .iter()
-        .map(|class| {
-            let files = FileSet::new(&class.recipe.files, &class.name, run.seed);
+        .filter_map(|class| Some((class, class.recipe.requests()?)))
+        .map(|(class, recipe)| {
+            let files = FileSet::new(&recipe.files, &class.name, run.seed);
             let root = target(&class.device);
             let (path, offsets_bytes) = if raw {
                 let first = used.entry(&class.device).or_default();
@@ -40,7 +43,7 @@ pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec
             } else {
                 (root.join(&class.name), Vec::new())
             };
-            Place { class: class.clone(), files, path, offsets_bytes }
+            Place { class: class.clone(), recipe: recipe.clone(), files, path, offsets_bytes }
         })
         .collect()
 }

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
 use crate::place::Place;
+use crate::site::{self, Laid};
 
 /// What a service of a run is called in the state folder.
 fn process_name(service: &RunService) -> String {
@@ -21,16 +22,16 @@ fn process_name(service: &RunService) -> String {
 /// # Errors
 /// One is not; the text says what to install.
 pub(crate) fn check(run: &Run) -> Result<(), Error> {
-    for wanted in &run.services {
+    for wanted in run.services.iter().filter(|wanted| wanted.site.is_none()) {
         let service = load(wanted)?;
         weir_services::version(&service).map_err(|error| Error::Refused(error.to_string()))?;
     }
-    Ok(())
+    site::look(run)
 }
 
 fn load(wanted: &RunService) -> Result<Service, Error> {
-    Service::load(&wanted.service)
-        .ok_or_else(|| Error::Refused(format!("service {} is unknown", wanted.service)))
+    let name = wanted.service.as_deref().unwrap_or_default();
+    Service::load(name).ok_or_else(|| Error::Refused(format!("service {name} is unknown")))
 }
 
 /// Starts the services of a run, in order, and waits until each answers. The journal knows them before they are there.
@@ -41,12 +42,20 @@ pub(crate) fn start_all(
     run: &Run,
     state: &Path,
     places: &[Place],
+    sites: &[Laid],
     limits: &Limits,
     logs: &Path,
     journal: &mut Journal,
 ) -> Result<Vec<Instance>, Error> {
     let mut instances = Vec::new();
     for wanted in &run.services {
+        if let Some(of_site) = &wanted.site
+            && let Some(laid) = sites.iter().find(|laid| laid.name == wanted.name)
+        {
+            let both = site::start(run, (wanted, of_site), state, laid, limits, logs, journal)?;
+            instances.extend(both);
+            continue;
+        }
         let root = root(wanted, places)?;
         let name = process_name(wanted);
         let folder = state.join("services").join(&name);

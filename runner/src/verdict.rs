@@ -7,6 +7,7 @@ use weir_blockserver::Stats;
 use weir_replayer::Fidelity;
 
 use crate::fio::Report;
+use crate::site::Findings;
 
 /// What became of a rule, or of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +94,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) cached_by_right: Option<&'static str>,
     /// Of a network file system: bytes that were written to it, and that left the client's host meanwhile.
     pub(crate) written: Option<(u64, u64)>,
+    /// What was found at each site afterwards.
+    pub(crate) sites: Vec<Findings>,
     /// How far the wall clock moved against the monotonic one, in ns.
     pub(crate) clock_step_ns: f64,
     /// Mounts and queues that are not as they should be at the end.
@@ -113,6 +116,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         loss(facts),
         cached(facts),
         network(facts),
+        sites(facts),
         model(facts),
         clock(facts),
         state(facts),
@@ -257,6 +261,22 @@ fn network(facts: &Facts<'_>) -> Ruling {
     Ruling { value: Some(sent as f64), limit: Some(written as f64), ..ruling("R-NETWORK", status, reason) }
 }
 
+fn sites(facts: &Facts<'_>) -> Ruling {
+    if facts.sites.is_empty() {
+        return ruling("R-SITE", Status::Skipped, "no site took part");
+    }
+    let tell = |site: &Findings| match &site.first {
+        Some(first) => format!("{}: {} violations, the first {first}", site.site, site.violations),
+        None => format!(
+            "{}: {} rules hold, of {} acknowledged {} are there",
+            site.site, site.rules, site.acknowledged, site.found
+        ),
+    };
+    let reason = facts.sites.iter().map(tell).collect::<Vec<_>>().join("; ");
+    let lost = |site: &Findings| site.acknowledged.saturating_sub(site.found).max(site.violations);
+    at_most("R-SITE", facts.sites.iter().map(lost).sum::<u64>() as f64, 0.0, &reason)
+}
+
 fn model(facts: &Facts<'_>) -> Ruling {
     let timed: Vec<&(String, Stats)> =
         facts.models.iter().filter(|(_, stats)| stats.service_error.count > 0).collect();
@@ -330,6 +350,15 @@ mod tests {
         let mut ended = [report(10, 10)];
         ended[0].exit_code = None;
         let base = || Facts { fio: &good, rows: 10, allowed_loss: 1e-4, ..Facts::default() };
+        let kept = Findings {
+            site: "shop".to_owned(),
+            rules: 9,
+            violations: 0,
+            acknowledged: 7,
+            found: 7,
+            first: None,
+        };
+        assert_eq!(judge(&Facts { sites: vec![kept.clone()], ..base() }).status, Status::Valid);
         for (rule, facts) in [
             ("R-PLANNED", Facts { fio: &short, ..base() }),
             ("R-PLANNED", Facts { fio: &[], rows: 0, ..base() }),
@@ -339,6 +368,8 @@ mod tests {
             ("R-LOSS", Facts { loss: Some(Err("no BPF".to_owned())), capture_required: true, ..base() }),
             ("R-CACHED", Facts { read_bytes: Some((100, 50)), ..base() }),
             ("R-NETWORK", Facts { written: Some((100, 7)), ..base() }),
+            ("R-SITE", Facts { sites: vec![Findings { violations: 1, ..kept.clone() }], ..base() }),
+            ("R-SITE", Facts { sites: vec![Findings { found: 6, ..kept.clone() }], ..base() }),
             ("R-CLOCK", Facts { clock_step_ns: -1e9, ..base() }),
             ("R-STATE", Facts { state: vec!["scheduler".to_owned()], ..base() }),
         ] {

@@ -1,4 +1,5 @@
-//! Classes that go through a web server: browsers ask it for the files of the class, over HTTP on loopback.
+//! Classes that go through a server: browsers ask a web server for the files of the class, or visit a site, over HTTP on
+//! loopback.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use weir_studies::{Engine, Run, RunService};
 
 use crate::Error;
 use crate::place::Place;
+use crate::site::{Visited, Visits};
 
 /// Most connections of a class whose requests do not wait for one another.
 const CONNECTIONS: usize = 1024;
@@ -54,24 +56,42 @@ fn class(run: &Run, place: &Place) -> Result<Class, Error> {
         folder: Path::new("/").to_owned(),
         threads: 1,
     };
-    visitors.class(&asked.recipe, server).map_err(refused)
+    visitors.class(&place.recipe, server).map_err(refused)
 }
 
 /// Browsers at work.
 pub(crate) struct Asking {
-    thread: JoinHandle<Result<(Vec<Request>, Report), weir_browsers::Error>>,
+    thread: JoinHandle<Result<Asked, weir_browsers::Error>>,
+}
+
+/// What became of what they asked.
+pub(crate) struct Asked {
+    /// A row for every request.
+    pub(crate) rows: Vec<Request>,
+    pub(crate) report: Report,
+    /// What sites were asked for.
+    pub(crate) visited: Visited,
 }
 
 impl Asking {
     /// Begins; `None` where there is nobody to ask.
     pub(crate) fn begin(
-        classes: Vec<(Class, Arc<str>)>,
+        mut classes: Vec<(Class, Arc<str>)>,
+        visits: Vec<Visits>,
         run: &Run,
         epoch_ns: i64,
         stop: &Arc<AtomicBool>,
     ) -> Result<Option<Self>, Error> {
-        if classes.is_empty() {
+        if classes.is_empty() && visits.is_empty() {
             return Ok(None);
+        }
+        let mut visited = Visited::default();
+        let documents = classes.len();
+        // Browsers who think ask for little of a processor: others are not to make them late.
+        let all_think = classes.is_empty();
+        for visits in visits {
+            visited.expect(&visits);
+            classes.push((visits.class, visits.device));
         }
         let ns = |ns: i64| Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
         let options = Options {
@@ -80,6 +100,7 @@ impl Asking {
             warmup: ns(run.warmup_ns()),
             timeout: TIMEOUT,
             stop: Arc::clone(stop),
+            fifo_priority: all_think.then_some(1),
             ..Options::default()
         };
         let work = move || {
@@ -89,8 +110,11 @@ impl Asking {
             let report = browse(classes, &options, |outcome| {
                 let class = outcome.class as usize;
                 rows.push(outcome.to_request(&names[class], &devices[class]));
+                if let Some(site) = class.checked_sub(documents) {
+                    visited.add(site, outcome);
+                }
             })?;
-            Ok((rows, report))
+            Ok(Asked { rows, report, visited })
         };
         let thread = std::thread::Builder::new().name("web".to_owned()).spawn(work);
         Ok(Some(Asking {
@@ -98,8 +122,8 @@ impl Asking {
         }))
     }
 
-    /// Waits for the last answer; gives a row for every request.
-    pub(crate) fn finish(self) -> Result<(Vec<Request>, Report), Error> {
+    /// Waits for the last answer.
+    pub(crate) fn finish(self) -> Result<Asked, Error> {
         let done = self.thread.join().map_err(|_| Error::Failed("the browsers' thread fell".to_owned()))?;
         done.map_err(failed)
     }

@@ -44,6 +44,15 @@ impl Benchmark {
             Benchmark::Rubbos => crate::rubbos::schema::TABLES,
         }
     }
+
+    /// Names of its pages.
+    pub fn pages(self) -> &'static [&'static str] {
+        match self {
+            Benchmark::TpcW => crate::tpcw::site::PAGES,
+            Benchmark::Rubis => crate::rubis::site::PAGES,
+            Benchmark::Rubbos => crate::rubbos::site::PAGES,
+        }
+    }
 }
 
 /// How large a site is.

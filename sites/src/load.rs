@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::database::{Address, Connection, Row, Value};
+use crate::hot::{self, Hot};
 use crate::schema::{Kind, Table, column};
 
 /// What is sent at once, in units of a table's population.
@@ -38,11 +39,13 @@ const STATE: &str = "state";
 
 /// How to load.
 #[derive(Debug, Clone, Copy)]
-pub struct LoadOptions {
+pub struct LoadOptions<'a> {
     /// Threads, each with a connection of its own.
     pub jobs: usize,
     /// Drop what is there first.
     pub replace: bool,
+    /// Tables that are to lie elsewhere.
+    pub hot: Option<Hot<'a>>,
 }
 
 /// How far it has come.
@@ -126,7 +129,7 @@ pub(crate) fn number(facts: &[(String, String)], name: &str) -> Result<i64, Erro
 pub fn load(
     address: &Address,
     population: &dyn Population,
-    options: LoadOptions,
+    options: LoadOptions<'_>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Loaded, Error> {
     let mut connection = address.connect()?;
@@ -162,11 +165,11 @@ pub fn load(
         }
     }
     let begun = Instant::now();
-    prepare(&mut *connection, tables, &wanted)?;
+    prepare(&mut *connection, tables, &wanted, options.hot)?;
     rows(address, population, options.jobs.max(1), progress)?;
     let rows_s = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
-    finish(address, tables, options.jobs.max(1))?;
+    finish(address, tables, options)?;
     connection.run("UPDATE weir_site SET value = ? WHERE name = ?", &["loaded".into(), STATE.into()])?;
     let rows = count(&mut *connection, tables)?;
     Ok(Loaded { rows, rows_s, indexes_s: begun.elapsed().as_secs_f64(), already: false })
@@ -187,6 +190,7 @@ fn prepare(
     connection: &mut dyn Connection,
     tables: &[Table],
     facts: &[(String, String)],
+    hot: Option<Hot<'_>>,
 ) -> Result<(), Error> {
     let engine = connection.engine();
     for table in crate::benchmark::all_tables().iter().rev().chain([&FACTS]) {
@@ -197,8 +201,13 @@ fn prepare(
         facts.iter().map(|(name, value)| Row(vec![name.as_str().into(), value.as_str().into()])).collect();
     rows.push(Row(vec![STATE.into(), "loading".into()]));
     connection.bulk(FACTS.name, &FACTS.column_names(), &rows)?;
+    if let Some(statement) = hot.map(|hot| hot.prepare(engine, tables)).transpose()?.flatten() {
+        connection.batch(&statement)?;
+    }
     for table in tables {
-        connection.batch(&table.create(engine))?;
+        hot::place(connection, hot, table)?;
+        let behind = hot.map_or_else(String::new, |hot| hot.behind(engine, table));
+        connection.batch(&(table.create(engine) + &behind))?;
     }
     Ok(())
 }
@@ -249,13 +258,14 @@ fn rows(
 }
 
 /// Indexes in parallel, a table at a time; then foreign keys, which lock two tables each, one after another.
-fn finish(address: &Address, tables: &[Table], jobs: usize) -> Result<(), Error> {
+fn finish(address: &Address, tables: &[Table], options: LoadOptions<'_>) -> Result<(), Error> {
     let engine = address.engine;
     let is_foreign = |statement: &String| statement.contains("FOREIGN KEY");
     let next = AtomicUsize::new(0);
     let work = || -> Result<(), Error> {
         let mut connection = address.connect()?;
         while let Some(table) = tables.get(next.fetch_add(1, Ordering::Relaxed)) {
+            hot::place(&mut *connection, options.hot, table)?;
             for statement in table.finish(engine).iter().filter(|statement| !is_foreign(statement)) {
                 connection.batch(statement)?;
             }
@@ -263,7 +273,7 @@ fn finish(address: &Address, tables: &[Table], jobs: usize) -> Result<(), Error>
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
         threads
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| Error::Thread("a maker of indexes"))?)

@@ -53,17 +53,17 @@ fn order<'a>(sc_id: &str, c_id: &str, token: &str) -> Vec<(&'a str, String)> {
 fn both_engines_hold_the_same_whatever_the_threads() {
     let mut found = Vec::new();
     for (engine, jobs) in [(Engine::PostgreSql, 1), (Engine::MariaDb, 3)] {
-        let Some(Server { instance, port, folder }) = server(engine) else { continue };
-        let address = instance.create_database("shop").unwrap();
+        let Some(server) = server(engine) else { continue };
+        let address = server.create_database("shop");
         let loaded = fill(&address, &BOOKS, jobs);
         let rows = |table: &str| loaded.rows.iter().find(|(name, _)| name == table).unwrap().1;
         assert_eq!((rows("customer"), rows("address"), rows("orders")), (2880, 5760, 2592));
         assert_eq!((rows("author"), rows("item"), rows("country"), rows("cc_xacts")), (50, 200, 92, 2592));
         found.push(content(&mut *address.connect().unwrap(), &BOOKS));
         again(&address);
-        passwords(&address, port, folder.path());
+        passwords(&address, server.port, server.folder.path());
         deadlocks(&address);
-        shop(instance, &address);
+        shop(&server, &address);
     }
     if let [postgresql, mariadb] = &found[..] {
         assert_eq!(postgresql, mariadb);
@@ -74,7 +74,7 @@ fn both_engines_hold_the_same_whatever_the_threads() {
 fn again(address: &Address) {
     assert!(fill(address, &BOOKS, 1).already);
     let other = Books { items: 100, ..BOOKS };
-    let options = LoadOptions { jobs: 1, replace: false };
+    let options = LoadOptions { jobs: 1, replace: false, hot: None };
     let error = load(address, &other, options, &|_| {}).unwrap_err().to_string();
     assert!(error.contains("items 200") && error.contains("--replace"), "{error}");
     let mut connection = address.connect().unwrap();
@@ -158,7 +158,7 @@ fn deadlocks(address: &Address) {
     assert!((1..u64::from(MOST_ATTEMPTS)).contains(&retries), "{retries}");
 }
 
-fn shop(mut instance: weir_sites::instance::Instance, address: &Address) {
+fn shop(server: &Server, address: &Address) {
     let served = serve(Benchmark::TpcW, address, 4);
     let mut visit = Visit::new(&served, "tpcw");
     pages(&mut visit);
@@ -180,7 +180,7 @@ fn shop(mut instance: weir_sites::instance::Instance, address: &Address) {
     });
     assert_eq!(tokens[0], tokens[1]);
     holds(address, &orders);
-    outage(&mut instance, &mut visit);
+    outage(server, &mut visit);
     holds(address, &orders);
     damages(&mut *address.connect().unwrap(), &orders);
 }
@@ -292,11 +292,11 @@ fn holds(address: &Address, orders: &[Acknowledged]) {
 }
 
 /// A database that is gone is 503, and one that has returned is used again.
-fn outage(instance: &mut weir_sites::instance::Instance, visit: &mut Visit) {
-    instance.kill().unwrap();
+fn outage(server: &Server, visit: &mut Visit) {
+    server.kill();
     let (status, body) = visit.get("HOME", &[]);
     assert_eq!(status, 503, "{body}");
-    instance.start().unwrap();
+    server.start();
     let until = Instant::now() + Duration::from_secs(10);
     while visit.get("HOME", &[]).0 != 200 {
         assert!(Instant::now() < until, "the site does not come back");

@@ -43,16 +43,16 @@ fn expected(model: &Arc<SessionModel>) -> BTreeMap<String, f64> {
     counts
 }
 
-fn visited(benchmark: Benchmark, mix: &str, engine: Engine, seconds: f64) {
-    let Some(Server { instance, folder, .. }) = server(engine) else { return };
-    let address = instance.create_database("site").unwrap();
+fn visited(database: &Server, benchmark: Benchmark, mix: &str, seconds: f64) {
+    let address = database.create_database(benchmark.name());
     let scale = Scale { items: 100, browsers: 1, share: 0.002, seed: 3 };
     fill(&address, &*benchmark.population(scale).unwrap(), 2);
     let served = serve(benchmark, &address, 4);
     let server = weir_browsers::Server::new(&format!("http://{}", served.address)).unwrap();
     let status = read_status(&server).unwrap();
     let model = model(mix);
-    let log = Arc::new(OrderLog::open(&folder.path().join("orders.log")).unwrap());
+    let log_file = database.folder.path().join(format!("{mix}.log"));
+    let log = Arc::new(OrderLog::open(&log_file).unwrap());
     let browsers = Browsers {
         class: mix.into(),
         model: Arc::clone(&model),
@@ -103,11 +103,11 @@ fn visited(benchmark: Benchmark, mix: &str, engine: Engine, seconds: f64) {
     let limit = 2.0 * (freedom + 4.0 * (2.0 * freedom).sqrt());
     eprintln!(
         "{mix} on {}: {total} pages, chi-squared {squares:.1} of {limit:.1}, {} acknowledged",
-        engine.name(),
+        address.engine.name(),
         log.written()
     );
     assert!(total > 200 && squares < limit, "{mix}: chi-squared {squares} of {limit} with {total} pages");
-    let orders = read_orders(&folder.path().join("orders.log")).unwrap();
+    let orders = read_orders(&log_file).unwrap();
     assert_eq!(orders.len() as u64, log.written());
     assert!(!orders.is_empty());
     let checked = benchmark.check(&mut *address.connect().unwrap(), &orders).unwrap();
@@ -186,16 +186,16 @@ fn damages(benchmark: Benchmark) -> &'static [(&'static str, &'static str, &'sta
 }
 
 #[test]
-fn shopping() {
-    visited(Benchmark::TpcW, "tpcw-shopping", Engine::PostgreSql, 2.0);
+fn shopping_and_a_bulletin_board() {
+    let Some(database) = server(Engine::PostgreSql) else { return };
+    std::thread::scope(|scope| {
+        scope.spawn(|| visited(&database, Benchmark::TpcW, "tpcw-shopping", 2.0));
+        scope.spawn(|| visited(&database, Benchmark::Rubbos, "rubbos-author", 2.0));
+    });
 }
 
 #[test]
 fn auctions() {
-    visited(Benchmark::Rubis, "rubis-default", Engine::MariaDb, 2.0);
-}
-
-#[test]
-fn a_bulletin_board() {
-    visited(Benchmark::Rubbos, "rubbos-author", Engine::PostgreSql, 2.0);
+    let Some(database) = server(Engine::MariaDb) else { return };
+    visited(&database, Benchmark::Rubis, "rubis-default", 2.0);
 }

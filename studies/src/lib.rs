@@ -11,8 +11,10 @@ mod counterpart;
 mod filesystem;
 mod level;
 mod plan;
+mod recipe;
 mod run;
 mod simulated;
+mod site;
 mod spec;
 mod surroundings;
 mod tasks;
@@ -29,6 +31,7 @@ pub use filesystem::{FileSystem, NetworkAccess};
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
+pub use site::{DATABASES, Site, SiteBenchmark};
 pub use spec::{
     Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, StudyService, Wants,
 };

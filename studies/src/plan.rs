@@ -9,15 +9,17 @@ use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problems};
-use weir_workloads::{Catalog, Workload};
+use weir_workloads::Catalog;
+use weir_workloads::sessions::AnyWorkload;
 
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
+use crate::site::SiteBenchmark;
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{counterpart, simulated, surroundings};
+use crate::{counterpart, recipe, simulated, surroundings};
 
 /// Time a run takes besides its own length, in seconds: formatting, filling, collecting. For estimates only.
 const SETUP_S: f64 = 1.5;
@@ -33,6 +35,8 @@ pub struct Context<'a> {
     pub workloads: &'a Catalog,
     /// Names of the device profiles.
     pub profiles: &'a [&'a str],
+    /// The benchmarks of sites.
+    pub benchmarks: &'a [SiteBenchmark],
 }
 
 /// All runs of a study, in the order of execution: `plan.json`.
@@ -135,7 +139,7 @@ fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
         run.name_by_content();
         // Only now, so that a run has the same name wherever the repository lies.
         for class in &mut run.classes {
-            absolute_recording(&mut class.recipe, folder);
+            recipe::make_absolute(&mut class.recipe, folder);
         }
     }
     let mut factors = counterpart::factors(study);
@@ -245,7 +249,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
 fn resolve(
     study: &Study,
     testbed: Testbed,
-    workloads: &BTreeMap<String, Workload>,
+    workloads: &BTreeMap<String, AnyWorkload>,
     cell: &Map<String, Value>,
     block: u32,
     seed: u64,
@@ -271,10 +275,11 @@ fn resolve(
             workload: class.workload.clone(),
             recipe: workload.clone(),
             clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
-            engine: match &class.through {
-                Some(_) => Engine::Web,
-                None if workload.is_closed_loop() => Engine::Fio,
-                None => Engine::Replay,
+            engine: match (workload, &class.through) {
+                (AnyWorkload::Sessions(_), _) => Engine::Site,
+                (_, Some(_)) => Engine::Web,
+                (AnyWorkload::Requests(workload), None) if workload.is_closed_loop() => Engine::Fio,
+                _ => Engine::Replay,
             },
             through: class.through.clone(),
             think_ms: class.think_ms,
@@ -313,12 +318,13 @@ fn resolve(
     }
 }
 
-fn simulated(study: &Study, class: &Class, workload: &Workload, settings: &Settings) -> SimulatedClass {
+fn simulated(study: &Study, class: &Class, workload: &AnyWorkload, settings: &Settings) -> SimulatedClass {
     let own = match settings.architecture {
         Architecture::Partitioned => class.scheduler.as_ref(),
         Architecture::Integrated => None,
     };
-    let inferred = if workload.deadline.is_some() { Wants::RealTime } else { Wants::Interactive };
+    let has_deadline = workload.requests().is_some_and(|workload| workload.deadline.is_some());
+    let inferred = if has_deadline { Wants::RealTime } else { Wants::Interactive };
     SimulatedClass {
         wants: class.wants.unwrap_or(inferred),
         weight: class.weight.unwrap_or(1.0),
@@ -388,13 +394,5 @@ fn label(level: &Value) -> Value {
             Value::String(parts.join(" "))
         }
         scalar => scalar.clone(),
-    }
-}
-
-fn absolute_recording(workload: &mut Workload, folder: &Path) {
-    if let Some(path) = workload.recording()
-        && let Ok(absolute) = std::path::absolute(folder.join(&*path))
-    {
-        *path = absolute;
     }
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use weir_workloads::Workload;
+use weir_workloads::sessions::AnyWorkload;
 
 use crate::contract::Contract;
 use crate::level::{Priority, Scheduler};
+use crate::site::Site;
 use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
 use crate::testbed::Testbed;
 
@@ -71,12 +72,16 @@ pub struct Run {
 }
 
 /// A service of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunService {
     /// Its name within the study.
     pub name: String,
-    /// What it is (`weir service list`).
-    pub service: String,
+    /// What it is (`weir service list`); absent if it is a site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// The site that it is; absent if it is one server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<Site>,
     /// Its port on loopback.
     pub port: u16,
     /// Its settings, where they differ from its description's.
@@ -91,7 +96,7 @@ pub struct RunClass {
     /// Name of its workload.
     pub workload: String,
     /// The workload with the study's replacements.
-    pub recipe: Workload,
+    pub recipe: AnyWorkload,
     /// Number of clients.
     pub clients: u32,
     /// What carries it out.
@@ -147,6 +152,8 @@ pub enum Engine {
     Fio,
     /// Browsers that ask a web server: either loop.
     Web,
+    /// Browsers that visit a site with a database behind it: closed loop.
+    Site,
 }
 
 /// One device of a run.
@@ -186,8 +193,7 @@ impl Run {
         content.cell = String::new();
         for class in &mut content.classes {
             class.objective = None;
-            class.recipe.description = String::new();
-            class.recipe.source = String::new();
+            class.recipe.forget_words();
         }
         self.id = hash(&content);
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::contract::Contract;
 use crate::level::{Architecture, Priority, Scheduler};
+use crate::site::Site;
 use crate::testbed::Testbeds;
 
 /// A question, and how it is to be answered.
@@ -219,12 +220,16 @@ pub struct Class {
     pub cache_mib: Option<u64>,
 }
 
-/// A server that runs during each run, in a control group of its own, on loopback.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A server that runs during each run, in a control group of its own, on loopback: either a `service` or a `site`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyService {
     /// What it is (`weir service list`), such as nginx. It serves the files of the classes that go `through` it.
-    pub service: String,
+    #[serde(default)]
+    pub service: Option<String>,
+    /// The site that it is. Its classes are browsers, whose workload is one of sessions.
+    #[serde(default)]
+    pub site: Option<Site>,
     /// Its port.
     pub port: u16,
     /// Its settings, where they differ from its description's.

@@ -6,8 +6,9 @@ use weir_specs::one_of;
 
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
+use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
 use crate::run::RunService;
+use crate::site::{self, Site};
 use crate::spec::{Class, Settings, Study, StudyService};
 use crate::testbed::Testbed;
 
@@ -16,6 +17,7 @@ pub(crate) fn services(study: &Study) -> Vec<RunService> {
     let of = |(name, service): (&String, &StudyService)| RunService {
         name: name.clone(),
         service: service.service.clone(),
+        site: service.site.clone().map(Site::whole),
         port: service.port,
         settings: service.settings.clone(),
     };
@@ -23,19 +25,21 @@ pub(crate) fn services(study: &Study) -> Vec<RunService> {
 }
 
 /// What is wrong, by field.
-pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
-    let mut found = check_services(study, testbed);
+pub(crate) fn check(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec<(String, String)> {
+    let mut found = check_services(study, testbed, context);
     found.extend(study.classes.iter().flat_map(|(name, class)| check_through(study, name, class)));
     found.extend(check_network(study));
     found
 }
 
 /// Whether a service is known is asked when a run begins: what is installed differs from host to host.
-fn check_services(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
+fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec<(String, String)> {
     let mut ports: BTreeMap<u16, &str> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, service) in &study.services {
         let field = format!("services.{name}");
+        let of_site = site::check(study, name, service, context).into_iter();
+        found.extend(of_site.map(|(at, message)| (format!("{field}{at}"), message)));
         let mut problem = |at: &str, message: String| found.push((format!("{field}{at}"), message));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
             problem("", "names a process and a log: use letters, digits, - and _ only".to_owned());
@@ -69,6 +73,10 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
     if class.think_ms.is_some_and(|think_ms| !(0.0..=1e9).contains(&think_ms)) {
         problem("think_ms", "must be from 0 to 1e9".to_owned());
     }
+    let is_site = study.services.get(through).is_some_and(|service| service.site.is_some());
+    if is_site && class.think_ms.is_some() {
+        problem("think_ms", "is given, but sessions have pauses of their own: alter the workload's by `with: {sessions.think: ...}`".to_owned());
+    }
     if !study.services.contains_key(through) {
         problem("through", one_of("service", through, study.services.keys().map(String::as_str)));
     }
@@ -83,7 +91,8 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
     let has_files = |settings: &Settings| {
         FileSystem::load(&settings.filesystem).is_none_or(|found| found.mount_type.is_some())
     };
-    if let Some(settings) = levels().find(|settings| !has_files(settings)) {
+    // Of a site that is said once, at the service.
+    if !is_site && let Some(settings) = levels().find(|settings| !has_files(settings)) {
         problem(
             "through",
             format!(

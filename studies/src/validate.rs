@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use weir_specs::{Document, Problems, one_of};
+use weir_workloads::sessions::AnyWorkload;
 use weir_workloads::{FileSet, Workload};
 
 use crate::admission_check;
@@ -12,7 +13,7 @@ use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{counterpart, simulated, surroundings};
+use crate::{counterpart, recipe, simulated, surroundings};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -32,7 +33,7 @@ pub(crate) fn check(
     study: &Study,
     document: &Document,
     context: &Context<'_>,
-) -> Result<BTreeMap<String, Workload>, Problems> {
+) -> Result<BTreeMap<String, AnyWorkload>, Problems> {
     let mut all = Problems::default();
     let mut workloads = BTreeMap::new();
     for &testbed in study.testbed.all() {
@@ -42,16 +43,20 @@ pub(crate) fn check(
         check.factors();
         check.settings("hold", &study.hold);
         check.excludes();
-        for (field, message) in surroundings::check(study, testbed) {
+        for (field, message) in surroundings::check(study, testbed, context) {
             check.problem(field, message);
         }
-        for (field, message) in admission_check::check(study, &workloads) {
+        let of_requests: BTreeMap<String, Workload> = workloads
+            .iter()
+            .filter_map(|(class, workload)| Some((class.clone(), workload.requests()?.clone())))
+            .collect();
+        for (field, message) in admission_check::check(study, &of_requests) {
             check.problem(field, message);
         }
         for (field, message) in simulated::check_places(study) {
             check.problem(field, message);
         }
-        check.space(&workloads);
+        check.space(&of_requests);
         // What is wrong on both is said once.
         let new: Vec<_> = check.problems.0.into_iter().filter(|problem| !all.0.contains(problem)).collect();
         all.0.extend(new);
@@ -111,7 +116,7 @@ impl Check<'_> {
         }
     }
 
-    fn classes(&mut self, context: &Context<'_>) -> BTreeMap<String, Workload> {
+    fn classes(&mut self, context: &Context<'_>) -> BTreeMap<String, AnyWorkload> {
         let mut workloads = BTreeMap::new();
         for (name, class) in &self.study.classes {
             let field = format!("classes.{name}");
@@ -143,41 +148,12 @@ impl Check<'_> {
                 }
             }
             self.objective(&field, class);
-            if let Some(workload) = self.workload(context, &field, class) {
-                workloads.insert(name.clone(), workload);
+            match recipe::resolve(self.study, class, &field, context, self.document) {
+                Ok(workload) => drop(workloads.insert(name.clone(), workload)),
+                Err(found) => self.problems.0.extend(found.0),
             }
         }
         workloads
-    }
-
-    fn workload(&mut self, context: &Context<'_>, field: &str, class: &Class) -> Option<Workload> {
-        if let Some(reason) = context.workloads.no_requests(&class.workload) {
-            self.problem(format!("{field}.workload"), reason);
-            return None;
-        }
-        if !context.workloads.names().any(|name| name == class.workload) {
-            let known: Vec<&str> = context.workloads.names().collect();
-            self.problem(format!("{field}.workload"), one_of("workload", &class.workload, known));
-            return None;
-        }
-        let loaded = context.workloads.load(&class.workload).and_then(|workload| {
-            workload.with_overrides(&class.with, self.document, &format!("{field}.with"))
-        });
-        match loaded {
-            Ok(workload) => {
-                if let Err((at, message)) = workload.look_for_recording(context.workloads.folder()) {
-                    let given = class.with.contains_key(at);
-                    let at = if given { format!("{field}.with.{at}") } else { format!("{field}.workload") };
-                    self.problem(at, message);
-                    return None;
-                }
-                Some(workload)
-            }
-            Err(problems) => {
-                self.problems.0.extend(problems.0);
-                None
-            }
-        }
     }
 
     fn objective(&mut self, field: &str, class: &Class) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problem, Problems, one_of};
-use weir_workloads::Workload;
+use weir_workloads::sessions::AnyWorkload;
 
 use crate::plan::Context;
 use crate::spec::Study;
@@ -22,7 +22,7 @@ pub(crate) struct Variant {
     /// Its level; `None` if the study has no variants.
     pub(crate) name: Option<String>,
     pub(crate) study: Study,
-    pub(crate) workloads: BTreeMap<String, Workload>,
+    pub(crate) workloads: BTreeMap<String, AnyWorkload>,
 }
 
 /// Checks a study and its variants.

@@ -8,7 +8,7 @@ use weir_workloads::{Arrivals, Catalog, Distribution, Sizes};
 fn shipped(name: &str) -> Plan {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let workloads = Catalog::open(&root.join("workloads/specs")).unwrap();
-    let context = Context { workloads: &workloads, profiles: &["quantum-atlas-ii"] };
+    let context = Context { workloads: &workloads, profiles: &["quantum-atlas-ii"], benchmarks: &[] };
     let file = root.join(format!("studies/{name}.yml"));
     Plan::from_file(&file, &context).map_err(|problems| problems.to_string()).unwrap()
 }
@@ -22,8 +22,12 @@ const LAYOUTS: [(&str, usize); 4] = [
 
 /// Bytes a second that the streams of a class ask for.
 fn rate(class: &RunClass) -> Option<f64> {
-    let Arrivals::Periodic { interval_ms, in_step: true } = class.recipe.arrivals else { return None };
-    let Sizes::Drawn(Distribution::Fixed { bytes }) = class.recipe.sizes else { panic!("{}", class.name) };
+    let Arrivals::Periodic { interval_ms, in_step: true } = class.recipe.requests().unwrap().arrivals else {
+        return None;
+    };
+    let Sizes::Drawn(Distribution::Fixed { bytes }) = class.recipe.requests().unwrap().sizes else {
+        panic!("{}", class.name)
+    };
     Some(bytes as f64 / interval_ms * 1e3 * f64::from(class.clients))
 }
 
@@ -51,13 +55,19 @@ fn contracts_are_those_of_the_streams() {
             for class in streams(run) {
                 let simulated = class.simulated.as_ref().unwrap();
                 let disks = simulated.disks.as_ref().map_or(3, Vec::len) as u64;
-                let Arrivals::Periodic { interval_ms, .. } = class.recipe.arrivals else { unreachable!() };
-                let Sizes::Drawn(Distribution::Fixed { bytes }) = class.recipe.sizes else { unreachable!() };
+                let Arrivals::Periodic { interval_ms, .. } = class.recipe.requests().unwrap().arrivals else {
+                    unreachable!()
+                };
+                let Sizes::Drawn(Distribution::Fixed { bytes }) = class.recipe.requests().unwrap().sizes
+                else {
+                    unreachable!()
+                };
                 assert!((simulated.contract.unwrap().period_ms - interval_ms).abs() < 1e-6, "{name}");
-                let block = class.recipe.block_bytes.unwrap();
+                let block = class.recipe.requests().unwrap().block_bytes.unwrap();
                 assert_eq!((simulated.stripe_unit_kib << 10, bytes), (block, disks * block), "{name}");
-                assert_eq!(class.recipe.alignment_bytes, bytes, "{name}");
-                let Distribution::Fixed { bytes: film_bytes } = class.recipe.files.size else {
+                assert_eq!(class.recipe.requests().unwrap().alignment_bytes, bytes, "{name}");
+                let Distribution::Fixed { bytes: film_bytes } = class.recipe.requests().unwrap().files.size
+                else {
                     unreachable!()
                 };
                 assert_eq!(film_bytes % bytes, 0, "{name}");

@@ -9,7 +9,8 @@ use weir_workloads::Catalog;
 fn shipped(name: &str) -> Plan {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let workloads = Catalog::open(&root.join("workloads/specs")).unwrap();
-    let context = Context { workloads: &workloads, profiles: &["hdd-7200", "quantum-atlas-ii"] };
+    let context =
+        Context { workloads: &workloads, profiles: &["hdd-7200", "quantum-atlas-ii"], benchmarks: &[] };
     Plan::from_file(&root.join(format!("studies/{name}.yml")), &context).unwrap()
 }
 

@@ -11,7 +11,7 @@ fn root() -> PathBuf {
 
 fn plan(file: &Path) -> Result<Plan, String> {
     let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
-    let context = Context { workloads: &workloads, profiles: &["seagate-st340810a"] };
+    let context = Context { workloads: &workloads, profiles: &["seagate-st340810a"], benchmarks: &[] };
     Plan::from_file(file, &context).map_err(|problems| problems.to_string())
 }
 
@@ -51,7 +51,7 @@ fn the_studies_have_a_run_of_each_cell_and_repetition() {
 #[test]
 fn streams_begin_when_the_paper_s_do() {
     let plan = shipped("hds-borrowing");
-    let start_s = |class: usize| match plan.runs[0].classes[class].recipe.arrivals {
+    let start_s = |class: usize| match plan.runs[0].classes[class].recipe.requests().unwrap().arrivals {
         Arrivals::Closed { start_s, .. } => start_s,
         _ => f64::NAN,
     };

@@ -18,6 +18,7 @@ fn plan_file(file: &Path) -> Result<Plan, String> {
         &Context {
             workloads: &workloads,
             profiles: &["hdd-7200", "null", "seagate-barracuda", "seagate-elite3"],
+            benchmarks: &[],
         },
     )
     .map_err(|problems| problems.to_string())
@@ -93,7 +94,7 @@ fn variants_differ_in_the_fields_they_name_and_in_nothing_else() {
     let text = |run: &Run| run.classes.iter().find(|class| class.name == "text").cloned().unwrap();
     let weight = |run: &Run| text(run).simulated.unwrap().weight;
     assert_eq!((weight(of("plain")), weight(of("lopsided")), weight(of("other"))), (1.0, 3.0, 1.0));
-    assert_eq!(text(of("other")).recipe.files.count, 7);
+    assert_eq!(text(of("other")).recipe.requests().unwrap().files.count, 7);
     assert_eq!(
         (text(of("other")).workload.as_str(), text(of("plain")).workload.as_str()),
         ("zipf-class1", "poisson-text")

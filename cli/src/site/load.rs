@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} units, {eta} left") {
         bar.set_style(style);
     }
-    let options = LoadOptions { jobs: args.jobs, replace: args.replace };
+    let options = LoadOptions { jobs: args.jobs, replace: args.replace, hot: None };
     let loaded = load(&address, &*population, options, &|progress| {
         bar.set_length(progress.of);
         bar.set_position(progress.done);

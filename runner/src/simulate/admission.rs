@@ -132,7 +132,7 @@ fn films(run: &Run, settings: &AdmissionSettings) -> Result<Vec<Film>, Error> {
             continue;
         }
         // Paths of recordings are absolute in a plan.
-        let film = movie(&class.recipe, Path::new("/"), run.seed, run.duration_s)
+        let film = movie(super::clients::requests(class)?, Path::new("/"), run.seed, run.duration_s)
             .map_err(|error| refused(&class.name, &error))?;
         let Some(film) = film else { continue };
         let per_round = (film.rate_hz * settings.round_ms / 1e3).round() as usize;

@@ -9,7 +9,7 @@ use weir_records::Request;
 use weir_simulator::Op;
 use weir_simulator::server::{Ask, ClosedLoop, Source};
 use weir_studies::{Run, RunClass};
-use weir_workloads::{Access, Arrivals, Distribution, FileSet, Sizes, Stream, StreamOptions};
+use weir_workloads::{Access, Arrivals, Distribution, FileSet, Sizes, Stream, StreamOptions, Workload};
 
 use crate::Error;
 
@@ -46,12 +46,23 @@ fn ask(request: &Request) -> Ask {
     }
 }
 
+/// The workload of a class.
+///
+/// # Errors
+/// Its clients visit a site, which nothing in virtual time stands for.
+pub(super) fn requests(class: &RunClass) -> Result<&Workload, Error> {
+    class.recipe.requests().ok_or_else(|| {
+        Error::Refused(format!("class {}: is one of sessions, which cannot be simulated", class.name))
+    })
+}
+
 /// The clients of a class.
 ///
 /// # Errors
 /// Its recording cannot be read, or it is a closed loop of a kind that is not carried out.
 pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
-    if class.recipe.is_closed_loop() {
+    let recipe = requests(class)?;
+    if recipe.is_closed_loop() {
         return closed(run, class, files);
     }
     let options = StreamOptions {
@@ -63,14 +74,14 @@ pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box
         // Paths of recordings are absolute in a plan.
         folder: Path::new("/").to_owned(),
     };
-    let mut stream = Stream::new(&class.recipe, options).map_err(Error::Refused)?;
+    let mut stream = Stream::new(recipe, options).map_err(Error::Refused)?;
     let next = stream.next().map(|request| ask(&request));
     Ok(Box::new(Open { stream, next }))
 }
 
 /// Closed loops as fio carries them out: requests of one size over all files of the class, one behind the other.
 fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
-    let recipe = &class.recipe;
+    let recipe = requests(class)?;
     let (
         Arrivals::Closed { depth, think_us, start_s, rate_per_s },
         Sizes::Drawn(Distribution::Fixed { bytes }),

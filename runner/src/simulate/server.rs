@@ -100,7 +100,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
             servers.push(class);
             continue;
         }
-        let files = FileSet::new(&class.recipe.files, &class.name, run.seed);
+        let files = FileSet::new(&clients::requests(class)?.files, &class.name, run.seed);
         servers.push(ServerClass {
             layout: places.place(number, class, simulated, of_device, &files)?,
             source: clients::source(run, class, &files)?,

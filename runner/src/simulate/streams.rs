@@ -19,7 +19,7 @@ const PLACES: u64 = u64::MAX - 2;
 
 /// Whether the clients of a class watch a film, so that they have to be admitted.
 pub(super) fn is_film(class: &RunClass) -> bool {
-    matches!(class.recipe.sizes, Sizes::Frames(_))
+    class.recipe.requests().is_some_and(|recipe| matches!(recipe.sizes, Sizes::Frames(_)))
 }
 
 /// The admitted streams of a class and their films, each of which lies somewhere on the disks in the settings' layout.

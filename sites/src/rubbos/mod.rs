@@ -4,7 +4,7 @@ mod check;
 mod look;
 pub mod populate;
 pub mod schema;
-mod site;
+pub(crate) mod site;
 mod visitor;
 mod write;
 

@@ -13,7 +13,7 @@ pub struct BulletinBoard {
     facts: Vec<(String, String)>,
 }
 
-const PAGES: &[&str] = &[
+pub(crate) const PAGES: &[&str] = &[
     "StoriesOfTheDay",
     "Register",
     "RegisterUser",

@@ -12,7 +12,7 @@ pub struct AuctionSite {
     facts: Vec<(String, String)>,
 }
 
-const PAGES: &[&str] = &[
+pub(crate) const PAGES: &[&str] = &[
     "Home",
     "Register",
     "RegisterUser",

@@ -8,7 +8,7 @@ mod customer;
 mod order;
 pub mod populate;
 pub mod schema;
-mod site;
+pub(crate) mod site;
 mod visitor;
 pub mod words;
 

@@ -17,7 +17,7 @@ pub struct Bookshop {
     draws: AtomicU64,
 }
 
-const PAGES: &[&str] = &[
+pub(crate) const PAGES: &[&str] = &[
     "HOME", "NEWP", "BESS", "PROD", "SREQ", "SRES", "SHOP", "CREG", "BUYR", "BUYC", "ORDI", "ORDD", "ADMR",
     "ADMC",
 ];

@@ -2,68 +2,23 @@
 
 #![allow(dead_code)]
 
+mod server;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
-use tempfile::TempDir;
+pub use server::{Server, server};
 use weir_sites::Benchmark;
-use weir_sites::database::{Address, Connection, Engine, Row};
+use weir_sites::database::{Address, Connection, Row};
 use weir_sites::http::{Site, form};
-use weir_sites::instance::{Description, Instance};
 use weir_sites::load::{LoadOptions, Loaded, Population, load};
-
-/// A server that ends with the test.
-pub struct Server {
-    pub instance: Instance,
-    /// Its port on 127.0.0.1.
-    pub port: u16,
-    pub folder: TempDir,
-}
-
-/// A server of an engine; nothing, and why, where it cannot be started.
-pub fn server(engine: Engine) -> Option<Server> {
-    let file = format!("databases/{}.yml", engine.name());
-    let description = Description::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
-    if let Some(obstacle) = description.obstacle() {
-        eprintln!("skipped: {}: {obstacle}", engine.name());
-        return None;
-    }
-    let folder = folder();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let values = [
-        ("buffer_mib", "64"),
-        ("connections", "60"),
-        ("listen", "127.0.0.1"),
-        ("skip_networking", "0"),
-        ("port", &port.to_string()),
-    ];
-    let values = values.map(|(name, value)| (name, value.to_owned()));
-    let mut instance = Instance::create(description, folder.path(), &values).unwrap();
-    instance.start().unwrap();
-    Some(Server { instance, port, folder })
-}
-
-/// A temporary folder, in memory where there is room: these tests ask for right answers, and a disk would only make them slow.
-fn folder() -> TempDir {
-    const ROOM_BYTES: u64 = 1 << 30;
-    // SAFETY: all zero is a valid statvfs, which is only read after the call has filled it.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is NUL-terminated and the pointer is to a live struct.
-    let done = unsafe { libc::statvfs(c"/dev/shm".as_ptr(), &mut found) };
-    if done == 0 && found.f_bavail * found.f_bsize > ROOM_BYTES {
-        tempfile::tempdir_in("/dev/shm").unwrap()
-    } else {
-        tempfile::tempdir().unwrap()
-    }
-}
 
 /// Loads without a word.
 pub fn fill(address: &Address, population: &dyn Population, jobs: usize) -> Loaded {
-    load(address, population, LoadOptions { jobs, replace: false }, &|_| {}).unwrap()
+    load(address, population, LoadOptions { jobs, replace: false, hot: None }, &|_| {}).unwrap()
 }
 
 /// All rows of all tables, hashed; and the number of rows.

@@ -1,9 +1,11 @@
 //! The specification of a workload of sessions: `workloads/specs/NAME.yml` with the field `sessions`.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use weir_specs::{Document, Problems};
 
 use crate::spec::Workload;
@@ -108,7 +110,7 @@ pub struct Lasts {
 }
 
 /// What a file in `workloads/specs` may hold.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AnyWorkload {
     /// Requests to files or a device.
@@ -135,6 +137,40 @@ impl AnyWorkload {
         match self {
             AnyWorkload::Requests(workload) => &workload.description,
             AnyWorkload::Sessions(workload) => &workload.description,
+        }
+    }
+
+    /// The workload, if it is one of requests.
+    pub fn requests(&self) -> Option<&Workload> {
+        match self {
+            AnyWorkload::Requests(workload) => Some(workload),
+            AnyWorkload::Sessions(_) => None,
+        }
+    }
+
+    /// The workload, if it is one of sessions.
+    pub fn sessions(&self) -> Option<&SessionWorkload> {
+        match self {
+            AnyWorkload::Requests(_) => None,
+            AnyWorkload::Sessions(workload) => Some(workload),
+        }
+    }
+
+    /// Takes away what only describes it.
+    pub fn forget_words(&mut self) {
+        let (description, source) = match self {
+            AnyWorkload::Requests(workload) => (&mut workload.description, &mut workload.source),
+            AnyWorkload::Sessions(workload) => (&mut workload.description, &mut workload.source),
+        };
+        description.clear();
+        source.clear();
+    }
+
+    /// The file that it sends or walks, if there is one; as the specification has it, relative to its folder.
+    pub fn recording(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            AnyWorkload::Requests(workload) => workload.recording(),
+            AnyWorkload::Sessions(workload) => Some(&mut workload.sessions.transitions),
         }
     }
 }
@@ -171,6 +207,32 @@ impl SessionWorkload {
             Err(found) => problems.0.extend(found.0),
         }
         problems.or(workload)
+    }
+
+    /// This workload with some fields replaced, checked again. `folder` is what its table's path is relative to.
+    ///
+    /// Problems are placed in `document` below `field`, where the overrides stand.
+    ///
+    /// # Errors
+    /// An override names no field of the workload, or makes it invalid.
+    pub fn with_overrides(
+        &self,
+        overrides: &BTreeMap<String, Value>,
+        folder: &Path,
+        document: &Document,
+        field: &str,
+    ) -> Result<Self, Problems> {
+        let at = |name: &str, message: String| document.problem(format!("{field}.{name}"), message);
+        let mut value = serde_json::to_value(self)
+            .map_err(|error| Problems::from(document.problem(field, error.to_string())))?;
+        crate::apply_overrides(&mut value, overrides).map_err(|(name, message)| at(&name, message))?;
+        let workload: SessionWorkload = document.parse_value(&value).map_err(|problems| {
+            Problems(problems.0.into_iter().map(|found| at(&found.field, found.message)).collect())
+        })?;
+        let table = super::Transitions::read(&folder.join(&workload.sessions.transitions))?;
+        let found = workload.sessions.problems(&table).into_iter();
+        let placed = found.map(|(name, message)| at(&format!("sessions.{name}"), message)).collect();
+        Problems(placed).or(workload)
     }
 }
 

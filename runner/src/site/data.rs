@@ -1,0 +1,145 @@
+//! Putting the data of a site where its database serves them from, as they are before each run.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use weir_studies::{Run, RunService};
+
+use super::{Kept, hot_folder};
+use crate::journal::{Change, Journal};
+use crate::{Error, mount};
+
+/// Data that lie in place.
+pub(crate) struct Laid {
+    /// Name of the service.
+    pub(crate) name: String,
+    /// The data folder.
+    pub(crate) data: PathBuf,
+    /// What lies there, in bytes on the disk.
+    pub(crate) data_bytes: u64,
+    /// The tmpfs with the tables that lie in memory.
+    pub(crate) hot: Option<PathBuf>,
+    /// What lies there, in bytes.
+    pub(crate) hot_bytes: u64,
+    /// What they are a copy of.
+    pub(crate) kept: Kept,
+}
+
+/// Copies what was kept of a site onto the file system of the classes that go through it. `target` gives the run's folder on
+/// the file system of a device.
+///
+/// # Errors
+/// There is no room, or no file system that all its classes have in common.
+pub(crate) fn lay_out(
+    run: &Run,
+    service: &RunService,
+    kept: Kept,
+    state: &Path,
+    target: impl Fn(&str) -> PathBuf,
+    journal: &mut Journal,
+) -> Result<Laid, Error> {
+    let visitors = run.classes.iter().filter(|class| class.through.as_ref() == Some(&service.name));
+    let mut roots: Vec<PathBuf> = visitors.map(|class| target(&class.device)).collect();
+    roots.dedup();
+    let [root] = roots.as_slice() else {
+        return Err(Error::Refused(format!(
+            "site {}: the classes that go through it have no file system in common",
+            service.name
+        )));
+    };
+    // A class's folder has no dot in its name.
+    let data = root.join(format!("{}.database", service.name));
+    let from = kept.folder.join("data");
+    let data_bytes = bytes_on_disk(&from)?;
+    let free_bytes = free_bytes(root)?;
+    if data_bytes > free_bytes {
+        return Err(Error::Failed(format!(
+            "site {}: its data are {} MiB, and {} has {} left: enlarge storage.size_mib",
+            service.name,
+            data_bytes.div_ceil(1 << 20),
+            root.display(),
+            free_bytes >> 20
+        )));
+    }
+    weir_services::restore(&from, &data).map_err(super::failed)?;
+    forget(&from)?;
+    let (mut hot, mut hot_bytes) = (None, 0);
+    let from = kept.folder.join("hot");
+    if from.is_dir() {
+        let path = hot_folder(state, service);
+        hot_bytes = bytes_on_disk(&from)?;
+        fs::create_dir_all(&path).map_err(Error::io("cannot make", &path))?;
+        journal.note(Change::Folder(path.clone()))?;
+        journal.note(Change::Mounted(path.clone()))?;
+        // Rows that are changed are written anew, and what they were stays for a while.
+        let options = format!("size={},mode=0700,noatime", 2 * hot_bytes + (64 << 20));
+        mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "weir-hot"]).arg(&path))?;
+        weir_services::restore(&from, &path).map_err(super::failed)?;
+        forget(&from)?;
+        hot = Some(path);
+    }
+    Ok(Laid { name: service.name.clone(), data, data_bytes, hot, hot_bytes, kept })
+}
+
+/// Calls a function with every file below a folder.
+fn each_file(folder: &Path, work: &mut impl FnMut(&Path) -> std::io::Result<()>) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
+        let entry = entry.map_err(Error::io("cannot read", folder))?;
+        let path = entry.path();
+        match entry.file_type().map_err(Error::io("cannot look at", &path))? {
+            kind if kind.is_dir() => each_file(&path, work)?,
+            kind if kind.is_file() => work(&path).map_err(Error::io("cannot read", &path))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that copying a folder writes: holes are left out.
+fn bytes_on_disk(folder: &Path) -> Result<u64, Error> {
+    let mut sum = 0;
+    each_file(folder, &mut |path| {
+        let found = fs::metadata(path)?;
+        sum += found.len().min(found.blocks() * 512);
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+/// Takes what was read of a folder out of the page cache: the memory of the run is for its own files.
+fn forget(folder: &Path) -> Result<(), Error> {
+    each_file(folder, &mut |path| {
+        let file = File::open(path)?;
+        // SAFETY: the descriptor is open; the call takes numbers only, and gives an error rather than fail.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        Ok(())
+    })
+}
+
+fn statvfs(path: &Path) -> Result<libc::statvfs, Error> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let text = std::ffi::CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Error::Refused(format!("{path:?} holds a NUL")))?;
+    // SAFETY: all zero is a valid statvfs; the path ends with NUL, and the kernel fills the struct in.
+    let (done, found) = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(text.as_ptr(), &raw mut found), found)
+    };
+    if done == 0 {
+        Ok(found)
+    } else {
+        Err(Error::io("cannot ask for the room of", path)(std::io::Error::last_os_error()))
+    }
+}
+
+fn free_bytes(path: &Path) -> Result<u64, Error> {
+    statvfs(path).map(|found| found.f_bavail * found.f_frsize)
+}
+
+/// Bytes that lie on a file system.
+pub(super) fn used_bytes(path: &Path) -> Result<u64, Error> {
+    statvfs(path).map(|found| (found.f_blocks - found.f_bfree) * found.f_frsize)
+}

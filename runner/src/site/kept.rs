@@ -1,0 +1,206 @@
+//! Data of a site as they are before each run: loaded once into a database of their own, and kept in the state folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use weir_services::{Group, Scope, Start, start, stop};
+use weir_sites::benchmark::Scale;
+use weir_sites::database::Engine;
+use weir_sites::hot::Hot;
+use weir_sites::load::{LoadOptions, load};
+use weir_studies::{RunService, Site};
+
+use super::{DATABASE, address, administrator, benchmark, database, failed, hot_folder, of_site, user};
+use crate::Error;
+use crate::carry_out::write_json;
+use crate::journal::{Change, Journal};
+
+/// Version of how data are kept.
+const LAYOUT: u32 = 1;
+/// Threads that load.
+const JOBS: usize = 2;
+
+/// All that decides what is kept: another value of any of it, and other data are kept beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Decides {
+    layout: u32,
+    /// Benchmark, size, seed.
+    facts: BTreeMap<String, String>,
+    /// SHA-256 of the statements that make tables and indexes.
+    schema: String,
+    database: String,
+    version: String,
+    /// Whom the files belong to.
+    owner: (u32, u32),
+    hot_tables: Vec<String>,
+    /// Where these lie; the database's own files name it.
+    hot_folder: Option<PathBuf>,
+}
+
+/// Data that are kept: a folder `data`, and `hot` if some tables lie elsewhere.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    decides: Decides,
+    /// How long loading took.
+    pub(crate) load_s: f64,
+    #[serde(skip)]
+    pub(crate) folder: PathBuf,
+}
+
+impl Kept {
+    /// The name of the folder.
+    pub(crate) fn key(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Finds the data of a site, or loads them.
+///
+/// # Errors
+/// The database cannot be started or filled; its log lies in `logs`.
+pub(crate) fn keep(
+    service: &RunService,
+    site: &Site,
+    state: &Path,
+    logs: &Path,
+    journal: &mut Journal,
+) -> Result<Kept, Error> {
+    let described = database(site)?;
+    let owner = user(&described)?;
+    let benchmark = benchmark(service, site)?;
+    let scale = Scale {
+        items: site.items.unwrap_or(0),
+        browsers: site.browsers.unwrap_or(0),
+        share: site.scale.unwrap_or(0.0),
+        seed: site.seed,
+    };
+    let population = benchmark.population(scale).map_err(of_site(&service.name))?;
+    let engine =
+        if site.database == Engine::PostgreSql.name() { Engine::PostgreSql } else { Engine::MariaDb };
+    let statements: Vec<String> = benchmark
+        .tables()
+        .iter()
+        .flat_map(|table| std::iter::once(table.create(engine)).chain(table.finish(engine)))
+        .collect();
+    let hot = (!site.hot_tables.is_empty()).then(|| hot_folder(state, service));
+    let facts = population.facts().into_iter().map(|(name, value)| (name.to_owned(), value));
+    let decides = Decides {
+        layout: LAYOUT,
+        facts: facts.collect(),
+        schema: sha256(statements.join("\n").as_bytes()),
+        database: site.database.clone(),
+        version: weir_services::version(&described).map_err(failed)?,
+        owner: (owner.uid, owner.gid),
+        hot_tables: site.hot_tables.clone(),
+        hot_folder: hot.clone(),
+    };
+    let text = serde_json::to_vec(&decides).map_err(|error| Error::Failed(error.to_string()))?;
+    let all = state.join("snapshots");
+    fs::create_dir_all(&all).map_err(Error::io("cannot make", &all))?;
+    // The journal lets only one run at a time work in a state folder; this also holds for what has no journal.
+    let lock = all.join(".lock");
+    let lock_file = File::create(&lock).map_err(Error::io("cannot make", &lock))?;
+    lock_file.lock().map_err(Error::io("cannot lock", &lock))?;
+    let folder = all.join(&sha256(&text)[..16]);
+    if folder.is_dir() {
+        return found(folder);
+    }
+
+    let partial = folder.with_extension("partial");
+    journal.note(Change::Partial(partial.clone()))?;
+    let name = format!("run.{}-load", service.name);
+    let run_folder = state.join("services").join(&name);
+    journal.note(Change::Partial(run_folder.clone()))?;
+    journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
+    let _ = fs::remove_dir_all(&partial);
+    let data = partial.join("data");
+    fs::create_dir_all(&data).map_err(Error::io("cannot make", &data))?;
+    if let Some(hot) = &hot {
+        journal.note(Change::Partial(hot.clone()))?;
+        let _ = fs::remove_dir_all(hot);
+        fs::create_dir_all(hot).map_err(Error::io("cannot make", hot))?;
+        std::os::unix::fs::chown(hot, Some(owner.uid), Some(owner.gid))
+            .map_err(Error::io("cannot give away", hot))?;
+    }
+    // What is lost here is loaded again.
+    let careless: &[(&str, &str)] = match engine {
+        Engine::PostgreSql => &[("fsync", "off")],
+        Engine::MariaDb => &[("flush_at_commit", "0"), ("flush_method", "nosync")],
+    };
+    let began = std::time::Instant::now();
+    let wanted = Start {
+        scope: Scope::Run,
+        run: run_folder.clone(),
+        root: None,
+        data: Some(data),
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        port: service.port,
+        namespace: None,
+        group: Group::of_state(state).within(&name),
+        memory_mib: 0,
+        set: careless.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        log: logs.join(format!("{}-load.log", service.name)),
+        name: name.clone(),
+    };
+    let administrator = administrator(site, &owner);
+    let to = address(service, site, &run_folder, &administrator, DATABASE)?;
+    start(&described, state, &wanted).map_err(failed)?;
+    let options = LoadOptions {
+        jobs: JOBS,
+        replace: false,
+        hot: hot.as_deref().map(|folder| Hot { tables: &site.hot_tables, folder }),
+    };
+    let first = match engine {
+        Engine::PostgreSql => "postgres",
+        Engine::MariaDb => "mysql",
+    };
+    let whole = address(service, site, &run_folder, &administrator, first)?;
+    let fill = || -> Result<(), weir_sites::Error> {
+        let mut connection = whole.connect()?;
+        connection.batch(&format!("CREATE DATABASE {DATABASE}"))?;
+        if engine == Engine::MariaDb {
+            // The application server is known by its system user.
+            let visitor = format!("'{}'@'localhost'", owner.name);
+            connection.batch(&format!("CREATE USER IF NOT EXISTS {visitor} IDENTIFIED VIA unix_socket"))?;
+            connection.batch(&format!("GRANT ALL ON {DATABASE}.* TO {visitor}"))?;
+        }
+        load(&to, &*population, options, &|_| {}).map(drop)
+    };
+    fill().map_err(of_site(&service.name))?;
+    if stop(state, &name).map_err(failed)?.is_none_or(|ended| ended.killed) {
+        return Err(Error::Failed(format!(
+            "site {}: its database did not end in order after it was loaded: see {}",
+            service.name,
+            wanted.log.display()
+        )));
+    }
+    if let Some(hot) = &hot {
+        let to = partial.join("hot");
+        fs::rename(hot, &to).map_err(Error::io("cannot keep", hot))?;
+    }
+    let kept = Kept { decides, load_s: began.elapsed().as_secs_f64(), folder };
+    write_json(&partial.join("about.json"), &kept)?;
+    fs::rename(&partial, &kept.folder).map_err(Error::io("cannot complete", &kept.folder))?;
+    let _ = fs::remove_dir_all(&run_folder);
+    Ok(kept)
+}
+
+fn found(folder: PathBuf) -> Result<Kept, Error> {
+    let about = folder.join("about.json");
+    let text = fs::read(&about).map_err(Error::io("cannot read", &about))?;
+    let kept: Kept = serde_json::from_slice(&text).map_err(|error| {
+        Error::Refused(format!(
+            "{}: {error}; remove the folder, and the site is loaded again",
+            about.display()
+        ))
+    })?;
+    Ok(Kept { folder, ..kept })
+}

@@ -1,0 +1,105 @@
+//! The database server and the application server of a site.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use weir_services::{Instance, Ready, Scope, Service, Signal, Start, Stop};
+use weir_studies::{Run, RunService, Site};
+
+use super::{DATABASE, Laid, address, database, failed, process_name, user};
+use crate::Error;
+use crate::journal::{Change, Journal};
+use crate::limits::Limits;
+
+/// Connections to the database besides those of the application server: the check, and who looks on.
+const OTHER_CONNECTIONS: u32 = 10;
+/// Where the database listens besides its socket: not where the application server does, at the same port.
+const DATABASE_HOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Starts both, the database first, and waits until each answers.
+///
+/// # Errors
+/// One does not come up; its log, in `logs`, says why.
+pub(crate) fn start(
+    run: &Run,
+    (service, site): (&RunService, &Site),
+    state: &Path,
+    laid: &Laid,
+    limits: &Limits,
+    logs: &Path,
+    journal: &mut Journal,
+) -> Result<[Instance; 2], Error> {
+    let described = database(site)?;
+    let owner = user(&described)?;
+    let mut start = |part: &str, described: &Service, start: Start| {
+        let name = process_name(service, part);
+        let folder = state.join("services").join(&name);
+        journal.note(Change::Partial(folder.clone()))?;
+        journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
+        let group = limits.group(&format!("{}-{part}", service.name));
+        let log = logs.join(format!("{}-{part}.log", service.name));
+        weir_services::start(described, state, &Start { name, run: folder, group, log, ..start })
+            .map_err(failed)
+    };
+    let plain = Start {
+        name: String::new(),
+        scope: Scope::Run,
+        run: state.to_owned(),
+        root: None,
+        data: None,
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        port: service.port,
+        namespace: None,
+        group: limits.group(&service.name),
+        memory_mib: run.settings.memory_mib.unwrap_or(0),
+        set: weir_services::Values::new(),
+        log: logs.to_owned(),
+    };
+    let mut set = site.settings.clone();
+    set.entry("connections".to_owned()).or_insert_with(|| (site.workers + OTHER_CONNECTIONS).to_string());
+    let wanted =
+        Start { data: Some(laid.data.clone()), address: IpAddr::V4(DATABASE_HOST), set, ..plain.clone() };
+    let first = start("database", &described, wanted)?;
+    let socket_folder = state.join("services").join(process_name(service, "database"));
+    let to = address(service, site, &socket_folder, &owner.name, DATABASE)?;
+    let second = start("app", &application(&described, site, &to.to_string()), plain)?;
+    Ok([first, second])
+}
+
+/// `weir site serve` of this very program.
+fn application(database: &Service, site: &Site, address: &str) -> Service {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let values = [
+        ("benchmark", site.benchmark.clone()),
+        ("database", address.to_owned()),
+        ("workers", site.workers.to_string()),
+    ];
+    Service {
+        name: format!("{}-app", site.benchmark),
+        description: "the application server of a site".to_owned(),
+        packages: Vec::new(),
+        // Not by its path: the server's user may not be let into the folder that the program lies in.
+        programs: words(&["/proc/self/exe"]),
+        users: database.users.clone(),
+        version: words(&["--version"]),
+        defaults: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        folders: Vec::new(),
+        files: std::collections::BTreeMap::new(),
+        prepare: Vec::new(),
+        arguments: words(&[
+            "site",
+            "serve",
+            "--benchmark",
+            "{benchmark}",
+            "--database",
+            "{database}",
+            "--listen",
+            "{address}:{port}",
+            "--workers",
+            "{workers}",
+        ]),
+        ready: Ready::Tcp("{port}".to_owned()),
+        ready_limit_s: 60,
+        stop: Stop { signal: Signal::Term, limit_s: 10 },
+    }
+}

@@ -1,0 +1,128 @@
+//! A database server of a test's own: started as its description says, in a folder of its own, ended with the test.
+
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use weir_services::{Group, Scope, Service, Start, User, process, start, stop};
+use weir_sites::database::{Address, Engine, Place};
+
+/// What it is called in its folder.
+const NAME: &str = "db";
+
+pub struct Server {
+    engine: Engine,
+    service: Service,
+    user: User,
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    pub folder: TempDir,
+}
+
+/// A server of an engine; nothing, and why, where it cannot be started.
+pub fn server(engine: Engine) -> Option<Server> {
+    let service = Service::load(engine.name()).unwrap();
+    let user = service.users.iter().find_map(|name| User::find(name).ok());
+    // SAFETY: geteuid has no preconditions.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let obstacle = match (&user, weir_services::version(&service)) {
+        _ if !is_root => Some("only root can start a server as another user".to_owned()),
+        (_, Err(error)) => Some(error.to_string()),
+        (None, _) => Some(format!("none of the users {} exists", service.users.join(", "))),
+        _ => None,
+    };
+    if let Some(obstacle) = obstacle {
+        eprintln!("skipped: {}: {obstacle}", engine.name());
+        return None;
+    }
+    let folder = folder();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = Server { engine, service, user: user?, port, folder };
+    server.start();
+    Some(server)
+}
+
+/// A temporary folder, in memory where there is room: these tests ask for right answers, and a disk would only make them slow.
+fn folder() -> TempDir {
+    const ROOM_BYTES: u64 = 1 << 30;
+    // SAFETY: all zero is a valid statvfs, which is only read after the call has filled it.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is NUL-terminated and the pointer is to a live struct.
+    let done = unsafe { libc::statvfs(c"/dev/shm".as_ptr(), &mut found) };
+    if done == 0 && found.f_bavail * found.f_bsize > ROOM_BYTES {
+        tempfile::tempdir_in("/dev/shm").unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
+}
+
+impl Server {
+    fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    /// Starts it, on the data that are there.
+    pub fn start(&self) {
+        let wanted = Start {
+            name: NAME.to_owned(),
+            scope: Scope::Run,
+            run: self.run(),
+            root: None,
+            data: Some(self.folder.path().join("data")),
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: self.port,
+            namespace: None,
+            group: Group::of_state(self.folder.path()).within(NAME),
+            memory_mib: 0,
+            set: [("connections".to_owned(), "60".to_owned())].into(),
+            log: self.folder.path().join("server.log"),
+        };
+        start(&self.service, self.folder.path(), &wanted).unwrap();
+    }
+
+    /// Ends it at once, as a crash would.
+    pub fn kill(&self) {
+        let found = process::find(self.folder.path(), NAME).unwrap().unwrap();
+        let identity = found.identity.unwrap();
+        assert!(identity.is_alive());
+        // SAFETY: the process is our child and has not been waited for, so that the number is still its own.
+        unsafe { libc::kill(identity.pid, libc::SIGKILL) };
+        stop(self.folder.path(), NAME).unwrap();
+    }
+
+    /// The address of a database of this server.
+    pub fn address(&self, database: &str) -> Address {
+        let (socket, user) = match self.engine {
+            Engine::PostgreSql => (format!(".s.PGSQL.{}", self.port), self.user.name.as_str()),
+            Engine::MariaDb => ("mariadb.sock".to_owned(), "root"),
+        };
+        Address {
+            engine: self.engine,
+            place: Place::Socket(self.run().join(socket)),
+            user: user.to_owned(),
+            database: database.to_owned(),
+            password_file: None,
+        }
+    }
+
+    /// Creates a database.
+    pub fn create_database(&self, database: &str) -> Address {
+        let first = match self.engine {
+            Engine::PostgreSql => "postgres",
+            Engine::MariaDb => "mysql",
+        };
+        let mut connection = self.address(first).connect().unwrap();
+        connection.batch(&format!("CREATE DATABASE {database}")).unwrap();
+        self.address(database)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = stop(self.folder.path(), NAME) {
+            eprintln!("{error}");
+        }
+    }
+}
