@@ -29,6 +29,7 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "hierarchical_disk_sharing": (),
     "schedulers_compared": (),
     "clockwise": (),
+    "shared_data_center": (),
 }
 #: Where results are: notebooks run in a process of their own and are told by the environment.
 RESULTS_VARIABLE = "WEIR_RESULTS"

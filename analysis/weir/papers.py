@@ -18,7 +18,10 @@ PAPERS: dict[str, str] = {
     "hierarchical_disk_sharing": "hds",
     "schedulers_compared": "common",
     "clockwise": "clockwise",
+    "shared_data_center": "data-center",
 }
+#: Papers whose studies need devices: their notebooks are written from those that have been carried out.
+MEASURED = ("data-center",)
 STUDIES = Path("studies")
 
 
@@ -50,6 +53,8 @@ def run_missing(prefix: str, results: Path) -> list[str]:
         InputError: there is no such study, no binary, or a study has problems.
     """
     plane = Plane.find(results)
+    if prefix in MEASURED:
+        return []
     ran = []
     for name in study_names(plane.root, prefix):
         missing = json.loads(_weir(plane, "plan", name, "--json", "--missing", results.resolve()))["runs"]
@@ -65,8 +70,11 @@ def load_paper(prefix: str, results: Path) -> dict[str, Study]:
     """The studies of a paper, by their names without the prefix.
 
     Raises:
-        InputError: one of them has not been carried out whole.
+        InputError: one of them has not been carried out whole; of those that need devices (`MEASURED`), none
+            has a valid run.
     """
+    if prefix in MEASURED:
+        return _measured(prefix, results)
     remedy = f"make figures STUDY={prefix}"
     studies = {}
     for name in study_names(Plane.find(results).root, prefix):
@@ -77,6 +85,18 @@ def load_paper(prefix: str, results: Path) -> dict[str, Study]:
             raise InputError(results / name, f"{len(study.missing)} runs are missing", f"run them: {remedy}")
         studies[name.removeprefix(f"{prefix}-")] = study
     return studies
+
+
+def _measured(prefix: str, results: Path) -> dict[str, Study]:
+    """Those studies of a paper that have a valid run."""
+    folders = sorted(path.parent for path in results.glob(f"{prefix}-*/plan.json"))
+    studies = {folder.name.removeprefix(f"{prefix}-"): load_study(folder) for folder in folders}
+    found = {name: study for name, study in studies.items() if study.valid_runs}
+    if not found:
+        names = study_names(Plane.find(results).root, prefix)
+        remedy = f"run one of {', '.join(names)}: make study STUDY={names[0]}"
+        raise InputError(results, f"has no valid run of a study {prefix}-*", remedy)
+    return found
 
 
 def _weir(plane: Plane, *arguments: str | Path, shown: bool = False) -> str:

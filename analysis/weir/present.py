@@ -22,19 +22,24 @@ CLASS_METRICS = (
     "deadline_miss_share",
     "throughput_mb_s",
 )
-CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced")
+#: And of a class that waits for its answers: it asks as much as it is answered.
+CLOSED_METRICS = (*CLASS_METRICS, "requests_per_s")
+CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced", "not measured")
 
 
 def results(
-    study: Study, table: pl.DataFrame, class_name: str, metrics: Iterable[str] = CLASS_METRICS
+    study: Study, table: pl.DataFrame, class_name: str, metrics: Iterable[str] | None = None
 ) -> pl.DataFrame:
     """The results of one class: a row per cell, a column per metric that has a value, `n` repetitions.
 
     Cells read `estimate [low, high]` with the 95 % t interval over repetitions; a cell of one repetition
-    has the estimate alone.
+    has the estimate alone. Without metrics named, those of the kind of class.
     """
     names = list(study.varied)
     rows = table.filter(pl.col("class") == class_name)
+    if metrics is None:
+        is_closed = any(one.name == class_name and one.engine != "replay" for one in study.classes)
+        metrics = CLOSED_METRICS if is_closed else CLASS_METRICS
     cells = _cells(rows, names)
     columns: dict[str, list[str]] = {}
     for metric in metrics:

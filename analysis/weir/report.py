@@ -17,9 +17,10 @@ from weir.documents import write_text
 from weir.errors import InputError
 from weir.gallery import exhibits, objective_metric
 from weir.labels import label, number, objective_text
-from weir.load import Study, load_study
+from weir.load import Run, Study, load_study
 from weir.study import class_table, run_table
 from weir.style import encode
+from weir.tiers import tiers
 
 #: What the replayer says of itself: field -> words, unit and what to divide by.
 _FIDELITY = {
@@ -79,6 +80,7 @@ def render(study: Study) -> str:
             if study.valid_runs and c.name in set(table["class"])
         ],
         fairness=_fairness(study),
+        tiers=_tiers(study),
         exhibits=[_inline(exhibit) for exhibit in exhibits(study, table)] if study.valid_runs else [],
         excluded=_rows(present.excluded(study)),
         rules=_rows(present.rules(study)),
@@ -138,15 +140,17 @@ def _side_by_side(study: Study, table: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _design(study: Study) -> dict[str, Any]:
     clients: dict[str, set[int]] = {c.name: {c.clients} for c in study.classes}
+    workloads: dict[str, set[str]] = {c.name: {c.workload} for c in study.classes}
     for run in study.runs:
         for app_class in run.classes:
             clients.setdefault(app_class.name, set()).add(app_class.clients)
+            workloads.setdefault(app_class.name, set()).add(app_class.workload)
     return {
         "factors": {name: ", ".join(map(_text, levels)) for name, levels in study.factors.items()},
         "classes": [
             {
                 "name": c.name,
-                "workload": c.workload,
+                "workload": ", ".join(sorted(workloads[c.name])),
                 "engine": "open loop (replay)" if c.engine == "replay" else f"closed loop ({c.engine})",
                 "clients": _span(clients[c.name]),
                 "priority": c.priority or "default",
@@ -174,6 +178,11 @@ def _fairness(study: Study) -> dict[str, Any] | None:
     return _rows(present.results(study, runs, "all", names))
 
 
+def _tiers(study: Study) -> dict[str, Any] | None:
+    table = tiers(study)
+    return None if table is None else _rows(table)
+
+
 def _inline(exhibit: Any) -> dict[str, str]:
     data = base64.b64encode(encode(exhibit.figure, "svg")).decode("ascii")
     source = f"data:image/svg+xml;base64,{data}"
@@ -182,7 +191,7 @@ def _inline(exhibit: Any) -> dict[str, str]:
 
 def _fidelity(study: Study) -> list[dict[str, str]]:
     lines = []
-    replays = [run.observed.get("replay") or {} for run in study.valid_runs]
+    replays = [run.observed.get("replay") or _browsers(run) for run in study.valid_runs]
     for field, (words, unit, scale) in _FIDELITY.items():
         values = [abs(r[field]) / scale for r in replays if isinstance(r.get(field), int | float)]
         if values:
@@ -195,6 +204,13 @@ def _fidelity(study: Study) -> list[dict[str, str]]:
                 }
             )
     return lines
+
+
+def _browsers(run: Run) -> dict[str, Any]:
+    """What browsers say of their lateness, in the replayer's words; empty without browsers."""
+    lateness = (run.observed.get("web") or {}).get("lateness") or {}
+    words = {"p50_ns": "lateness_median_ns", "p99_ns": "lateness_p99_ns", "max_ns": "lateness_max_ns"}
+    return {name: lateness[own] for own, name in words.items() if own in lateness}
 
 
 def _host(study: Study) -> list[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""File systems of a shared data center, after Vaidyanathan, Balaji, Jin and Panda."""
