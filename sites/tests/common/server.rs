@@ -67,6 +67,7 @@ impl Server {
     pub fn start(&self) {
         let wanted = Start {
             name: NAME.to_owned(),
+            tier: weir_services::Tier::default(),
             scope: Scope::Run,
             run: self.run(),
             root: None,
