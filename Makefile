@@ -35,7 +35,7 @@ report: setup ## Write the page of one study that has results (STUDY=quick)
 
 # Building leaves a processor idle for much of the time: the analysis is tested meanwhile.
 test: tools ## Run every test: Rust, Python, end to end
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-built test-analysis
+	@$(MAKE) --no-print-directory --jobs 2 test-built test-analysis
 	cargo test $(CARGO_TEST)
 	cargo test --release --locked --offline --workspace --doc
 	@setup/build.sh

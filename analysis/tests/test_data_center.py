@@ -30,6 +30,9 @@ from weir.report import render
 from weir.statistics import Interval
 from weir.traces.plane import Plane
 
+# Their studies are planned by it.
+pytestmark = pytest.mark.binary
+
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "shared_data_center.py"
 #: Of a network file system without a client cache, with one, and of ours on disk and in memory.
 SPEEDS = {EXT4: 40.0, TMPFS: 40.0, DIRECT: 10.0, CACHED: 20.0}

@@ -12,6 +12,9 @@ from weir.errors import InputError
 from weir.load import load_study
 from weir.traces.plane import Plane
 
+# Their studies are planned by it.
+pytestmark = pytest.mark.binary
+
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):

@@ -16,8 +16,15 @@ const SCHEDULERS: [(&str, &str); 4] =
 /// A simulated server has no file system of the kernel: files lie one behind the other.
 const FILE_SYSTEM: &str = "raw";
 /// Factors of the kernel that nothing in virtual time stands for.
-const KERNEL_ONLY: [&str; 6] =
-    ["priority", "wbt_lat_usec", "read_ahead_kib", "buffered", "memory_mib", "server_memory_mib"];
+const KERNEL_ONLY: [&str; 7] = [
+    "priority",
+    "wbt_lat_usec",
+    "read_ahead_kib",
+    "buffered",
+    "warm_start",
+    "memory_mib",
+    "server_memory_mib",
+];
 
 /// Settings of a run on devices as a run in virtual time has them. A scheduler that is not the kernel's stays as it is.
 pub(crate) fn settings(on_device: &Settings) -> Settings {
@@ -27,6 +34,7 @@ pub(crate) fn settings(on_device: &Settings) -> Settings {
         scheduler: Scheduler { name: policy.to_owned(), tunables: tunables.clone() },
         filesystem: FILE_SYSTEM.to_owned(),
         buffered: false,
+        warm_start: false,
         memory_mib: None,
         server_memory_mib: None,
         ..on_device.clone()

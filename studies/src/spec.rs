@@ -315,6 +315,9 @@ pub struct Factors {
     /// Whether files are read through the page cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffered: Option<Vec<bool>>,
+    /// Whether a run begins with its files in the page cache, as far as they fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_start: Option<Vec<bool>>,
     /// Memory of what a run starts, pages of its files among it, in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<Vec<u64>>,
@@ -352,6 +355,10 @@ pub struct Settings {
     /// Whether files are read through the page cache, as a server does that does not say otherwise; directly if absent.
     #[serde(skip_serializing_if = "is_false")]
     pub buffered: bool,
+    /// Whether a run begins with its files in the page cache, as far as they fit: each was read once, the most popular ones
+    /// last. If absent nothing of them is cached.
+    #[serde(skip_serializing_if = "is_false")]
+    pub warm_start: bool,
     /// Memory of what a run starts, pages of its files among it, in MiB (a control group); not limited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
@@ -377,6 +384,7 @@ impl Default for Settings {
             wbt_lat_usec: 0,
             read_ahead_kib: 128,
             buffered: false,
+            warm_start: false,
             memory_mib: None,
             server_memory_mib: None,
             admission: None,

@@ -1,0 +1,173 @@
+//! The part of a run that is measured.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir_records::{Op, Page, Request};
+use weir_replayer::{Fidelity, Targets, clock};
+use weir_studies::{Engine, Run};
+
+use crate::Error;
+use crate::access::{self, Accessed, Ground};
+use crate::block_device::BlockDevice;
+use crate::capture::{Capture, Recording};
+use crate::carry_out::Options;
+use crate::fio;
+use crate::networked;
+use crate::open_loop::{Merged, layout};
+use crate::place::Place;
+use crate::site::{self, Visited};
+use crate::web::{self, Asking};
+
+/// Requests begin this long after everything is ready, so that the first is not late.
+const LEAD: Duration = Duration::from_millis(20);
+
+/// What came out of the measuring itself.
+pub(crate) struct Measured {
+    pub(crate) rows: Vec<Request>,
+    pub(crate) epoch_ns: i64,
+    pub(crate) fidelity: Option<Fidelity>,
+    pub(crate) fio: Vec<fio::Report>,
+    pub(crate) web: Option<weir_browsers::Report>,
+    pub(crate) pages: Vec<Page>,
+    pub(crate) visited: Visited,
+    pub(crate) access: Option<Accessed>,
+    pub(crate) capture: Option<Recording>,
+    pub(crate) models: Vec<(String, weir_blockserver::Stats)>,
+    pub(crate) device_read_bytes: u64,
+    pub(crate) clock_step_ns: f64,
+    pub(crate) setup_s: f64,
+    pub(crate) measured_s: f64,
+}
+
+/// Sends what the classes ask for, and waits for the last answer.
+///
+/// # Errors
+/// Something cannot be opened or started, or failed.
+pub(crate) fn measure(
+    run: &Run,
+    options: &Options,
+    devices: &mut [BlockDevice],
+    places: &[Place],
+    ground: &Ground<'_>,
+    partial: &Path,
+    began: Instant,
+) -> Result<Measured, Error> {
+    let stream = Merged::new(run, places)?;
+    let targets = Targets::open(&layout(places, run.settings.buffered))
+        .map_err(|error| Error::Failed(error.to_string()))?;
+    if !run.settings.warm_start {
+        networked::forget(ground.state, ground.filesystem)?;
+    }
+    let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
+    let visitors = web::classes(run, places)?;
+    let visits = site::visits(run, &partial.join("logs"), &options.stop)?;
+    let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
+    let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
+    let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
+    let wall_before = wall_against_monotonic_ns();
+    let epoch_ns = clock::monotonic_ns() + lead_ns;
+    let setup_s = began.elapsed().as_secs_f64();
+
+    let mut jobs = Vec::new();
+    for (index, place) in places.iter().enumerate().filter(|(_, place)| place.class.engine == Engine::Fio) {
+        let folder = partial.join("logs").join(format!("fio-{}", place.class.name));
+        jobs.push(fio::start(run, place, index, &folder)?);
+    }
+    let asking = Asking::begin(visitors, visits, run, epoch_ns, &options.stop)?;
+    let mut rows = Vec::new();
+    let fidelity = if stream.is_empty() {
+        None
+    } else {
+        let replay_options = weir_replayer::Options {
+            epoch_monotonic_ns: Some(epoch_ns),
+            stop: Arc::clone(&options.stop),
+            seed: run.seed,
+            ..weir_replayer::Options::default()
+        };
+        // The device's name in the study, not the path that the replayer was given.
+        let names: Vec<(Arc<str>, Arc<str>)> = places
+            .iter()
+            .map(|place| (place.class.name.as_str().into(), place.class.device.as_str().into()))
+            .collect();
+        let sink = |mut row: Request| {
+            if let Some((_, device)) = names.iter().find(|(class, _)| *class == row.class) {
+                row.device = Some(Arc::clone(device));
+            }
+            rows.push(row);
+        };
+        Some(
+            weir_replayer::replay(stream, &targets, &replay_options, sink)
+                .map_err(|error| Error::Failed(error.to_string()))?,
+        )
+    };
+    let mut reports = Vec::new();
+    for job in jobs {
+        let (found, report) = job.finish(run, places, epoch_ns)?;
+        rows.extend(found);
+        reports.push(report);
+    }
+    let (mut web, mut visited) = (None, Visited::default());
+    if let Some(asking) = asking {
+        let asked = asking.finish()?;
+        rows.extend(asked.rows);
+        (web, visited) = (Some(asked.report), asked.visited);
+    }
+    let mut accessed = None;
+    if let Some(access) = &run.access {
+        let (found, report) = access::measure(run, access, ground, epoch_ns, &options.stop)?;
+        rows.extend(found);
+        accessed = Some(report);
+    }
+    let measured_s = began.elapsed().as_secs_f64() - setup_s;
+    let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
+    let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
+    let capture = capture.map(|capture| capture.stop(epoch_ns));
+    let mut models = Vec::new();
+    for device in devices.iter_mut() {
+        // A server that died has nothing to say any more; its requests failed, which is judged elsewhere.
+        if let Some(Ok(stats)) = device.control.as_mut().map(|control| control.stats(false)) {
+            models.push((device.name.clone(), stats));
+        }
+    }
+    rows.sort_by_key(|row| (row.intended_ns, row.request));
+    let mut pages = Vec::new();
+    for (row, number) in rows.iter_mut().zip(0..) {
+        pages.extend(visited.take(row, number));
+        row.request = number;
+    }
+    let device_read_bytes = after.saturating_sub(before);
+    Ok(Measured {
+        rows,
+        epoch_ns,
+        fidelity,
+        fio: reports,
+        web,
+        pages,
+        visited,
+        access: accessed,
+        capture,
+        models,
+        device_read_bytes,
+        clock_step_ns,
+        setup_s,
+        measured_s,
+    })
+}
+
+/// Wall clock minus monotonic clock, in ns: constant unless somebody sets the wall clock.
+fn wall_against_monotonic_ns() -> i64 {
+    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(wall.as_nanos()).unwrap_or(0) - clock::monotonic_ns()
+}
+
+/// Bytes that the application read and that need not have been in the page cache.
+/// Bytes that requests read, as far as they were answered.
+pub(crate) fn read_bytes(run: &Run, rows: &[Request]) -> u64 {
+    if let Some(access) = &run.access {
+        return access::uncached_bytes(access, rows);
+    }
+    let read = |row: &&Request| row.op == Op::Read && row.status == 0 && row.completed_ns.is_some();
+    rows.iter().filter(read).map(|row| row.size_bytes).sum()
+}

@@ -1,0 +1,63 @@
+//! A run that begins warm: its files have been read, and lie in the page cache as far as they fit.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use weir_studies::{FileSystem, Run};
+use weir_workloads::Popularities;
+
+use crate::Error;
+use crate::networked;
+use crate::place::{Place, file_path};
+use crate::several;
+use crate::site::Laid;
+
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Reads the files of each class, the most popular ones last, and all of each site's database.
+///
+/// # Errors
+/// One cannot be read.
+pub(crate) fn read(
+    run: &Run,
+    filesystem: &FileSystem,
+    places: &[Place],
+    sites: &[Laid],
+) -> Result<(), Error> {
+    // Those of all classes together, so that what is asked for least of any goes first.
+    let mut files: Vec<(f64, &Place, u32)> = Vec::new();
+    for place in places.iter().filter(|place| !place.is_raw()) {
+        let Some(recipe) = place.class.recipe.requests() else { continue };
+        let ranks = Popularities::new(&recipe.files, &place.class.name, run.seed).rank_of_file();
+        let rank = |file: u32| ranks.as_ref().map_or(file, |ranks| ranks[file as usize]);
+        let count = recipe.files.count;
+        files.extend((0..count).map(|file| (f64::from(rank(file)) / f64::from(count), place, file)));
+    }
+    files.sort_by(|one, other| other.0.total_cmp(&one.0));
+    several::each(files.len(), networked::writers(filesystem), Vec::new, |piece, at| {
+        let (_, place, file) = files[at];
+        whole_file(&file_path(&place.path, file), piece)
+    })?;
+    sites.iter().try_for_each(|laid| folder(&laid.data, &mut Vec::new()))
+}
+
+fn folder(path: &Path, piece: &mut Vec<u8>) -> Result<(), Error> {
+    let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    for entry in entries.map_err(Error::io("cannot read", path))? {
+        let kind = entry.file_type().map_err(Error::io("cannot read", path))?;
+        if kind.is_dir() {
+            folder(&entry.path(), piece)?;
+        } else if kind.is_file() {
+            whole_file(&entry.path(), piece)?;
+        }
+    }
+    Ok(())
+}
+
+fn whole_file(path: &Path, piece: &mut Vec<u8>) -> Result<(), Error> {
+    piece.resize(PIECE_BYTES, 0);
+    let mut file = File::open(path).map_err(Error::io("cannot read", path))?;
+    while file.read(piece).map_err(Error::io("cannot read", path))? > 0 {}
+    Ok(())
+}
