@@ -39,7 +39,7 @@ test: tools ## Run every test: Rust, Python, end to end
 	cargo test $(CARGO_TEST)
 	cargo test --release --locked --offline --workspace --doc
 	@setup/build.sh
-	$(PYTHON) -m pytest -m binary analysis/tests
+	$(PYTHON) -m pytest -n 2 -m binary analysis/tests
 	$(PYTHON) -m pytest -n 2 --dist loadfile tests
 
 test-built:

@@ -165,8 +165,9 @@ def test_tiers_hot_documents_and_limits(served):
         variant = json.loads((folder / "run.json").read_text())["levels"]["variant"]
         observed = json.loads((folder / "observed.json").read_text())
         seen[variant] = (observed, pl.read_parquet(folder / "requests.parquet"))
-        # Each tier has a group of its own.
-        assert all(sum(observed["cpu"][f"run.{name}"].values()) > 0 for name in ("web", "proxy"))
+    # Each tier has a group of its own. Of a variant with few requests the kernel may have counted no tick.
+    for name in ("web", "proxy"):
+        assert sum(sum(observed["cpu"][f"run.{name}"].values()) for observed, _ in seen.values()) > 0
     observed, rows = seen["hot"]
     hot = observed["hot"]["web"]["documents"]
     assert 0 < hot["files"] < 300 and 3 << 20 < hot["size_bytes"] <= 4 << 20
