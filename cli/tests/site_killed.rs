@@ -14,6 +14,9 @@ mod server;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
+/// How long something that was killed stays away.
+const GONE: Duration = Duration::from_millis(300);
+
 struct Killed(Child);
 
 impl Killed {
@@ -86,6 +89,16 @@ fn more_orders(path: &Path, count: usize) {
     }
 }
 
+/// How often each is killed, and how long all is left alone in between: once and not at all, or as many times as fit into
+/// WEIR_DURABILITY_S seconds (`make durability`).
+fn length() -> (u32, Duration) {
+    let seconds: Option<u32> = std::env::var("WEIR_DURABILITY_S").ok().map(|text| text.parse().unwrap());
+    match seconds {
+        Some(seconds) => ((seconds / 60).max(1), Duration::from_secs(18)),
+        None => (1, Duration::ZERO),
+    }
+}
+
 fn killed(engine: Engine) {
     let Some(server) = server::server(engine) else { return };
     let folder = &server.folder;
@@ -96,29 +109,40 @@ fn killed(engine: Engine) {
 
     let (mut application, address) = serve(&database, "127.0.0.1:0");
     let site = format!("http://{address}");
-    let mut driver = browse(&site, &orders, "600", "1");
-    more_orders(&orders, 20);
+    let (rounds, pause) = length();
+    let mut driver = browse(&site, &orders, "3600", "0");
+    for round in 1..=rounds {
+        more_orders(&orders, 20);
+        std::thread::sleep(pause);
 
-    // The database: pages fail while it is gone, and are asked for again.
-    server.kill();
-    std::thread::sleep(Duration::from_millis(300));
-    server.start();
-    more_orders(&orders, 20);
+        // The database: pages fail while it is gone, and are asked for again.
+        server.kill();
+        std::thread::sleep(GONE);
+        server.start();
+        more_orders(&orders, 20);
+        std::thread::sleep(pause);
 
-    // The application server: its port is taken again by the next.
-    application.kill();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(TcpStream::connect(&address).is_err());
-    let (_application, again) = serve(&database, &address);
-    assert_eq!(again, address);
-    more_orders(&orders, 20);
+        // The application server: its port is taken again by the next.
+        application.kill();
+        std::thread::sleep(GONE);
+        assert!(TcpStream::connect(&address).is_err());
+        let (next, again) = serve(&database, &address);
+        application = next;
+        assert_eq!(again, address);
+        more_orders(&orders, 20);
+        std::thread::sleep(pause);
 
-    // The driver: the next adds to the same log.
+        // The driver: the next adds to the same log.
+        driver.kill();
+        let before = lines(&orders);
+        driver = browse(&site, &orders, "3600", &round.to_string());
+        more_orders(&orders, 20);
+        assert!(lines(&orders) > before);
+    }
     driver.kill();
-    let before = lines(&orders);
-    let mut driver = browse(&site, &orders, "1.5", "2");
-    assert!(driver.0.wait().unwrap().success());
-    assert!(lines(&orders) > before);
+    // The last one ends by itself.
+    assert!(browse(&site, &orders, "1.5", &(rounds + 1).to_string()).0.wait().unwrap().success());
+    eprintln!("{engine:?}: {rounds} times each of three was killed, {} orders acknowledged", lines(&orders));
 
     let log = orders.display().to_string();
     let check =
