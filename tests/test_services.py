@@ -31,10 +31,11 @@ classes:
 services:
   web: {{service: nginx, port: {port}, settings: {{workers: "1"}}}}
 factors:
-  memory_mib: [64]
+  warm_start: {starts}
 hold:
   filesystem: ext4
   buffered: true
+  memory_mib: 64
 """
 
 TIERS = """\
@@ -103,29 +104,37 @@ def _study(bench, **fields):
 
 
 def test_a_web_server_runs_within_the_memory_of_the_run(served):
-    """This test will ask nginx for the files of a class, which has 64 MiB for itself and their pages."""
+    """This test will ask nginx for the files of a class, which has 64 MiB for itself and their pages, from cold and warm."""
     bench, port = served
-    code, log = bench.play(_study(bench, port=port, duration_s=1), "--skip-tags", "report")
+    code, log = bench.play(
+        _study(bench, port=port, duration_s=1, starts="[false, true]"), "--skip-tags", "report"
+    )
     assert code == 0, log
-    (folder,) = bench.run_folders("served").values()
-    observed = json.loads((folder / "observed.json").read_text())
-    assert [service["service"] for service in observed["services"]] == ["nginx"]
-    assert "nginx" in observed["services"][0]["version"]
-    (asked,) = observed["web"]["classes"]
-    assert asked["requests"] == asked["answered"] > 0 and asked["failed"] == 0
-    rows = pl.read_parquet(folder / "requests.parquet")
-    measured = rows.filter(~pl.col("warmup"))
-    assert len(measured) == asked["requests"] and set(rows["device"]) == {"shared"}
-    assert set(rows["status"]) == {0} and (rows["completed_ns"] > rows["intended_ns"]).all()
-    assert observed["memory"]["limit_bytes"] == 64 << 20
-    assert 0 < observed["memory"]["used_bytes"] <= 64 << 20
-    residency = observed["residency"]["documents"]
-    assert 0 < residency["cached_bytes"] <= residency["total_bytes"]
-    assert {"driver", "run.web"} <= set(observed["cpu"])
-    rules = {rule["rule"]: rule for rule in json.loads((folder / "verdict.json").read_text())["rules"]}
-    assert rules["R-STATE"]["status"] == "valid", rules["R-STATE"]
-    assert rules["R-CACHED"]["status"] == "skipped"
-    assert (folder / "logs/web.log").exists()
+    read_bytes, cached_bytes = {}, {}
+    for folder in bench.run_folders("served").values():
+        warm = json.loads((folder / "run.json").read_text())["levels"]["warm_start"]
+        observed = json.loads((folder / "observed.json").read_text())
+        assert [service["service"] for service in observed["services"]] == ["nginx"]
+        assert "nginx" in observed["services"][0]["version"]
+        (asked,) = observed["web"]["classes"]
+        assert asked["requests"] == asked["answered"] > 0 and asked["failed"] == 0
+        rows = pl.read_parquet(folder / "requests.parquet")
+        measured = rows.filter(~pl.col("warmup"))
+        assert len(measured) == asked["requests"] and set(rows["device"]) == {"shared"}
+        assert set(rows["status"]) == {0} and (rows["completed_ns"] > rows["intended_ns"]).all()
+        assert observed["memory"]["limit_bytes"] == 64 << 20
+        assert 0 < observed["memory"]["used_bytes"] <= 64 << 20
+        residency = observed["residency"]["documents"]
+        assert 0 < residency["cached_bytes"] <= residency["total_bytes"]
+        assert {"driver", "run.web"} <= set(observed["cpu"])
+        rules = {rule["rule"]: rule for rule in json.loads((folder / "verdict.json").read_text())["rules"]}
+        assert rules["R-STATE"]["status"] == "valid", rules["R-STATE"]
+        assert rules["R-CACHED"]["status"] == "skipped"
+        assert (folder / "logs/web.log").exists()
+        read_bytes[warm], cached_bytes[warm] = observed["device_read_bytes"], residency["cached_bytes"]
+    # What was read before the run began is not read again. Few of the 60 files are asked for in a second.
+    assert 4 * read_bytes[True] < read_bytes[False], read_bytes
+    assert cached_bytes[True] > cached_bytes[False]
     assert bench.leftovers() == []
     assert _groups(bench) == []
 
@@ -133,7 +142,7 @@ def test_a_web_server_runs_within_the_memory_of_the_run(served):
 def test_a_run_that_is_killed_leaves_no_server(served):
     """This test will kill a run while its web server answers, and have `weir clean` end that server."""
     bench, port = served
-    playbook = bench.start(_study(bench, port=port, duration_s=60), "--skip-tags", "report")
+    playbook = bench.start(_study(bench, port=port, duration_s=60, starts="[false]"), "--skip-tags", "report")
     wait_for(lambda: _answers(port), "the web server")
     server = int((bench.state / "processes/run.web.stat").read_text().split()[0])
     run = bench.living_run()

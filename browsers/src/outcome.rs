@@ -1,8 +1,8 @@
-//! What became of a request, and how it is written to `requests.parquet`.
+//! What became of a request, and how it is written to `requests.parquet` and `pages.parquet`.
 
 use std::sync::Arc;
 
-use weir_records::{Op, Request};
+use weir_records::{Op, Page, Request};
 
 use crate::client::Method;
 
@@ -57,6 +57,23 @@ impl Outcome {
             completed_ns: self.completed_ns,
             deadline_ns: self.deadline_ns,
             served_ns: None,
+            status: self.error,
+            warmup: self.warmup,
+        }
+    }
+
+    /// The row of `pages.parquet`; a page without a name is called as the class that asked.
+    pub fn to_page(&self, class: &Arc<str>) -> Page {
+        Page {
+            request: self.request,
+            class: Arc::clone(class),
+            client: self.client,
+            page: Arc::clone(self.label.as_ref().unwrap_or(class)),
+            intended_ns: self.intended_ns,
+            submitted_ns: self.submitted_ns,
+            completed_ns: self.completed_ns,
+            size_bytes: self.body_bytes,
+            http_status: self.http_status,
             status: self.error,
             warmup: self.warmup,
         }

@@ -1,5 +1,6 @@
 //! The course of a run.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,25 +10,21 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::json;
 use weir_records::write_all;
-use weir_studies::{Engine, FileSystem, Run};
+use weir_studies::{Capture, Engine, FileSystem, Run};
 
 use crate::Error;
 use crate::access::Ground;
 use crate::capture::Recording;
 use crate::journal::Journal;
 use crate::limits::Limits;
-use crate::measure::{measure, read_bytes};
-use crate::networked::{self, Filling};
-use crate::place;
-use crate::prepare::{
-    forget_what_was_written, host_record, make_file_systems, open_devices, start_timing, state_problems,
-    target,
-};
+use crate::measure::{Measured, measure, read_bytes};
+use crate::prepare::state_problems;
 use crate::site::{self, After};
+use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
 use crate::usage::{Use, residency};
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
-use crate::{array, fill, hot, queue, service, warm};
+use crate::{networked, service};
 
 /// Where a run works on this host.
 #[derive(Debug, Clone)]
@@ -144,136 +141,115 @@ fn prepare_and_measure(
     journal: &mut Journal,
     began: Instant,
 ) -> Result<Finished, Error> {
-    service::check(run)?;
-    let mut devices = open_devices(run, testbed, &options.state, filesystem)?;
-    let partial = options.results.join(format!(".{}.partial", run.id));
-    let _ = fs::remove_dir_all(&partial);
-    fs::create_dir_all(partial.join("logs")).map_err(Error::io("cannot make", &partial))?;
-    write_json(&partial.join("run.json"), run)?;
-
-    let logs = partial.join("logs");
-    // Outside of the run's memory: what loads them is not part of it.
-    let mut kept = Vec::new();
-    for (service, of_site) in site::all(run) {
-        kept.push((service, site::keep(service, of_site, &options.state, &logs, journal)?));
-    }
-    limits.enter(journal)?;
-    let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
-    let raw = filesystem.mount_type.is_none();
-    let filling = Filling::begin(filesystem, &options.state)?;
-    let places = place::all(run, raw, |device| target(device, &devices, &points));
-    for place in &places {
-        fill::fill(place, run.seed, networked::writers(filesystem))?;
-    }
-    let mut sites = Vec::new();
-    for (service, kept) in kept {
-        let target = |device: &str| target(device, &devices, &points);
-        sites.push(site::lay_out(run, service, kept, &options.state, target, journal)?);
-    }
-    forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
-    let written = |bytes| filling.as_ref().map(|filling| filling.end(bytes)).transpose();
-    let files_bytes: u64 = places.iter().map(|place| place.files.total_bytes()).sum();
-    let mut moved = written(files_bytes + sites.iter().map(|laid| laid.data_bytes).sum::<u64>())?;
-    if run.settings.warm_start {
-        warm::read(run, filesystem, &places, &sites)?;
-    }
-    for device in &mut devices {
-        device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
-        if !device.members.is_empty() {
-            array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
-        }
-        start_timing(device)?;
-    }
-    limits.hold_servers(run, &options.state, filesystem, journal)?;
-    run.services.iter().try_for_each(|service| limits.hold(service, &devices, journal))?;
-    let hot = hot::lay_out(run, &places, &options.state, journal)?;
-    let laid = service::LaidOut { places: &places, sites: &sites, hot: &hot };
-    let services = service::start_all(run, &options.state, &laid, limits, &logs, journal)?;
-    write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
-
+    let mut stage = stage::set(run, testbed, options, filesystem, limits, journal)?;
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
         // The memory is the servers': who asks them has rows to keep, and reads no file. What was written stays charged.
         limits.leave();
     }
     let use_before = Use::now(&options.state, filesystem, limits)?;
-    let ground = Ground { state: &options.state, filesystem, limits, points: &points };
-    let mut measured = measure(run, options, &mut devices, &places, &ground, &partial, began)?;
-    if let Some(access) = &run.access {
-        moved = written(access.total_bytes())?;
-    }
+    let ground = Ground { state: &options.state, filesystem, limits, points: &stage.points };
+    let measured = measure(run, options, &mut stage.devices, &stage.places, &ground, &stage.partial, began);
+    networked::look_after_client(&options.state, filesystem, &stage.points)?;
+    let mut measured = measured?;
     let used = Use::now(&options.state, filesystem, limits)?.since(use_before);
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
     }
-    let setup_s = measured.setup_s;
-    let state: Vec<String> = state_problems(run, filesystem, &devices, &points)
+    let state: Vec<String> = state_problems(run, filesystem, &stage.devices, &stage.points)
         .into_iter()
         .chain(limits.problems())
-        .chain(service::problems(&services))
+        .chain(service::problems(&stage.services))
         .collect();
-    if run.settings.buffered || !sites.is_empty() {
+    if run.settings.buffered || !stage.sites.is_empty() {
         // What is asked from here on is not part of the run. A server that died is judged elsewhere.
-        devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
+        stage.devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
     }
-    if !sites.is_empty() {
+    if !stage.sites.is_empty() {
         limits.lift()?;
     }
-    let after = site::check(run, &options.state, &logs, &sites)?;
-    let facts = Facts {
+    let after = site::check(run, &options.state, &stage.logs, &stage.sites)?;
+    let verdict = judge(&facts(run, filesystem, &stage, &measured, &after, state)?);
+    let observed = record(run, &stage, limits, &mut measured, &after, &used, &verdict)?;
+    let ended_s = began.elapsed().as_secs_f64();
+    let (setup_s, measured_s) = (measured.setup_s, measured.measured_s);
+    let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };
+    let requests = measured.rows.len() as u64;
+    Ok(Finished { partial: stage.partial, observed, verdict, timing, requests, ended_s })
+}
+
+/// What the verdict is made of.
+fn facts<'a>(
+    run: &'a Run,
+    filesystem: &FileSystem,
+    stage: &Stage,
+    measured: &'a Measured,
+    after: &[After],
+    state: Vec<String>,
+) -> Result<Facts<'a>, Error> {
+    let failed = || measured.rows.iter().filter(|row| row.status != 0);
+    Ok(Facts {
         fidelity: measured.fidelity.as_ref(),
         fio: &measured.fio,
         web: measured.web.as_ref(),
         access: measured.access.as_ref(),
-        failed: measured.rows.iter().filter(|row| row.status != 0).count() as u64,
-        first_failure: measured
-            .rows
-            .iter()
-            .find(|row| row.status != 0)
-            .map(|row| std::io::Error::from_raw_os_error(row.status).to_string()),
+        failed: failed().count() as u64,
+        first_failure: failed().next().map(|row| std::io::Error::from_raw_os_error(row.status).to_string()),
         rows: measured.rows.len() as u64,
         loss: measured.capture.as_ref().map(Recording::loss),
         allowed_loss: run.allowed_loss,
-        capture_required: run.capture == weir_studies::Capture::Required,
-        read_bytes: (!devices.is_empty())
+        capture_required: run.capture == Capture::Required,
+        read_bytes: (!stage.devices.is_empty())
             .then(|| (read_bytes(run, &measured.rows), measured.device_read_bytes)),
         cached_by_right: networked::cached_by_right(run, filesystem),
-        written: moved,
+        written: match &run.access {
+            Some(access) => stage.filling.as_ref().map(|it| it.end(access.total_bytes())).transpose()?,
+            None => stage.moved,
+        },
         clock_step_ns: measured.clock_step_ns,
         sites: after.iter().map(After::findings).collect(),
         state,
         models: measured.models.clone(),
-    };
-    let verdict = judge(&facts);
-    let residency = residency(run, &places)?;
-    let requests = write_all(&partial.join("requests.parquet"), measured.epoch_ns, &measured.rows)
-        .map_err(|error| Error::Failed(error.to_string()))?;
-    if !sites.is_empty() {
-        write_all(&partial.join("pages.parquet"), measured.epoch_ns, &measured.pages)
-            .map_err(|error| Error::Failed(error.to_string()))?;
+    })
+}
+
+/// Writes all but `observed.json`, and gives that.
+fn record(
+    run: &Run,
+    stage: &Stage,
+    limits: &Limits,
+    measured: &mut Measured,
+    after: &[After],
+    used: &Use,
+    verdict: &Verdict,
+) -> Result<serde_json::Value, Error> {
+    let failed = |error: weir_records::Error| Error::Failed(error.to_string());
+    let residency = residency(run, &stage.places)?;
+    write_all(&stage.partial.join("requests.parquet"), measured.epoch_ns, &measured.rows).map_err(failed)?;
+    if !stage.sites.is_empty() {
+        write_all(&stage.partial.join("pages.parquet"), measured.epoch_ns, &measured.pages)
+            .map_err(failed)?;
     }
-    write_json(&partial.join("verdict.json"), &verdict)?;
-    let sites = site::observed(&after, std::mem::take(&mut measured.visited), measured.web.as_ref());
-    let observed = json!({
+    write_json(&stage.partial.join("verdict.json"), verdict)?;
+    let models: BTreeMap<&String, _> = measured.models.iter().map(|(name, stats)| (name, stats)).collect();
+    let hot: BTreeMap<&String, _> =
+        stage.hot.iter().map(|hot| (&hot.service, hot.used(&measured.rows))).collect();
+    Ok(json!({
         "replay": measured.fidelity,
         "fio": measured.fio,
         "web": measured.web,
         "access": measured.access,
         "capture": measured.capture.as_ref().map(Recording::report),
-        "models": measured.models.iter().map(|(name, stats)| (name.clone(), json!(stats))).collect::<serde_json::Map<_, _>>(),
+        "models": models,
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
-        "services": services,
-        "sites": sites,
+        "services": stage.services,
+        "sites": site::observed(after, std::mem::take(&mut measured.visited), measured.web.as_ref()),
         "network": used.network,
         "cpu": used.cpu,
         "memory": used.memory,
         "memory_of": used.memory_of,
         "reads": limits.reads(),
-        "hot": hot.iter().map(|hot| (hot.service.clone(), json!(hot.used(&measured.rows)))).collect::<serde_json::Map<_, _>>(),
+        "hot": hot,
         "residency": residency,
-    });
-    let ended_s = began.elapsed().as_secs_f64();
-    let measured_s = measured.measured_s;
-    let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };
-    Ok(Finished { partial, observed, verdict, timing, requests, ended_s })
+    }))
 }

@@ -193,9 +193,7 @@ fn take_back(change: &Change) -> Result<(), String> {
             weir_services::stop(state, name).map(|_| ()).map_err(|error| error.to_string())
         }
         Change::Group(group) => group.remove().map(|_| ()).map_err(|error| error.to_string()),
-        Change::Tree(path) => {
-            tree::remove(path).map_err(|error| format!("cannot remove {}: {error}", path.display()))
-        }
+        Change::Tree(path) => tree::remove(path).map_err(|error| error.to_string()),
         Change::MemoryLimit { group, before_bytes } => {
             group.restore_memory(*before_bytes).map_err(|error| error.to_string())
         }

@@ -28,6 +28,7 @@ mod service;
 mod several;
 mod simulate;
 mod site;
+mod stage;
 mod testbed;
 mod tree;
 mod usage;

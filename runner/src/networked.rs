@@ -6,6 +6,7 @@ use std::path::Path;
 use weir_fsbench::Method;
 use weir_network::counters;
 use weir_services::cluster::Cluster;
+use weir_services::process::{self, Identity};
 use weir_services::{Brick, Group, Scope, client};
 use weir_studies::{FileSystem, NetworkAccess, Run};
 
@@ -120,6 +121,31 @@ pub(crate) fn remount(
     client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, limits.group("client"))
         .map_err(failed)?;
     Ok(())
+}
+
+/// Whether the client has lived until now. One that has not is mounted once more, outside of the run's memory, so that the
+/// run's files can be removed.
+///
+/// # Errors
+/// It has ended.
+pub(crate) fn look_after_client(
+    state: &Path,
+    filesystem: &FileSystem,
+    points: &[MountPoint],
+) -> Result<(), Error> {
+    let (Some(_), Some(point)) = (&filesystem.network, points.first()) else { return Ok(()) };
+    let known = process::find(state, CLIENT).map_err(failed)?;
+    if known.and_then(|client| client.identity).is_some_and(Identity::is_alive) {
+        return Ok(());
+    }
+    let filling = Group::of_state(state).within("filling");
+    let mended = client::unmount(state, &point.path, CLIENT)
+        .and_then(|()| client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, filling));
+    let but = mended.err().map_or_else(String::new, |error| format!("; its files stay there: {error}"));
+    Err(Error::Failed(format!(
+        "the client of {} ended by itself, as it does without memory: give the run more of it (memory_mib){but}",
+        filesystem.name
+    )))
 }
 
 /// The control groups of what holds data on the servers, by process.

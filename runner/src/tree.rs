@@ -1,42 +1,57 @@
-//! Removing a folder over a network, where each file takes an answer or two: several are asked for at a time.
+//! Folders with all that is in them. Over a network each file takes an answer or two: several are removed at a time.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
+
+use crate::Error;
+use crate::several;
 
 /// Files that are removed at a time.
 const REMOVERS: usize = 8;
+
+/// Calls a function with every file below a folder; links are not followed.
+///
+/// # Errors
+/// A folder cannot be read, or the function fails.
+pub(crate) fn each_file(folder: &Path, work: &mut impl FnMut(&Path) -> io::Result<()>) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
+        let entry = entry.map_err(Error::io("cannot read", folder))?;
+        let path = entry.path();
+        match entry.file_type().map_err(Error::io("cannot look at", &path))? {
+            kind if kind.is_dir() => each_file(&path, work)?,
+            kind if kind.is_file() => work(&path).map_err(Error::io("cannot read", &path))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// Removes a folder and all that is in it; links are not followed. It is no error if it is not there.
 ///
 /// # Errors
 /// Something cannot be removed; the rest may be gone.
-pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove(folder: &Path) -> Result<(), Error> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?.collect::<io::Result<Vec<_>>>()?,
+        entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>),
     };
     let mut files: Vec<PathBuf> = Vec::new();
-    for entry in entries {
-        if entry.file_type()?.is_dir() {
-            remove(&entry.path())?;
+    for entry in entries.map_err(Error::io("cannot read", folder))? {
+        let path = entry.path();
+        if entry.file_type().map_err(Error::io("cannot look at", &path))?.is_dir() {
+            remove(&path)?;
         } else {
-            files.push(entry.path());
+            files.push(path);
         }
     }
-    let share = files.len().div_ceil(REMOVERS).max(1);
-    thread::scope(|scope| {
-        let removers: Vec<_> = files
-            .chunks(share)
-            .map(|some| scope.spawn(move || some.iter().try_for_each(fs::remove_file)))
-            .collect();
-        let done = removers.into_iter().map(|remover| {
-            remover.join().unwrap_or_else(|_| Err(io::Error::other("a thread that removed files fell")))
-        });
-        done.collect::<Vec<_>>().into_iter().collect::<io::Result<()>>()
-    })?;
-    fs::remove_dir(folder)
+    several::each(
+        files.len(),
+        REMOVERS,
+        || (),
+        |(), at| fs::remove_file(&files[at]).map_err(Error::io("cannot remove", &files[at])),
+    )?;
+    fs::remove_dir(folder).map_err(Error::io("cannot remove", folder))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A run that begins warm: its files have been read, and lie in the page cache as far as they fit.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use weir_studies::{FileSystem, Run};
@@ -12,6 +12,7 @@ use crate::networked;
 use crate::place::{Place, file_path};
 use crate::several;
 use crate::site::Laid;
+use crate::tree::each_file;
 
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -37,27 +38,16 @@ pub(crate) fn read(
     files.sort_by(|one, other| other.0.total_cmp(&one.0));
     several::each(files.len(), networked::writers(filesystem), Vec::new, |piece, at| {
         let (_, place, file) = files[at];
-        whole_file(&file_path(&place.path, file), piece)
+        let path = file_path(&place.path, file);
+        whole_file(&path, piece).map_err(Error::io("cannot read", &path))
     })?;
-    sites.iter().try_for_each(|laid| folder(&laid.data, &mut Vec::new()))
+    let mut piece = Vec::new();
+    sites.iter().try_for_each(|laid| each_file(&laid.data, &mut |path| whole_file(path, &mut piece)))
 }
 
-fn folder(path: &Path, piece: &mut Vec<u8>) -> Result<(), Error> {
-    let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    for entry in entries.map_err(Error::io("cannot read", path))? {
-        let kind = entry.file_type().map_err(Error::io("cannot read", path))?;
-        if kind.is_dir() {
-            folder(&entry.path(), piece)?;
-        } else if kind.is_file() {
-            whole_file(&entry.path(), piece)?;
-        }
-    }
-    Ok(())
-}
-
-fn whole_file(path: &Path, piece: &mut Vec<u8>) -> Result<(), Error> {
+fn whole_file(path: &Path, piece: &mut Vec<u8>) -> io::Result<()> {
     piece.resize(PIECE_BYTES, 0);
-    let mut file = File::open(path).map_err(Error::io("cannot read", path))?;
-    while file.read(piece).map_err(Error::io("cannot read", path))? > 0 {}
+    let mut file = File::open(path)?;
+    while file.read(piece)? > 0 {}
     Ok(())
 }

@@ -90,7 +90,7 @@ impl Asking {
         // Browsers who think ask for little of a processor: others are not to make them late.
         let all_think = classes.is_empty();
         for visits in visits {
-            visited.expect(&visits);
+            visited.note(&visits);
             classes.push((visits.class, visits.device));
         }
         let ns = |ns: i64| Duration::from_nanos(u64::try_from(ns).unwrap_or(0));

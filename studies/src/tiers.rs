@@ -63,6 +63,7 @@ pub(crate) fn check(
     workloads: &BTreeMap<String, Workload>,
 ) -> Vec<(String, String)> {
     let mut found = check_server_memory(study);
+    found.extend(check_warm_start(study));
     if testbed.is_virtual() {
         return found;
     }
@@ -106,7 +107,7 @@ fn check_hot(
     let is_its = |through: &String| chain(study, through).is_some_and(|chain| chain.last() == Some(&name));
     let classes = study.classes.iter().filter(|(_, class)| class.through.as_ref().is_some_and(is_its));
     for (class, workload) in classes.filter_map(|(class, _)| Some((class, workloads.get(class)?))) {
-        if matches!(workload.files.popularity, Popularity::Uniform) {
+        if !matches!(workload.files.popularity, Popularity::Zipf { .. }) {
             return Some(format!(
                 "keeps the most popular files, but those of class {class} are asked for equally often: say with: {{files.popularity: {{zipf: {{alpha: 0.9}}}}}}, or leave it out"
             ));
@@ -167,4 +168,26 @@ fn check_server_memory(study: &Study) -> Vec<(String, String)> {
     let at = if study.factors.server_memory_mib.is_some() { "factors" } else { "hold" };
     let message = "is of the servers of a network file system, and there is none: leave it out";
     vec![(format!("{at}.server_memory_mib"), message.to_owned())]
+}
+
+/// Starts with warm caches, where there are some to warm.
+fn check_warm_start(study: &Study) -> Option<(String, String)> {
+    let mut cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
+    let mut settings = cells.by_ref().map(|cell| apply(&study.hold, &cell)).filter(|cell| cell.warm_start);
+    let warm = settings.next()?;
+    let limited = study.services.iter().find(|(_, service)| service.memory_mib.is_some());
+    let message = if study.access.is_some() {
+        "is given, but `access` reads both what is cached and what is not: leave it out".to_owned()
+    } else if std::iter::once(warm).chain(settings).any(|warm| !warm.buffered) {
+        "is given, but files that are not `buffered` are never in the page cache: say `buffered: true`"
+            .to_owned()
+    } else if let Some((name, _)) = limited {
+        format!(
+            "is given, but what is read before {name} starts is not counted as its memory: leave out services.{name}.memory_mib, or limit the run (memory_mib)"
+        )
+    } else {
+        return None;
+    };
+    let at = if study.factors.warm_start.is_some() { "factors" } else { "hold" };
+    Some((format!("{at}.warm_start"), message))
 }

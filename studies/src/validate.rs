@@ -251,13 +251,16 @@ impl Check<'_> {
                 self.within(&hold(name), mib as f64, LEAST_MEMORY_MIB, 1e7);
             }
         }
-        if settings.warm_start && !settings.buffered && self.study.factors.buffered.is_none() {
-            let message = "is given, but files that are not `buffered` are never in the page cache: say `buffered: true`";
-            self.problem(hold("warm_start"), message);
-        }
-        if simulated && (settings.buffered || settings.memory_mib.is_some()) {
-            let message = "is given, but a simulated server has no page cache of the kernel: leave it out";
-            self.problem(hold(if settings.buffered { "buffered" } else { "memory_mib" }), message);
+        for (name, given) in [
+            ("buffered", settings.buffered),
+            ("warm_start", settings.warm_start),
+            ("memory_mib", settings.memory_mib.is_some()),
+        ] {
+            if simulated && given {
+                let message =
+                    "is given, but a simulated server has no page cache of the kernel: leave it out";
+                self.problem(hold(name), message);
+            }
         }
         let classes: Vec<&str> = self.study.classes.keys().map(String::as_str).collect();
         for name in settings.clients.keys().chain(settings.priority.keys()) {

@@ -404,33 +404,49 @@ fn a_class_goes_through_a_service() {
     }
 }
 
+/// Changes a study in one place at a time: `(what is there, what comes in its place, what is said of it)`.
+fn each_is_named(study: &str, mistakes: &[(&str, &str, &str)]) {
+    for (from, to, said) in mistakes {
+        assert!(study.contains(from), "{from}");
+        let found = plan_text(&study.replacen(from, to, 1)).unwrap_err();
+        assert!(found.contains(said), "{to}: {found}");
+    }
+}
+
 #[test]
 fn a_way_through_a_service_that_cannot_be_is_named() {
-    for (from, to, line) in [
-        (
-            "through: web}",
-            "through: wob}",
-            "classes.second.through: unknown service `wob`; did you mean `web`?",
-        ),
-        ("through: web, think", "think", "classes.first.think_ms: is of clients that go `through` a service"),
-        ("think_ms: 0", "think_ms: -1", "classes.first.think_ms: must be from 0 to 1e9"),
-        ("think_ms: 0", "priority: rt/0", "classes.first.priority: is that of requests to a disk"),
-        (
-            "[ext4, tmpfs]",
-            "[ext4, raw]",
-            "classes.first.through: is web, which serves files; on raw there are none",
-        ),
-        (
-            "buffered: true",
-            "architecture: partitioned",
-            "classes.first.through: is web as another class's is",
-        ),
-        ("port: 8080}", "port: 8080}\n  idle: {service: nginx, port: 8081}", "services.idle: no class goes"),
-    ] {
-        assert!(SITE.contains(from));
-        let found = plan_text(&SITE.replacen(from, to, 1)).unwrap_err();
-        assert!(found.contains(line), "{to}: {found}");
-    }
+    each_is_named(
+        SITE,
+        &[
+            (
+                "through: web}",
+                "through: wob}",
+                "classes.second.through: unknown service `wob`; did you mean `web`?",
+            ),
+            (
+                "through: web, think",
+                "think",
+                "classes.first.think_ms: is of clients that go `through` a service",
+            ),
+            ("think_ms: 0", "think_ms: -1", "classes.first.think_ms: must be from 0 to 1e9"),
+            ("think_ms: 0", "priority: rt/0", "classes.first.priority: is that of requests to a disk"),
+            (
+                "[ext4, tmpfs]",
+                "[ext4, raw]",
+                "classes.first.through: is web, which serves files; on raw there are none",
+            ),
+            (
+                "buffered: true",
+                "architecture: partitioned",
+                "classes.first.through: is web as another class's is",
+            ),
+            (
+                "port: 8080}",
+                "port: 8080}\n  idle: {service: nginx, port: 8081}",
+                "services.idle: no class goes",
+            ),
+        ],
+    );
 }
 
 const TIERS: &str = "\
@@ -473,37 +489,58 @@ fn what_is_asked_starts_before_what_asks_it() {
 
 #[test]
 fn tiers_and_limits_that_cannot_be_are_named() {
-    for (from, to, line) in [
-        (
-            "before: web}",
-            "before: wob}",
-            "services.a-proxy.before: unknown service `wob`; did you mean `web`?",
-        ),
-        ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which leads round"),
-        ("port: 8080}", "port: 8080, before: a-proxy}", "services.web.before: is a-proxy, which leads round"),
-        (
-            "{services.web.hot_mib: 8}",
-            "{services.web.hot_mib: 60}",
-            "is 60 MiB of the 64 MiB that a run may use",
-        ),
-        ("services.web.hot_mib", "services.a-proxy.hot_mib", "is of a service that has no files of its own"),
-        (
-            "clients: 10",
-            "with: {files.popularity: uniform}, clients: 10",
-            "class first are asked for equally often",
-        ),
-        ("memory_mib: 32}", "memory_mib: 80}", "is 80, but the whole run may use 64 MiB"),
-        (
-            "filesystem: ext4",
-            "filesystem: moosefs",
-            "on moosefs it reads from none: leave one of the two out",
-        ),
-        ("buffered: true", "server_memory_mib: 64", "hold.server_memory_mib: is of the servers of a network"),
-    ] {
-        assert!(TIERS.contains(from));
-        let found = plan_text(&TIERS.replacen(from, to, 1)).unwrap_err();
-        assert!(found.contains(line), "{to}: {found}");
-    }
+    each_is_named(
+        TIERS,
+        &[
+            (
+                "before: web}",
+                "before: wob}",
+                "services.a-proxy.before: unknown service `wob`; did you mean `web`?",
+            ),
+            ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which leads round"),
+            (
+                "port: 8080}",
+                "port: 8080, before: a-proxy}",
+                "services.web.before: is a-proxy, which leads round",
+            ),
+            (
+                "{services.web.hot_mib: 8}",
+                "{services.web.hot_mib: 60}",
+                "is 60 MiB of the 64 MiB that a run may use",
+            ),
+            (
+                "services.web.hot_mib",
+                "services.a-proxy.hot_mib",
+                "is of a service that has no files of its own",
+            ),
+            (
+                "clients: 10",
+                "with: {files.popularity: uniform}, clients: 10",
+                "class first are asked for equally often",
+            ),
+            ("memory_mib: 32}", "memory_mib: 80}", "is 80, but the whole run may use 64 MiB"),
+            (
+                "filesystem: ext4",
+                "filesystem: moosefs",
+                "on moosefs it reads from none: leave one of the two out",
+            ),
+            (
+                "buffered: true",
+                "server_memory_mib: 64",
+                "hold.server_memory_mib: is of the servers of a network",
+            ),
+            (
+                "buffered: true",
+                "warm_start: true",
+                "hold.warm_start: is given, but files that are not `buffered`",
+            ),
+            (
+                "buffered: true",
+                "buffered: true, warm_start: true",
+                "hold.warm_start: is given, but what is read before web starts",
+            ),
+        ],
+    );
 }
 
 const ACCESS: &str = "\
@@ -537,25 +574,24 @@ fn what_a_file_costs_are_classes_of_a_run() {
 #[test]
 fn what_a_file_costs_is_checked_by_field() {
     let class = "access: {sizes: [4KiB]}\nclasses: {first: {workload: zipf-web, clients: 1}}\n";
-    for (from, to, line) in [
-        ("4KiB, 1048576", "4 KB", "access.sizes.0: `4 KB` is no size: write 4096, 4KiB or 1MiB"),
-        ("4KiB, 1048576", "4KiB, 4096", "access.sizes.1: is given twice"),
-        ("4KiB, 1048576", "0", "access.sizes.0: is 0 bytes"),
-        ("4KiB, 1048576", "", "access.sizes: is empty"),
-        ("4KiB, 1048576", "100MiB", "gives all heads 256 MiB, but the files of `access` need 1000 MiB"),
-        ("repeat: 3", "repeat: 0", "access.repeat: is 0"),
-        ("repeat: 3", "rounds: 3", "rounds"),
-        (
-            "access: {sizes: [4KiB, 1048576], repeat: 3}\n",
-            class,
-            "access: is of a file system on which nobody else",
-        ),
-        ("access: {sizes: [4KiB, 1048576], repeat: 3}\n", "", "classes: is empty"),
-        ("tmpfs", "raw", "factors.filesystem: has raw, where there are no files for `access`"),
-        ("testbed: device", "testbed: simulator", "access: is for `testbed: device` only"),
-    ] {
-        assert!(ACCESS.contains(from));
-        let found = plan_text(&ACCESS.replacen(from, to, 1)).unwrap_err();
-        assert!(found.contains(line), "{to}: {found}");
-    }
+    each_is_named(
+        ACCESS,
+        &[
+            ("4KiB, 1048576", "4 KB", "access.sizes.0: `4 KB` is no size: write 4096, 4KiB or 1MiB"),
+            ("4KiB, 1048576", "4KiB, 4096", "access.sizes.1: is given twice"),
+            ("4KiB, 1048576", "0", "access.sizes.0: is 0 bytes"),
+            ("4KiB, 1048576", "", "access.sizes: is empty"),
+            ("4KiB, 1048576", "100MiB", "gives all heads 256 MiB, but the files of `access` need 1000 MiB"),
+            ("repeat: 3", "repeat: 0", "access.repeat: is 0"),
+            ("repeat: 3", "rounds: 3", "rounds"),
+            (
+                "access: {sizes: [4KiB, 1048576], repeat: 3}\n",
+                class,
+                "access: is of a file system on which nobody else",
+            ),
+            ("access: {sizes: [4KiB, 1048576], repeat: 3}\n", "", "classes: is empty"),
+            ("tmpfs", "raw", "factors.filesystem: has raw, where there are no files for `access`"),
+            ("testbed: device", "testbed: simulator", "access: is for `testbed: device` only"),
+        ],
+    );
 }

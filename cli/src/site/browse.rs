@@ -118,7 +118,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let request = requests
                 .as_mut()
                 .map(|writer: &mut TableWriter<Request>| writer.write(&outcome.to_request(&class, &url)));
-            let row = rows.as_mut().map(|writer: &mut TableWriter<Page>| writer.write(&row(outcome, &class)));
+            let row =
+                rows.as_mut().map(|writer: &mut TableWriter<Page>| writer.write(&outcome.to_page(&class)));
             failed = [request, row].into_iter().flatten().collect();
             if failed.is_err() {
                 options.stop.store(true, Ordering::Relaxed);
@@ -144,22 +145,6 @@ fn mix(catalog: &weir_workloads::Catalog, site: &str, name: &str) -> anyhow::Res
         AnyWorkload::Requests(_) => Err(bad_input(format!(
             "--mix {name}: a workload of requests; a site is visited by one of sessions, such as {site}-..."
         ))),
-    }
-}
-
-fn row(outcome: &weir_browsers::Outcome, class: &Arc<str>) -> Page {
-    Page {
-        request: outcome.request,
-        class: Arc::clone(class),
-        client: outcome.client,
-        page: outcome.label.clone().unwrap_or_else(|| Arc::clone(class)),
-        intended_ns: outcome.intended_ns,
-        submitted_ns: outcome.submitted_ns,
-        completed_ns: outcome.completed_ns,
-        size_bytes: outcome.body_bytes,
-        http_status: outcome.http_status,
-        status: outcome.error,
-        warmup: outcome.warmup,
     }
 }
 

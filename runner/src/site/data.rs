@@ -10,6 +10,7 @@ use weir_studies::{Run, RunService};
 
 use super::{Kept, hot_folder};
 use crate::journal::{Change, Journal};
+use crate::tree::each_file;
 use crate::{Error, mount};
 
 /// Data that lie in place.
@@ -82,20 +83,6 @@ pub(crate) fn lay_out(
         hot = Some(path);
     }
     Ok(Laid { name: service.name.clone(), data, data_bytes, hot, hot_bytes, kept })
-}
-
-/// Calls a function with every file below a folder.
-fn each_file(folder: &Path, work: &mut impl FnMut(&Path) -> std::io::Result<()>) -> Result<(), Error> {
-    for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
-        let entry = entry.map_err(Error::io("cannot read", folder))?;
-        let path = entry.path();
-        match entry.file_type().map_err(Error::io("cannot look at", &path))? {
-            kind if kind.is_dir() => each_file(&path, work)?,
-            kind if kind.is_file() => work(&path).map_err(Error::io("cannot read", &path))?,
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Bytes that copying a folder writes: holes are left out.

@@ -90,7 +90,7 @@ struct Seen {
 
 impl Visited {
     /// Takes note of a class that is going to visit; they are numbered as they come here.
-    pub(crate) fn expect(&mut self, visits: &Visits) {
+    pub(crate) fn note(&mut self, visits: &Visits) {
         self.classes.push(Seen {
             name: Arc::clone(&visits.class.name),
             service: visits.service.clone(),
@@ -104,19 +104,7 @@ impl Visited {
         let Some(seen) = self.classes.get_mut(class) else { return };
         seen.pages.add(outcome);
         let name = Arc::clone(&seen.name);
-        let page = Page {
-            request: outcome.request,
-            class: Arc::clone(&name),
-            client: outcome.client,
-            page: outcome.label.clone().unwrap_or_else(|| Arc::clone(&name)),
-            intended_ns: outcome.intended_ns,
-            submitted_ns: outcome.submitted_ns,
-            completed_ns: outcome.completed_ns,
-            size_bytes: outcome.body_bytes,
-            http_status: outcome.http_status,
-            status: outcome.error,
-            warmup: outcome.warmup,
-        };
+        let page = outcome.to_page(&name);
         self.rows.insert((name, outcome.request), page);
     }
 

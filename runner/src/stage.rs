@@ -1,0 +1,99 @@
+//! All that lies ready before the first request of a run.
+
+use std::fs;
+use std::path::PathBuf;
+
+use weir_services::Instance;
+use weir_studies::{FileSystem, Run};
+
+use crate::block_device::BlockDevice;
+use crate::carry_out::{Options, write_json};
+use crate::hot::HotDocuments;
+use crate::journal::Journal;
+use crate::limits::Limits;
+use crate::networked::{self, Filling};
+use crate::place::{self, Place};
+use crate::prepare::{
+    MountPoint, forget_what_was_written, host_record, make_file_systems, open_devices, start_timing, target,
+};
+use crate::site::{self, Laid};
+use crate::testbed::Testbed;
+use crate::{Error, array, fill, hot, queue, service, warm};
+
+pub(crate) struct Stage {
+    /// Folder of the run's data as long as it is not whole.
+    pub(crate) partial: PathBuf,
+    /// That of its logs.
+    pub(crate) logs: PathBuf,
+    pub(crate) devices: Vec<BlockDevice>,
+    pub(crate) points: Vec<MountPoint>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) sites: Vec<Laid>,
+    pub(crate) hot: Vec<HotDocuments>,
+    pub(crate) services: Vec<Instance>,
+    /// What went over the network since files were written, on a network file system.
+    pub(crate) filling: Option<Filling>,
+    /// Bytes that were written, and that left the client's host meanwhile.
+    pub(crate) moved: Option<(u64, u64)>,
+}
+
+/// Makes the devices, file systems, files and databases of a run, and starts its services. The journal knows what is to be
+/// undone.
+///
+/// # Errors
+/// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way.
+pub(crate) fn set(
+    run: &Run,
+    testbed: &Testbed,
+    options: &Options,
+    filesystem: &FileSystem,
+    limits: &mut Limits,
+    journal: &mut Journal,
+) -> Result<Stage, Error> {
+    service::check(run)?;
+    let mut devices = open_devices(run, testbed, &options.state, filesystem)?;
+    let partial = options.results.join(format!(".{}.partial", run.id));
+    let _ = fs::remove_dir_all(&partial);
+    let logs = partial.join("logs");
+    fs::create_dir_all(&logs).map_err(Error::io("cannot make", &partial))?;
+    write_json(&partial.join("run.json"), run)?;
+
+    // Outside of the run's memory: what loads them is not part of it.
+    let mut kept = Vec::new();
+    for (service, of_site) in site::all(run) {
+        kept.push((service, site::keep(service, of_site, &options.state, &logs, journal)?));
+    }
+    limits.enter(journal)?;
+    let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
+    let filling = Filling::begin(filesystem, &options.state)?;
+    let folder = |device: &str| target(device, &devices, &points);
+    let places = place::all(run, filesystem.mount_type.is_none(), folder);
+    for place in &places {
+        fill::fill(place, run.seed, networked::writers(filesystem))?;
+    }
+    let mut sites = Vec::new();
+    for (service, kept) in kept {
+        sites.push(site::lay_out(run, service, kept, &options.state, folder, journal)?);
+    }
+    forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
+    let files_bytes: u64 = places.iter().map(|place| place.files.total_bytes()).sum();
+    let data_bytes: u64 = sites.iter().map(|laid| laid.data_bytes).sum();
+    let moved = filling.as_ref().map(|filling| filling.end(files_bytes + data_bytes)).transpose()?;
+    if run.settings.warm_start {
+        warm::read(run, filesystem, &places, &sites)?;
+    }
+    for device in &mut devices {
+        device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
+        if !device.members.is_empty() {
+            array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
+        }
+        start_timing(device)?;
+    }
+    limits.hold_servers(run, &options.state, filesystem, journal)?;
+    run.services.iter().try_for_each(|service| limits.hold(service, &devices, journal))?;
+    let hot = hot::lay_out(run, &places, &options.state, journal)?;
+    let laid = service::LaidOut { places: &places, sites: &sites, hot: &hot };
+    let services = service::start_all(run, &options.state, &laid, limits, &logs, journal)?;
+    write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
+    Ok(Stage { partial, logs, devices, points, places, sites, hot, services, filling, moved })
+}
