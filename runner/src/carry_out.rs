@@ -149,8 +149,10 @@ fn prepare_and_measure(
     let use_before = Use::now(&options.state, filesystem, limits)?;
     let ground = Ground { state: &options.state, filesystem, limits, points: &stage.points };
     let measured = measure(run, options, &mut stage.devices, &stage.places, &ground, &stage.partial, began);
-    networked::look_after_client(&options.state, filesystem, &stage.points)?;
+    let client = networked::look_after_client(&options.state, filesystem, &stage.points);
+    // Whoever could not measure may have been about to mount it anew.
     let mut measured = measured?;
+    client?;
     let used = Use::now(&options.state, filesystem, limits)?.since(use_before);
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));

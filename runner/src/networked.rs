@@ -123,8 +123,8 @@ pub(crate) fn remount(
     Ok(())
 }
 
-/// Whether the client has lived until now. One that has not is mounted once more, outside of the run's memory, so that the
-/// run's files can be removed.
+/// Has the client lived until now? One that has not is mounted once more, outside of the run's memory, so that the run's
+/// files can be removed.
 ///
 /// # Errors
 /// It has ended.
