@@ -1,6 +1,10 @@
 # weir: two commands are enough, `make study` and `make test`; `make help` lists the rest.
 SHELL := /bin/bash
 STUDY ?= quick
+# Of test hosts.
+KIND ?= netns
+N ?= 2
+HOSTS ?=
 PYTHON := .venv/bin/python
 # Examples are built by whoever runs them, and checked by lint.
 CARGO_TEST := --release --locked --offline --workspace --lib --bins --tests
@@ -9,7 +13,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures report test test-built test-analysis test-guest durability lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest durability lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +30,12 @@ setup: tools ## Install what is missing: Debian packages, Python environment, th
 
 study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
 	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false)}' $(ANSIBLE_ARGS)
+
+hosts: setup ## Bring hosts up for studies and write their inventory (KIND=netns|qemu, N=2; KIND=ssh HOSTS=root@a,root@b:2222)
+	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts.yml -e '{"kind": "$(KIND)", "hosts_netns_count": $(N), "hosts_qemu_count": $(N), "hosts_ssh_hosts": "$(HOSTS)"}' $(ANSIBLE_ARGS)
+
+hosts-down: setup ## Take down exactly the hosts that make hosts brought up
+	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts_down.yml $(ANSIBLE_ARGS)
 
 figures: setup ## Run the notebooks of all studies that have results (STUDY=wijayaratne: of a paper, and what is missing of its studies)
 	@$(PYTHON) -m weir figures $(if $(filter-out file,$(origin STUDY)),--study $(STUDY))

@@ -20,6 +20,7 @@ def _load(path):
 
 
 study, owner, controller = _load("filter/study"), _load("test/owner"), _load("lookup/controller")
+hosts = _load("filter/hosts")
 progress, host = _load("callback/weir"), _load("modules/weir_host")
 
 
@@ -257,3 +258,37 @@ def test_a_kernel_part_is_there_or_absent():
     absent, to_load = host.kernel_parts(["tmpfs", "nosuchfs"], ["none", "nosuchsched"], False)
     assert "file system nosuchfs" in absent and "scheduler nosuchsched" in absent
     assert not any("tmpfs" in text or "none" in text for text in absent + to_load)
+
+
+def test_guests_have_ports_and_addresses_of_their_own():
+    guests = hosts.guests(3, "22701")
+    assert [guest["name"] for guest in guests] == ["guest-0", "guest-1", "guest-2"]
+    assert [guest["port"] for guest in guests] == [22701, 22702, 22703]
+    for each in ("lab_address", "mac", "host"):
+        assert len({guest["set"][each] for guest in guests}) == 3
+    for count, port in ((0, 22701), (255, 22701), (2, 65535), (1, 80)):
+        with pytest.raises(AnsibleError, match=f"{count}|{port}"):
+            hosts.guests(count, port)
+
+
+def test_listed_hosts_are_read_or_refused():
+    assert hosts.listed("a.example.org, weir@b:2222,root@192.0.2.1") == [
+        {"name": "a.example.org", "user": "root", "host": "a.example.org", "port": 22},
+        {"name": "b-2222", "user": "weir", "host": "b", "port": 2222},
+        {"name": "192.0.2.1", "user": "root", "host": "192.0.2.1", "port": 22},
+    ]
+    for text in (
+        "",
+        "a,",
+        "a b",
+        "a;rm -rf /",
+        "a:99999",
+        "a,b,a",
+        "@a",
+        "$(x)@a",
+        "-oProxyCommand=x",
+        "-v",
+        "a@-v",
+    ):
+        with pytest.raises(AnsibleError, match=r"list them|listed twice"):
+            hosts.listed(text)

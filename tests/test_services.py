@@ -104,7 +104,7 @@ def _study(bench, **fields):
 
 
 def test_a_web_server_runs_within_the_memory_of_the_run(served):
-    """This test will ask nginx for the files of a class, which has 64 MiB for itself and their pages, from cold and warm."""
+    """This test will ask nginx, cold and warm, for a class's files: 64 MiB for it and their pages."""
     bench, port = served
     code, log = bench.play(
         _study(bench, port=port, duration_s=1, starts="[false, true]"), "--skip-tags", "report"

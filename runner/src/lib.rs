@@ -14,6 +14,7 @@ mod error;
 mod fill;
 mod fio;
 mod fio_log;
+mod given;
 mod hot;
 mod journal;
 mod limits;

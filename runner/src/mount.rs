@@ -88,7 +88,7 @@ pub(crate) fn check(filesystem: &FileSystem, source: &Path, point: &Path) -> Res
     let Some(wanted) = &filesystem.mount_type else { return Ok(()) };
     match mounted_at(point) {
         None => Err(format!("{}: nothing is mounted; {wanted} should be", point.display())),
-        Some(found) if found.fs_type != *wanted => {
+        Some(found) if !filesystem.is_of_type(&found.fs_type) => {
             Err(format!("{}: {} is mounted; {wanted} should be", point.display(), found.fs_type))
         }
         Some(found) if filesystem.on_device && found.source != source => {

@@ -175,7 +175,7 @@ pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error>
 
 /// How many write the files of a class.
 pub(crate) fn writers(filesystem: &FileSystem) -> usize {
-    if filesystem.network.is_some() { WRITERS } else { 1 }
+    if filesystem.is_remote() { WRITERS } else { 1 }
 }
 
 /// Why reads of a run need not reach the devices; `None` if they must.
@@ -187,6 +187,8 @@ pub(crate) fn cached_by_right(run: &Run, filesystem: &FileSystem) -> Option<&'st
         Some("a database keeps what it has read")
     } else if run.settings.buffered {
         Some("files are read through the page cache")
+    } else if filesystem.mounted {
+        Some("its servers are not part of the run")
     } else if filesystem.network.is_some() {
         Some("servers read their disks through the page cache")
     } else {

@@ -13,7 +13,7 @@ use crate::carry_out::Options;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
 use crate::testbed::Testbed;
-use crate::{array, mount, networked, queue};
+use crate::{array, given, mount, networked, queue};
 
 /// Opens every device of a run, and refuses what can be known to be impossible.
 pub(crate) fn open_devices(
@@ -72,11 +72,15 @@ pub(crate) struct MountPoint {
 /// Blanks the devices, assembles arrays, makes and mounts the file systems; on a raw device only the blanking.
 pub(crate) fn make_file_systems(
     run: &Run,
+    testbed: &Testbed,
     options: &Options,
     filesystem: &FileSystem,
     devices: &mut [BlockDevice],
     journal: &mut Journal,
 ) -> Result<Vec<MountPoint>, Error> {
+    if filesystem.mounted {
+        return Ok(vec![given::point(run, testbed, filesystem, journal)?]);
+    }
     if filesystem.network.is_some() {
         return Ok(vec![networked::mount(run, &options.state, filesystem, devices, journal)?]);
     }
@@ -136,6 +140,9 @@ pub(crate) fn forget_what_was_written(
         return points
             .iter()
             .try_for_each(|point| networked::remount(&options.state, filesystem, limits, point));
+    }
+    if filesystem.mounted {
+        return points.iter().try_for_each(|point| given::forget(&point.files));
     }
     if !filesystem.on_device {
         return Ok(());

@@ -64,7 +64,7 @@ pub(crate) fn set(
         kept.push((service, site::keep(service, of_site, &options.state, &logs, journal)?));
     }
     limits.enter(journal)?;
-    let points = make_file_systems(run, options, filesystem, &mut devices, journal)?;
+    let points = make_file_systems(run, testbed, options, filesystem, &mut devices, journal)?;
     let filling = Filling::begin(filesystem, &options.state)?;
     let folder = |device: &str| target(device, &devices, &points);
     let places = place::all(run, filesystem.mount_type.is_none(), folder);

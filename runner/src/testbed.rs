@@ -13,6 +13,9 @@ use crate::Error;
 pub struct Testbed {
     /// By name.
     pub devices: BTreeMap<String, Device>,
+    /// Where file systems are mounted that are there before a run, by their name in studies.
+    #[serde(default)]
+    pub mounts: BTreeMap<String, PathBuf>,
 }
 
 /// One device of this host.
@@ -66,12 +69,14 @@ mod tests {
             "text": {"modelled": {"state": "/run/weir/devices/text.json"}},
             "video": {"disk": {"path": "/dev/disk/by-id/a"}},
             "shared": {"array": {"members": [
-                {"path": "/dev/disk/by-id/a"}, {"path": "/dev/disk/by-id/b", "overwrite_signature": true}]}}}}"#;
+                {"path": "/dev/disk/by-id/a"}, {"path": "/dev/disk/by-id/b", "overwrite_signature": true}]}}},
+            "mounts": {"lustre": "/mnt/lustre"}}"#;
         let testbed: Testbed = serde_json::from_str(text).unwrap();
         let disk = |path: &str, overwrite_signature| Disk { path: path.into(), overwrite_signature };
         let members = vec![disk("/dev/disk/by-id/a", false), disk("/dev/disk/by-id/b", true)];
         assert_eq!(testbed.devices["video"], Device::Disk(members[0].clone()));
         assert_eq!(testbed.devices["shared"], Device::Array { members });
+        assert_eq!(testbed.mounts["lustre"], Path::new("/mnt/lustre"));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Folders with all that is in them. Over a network each file takes an answer or two: several are removed at a time.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -25,6 +26,19 @@ pub(crate) fn each_file(folder: &Path, work: &mut impl FnMut(&Path) -> io::Resul
         }
     }
     Ok(())
+}
+
+/// Takes what is kept of a folder's files out of the page cache.
+///
+/// # Errors
+/// One cannot be opened.
+pub(crate) fn forget_pages(folder: &Path) -> Result<(), Error> {
+    each_file(folder, &mut |path| {
+        let file = File::open(path)?;
+        // SAFETY: the descriptor is open; the call takes numbers only, and gives an error rather than fail.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        Ok(())
+    })
 }
 
 /// Removes a folder and all that is in it; links are not followed. It is no error if it is not there.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_specs::Document;
 
 /// Registry: the name and the text of each.
-const ALL: [(&str, &str); 8] = [
+const ALL: [(&str, &str); 9] = [
     ("nginx", include_str!("../specs/nginx.yml")),
     ("nginx-proxy", include_str!("../specs/nginx-proxy.yml")),
     ("apache", include_str!("../specs/apache.yml")),
@@ -16,6 +16,7 @@ const ALL: [(&str, &str); 8] = [
     ("moosefs-master", include_str!("../specs/moosefs-master.yml")),
     ("moosefs-chunkserver", include_str!("../specs/moosefs-chunkserver.yml")),
     ("glusterfs-brick", include_str!("../specs/glusterfs-brick.yml")),
+    ("guest", include_str!("../specs/guest.yml")),
 ];
 
 /// A server, and how it is prepared, started in the foreground, known to be ready, and ended.

@@ -126,8 +126,8 @@ pub(crate) fn resolved(study: &Study) -> Option<RunAccess> {
 /// Its classes; what is a page of memory anyway has no uncached reads.
 pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
     let Some(access) = resolved(study) else { return Vec::new() };
-    let in_memory = FileSystem::load(&settings.filesystem)
-        .is_some_and(|found| !found.on_device && found.network.is_none());
+    let in_memory =
+        FileSystem::load(&settings.filesystem).is_some_and(|found| !found.on_device && !found.is_remote());
     let class = |name: String, bytes: u64, what: &str| RunClass {
         name,
         workload: WORKLOAD.to_owned(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_specs::Document;
 
 /// Registry: the name and the text of each.
-const ALL: [(&str, &str); 9] = [
+const ALL: [(&str, &str); 14] = [
     ("ext4", include_str!("../filesystems/ext4.yml")),
     ("xfs", include_str!("../filesystems/xfs.yml")),
     ("btrfs", include_str!("../filesystems/btrfs.yml")),
@@ -17,7 +17,15 @@ const ALL: [(&str, &str); 9] = [
     ("glusterfs-direct", include_str!("../filesystems/glusterfs-direct.yml")),
     ("moosefs", include_str!("../filesystems/moosefs.yml")),
     ("moosefs-direct", include_str!("../filesystems/moosefs-direct.yml")),
+    ("nfs", include_str!("../filesystems/nfs.yml")),
+    ("lustre", include_str!("../filesystems/lustre.yml")),
+    ("beegfs", include_str!("../filesystems/beegfs.yml")),
+    ("orangefs", include_str!("../filesystems/orangefs.yml")),
+    ("mounted", include_str!("../filesystems/mounted.yml")),
 ];
+
+/// The type of what may be of any.
+const ANY: &str = "any";
 
 /// How a file system is made and mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +40,8 @@ pub struct FileSystem {
     /// Command that makes it; the device is added as the last argument. Empty: nothing to make.
     #[serde(default)]
     pub make: Vec<String>,
-    /// Type given to mount(2), and found in `/proc/self/mountinfo` afterwards; absent: not mounted.
+    /// Type given to mount(2), and found in `/proc/self/mountinfo` afterwards; absent: not mounted; `any`: of what is
+    /// mounted before a run the type does not matter.
     #[serde(default)]
     pub mount_type: Option<String>,
     /// Options of the mount, comma separated.
@@ -44,7 +53,11 @@ pub struct FileSystem {
     /// Smallest device it can be made on, in MiB.
     #[serde(default)]
     pub smallest_mib: u64,
-    /// How it is had over a network, from servers that the harness starts; absent: it is local.
+    /// Whether it is mounted before a run, by a role of the playbook or by hand, at a place that the inventory names
+    /// (`weir_mounts`). A run has a folder of its own there; nothing else of it is touched.
+    #[serde(default)]
+    pub mounted: bool,
+    /// How it is had over a network, from servers that the harness starts; absent: it is local, or mounted before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkAccess>,
 }
@@ -77,6 +90,16 @@ fn yes() -> bool {
 }
 
 impl FileSystem {
+    /// Whether a mount of this type, as the kernel calls it, can be it.
+    pub fn is_of_type(&self, found: &str) -> bool {
+        self.mount_type.as_deref().is_some_and(|wanted| wanted == found || wanted == ANY)
+    }
+
+    /// Whether its files lie on other hosts.
+    pub fn is_remote(&self) -> bool {
+        self.mounted || self.network.is_some()
+    }
+
     /// Names of all file systems.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ALL.iter().map(|(name, _)| *name)

@@ -125,7 +125,7 @@ fn check_network(study: &Study) -> Option<(String, String)> {
     let name = cross(&levels_by_factor(study)).into_iter().find_map(|cell| {
         let settings = apply(&study.hold, &cell);
         let found = FileSystem::load(&settings.filesystem)?;
-        let apart = settings.architecture == Architecture::Partitioned && found.network.is_some();
+        let apart = settings.architecture == Architecture::Partitioned && found.is_remote();
         (apart && !is_excluded(study, &cell)).then_some(found.name)
     })?;
     let message = format!(

@@ -100,14 +100,16 @@ def needs(plan, runs, file_systems, disks):
     Returns:
         commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them
         that one run would use twice), arrays (whether disks are to be striped), modelled (the devices to
-        serve, as `weir serve` wants them), memory_mib (of these, of tmpfs and of hot files), clusters
-        (those of network file systems) and servers (as many as the largest of them needs).
+        serve, as `weir serve` wants them), memory_mib (of these, of tmpfs and of hot files), mounted (file
+        systems that are to be there before a run), clusters (those of network file systems) and servers (as
+        many as the largest of them needs).
     """
     wanted = {run["id"] for run in runs}
     todo = [run for run in plan["runs"] if run["id"] in wanted]
     names = {run["settings"]["filesystem"] for run in todo}
     used = [entry for entry in file_systems if entry["name"] in names]
     on_device = {entry["name"] for entry in file_systems if entry["on_device"]}
+    mounted = {entry["name"] for entry in used if entry.get("mounted")}
     clusters = {entry["name"]: entry["network"]["cluster"] for entry in used if entry.get("network")}
     commands = {"blkid", "wipefs", "losetup"} | {entry["make"][0] for entry in used if entry["make"]}
     if clusters:
@@ -120,7 +122,9 @@ def needs(plan, runs, file_systems, disks):
     for run in todo:
         # Hot documents lie in memory on any file system.
         used_mib = sum(service.get("hot_mib") or 0 for service in run.get("services", []))
-        if run["settings"]["filesystem"] in on_device | clusters.keys():
+        if run["settings"]["filesystem"] in mounted:
+            pass
+        elif run["settings"]["filesystem"] in on_device | clusters.keys():
             devices |= {device["name"]: device for device in run["devices"]}
         else:
             used_mib += sum(device["size_mib"] for device in run["devices"])
@@ -136,12 +140,21 @@ def needs(plan, runs, file_systems, disks):
     modelled = [device for name, device in sorted(devices.items()) if name not in disks]
     if modelled:
         commands.add("fusermount3")
-    schedulers = {run["settings"]["scheduler"].split()[0] for run in todo if run["devices"]}
+    schedulers = {
+        run["settings"]["scheduler"].split()[0]
+        for run in todo
+        if run["devices"] and run["settings"]["filesystem"] not in mounted
+    }
     return {
         "commands": sorted(commands),
         "file_systems": sorted(
-            {entry["mount_type"] for entry in used if entry["mount_type"] and entry["name"] not in clusters}
+            {
+                entry["mount_type"]
+                for entry in used
+                if entry["mount_type"] and entry["name"] not in clusters.keys() | mounted
+            }
         ),
+        "mounted": sorted(mounted),
         "schedulers": sorted(schedulers),
         "disks": sorted({path for paths in listed.values() for path in paths}),
         "disputed": sorted(disputed),
@@ -190,13 +203,14 @@ def _serves(entry, device):
     return entry["running"] and all(spec[field] == value for field, value in device.items())
 
 
-def device_files(modelled, disks, state):
+def device_files(modelled, disks, state, mounts=None):
     """What is written down for the binary: a specification for each modelled device, and `testbed.json`.
 
     Args:
         modelled: the modelled devices.
         disks: the disks of the inventory, by the name of the device that they stand for.
         state: the state folder on the host.
+        mounts: where file systems are mounted that are there before a run, by name.
 
     Returns:
         The text of each file, by path.
@@ -210,7 +224,9 @@ def device_files(modelled, disks, state):
             devices[name] = {"disk": _disk(disk)}
     # JSON is YAML.
     files = {f"{state}/specs/{name}.yml": json.dumps(spec, indent=2) + "\n" for name, spec in specs.items()}
-    return files | {f"{state}/testbed.json": json.dumps({"devices": devices}, indent=2) + "\n"}
+    return files | {
+        f"{state}/testbed.json": json.dumps({"devices": devices, "mounts": mounts or {}}, indent=2) + "\n"
+    }
 
 
 def _disk(listed):

@@ -1,7 +1,6 @@
 //! Putting the data of a site where its database serves them from, as they are before each run.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd as _;
+use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +9,7 @@ use weir_studies::{Run, RunService};
 
 use super::{Kept, hot_folder};
 use crate::journal::{Change, Journal};
-use crate::tree::each_file;
+use crate::tree::{each_file, forget_pages};
 use crate::{Error, mount};
 
 /// Data that lie in place.
@@ -66,7 +65,8 @@ pub(crate) fn lay_out(
         )));
     }
     weir_services::restore(&from, &data).map_err(super::failed)?;
-    forget(&from)?;
+    // The memory of the run is for its own files.
+    forget_pages(&from)?;
     let (mut hot, mut hot_bytes) = (None, 0);
     let from = kept.folder.join("hot");
     if from.is_dir() {
@@ -79,7 +79,7 @@ pub(crate) fn lay_out(
         let options = format!("size={},mode=0700,noatime", 2 * hot_bytes + (64 << 20));
         mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "weir-hot"]).arg(&path))?;
         weir_services::restore(&from, &path).map_err(super::failed)?;
-        forget(&from)?;
+        forget_pages(&from)?;
         hot = Some(path);
     }
     Ok(Laid { name: service.name.clone(), data, data_bytes, hot, hot_bytes, kept })
@@ -94,16 +94,6 @@ fn bytes_on_disk(folder: &Path) -> Result<u64, Error> {
         Ok(())
     })?;
     Ok(sum)
-}
-
-/// Takes what was read of a folder out of the page cache: the memory of the run is for its own files.
-fn forget(folder: &Path) -> Result<(), Error> {
-    each_file(folder, &mut |path| {
-        let file = File::open(path)?;
-        // SAFETY: the descriptor is open; the call takes numbers only, and gives an error rather than fail.
-        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-        Ok(())
-    })
 }
 
 fn statvfs(path: &Path) -> Result<libc::statvfs, Error> {

@@ -1,0 +1,63 @@
+"""Test hosts: what they are called, how they are reached, and their inventory."""
+
+import re
+
+from ansible.errors import AnsibleFilterError
+
+#: Guests hear each other on it.
+LAB = "10.78.0"
+#: Addresses of a guest's network end before that of the broadcast.
+MOST_GUESTS = 254
+
+
+def guests(count, first_port):
+    """Guests: `{name, port, set}`. `port` leads to its ssh, `set` are settings of the service `guest`."""
+    count, first_port = int(count), int(first_port)
+    if not 1 <= count <= MOST_GUESTS:
+        raise AnsibleFilterError(f"N={count}: bring up 1 to {MOST_GUESTS} guests")
+    if not 1024 <= first_port <= 65536 - count:
+        raise AnsibleFilterError(f"hosts_qemu_first_port is {first_port}: {count} ports from 1024 are needed")
+    return [
+        {
+            "name": f"guest-{number}",
+            "port": first_port + number,
+            "set": {
+                "host": f"guest-{number}",
+                "lab_address": f"{LAB}.{number + 1}/24",
+                "mac": f"52:54:00:77:00:{number + 1:02x}",
+            },
+        }
+        for number in range(count)
+    ]
+
+
+def listed(text):
+    """Hosts from `USER@HOST:PORT,...`: `{name, user, host, port}`; `root` and 22 unless said."""
+    found = []
+    for one in str(text or "").split(","):
+        match = re.fullmatch(
+            r"(?:(\w[\w.-]*)@)?(\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::(\d{1,5}))?", one.strip(), re.ASCII
+        )
+        if not match or int(match[3] or 22) > 65535:
+            raise AnsibleFilterError(
+                f"HOSTS={text}: `{one}` is none; list them as USER@HOST:PORT, separated by commas"
+            )
+        host, port = match[2].strip("[]"), int(match[3] or 22)
+        name = host if port == 22 else f"{host}-{port}"
+        if name in (known["name"] for known in found):
+            raise AnsibleFilterError(f"HOSTS={text}: {one} is listed twice")
+        found.append({"name": name, "user": match[1] or "root", "host": host, "port": port})
+    return found
+
+
+def inventory(hosts, kind, **variables):
+    """An inventory of `hosts`, variables by name, with variables that all have."""
+    return {"all": {"vars": {"weir_hosts_kind": kind, **variables}, "hosts": hosts}}
+
+
+class FilterModule:
+    """What Ansible asks a filter plugin for."""
+
+    def filters(self):
+        """The filters by name."""
+        return {"weir_guests": guests, "weir_listed_hosts": listed, "weir_inventory": inventory}

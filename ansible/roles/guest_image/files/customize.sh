@@ -1,0 +1,53 @@
+#!/bin/sh
+# What makes a root file system one of a test host: customize.sh ROOT PUBLIC_KEY
+set -eu
+root=$1 key=$2
+
+install -d -m 0700 "$root/root/.ssh"
+install -m 0600 "$key" "$root/root/.ssh/authorized_keys"
+printf 'weir-guest\n' > "$root/etc/hostname"
+printf '/dev/vda / ext4 noatime 0 1\n' > "$root/etc/fstab"
+# Only the file systems of studies are to be mounted, and nothing is to run that nobody has asked for.
+for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
+    fstrim.timer systemd-networkd-wait-online.service systemd-timesyncd.service getty@tty1.service \
+    mdmonitor-oneshot.timer mdcheck_start.timer mdcheck_continue.timer; do
+    ln -sf /dev/null "$root/etc/systemd/system/$unit"
+done
+cat > "$root/usr/local/sbin/weir-guest" << 'SCRIPT'
+#!/bin/sh
+# The name and the addresses of this guest, as its kernel's command line says.
+set -eu
+for word in $(cat /proc/cmdline); do
+    case $word in
+        weir.host=*) hostname "${word#*=}" ;;
+        weir.address=*) ip address add "${word#*=}" dev eth1 ;;
+    esac
+done
+ip address add 10.0.2.15/24 dev eth0
+ip link set lo up
+ip link set eth0 up
+ip link set eth1 up
+SCRIPT
+chmod 0755 "$root/usr/local/sbin/weir-guest"
+cat > "$root/etc/systemd/system/weir-guest.service" << 'UNIT'
+[Unit]
+Description=Name and addresses of a test host
+DefaultDependencies=no
+After=systemd-udevd.service local-fs.target systemd-udev-settle.service
+Wants=systemd-udev-settle.service
+Before=network.target ssh.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/sbin/weir-guest
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+ln -sf ../weir-guest.service "$root/etc/systemd/system/multi-user.target.wants/weir-guest.service"
+# Disks of the kernel that keep nothing get names that do not move.
+cat > "$root/etc/udev/rules.d/90-weir.rules" << 'RULES'
+KERNEL=="nullb*", SUBSYSTEM=="block", SYMLINK+="disk/by-id/null_blk-%k"
+RULES
+rm -f "$root"/var/cache/apt/archives/*.deb "$root"/var/cache/apt/*.bin

@@ -1,0 +1,62 @@
+//! File systems that are mounted before a run: it has a folder of its own there, and nothing else of them is touched.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use weir_studies::{FileSystem, Run};
+
+use crate::Error;
+use crate::journal::{Change, Journal};
+use crate::mount::mounted_at;
+use crate::prepare::MountPoint;
+use crate::testbed::Testbed;
+use crate::tree;
+
+/// Makes the run's folder.
+///
+/// # Errors
+/// The test bed does not say where the file system is, another one is mounted there, or a folder of that name is there.
+pub(crate) fn point(
+    run: &Run,
+    testbed: &Testbed,
+    filesystem: &FileSystem,
+    journal: &mut Journal,
+) -> Result<MountPoint, Error> {
+    let name = &filesystem.name;
+    let path = testbed.mounts.get(name).ok_or_else(|| {
+        Error::Refused(format!(
+            "{name} is to be mounted before the run: have its role mount it, or say in the inventory where it is (weir_mounts: {{{name}: /mnt/{name}}})"
+        ))
+    })?;
+    let wanted = filesystem.mount_type.as_deref().unwrap_or_default();
+    let found = mounted_at(path).ok_or_else(|| {
+        Error::Refused(format!("{}: nothing is mounted there; {name} ({wanted}) should be", path.display()))
+    })?;
+    if !filesystem.is_of_type(&found.fs_type) {
+        return Err(Error::Refused(format!(
+            "{}: {} is mounted there; {name} ({wanted}) should be",
+            path.display(),
+            found.fs_type
+        )));
+    }
+    let files = path.join(format!("weir-{}", run.id));
+    if files.exists() {
+        return Err(Error::Refused(format!(
+            "{}: is there already: another host carries out the same run, or one died before it was undone; look at it, then remove it",
+            files.display()
+        )));
+    }
+    journal.note(Change::Tree(files.clone()))?;
+    fs::create_dir(&files).map_err(Error::io("cannot make", &files))?;
+    let device = run.classes.first().map(|class| class.device.clone()).unwrap_or_default();
+    Ok(MountPoint { device, source: found.source, path: path.clone(), files })
+}
+
+/// What was written reaches the servers, and this host keeps no page of it. What the servers keep is not known.
+///
+/// # Errors
+/// A file cannot be opened or written back.
+pub(crate) fn forget(files: &Path) -> Result<(), Error> {
+    tree::each_file(files, &mut |path| File::open(path)?.sync_all())?;
+    tree::forget_pages(files)
+}
