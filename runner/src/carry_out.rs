@@ -170,7 +170,8 @@ fn prepare_and_measure(
         limits.lift()?;
     }
     let after = site::check(run, &options.state, &stage.logs, &stage.sites)?;
-    let verdict = judge(&facts(run, filesystem, &stage, &measured, &after, state)?);
+    let facts = facts(run, filesystem, &stage, &measured, &after, state)?;
+    let verdict = judge(&Facts { stolen: used.stolen.map_or(0.0, |stolen| stolen.of_wanted), ..facts });
     let observed = record(run, &stage, limits, &mut measured, &after, &used, &verdict)?;
     let ended_s = began.elapsed().as_secs_f64();
     let (setup_s, measured_s) = (measured.setup_s, measured.measured_s);
@@ -211,6 +212,7 @@ fn facts<'a>(
         sites: after.iter().map(After::findings).collect(),
         state,
         models: measured.models.clone(),
+        stolen: 0.0,
     })
 }
 
@@ -248,6 +250,7 @@ fn record(
         "sites": site::observed(after, std::mem::take(&mut measured.visited), measured.web.as_ref()),
         "network": used.network,
         "cpu": used.cpu,
+        "stolen": used.stolen,
         "memory": used.memory,
         "memory_of": used.memory_of,
         "reads": limits.reads(),

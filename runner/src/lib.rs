@@ -30,6 +30,7 @@ mod several;
 mod simulate;
 mod site;
 mod stage;
+mod stolen;
 mod testbed;
 mod tree;
 mod usage;

@@ -13,6 +13,7 @@ use weir_studies::{FileSystem, Run};
 use crate::Error;
 use crate::limits::Limits;
 use crate::place::Place;
+use crate::stolen::{Stolen, Ticks};
 
 fn failed(error: weir_services::Error) -> Error {
     Error::Failed(error.to_string())
@@ -35,6 +36,11 @@ pub(crate) struct Use {
     pub(crate) network: BTreeMap<String, Counters>,
     /// Processor time: `driver` is this process; others by their name in the state folder.
     pub(crate) cpu: BTreeMap<String, Cpu>,
+    /// Processor time of the machine that others had.
+    pub(crate) stolen: Option<Stolen>,
+    /// All ticks until then.
+    #[serde(skip)]
+    ticks: Option<Ticks>,
     /// At the end: of what is limited.
     pub(crate) memory: Option<MemoryUse>,
     /// At the end: of each process, by its name in the state folder.
@@ -57,8 +63,14 @@ pub(crate) struct MemoryUse {
 
 impl Use {
     pub(crate) fn now(state: &Path, filesystem: &FileSystem, limits: &Limits) -> Result<Self, Error> {
-        let mut found =
-            Use { network: BTreeMap::new(), cpu: BTreeMap::new(), memory: None, memory_of: BTreeMap::new() };
+        let mut found = Use {
+            network: BTreeMap::new(),
+            cpu: BTreeMap::new(),
+            stolen: None,
+            ticks: Ticks::now(),
+            memory: None,
+            memory_of: BTreeMap::new(),
+        };
         if filesystem.network.is_some()
             && let Some(network) = Network::load(state).map_err(|error| Error::Failed(error.to_string()))?
         {
@@ -82,6 +94,7 @@ impl Use {
     }
 
     pub(crate) fn since(mut self, before: Use) -> Use {
+        self.stolen = self.ticks.zip(before.ticks).map(|(now, then)| now.since(then));
         for (host, moved) in &mut self.network {
             *moved = *moved - before.network.get(host).copied().unwrap_or_default();
         }

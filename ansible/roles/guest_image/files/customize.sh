@@ -13,6 +13,11 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
     mdmonitor-oneshot.timer mdcheck_start.timer mdcheck_continue.timer; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
+# These are started by who wants them.
+for unit in multi-user.target.wants/nfs-server.service multi-user.target.wants/rpcbind.service sockets.target.wants/rpcbind.socket \
+    multi-user.target.wants/nfs-client.target remote-fs.target.wants/nfs-client.target; do
+    rm -f "$root/etc/systemd/system/$unit"
+done
 cat > "$root/usr/local/sbin/weir-guest" << 'SCRIPT'
 #!/bin/sh
 # The name and the addresses of this guest, as its kernel's command line says.
@@ -46,8 +51,4 @@ ExecStart=/usr/local/sbin/weir-guest
 WantedBy=multi-user.target
 UNIT
 ln -sf ../weir-guest.service "$root/etc/systemd/system/multi-user.target.wants/weir-guest.service"
-# Disks of the kernel that keep nothing get names that do not move.
-cat > "$root/etc/udev/rules.d/90-weir.rules" << 'RULES'
-KERNEL=="nullb*", SUBSYSTEM=="block", SYMLINK+="disk/by-id/null_blk-%k"
-RULES
 rm -f "$root"/var/cache/apt/archives/*.deb "$root"/var/cache/apt/*.bin
