@@ -90,6 +90,10 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
     let mut limits = Limits::new(run, &options.state);
     let done = prepare_and_measure(run, testbed, options, &filesystem, &mut limits, &mut journal, began);
     limits.leave();
+    let done = done.map_err(|error| match networked::revive_client(&options.state, &filesystem) {
+        Some(why) => Error::Failed(format!("{error}; {why}")),
+        None => error,
+    });
     let left = journal.undo();
     let mut finished = done?;
     if !left.is_empty() {
@@ -148,11 +152,11 @@ fn prepare_and_measure(
     }
     let use_before = Use::now(&options.state, filesystem, limits)?;
     let ground = Ground { state: &options.state, filesystem, limits, points: &stage.points };
-    let measured = measure(run, options, &mut stage.devices, &stage.places, &ground, &stage.partial, began);
-    let client = networked::look_after_client(&options.state, filesystem, &stage.points);
-    // Whoever could not measure may have been about to mount it anew.
-    let mut measured = measured?;
-    client?;
+    let mut measured =
+        measure(run, options, &mut stage.devices, &stage.places, &ground, &stage.partial, began)?;
+    if let Some(problem) = networked::problem(&options.state, filesystem) {
+        return Err(Error::Failed(problem));
+    }
     let used = Use::now(&options.state, filesystem, limits)?.since(use_before);
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));

@@ -1,7 +1,7 @@
 //! Runs on network file systems: their servers outlive the run, which has a folder of its own there.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_fsbench::Method;
 use weir_network::counters;
@@ -97,7 +97,7 @@ pub(crate) fn mount(
 ) -> Result<MountPoint, Error> {
     // A run that was killed leaves them slow.
     devices.iter_mut().try_for_each(|device| device.set_timing(false))?;
-    let path = state.join("mnt").join(&filesystem.name);
+    let path = point_of(state, filesystem);
     journal.note(Change::Process { state: state.to_owned(), name: CLIENT.to_owned() })?;
     // Writing is not what the run measures: a client that keeps what it has still to send may have the memory for it.
     let filling = Group::of_state(state).within("filling");
@@ -123,29 +123,35 @@ pub(crate) fn remount(
     Ok(())
 }
 
-/// Has the client lived until now? One that has not is mounted once more, outside of the run's memory, so that the run's
-/// files can be removed.
-///
-/// # Errors
-/// It has ended.
-pub(crate) fn look_after_client(
-    state: &Path,
-    filesystem: &FileSystem,
-    points: &[MountPoint],
-) -> Result<(), Error> {
-    let (Some(_), Some(point)) = (&filesystem.network, points.first()) else { return Ok(()) };
-    let known = process::find(state, CLIENT).map_err(failed)?;
-    if known.and_then(|client| client.identity).is_some_and(Identity::is_alive) {
-        return Ok(());
+/// Why a run that failed may have failed: its client has ended. It is mounted once more, outside of the run's memory, so that
+/// the run's files can be removed. `None` if it lives, or nothing was mounted.
+pub(crate) fn revive_client(state: &Path, filesystem: &FileSystem) -> Option<String> {
+    filesystem.network.as_ref()?;
+    let known = process::find(state, CLIENT).ok()??;
+    if known.identity.is_some_and(Identity::is_alive) {
+        return None;
     }
+    let path = point_of(state, filesystem);
     let filling = Group::of_state(state).within("filling");
-    let mended = client::unmount(state, &point.path, CLIENT)
-        .and_then(|()| client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, filling));
-    let but = mended.err().map_or_else(String::new, |error| format!("; its files stay there: {error}"));
-    Err(Error::Failed(format!(
+    let mended = client::unmount(state, &path, CLIENT)
+        .and_then(|()| client::mount(filesystem, state, &path, CLIENT, Scope::Run, filling));
+    let but = mended.err().map_or_else(String::new, |error| format!("; the run's files stay there: {error}"));
+    Some(format!(
         "the client of {} ended by itself, as it does without memory: give the run more of it (memory_mib){but}",
         filesystem.name
-    )))
+    ))
+}
+
+/// What is not as it should be: a client that ended measured nothing.
+pub(crate) fn problem(state: &Path, filesystem: &FileSystem) -> Option<String> {
+    filesystem.network.as_ref()?;
+    let known = process::find(state, CLIENT).ok().flatten().and_then(|client| client.identity);
+    (!known.is_some_and(Identity::is_alive))
+        .then(|| format!("{} was lost while it was measured", filesystem.name))
+}
+
+fn point_of(state: &Path, filesystem: &FileSystem) -> PathBuf {
+    state.join("mnt").join(&filesystem.name)
 }
 
 /// The control groups of what holds data on the servers, by process.
