@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,26 @@ hold:
   scheduler: mq-deadline
   buffered: true
   server_memory_mib: 48
+"""
+SERVED = """\
+name: networked
+question: Does a site find the files of the run before it?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 0.2
+duration_s: 1
+capture: optional
+storage: {{profile: hdd-7200, heads: 2, size_mib: 128}}
+classes:
+  documents: {{workload: zipf-web, with: {{files.count: 60}}, clients: 4, through: web}}
+services:
+  web: {{service: nginx, port: {port}}}
+factors:
+  variant:
+    quick: {{classes.documents.think_ms: 0}}
+    slow: {{classes.documents.think_ms: 5}}
+hold: {{filesystem: moosefs, buffered: true}}
 """
 PROGRAMS = ("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs", "ip")
 
@@ -78,6 +99,25 @@ def test_a_study_on_three_file_systems(bench):
     assert bench.leftovers() == []
     left = [path.name for path in Path("/run/netns").glob(f"weir-{name}-*")]
     assert left == [] and not (bench.state / "network.json").exists()
+
+
+def test_files_behind_a_web_server_are_written_once(bench):
+    """This test will have two runs ask for the same files, each of which compares every answer."""
+    if missing := _missing(*PROGRAMS, "nginx"):
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (code, log), _ = _play(bench, SERVED.format(port=port))
+    assert code == 0, log
+    written = []
+    for folder in bench.run_folders("networked").values():
+        rules = {rule["rule"]: rule for rule in json.loads((folder / "verdict.json").read_text())["rules"]}
+        (asked,) = json.loads((folder / "observed.json").read_text())["web"]["classes"]
+        assert asked["answered"] == asked["requests"] > 0 and asked["failed"] == 0
+        written.append(rules["R-NETWORK"]["status"])
+    assert sorted(written) == ["skipped", "valid"]
+    assert bench.leftovers() == []
 
 
 def test_classes_apart_on_one_network_file_system_are_refused(dry_bench):

@@ -177,6 +177,7 @@ fn prepare_and_measure(
     let facts = facts(run, filesystem, &stage, &measured, &after, state)?;
     let verdict = judge(&Facts { stolen: used.stolen.map_or(0.0, |stolen| stolen.of_wanted), ..facts });
     let observed = record(run, &stage, limits, &mut measured, &after, &used, &verdict)?;
+    stage.kept_files.leave();
     let ended_s = began.elapsed().as_secs_f64();
     let (setup_s, measured_s) = (measured.setup_s, measured.measured_s);
     let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };

@@ -10,15 +10,16 @@ use crate::block_device::BlockDevice;
 use crate::carry_out::{Options, write_json};
 use crate::hot::HotDocuments;
 use crate::journal::Journal;
+use crate::kept_files::{self, KeptFiles};
 use crate::limits::Limits;
-use crate::networked::{self, Filling};
+use crate::networked::Filling;
 use crate::place::{self, Place};
 use crate::prepare::{
     MountPoint, forget_what_was_written, host_record, make_file_systems, open_devices, start_timing, target,
 };
 use crate::site::{self, Laid};
 use crate::testbed::Testbed;
-use crate::{Error, array, fill, hot, queue, service, warm};
+use crate::{Error, array, hot, queue, service, warm};
 
 pub(crate) struct Stage {
     /// Folder of the run's data as long as it is not whole.
@@ -31,6 +32,7 @@ pub(crate) struct Stage {
     pub(crate) sites: Vec<Laid>,
     pub(crate) hot: Vec<HotDocuments>,
     pub(crate) services: Vec<Instance>,
+    pub(crate) kept_files: KeptFiles,
     /// What went over the network since files were written, on a network file system.
     pub(crate) filling: Option<Filling>,
     /// Bytes that were written, and that left the client's host meanwhile.
@@ -68,15 +70,12 @@ pub(crate) fn set(
     let filling = Filling::begin(filesystem, &options.state)?;
     let folder = |device: &str| target(device, &devices, &points);
     let places = place::all(run, filesystem.mount_type.is_none(), folder);
-    for place in &places {
-        fill::fill(place, run.seed, networked::writers(filesystem))?;
-    }
+    let (kept_files, files_bytes) = kept_files::put(run, filesystem, &points, &places)?;
     let mut sites = Vec::new();
     for (service, kept) in kept {
         sites.push(site::lay_out(run, service, kept, &options.state, folder, journal)?);
     }
     forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
-    let files_bytes: u64 = places.iter().map(|place| place.files.total_bytes()).sum();
     let data_bytes: u64 = sites.iter().map(|laid| laid.data_bytes).sum();
     let moved = filling.as_ref().map(|filling| filling.end(files_bytes + data_bytes)).transpose()?;
     if run.settings.warm_start {
@@ -95,5 +94,5 @@ pub(crate) fn set(
     let laid = service::LaidOut { places: &places, sites: &sites, hot: &hot };
     let services = service::start_all(run, &options.state, &laid, limits, &logs, journal)?;
     write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
-    Ok(Stage { partial, logs, devices, points, places, sites, hot, services, filling, moved })
+    Ok(Stage { partial, logs, devices, points, places, sites, hot, services, kept_files, filling, moved })
 }

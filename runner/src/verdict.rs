@@ -288,6 +288,13 @@ fn network(facts: &Facts<'_>) -> Ruling {
     let Some((written, sent)) = facts.written else {
         return ruling("R-NETWORK", Status::Skipped, "the file system is local");
     };
+    if written == 0 {
+        return ruling(
+            "R-NETWORK",
+            Status::Skipped,
+            "nothing was written: the files were there from an earlier run",
+        );
+    }
     let reason = format!("of {written} bytes of files that were written {sent} left the client's host");
     let status = if sent >= written { Status::Valid } else { Status::Invalid };
     Ruling { value: Some(sent as f64), limit: Some(written as f64), ..ruling("R-NETWORK", status, reason) }

@@ -8,9 +8,7 @@ use weir_sites::check::{Checked, Rule, read_orders};
 use weir_studies::{Run, RunService, Site};
 
 use super::visit::{Visited, orders_file};
-use super::{
-    DATABASE, Laid, address, administrator, all, benchmark, data, database, of_site, process_name, user,
-};
+use super::{DATABASE, Laid, address, administrator, all, benchmark, database, of_site, process_name, user};
 use crate::Error;
 
 /// What was found at a site.
@@ -92,7 +90,7 @@ pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Res
     let mut found = Vec::new();
     for (service, site) in all(run) {
         let Some(laid) = sites.iter().find(|laid| laid.name == service.name) else { continue };
-        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), data::used_bytes)?;
+        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), crate::room::used_bytes)?;
         let (acknowledged, hot, rules, error) = match look(service, site, state, logs) {
             Ok((acknowledged, hot, checked)) => (acknowledged, hot, checked.rules, None),
             Err(error) => (0, Vec::new(), Vec::new(), Some(error.to_string())),

@@ -9,6 +9,7 @@ use weir_studies::{Run, RunService};
 
 use super::{Kept, hot_folder};
 use crate::journal::{Change, Journal};
+use crate::room::free_bytes;
 use crate::tree::{each_file, forget_pages};
 use crate::{Error, mount};
 
@@ -94,29 +95,4 @@ fn bytes_on_disk(folder: &Path) -> Result<u64, Error> {
         Ok(())
     })?;
     Ok(sum)
-}
-
-fn statvfs(path: &Path) -> Result<libc::statvfs, Error> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let text = std::ffi::CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::Refused(format!("{path:?} holds a NUL")))?;
-    // SAFETY: all zero is a valid statvfs; the path ends with NUL, and the kernel fills the struct in.
-    let (done, found) = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(text.as_ptr(), &raw mut found), found)
-    };
-    if done == 0 {
-        Ok(found)
-    } else {
-        Err(Error::io("cannot ask for the room of", path)(std::io::Error::last_os_error()))
-    }
-}
-
-fn free_bytes(path: &Path) -> Result<u64, Error> {
-    statvfs(path).map(|found| found.f_bavail * found.f_frsize)
-}
-
-/// Bytes that lie on a file system.
-pub(super) fn used_bytes(path: &Path) -> Result<u64, Error> {
-    statvfs(path).map(|found| (found.f_blocks - found.f_bfree) * found.f_frsize)
 }
