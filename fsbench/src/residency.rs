@@ -5,10 +5,15 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use serde::Serialize;
 
 use crate::Error;
+
+/// Files that are looked at at a time.
+const OPENERS: usize = 8;
 
 /// How many bytes of how many are in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,9 +62,10 @@ pub fn residency_of(file: &File) -> io::Result<Residency> {
 /// # Errors
 /// A file or folder cannot be read.
 pub fn residency(folder: &Path) -> Result<Residency, Error> {
-    let mut sum = Residency { cached_bytes: 0, total_bytes: 0, method: Method::Cachestat };
+    let sum = Mutex::new(Residency { cached_bytes: 0, total_bytes: 0, method: Method::Cachestat });
     each_file(folder, |file| {
         let found = residency_of(file)?;
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
         sum.cached_bytes += found.cached_bytes;
         sum.total_bytes += found.total_bytes;
         if found.total_bytes > 0 {
@@ -67,42 +73,58 @@ pub fn residency(folder: &Path) -> Result<Residency, Error> {
         }
         Ok(())
     })?;
-    Ok(sum)
+    Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Opens each regular file below a folder, on its own file system only. What goes meanwhile is passed over: whoever works
-/// there goes on working.
-pub(crate) fn each_file(folder: &Path, mut work: impl FnMut(&File) -> io::Result<()>) -> Result<(), Error> {
+/// Opens each regular file below a folder, on its own file system only, several at a time: over a network each takes an
+/// answer or two. What goes meanwhile is passed over: whoever works there goes on working.
+pub(crate) fn each_file(folder: &Path, work: impl Fn(&File) -> io::Result<()> + Sync) -> Result<(), Error> {
     let device = fs::metadata(folder).map_err(Error::io("cannot look at", folder))?.dev();
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let mut waiting = vec![folder.to_owned()];
+    let (mut waiting, mut paths) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = waiting.pop() {
         let entries = match fs::read_dir(&folder) {
-            Err(error) if gone(&error) => continue,
+            Err(error) if is_gone(&error) => continue,
             entries => entries.map_err(Error::io("cannot read", &folder))?,
         };
         for entry in entries {
-            let path = entry.map_err(Error::io("cannot read", &folder))?.path();
-            let failed = |error| Error::io("cannot look at", &path)(error);
-            let metadata = match path.symlink_metadata() {
-                Err(error) if gone(&error) => continue,
-                found => found.map_err(failed)?,
-            };
-            if metadata.dev() != device {
-                continue;
-            }
-            if metadata.is_dir() {
-                waiting.push(path);
-            } else if metadata.is_file() {
-                let mut options = File::options();
-                match options.read(true).custom_flags(libc::O_NOATIME | libc::O_NOFOLLOW).open(&path) {
-                    Err(error) if gone(&error) => {}
-                    opened => opened.and_then(|file| work(&file)).map_err(failed)?,
-                }
+            let entry = entry.map_err(Error::io("cannot read", &folder))?;
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                Ok(kind) if kind.is_file() => paths.push(entry.path()),
+                _ => {}
             }
         }
     }
-    Ok(())
+    let share = paths.len().div_ceil(OPENERS).max(1);
+    thread::scope(|scope| {
+        let threads: Vec<_> = paths
+            .chunks(share)
+            .map(|some| scope.spawn(|| some.iter().try_for_each(|path| look_at(path, device, &work))))
+            .collect();
+        // All are waited for, whatever one of them says.
+        let done: Vec<Result<(), Error>> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(Error::Failed("a thread fell".to_owned()))))
+            .collect();
+        done.into_iter().collect()
+    })
+}
+
+fn look_at(path: &Path, device: u64, work: &(impl Fn(&File) -> io::Result<()> + Sync)) -> Result<(), Error> {
+    let mut options = File::options();
+    let file = match options.read(true).custom_flags(libc::O_NOATIME | libc::O_NOFOLLOW).open(path) {
+        Err(error) if is_gone(&error) => return Ok(()),
+        opened => opened.map_err(Error::io("cannot look at", path))?,
+    };
+    // Another file system may be mounted below the folder.
+    match file.metadata() {
+        Ok(metadata) if metadata.dev() != device => Ok(()),
+        found => found.and_then(|_| work(&file)).map_err(Error::io("cannot look at", path)),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
 }
 
 pub(crate) fn page_bytes() -> u64 {

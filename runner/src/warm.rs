@@ -15,8 +15,10 @@ use crate::site::Laid;
 use crate::tree::each_file;
 
 const PIECE_BYTES: usize = 1 << 20;
+/// What is read, as a multiple of the memory: more would only be driven out again.
+const MEMORIES: u64 = 2;
 
-/// Reads the files of each class, the most popular ones last, and all of each site's database.
+/// Reads the files of each class, the most popular ones last, as far as memory holds them, and all of each site's database.
 ///
 /// # Errors
 /// One cannot be read.
@@ -36,6 +38,8 @@ pub(crate) fn read(
         files.extend((0..count).map(|file| (f64::from(rank(file)) / f64::from(count), place, file)));
     }
     files.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let fit = fitting(&files, memory_bytes(run, filesystem));
+    let files = &files[files.len() - fit..];
     several::each(files.len(), networked::writers(filesystem), Vec::new, |piece, at| {
         let (_, place, file) = files[at];
         let path = file_path(&place.path, file);
@@ -43,6 +47,31 @@ pub(crate) fn read(
     })?;
     let mut piece = Vec::new();
     sites.iter().try_for_each(|laid| each_file(&laid.data, &mut |path| whole_file(path, &mut piece)))
+}
+
+/// The memory of all hosts that keep pages of a run's files.
+fn memory_bytes(run: &Run, filesystem: &FileSystem) -> u64 {
+    let settings = &run.settings;
+    let Some(own) = settings.memory_mib else { return u64::MAX };
+    let servers = if filesystem.network.is_some() { run.devices.len() as u64 } else { 0 };
+    // What is of other hosts that are not part of the run is not known.
+    if filesystem.mounted {
+        u64::MAX
+    } else {
+        (own + servers * settings.server_memory_mib.unwrap_or(own)) << 20
+    }
+}
+
+/// How many of the last files are so large together.
+fn fitting(files: &[(f64, &Place, u32)], memory_bytes: u64) -> usize {
+    let mut room_bytes = memory_bytes.saturating_mul(MEMORIES);
+    let fits = |(_, place, file): &&(f64, &Place, u32)| {
+        let size_bytes = place.files.sizes_bytes()[*file as usize];
+        let enough = room_bytes > 0;
+        room_bytes = room_bytes.saturating_sub(size_bytes);
+        enough
+    };
+    files.iter().rev().take_while(fits).count()
 }
 
 fn whole_file(path: &Path, piece: &mut Vec<u8>) -> io::Result<()> {
