@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
 
@@ -80,6 +79,8 @@ def main():
     pid = living(note)
     end = pid and wanted["state"] != "started"
     start = wanted["state"] == "restarted" or (wanted["state"] == "started" and not pid)
+    # A server must not keep the folder that this module happens to be in.
+    os.chdir("/")
     if not module.check_mode:
         try:
             if end:
@@ -99,28 +100,34 @@ def begin(wanted, note):
     if not wanted["argv"]:
         raise RuntimeError("argv says which program to start")
     note.parent.mkdir(parents=True, exist_ok=True)
-    with open(wanted["log"], "ab") as log:
-        process = subprocess.Popen(
-            wanted["argv"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            start_new_session=True,
-        )
-    note.write_text(json.dumps({"pid": process.pid, "started_ticks": started_ticks(process.pid)}))
+    # Not as a child of this module, which it outlives, but as the first of a session.
+    where = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    pid = os.posix_spawnp(
+        wanted["argv"][0],
+        wanted["argv"],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, wanted["log"], where, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
+    note.write_text(json.dumps({"pid": pid, "started_ticks": started_ticks(pid)}))
     deadline = time.monotonic() + wanted["patience_s"]
     while not answers(wanted["address"], wanted["port"]):
-        if process.poll() is not None:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             note.unlink()
-            said = Path(wanted["log"]).read_text(errors="replace")[-TAIL_CHARACTERS:]
-            raise RuntimeError(f"{wanted['argv'][0]} ended with code {process.returncode}: {said}")
+            said = Path(wanted["log"]).read_text(errors="replace")[-TAIL_CHARACTERS:].strip()
+            code = os.waitstatus_to_exitcode(status)
+            raise RuntimeError(f"{wanted['argv'][0]} ended with code {code}: {said}")
         if time.monotonic() > deadline:
-            stop(process.pid, note, wanted["patience_s"])
-            where = f"{wanted['address']}:{wanted['port']}"
-            raise RuntimeError(f"did not answer at {where} within {wanted['patience_s']} s; see {wanted['log']}")
+            stop(pid, note, wanted["patience_s"])
+            place = f"{wanted['address']}:{wanted['port']}"
+            raise RuntimeError(f"did not answer at {place} within {wanted['patience_s']} s; see {wanted['log']}")
         time.sleep(LOOK_EVERY_S)
-    return process.pid
+    return pid
 
 
 def answers(address, port):
