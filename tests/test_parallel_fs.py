@@ -1,159 +1,18 @@
 """The roles fs_lustre, fs_beegfs and fs_orangefs, with stubs in place of the file systems.
 
-Neither Lustre nor BeeGFS nor OrangeFS is here. What runs is the real playbook on three "hosts" of this machine, and
-`stubs/parallel_fs.py` under the names of their programs and of mount(8). So these tests show which commands a role gives, with
-what, in which order, how often, and what it writes. They do not show that a file system works: that takes hosts that have it.
+Neither Lustre nor BeeGFS nor OrangeFS is here. What runs are the real roles on three "hosts" of this machine,
+and `stubs/parallel_fs.py` under the names of their programs and of mount(8). So these tests show which commands
+a role gives, with what, in which order, how often, and what it writes. They do not show that a file system
+works: that takes hosts that have it.
 """
 
 import base64
-import contextlib
-import importlib.util
 import json
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support import PATIENCE_S, ROOT, wait_for
-
-STUB = ROOT / "tests/stubs/parallel_fs.py"
-
-
-def _load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-daemon = _load(ROOT / "ansible/plugins/modules/weir_daemon.py")
-stub = _load(STUB)
-
-
-@dataclass
-class Play:
-    """What one playbook said and did."""
-
-    code: int
-    raw: bytes
-    commands: list
-
-    @property
-    def output(self):
-        return self.raw.decode(errors="replace")
-
-    @property
-    def changed(self):
-        """How many tasks changed something, by host."""
-        return {
-            host: int(count)
-            for host, count in re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", self.output, re.M)
-        }
-
-    def did(self, host=None):
-        """Commands that change something, as lines, of one host or of all."""
-        return [
-            " ".join(entry["argv"])
-            for entry in self.commands
-            if not entry["reads"] and host in (None, entry["host"])
-        ]
-
-    def at(self, beginning):
-        """When the command that begins so was given, among all."""
-        found = [number for number, line in enumerate(self.did()) if line.startswith(beginning)]
-        assert len(found) == 1, (beginning, self.did())
-        return found[0]
-
-
-class Bed:
-    """Hosts that are folders: programs, state, and all paths of a role below HOST."""
-
-    def __init__(self, folder, role, hosts, **common):
-        self.folder, self.role = folder, role
-        self.log = folder / "log.jsonl"
-        inventory = {}
-        for number, (name, variables) in enumerate(hosts.items()):
-            host = folder / name
-            (host / "bin").mkdir(parents=True)
-            for program in stub.NAMES:
-                (host / "bin" / program).symlink_to(STUB)
-            address = f"127.0.0.{number + 2}"
-            (host / "address").write_text(address)
-            inventory[name] = {"lab_address": address, "bed": str(host)} | variables
-        variables = {
-            "ansible_connection": "local",
-            "ansible_python_interpreter": sys.executable,
-            "weir_root": str(folder),
-            "weir_devices": {},
-            f"{role}_install": "preinstalled",
-            f"{role}_prefix": "{{ bed }}/bin",
-            f"{role}_system_prefix": "{{ bed }}/bin",
-            f"{role}_point": "{{ bed }}/mnt",
-        }
-        self.inventory = {"all": {"vars": variables | common, "hosts": inventory}}
-
-    def play(self, *arguments, tasks_from="main", hosts="all", **variables):
-        """Carries out the role on the hosts."""
-        (self.folder / "hosts.json").write_text(json.dumps(self.inventory))
-        include = {"name": self.role, "tasks_from": tasks_from}
-        task = {"name": "Carry out the role", "ansible.builtin.include_role": include}
-        book = [{"name": "A play", "hosts": hosts, "gather_facts": False, "tasks": [task]}]
-        (self.folder / "play.json").write_text(json.dumps(book))
-        before = len(self.lines())
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-        settings = {
-            "ANSIBLE_CONFIG": str(ROOT / "ansible/ansible.cfg"),
-            "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
-            "ANSIBLE_NOCOLOR": "1",
-        }
-        done = subprocess.run(
-            [
-                Path(sys.executable).parent / "ansible-playbook",
-                *("-i", self.folder / "hosts.json", self.folder / "play.json"),
-                *("-e", json.dumps(variables), *arguments),
-            ],
-            cwd=self.folder,
-            env=clean | settings,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        return Play(done.returncode, done.stdout, [json.loads(line) for line in self.lines()[before:]])
-
-    def lines(self):
-        return self.log.read_text().splitlines() if self.log.exists() else []
-
-    def state(self, host, kind, content):
-        """What a stub is to know beforehand."""
-        (self.folder / host / "stub").mkdir(exist_ok=True)
-        (self.folder / host / "stub" / f"{kind}.json").write_text(json.dumps(content))
-
-    def alive(self):
-        """The servers that run, as HOST/NAME."""
-        notes = sorted(self.folder.glob("*/run/*.json"))
-        return [f"{note.parent.parent.name}/{note.stem}" for note in notes if daemon.living(note)]
-
-    def close(self):
-        """Ends what a failed test left, by the notes of the role."""
-        for note in self.folder.glob("*/run/*.json"):
-            if pid := daemon.living(note):
-                daemon.stop(pid, note, 5)
-
-
-@contextlib.contextmanager
-def bed(*arguments, **variables):
-    made = Bed(*arguments, **variables)
-    try:
-        yield made
-    finally:
-        made.close()
+from beds import bed, free_port
 
 
 def three_plays(made, *arguments):
@@ -164,11 +23,6 @@ def three_plays(made, *arguments):
         made.play(),
         made.play(**{f"{role}_state": "absent"}),
     )
-
-
-def free_port():
-    with socket.create_server(("127.0.0.2", 0)) as server:
-        return server.getsockname()[1]
 
 
 # Lustre
@@ -291,7 +145,9 @@ def test_rules_that_changed_are_replaced_and_others_kept(lustre_plays):
     made.state("oss", "params", {f"{service}policies": "tbf", f"{service}tbf_rule": kept})
     done = made.play(tasks_from="set_policy", hosts="oss", fs_lustre_policy="tbf")
     assert done.code == 0, done.output
-    assert sorted(done.did()[:2]) == [f"lctl set_param {service}tbf_rule=stop {name}" for name in ("old", "reads")]
+    assert sorted(done.did()[:2]) == [
+        f"lctl set_param {service}tbf_rule=stop {name}" for name in ("old", "reads")
+    ]
     start = f"lctl set_param {service}tbf_rule=start reads nid={{127.0.0.*@tcp}}&opcode={{ost_read}} rate=50"
     assert done.did()[2:] == [start]
 
@@ -310,7 +166,9 @@ def test_a_device_with_a_signature_is_refused_before_anything_was_changed(tmp_pa
         made.state("oss", "signatures", {DISKS["data-0"]["path"]: "xfs", DISKS["data-1"]["path"]: "xfs"})
         done = made.play()
         assert done.code != 0
-        assert "test-data-0 carries data (TYPE=xfs)" in done.output and "test-data-1 carries" not in done.output
+        assert (
+            "test-data-0 carries data (TYPE=xfs)" in done.output and "test-data-1 carries" not in done.output
+        )
         assert done.did() == []
 
 
@@ -433,7 +291,9 @@ def test_beegfs_files_say_where_to_listen_and_who_belongs(beegfs_plays):
     data = f"{folder}/store/data"
     assert files["beegfs-storage.conf"]["storeStorageDirectory"] == f"{data}/101,{data}/102"
     # A folder whose disk is not mounted must not become a new target.
-    assert {files[f"beegfs-{n}.conf"]["storeAllowFirstRunInit"] for n in ("mgmtd", "meta", "storage")} == {"false"}
+    assert {files[f"beegfs-{n}.conf"]["storeAllowFirstRunInit"] for n in ("mgmtd", "meta", "storage")} == {
+        "false"
+    }
     assert files["beegfs-client.conf"]["tuneFileCacheType"] == "buffered"
 
 
@@ -608,49 +468,3 @@ def test_orangefs_by_fuse(tmp_path):
         plays = [made.play(tasks_from=tasks) for tasks in ("mount", "mount", "unmount")]
         assert [play.code for play in plays] == [0, 0, 0], plays[0].output
         assert [play.did("data") for play in plays] == [[command], [], [f"umount {tmp_path}/data/mnt"]]
-
-
-# The module that keeps a server in the foreground
-
-
-@pytest.fixture
-def note(tmp_path):
-    yield tmp_path / "note.json"
-    if pid := daemon.living(tmp_path / "note.json"):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def wanted(tmp_path, *argv, **fields):
-    return {"argv": argv, "log": tmp_path / "log", "address": "127.0.0.1", "port": 0, "patience_s": 5} | fields
-
-
-def test_a_server_is_ended_with_what_it_started(tmp_path, note):
-    pid = daemon.begin(wanted(tmp_path, "sh", "-c", f"sleep 60 & echo $! > {tmp_path}/child; wait"), note)
-    child = int(wait_for(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "a child"))
-    assert daemon.living(note) == pid and daemon.started_ticks(child) is not None
-    daemon.stop(pid, note, 5)
-    assert daemon.living(note) == 0 and not note.exists()
-    wait_for(lambda: daemon.started_ticks(child) is None, "the child to end")
-
-
-def test_a_pid_that_was_given_to_another_is_not_ours(tmp_path, note):
-    pid = daemon.begin(wanted(tmp_path, "sleep", "60"), note)
-    ours = note.read_text()
-    noted = json.loads(ours)
-    note.write_text(json.dumps(noted | {"started_ticks": noted["started_ticks"] - 1}))
-    assert daemon.living(note) == 0
-    note.write_text(ours)
-    assert daemon.living(note) == pid
-    daemon.stop(pid, note, 5)
-
-
-def test_a_server_that_dies_is_told_of_with_its_last_words(tmp_path, note):
-    with pytest.raises(RuntimeError, match=r"sh ended with code 3: no disk"):
-        daemon.begin(wanted(tmp_path, "sh", "-c", "echo no disk; exit 3", port=free_port()), note)
-    assert not note.exists()
-
-
-def test_a_server_that_does_not_answer_is_ended(tmp_path, note):
-    with pytest.raises(RuntimeError, match="did not answer at 127.0.0.1"):
-        daemon.begin(wanted(tmp_path, "sleep", "60", port=free_port(), patience_s=0.2), note)
-    assert not note.exists()

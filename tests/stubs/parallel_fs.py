@@ -1,8 +1,9 @@
 #!/usr/bin/python3 -IS
-"""Stands for the programs of parallel file systems, and for mount(8) and its kin, under whichever name it is called.
+"""Stands for the programs of parallel file systems, and for mount(8) and its kin, by the name it is called.
 
-Appends its name and arguments to a log, and keeps as much in files as the next question needs. It is no file system: nothing is
-mounted, formatted or loaded. Lies in HOST/bin/NAME; the state of a host is below HOST/stub, the log of all beside the hosts.
+Appends its name and arguments to a log, and keeps as much in files as the next question needs. It is no file
+system: nothing is mounted, formatted or loaded. Lies in HOST/bin/NAME; the state of a host is in
+HOST/stub, the log of all beside the hosts.
 """
 
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 
 NAME = Path(sys.argv[0]).name
 ARGUMENTS = sys.argv[1:]
-HOST = Path(sys.argv[0]).parent.parent
+HOST = Path(os.path.abspath(sys.argv[0])).parent.parent
 STATE = HOST / "stub"
 
 
@@ -61,7 +62,7 @@ def nothing():
 
 
 def mount():
-    """mount -t TYPE [-o OPTIONS] SOURCE POINT, mount.lustre SOURCE POINT, pvfs2fuse -o fs_spec=SOURCE POINT."""
+    """mount -t TYPE [-o OPTIONS] SOURCE POINT, mount.lustre SOURCE POINT, pvfs2fuse -o OPTIONS POINT."""
     point = ARGUMENTS[-1]
     source = "pvfs2fuse" if NAME == "pvfs2fuse" else ARGUMENTS[-2]
     if not Path(point).is_dir():
@@ -105,7 +106,9 @@ def mkfs_lustre():
     fields = dict(word[2:].split("=") for word in ARGUMENTS if "=" in word)
     targets = load("targets")
     if plain[-1] in load("signatures") and "--reformat" not in ARGUMENTS:
-        sys.exit("mkfs.lustre FATAL: Device was previously formatted for lustre. Use --reformat to reformat it.")
+        sys.exit(
+            "mkfs.lustre FATAL: Device was previously formatted for lustre. Use --reformat to reformat it."
+        )
     kind = next((kind for kind in ("MDT", "OST") if f"--{kind.lower()}" in ARGUMENTS), None)
     targets[plain[0]] = f"{fields['fsname']}:{kind}{int(fields['index']):04x}" if kind else "MGS"
     save("targets", targets)
@@ -125,7 +128,7 @@ def lnetctl():
     match ARGUMENTS[:2]:
         case ["net", "show"] if "net" in load("lnet"):
             address = (HOST / "address").read_text()
-            print(f"net:\n    - net type: tcp\n      local NI(s):\n        - nid: {address}@tcp\n          status: up")
+            print(f"net:\n    - net type: tcp\n      local NI(s):\n        - nid: {address}@tcp\n")
         case ["net", "add"]:
             save("lnet", {"net": option("--if")})
         case ["net", "del"]:
@@ -137,16 +140,16 @@ def get_param():
     params, name = load("params"), ARGUMENTS[-1]
     if name.endswith("nrs_policies"):
         wanted = params.get(name, "fifo")
-        states = [(policy, policy in ("fifo", wanted)) for policy in ("fifo", "crrn", "orr", "trr", "tbf", "delay")]
-        text = "".join(
-            f"  - name: {policy}\n    state: {'started' if on else 'stopped'}\n    fallback: {'yes' if policy == 'fifo' else 'no'}\n"
-            for policy, on in states
-        )
+        text = ""
+        for policy in ("fifo", "crrn", "orr", "trr", "tbf", "delay"):
+            state = "started" if policy in ("fifo", wanted) else "stopped"
+            text += f"  - name: {policy}\n    state: {state}\n    fallback: no\n"
         print(f"\nregular_requests:\n{text}\nhigh_priority_requests:\n{text}")
     elif name.endswith("nrs_tbf_rule"):
         rules = {"default": "* 10000"} | params.get(name, {})
-        lines = "".join(f"{key} {value}, ref 0\n" for key, value in rules.items())
-        print(f"regular_requests:\nCPT 0:\n{lines}CPT 1:\n{lines}high_priority_requests:\nCPT 0:\n{lines}CPT 1:\n{lines}")
+        partition = "".join(f"{key} {value}, ref 0\n" for key, value in rules.items())
+        lines = f"CPT 0:\n{partition}CPT 1:\n{partition}"
+        print(f"regular_requests:\n{lines}high_priority_requests:\n{lines}")
     else:
         print(params.get(name, "disable"))
 
@@ -159,7 +162,7 @@ def set_param():
         verb, rule, *rest = value.split(" ", 2)
         rules = params.get(name, {})
         if (verb == "start") == (rule in rules):
-            sys.exit(f"error: set_param: setting {name}={value}: {'File exists' if verb == 'start' else 'No such file'}")
+            sys.exit(f"error: set_param: setting {name}={value}: there is such a rule, or there is none")
         rules.pop(rule, None)
         if verb == "start":
             match, rate = rest[0].rsplit(" rate=", 1)
@@ -222,7 +225,8 @@ def genconfig():
     servers = dict.fromkeys(option("--metaservers").split(",") + option("--ioservers").split(","))
     port = option("--tcpport")
     text += "".join(f"\tAlias {name} tcp://{name}:{port}\n" for name in servers)
-    text += f"</Aliases>\n<FileSystem>\n\tName {option('--fsname')}\n\tID {int.from_bytes(os.urandom(4))}\n</FileSystem>\n"
+    number = int.from_bytes(os.urandom(4))
+    text += f"</Aliases>\n<FileSystem>\n\tName {option('--fsname')}\n\tID {number}\n</FileSystem>\n"
     Path(ARGUMENTS[-1]).write_text(text)
 
 
@@ -273,9 +277,13 @@ PROGRAMS = [
 ]
 
 #: The names under which it is called.
-NAMES = """findmnt blkid ip mount umount modprobe mount.lustre mkfs.lustre tunefs.lustre lnetctl lctl lfs
-beegfs-setup-mgmtd beegfs-setup-meta beegfs-setup-storage beegfs-mgmtd beegfs-meta beegfs-storage beegfs-helperd beegfs-ctl beegfs
-pvfs2-genconfig pvfs2-server pvfs2-client pvfs2fuse""".split()
+NAMES = [
+    *("findmnt", "blkid", "ip", "mount", "umount", "modprobe"),
+    *("mount.lustre", "mkfs.lustre", "tunefs.lustre", "lnetctl", "lctl", "lfs"),
+    *("beegfs-setup-mgmtd", "beegfs-setup-meta", "beegfs-setup-storage"),
+    *("beegfs-mgmtd", "beegfs-meta", "beegfs-storage", "beegfs-helperd", "beegfs-ctl", "beegfs"),
+    *("pvfs2-genconfig", "pvfs2-server", "pvfs2-client", "pvfs2fuse"),
+]
 
 if __name__ == "__main__":
     main()

@@ -14,8 +14,9 @@ module: weir_daemon
 author: The weir developers
 short_description: A server in the foreground, where no service manager can be relied on
 description:
-  - Starts a program in a session of its own and notes its pid with the time of its start, which name it for good. What it says
-    goes to a file. Hosts that are network namespaces have no systemd, so that a role that is to work there starts its own.
+  - Starts a program in a session of its own and notes its pid with the time of its start, which name it for
+    good. What it says goes to a file. Hosts that are network namespaces have no systemd, so that a role that
+    is to work there starts its own.
   - Ends nothing but what it has noted, and not even that if the pid has been given to another process since.
 options:
   argv:
@@ -125,7 +126,9 @@ def begin(wanted, note):
         if time.monotonic() > deadline:
             stop(pid, note, wanted["patience_s"])
             place = f"{wanted['address']}:{wanted['port']}"
-            raise RuntimeError(f"did not answer at {place} within {wanted['patience_s']} s; see {wanted['log']}")
+            raise RuntimeError(
+                f"did not answer at {place} within {wanted['patience_s']} s; see {wanted['log']}"
+            )
         time.sleep(LOOK_EVERY_S)
     return pid
 
