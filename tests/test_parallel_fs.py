@@ -1,9 +1,9 @@
 """The roles fs_lustre, fs_beegfs and fs_orangefs, with stubs in place of the file systems.
 
-Neither Lustre nor BeeGFS nor OrangeFS is here. What runs are the real roles on three "hosts" of this machine,
-and `stubs/parallel_fs.py` under the names of their programs and of mount(8). So these tests show which commands
-a role gives, with what, in which order, how often, and what it writes. They do not show that a file system
-works: that takes hosts that have it.
+Neither Lustre nor BeeGFS nor OrangeFS is here. What runs are the real roles on three "hosts" of this
+machine, and `stubs/parallel_fs.py` under the names of their programs and of mount(8). So these tests show
+which commands a role gives, with what, in which order, how often, and what it writes. They do not show that
+a file system works: that takes hosts that have it.
 """
 
 import base64
