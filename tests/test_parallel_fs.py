@@ -325,7 +325,8 @@ def test_beegfs_is_taken_down_without_losing_data(beegfs_plays):
     made, down = beegfs_plays["made"], beegfs_plays["down"]
     assert down.code == 0, down.output
     assert down.did() == [f"umount {made.folder}/client/mnt"]
-    assert made.alive() == [] and not list(made.folder.glob("*/run/*")) and not list(made.folder.glob("*/etc/*"))
+    assert made.alive() == []
+    assert not list(made.folder.glob("*/run/*")) and not list(made.folder.glob("*/etc/*"))
     assert (made.folder / "store/data/101/format.conf").exists()
     # The order of one host's services is that of the loop.
     stopped = re.findall(r"changed: \[mgmt\] => \(item=(\w+)\)", down.output)
