@@ -48,9 +48,10 @@ def test_a_pid_that_was_given_to_another_is_not_ours(tmp_path, note):
     daemon.stop(pid, note, 5)
 
 
-def test_a_server_that_dies_is_told_of_with_its_last_words(tmp_path, note):
+@pytest.mark.parametrize("port", [0, free_port()])
+def test_a_server_that_dies_is_told_of_with_its_last_words(tmp_path, note, port):
     with pytest.raises(RuntimeError, match=r"sh ended with code 3: no disk"):
-        daemon.begin(wanted(tmp_path, "sh", "-c", "echo no disk; exit 3", port=free_port()), note)
+        daemon.begin(wanted(tmp_path, "sh", "-c", "echo no disk; exit 3", port=port), note)
     assert not note.exists()
 
 

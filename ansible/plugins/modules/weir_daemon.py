@@ -57,6 +57,8 @@ pid: {description: "Its pid, if it runs.", type: int, returned: when it runs}
 
 #: How often what is waited for is looked at, in seconds.
 LOOK_EVERY_S = 0.05
+#: One that has no port to be asked at is taken to be well if it lives as long, in seconds.
+SETTLED_AFTER_S = 0.3
 #: How much of its log is told when it dies.
 TAIL_CHARACTERS = 2000
 
@@ -113,16 +115,22 @@ def begin(wanted, note):
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
         setsid=True,
+        # Python ignores it, and programs are not used to that.
+        setsigdef=[signal.SIGPIPE],
     )
     note.write_text(json.dumps({"pid": pid, "started_ticks": started_ticks(pid)}))
     deadline = time.monotonic() + wanted["patience_s"]
-    while not answers(wanted["address"], wanted["port"]):
+    if not wanted["port"]:
+        time.sleep(SETTLED_AFTER_S)
+    while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             note.unlink()
             said = Path(wanted["log"]).read_text(errors="replace")[-TAIL_CHARACTERS:].strip()
             code = os.waitstatus_to_exitcode(status)
             raise RuntimeError(f"{wanted['argv'][0]} ended with code {code}: {said}")
+        if answers(wanted["address"], wanted["port"]):
+            return pid
         if time.monotonic() > deadline:
             stop(pid, note, wanted["patience_s"])
             place = f"{wanted['address']}:{wanted['port']}"
@@ -130,7 +138,6 @@ def begin(wanted, note):
                 f"did not answer at {place} within {wanted['patience_s']} s; see {wanted['log']}"
             )
         time.sleep(LOOK_EVERY_S)
-    return pid
 
 
 def answers(address, port):
