@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 
 import pytest
 from beds import daemon, free_port
@@ -48,8 +49,9 @@ def test_a_pid_that_was_given_to_another_is_not_ours(tmp_path, note):
     daemon.stop(pid, note, 5)
 
 
-@pytest.mark.parametrize("port", [0, free_port()])
-def test_a_server_that_dies_is_told_of_with_its_last_words(tmp_path, note, port):
+@pytest.mark.parametrize("has_port", [False, True])
+def test_a_server_that_dies_is_told_of_with_its_last_words(tmp_path, note, has_port):
+    port = free_port() if has_port else 0
     with pytest.raises(RuntimeError, match=r"sh ended with code 3: no disk"):
         daemon.begin(wanted(tmp_path, "sh", "-c", "echo no disk; exit 3", port=port), note)
     assert not note.exists()
@@ -58,4 +60,12 @@ def test_a_server_that_dies_is_told_of_with_its_last_words(tmp_path, note, port)
 def test_a_server_that_does_not_answer_is_ended(tmp_path, note):
     with pytest.raises(RuntimeError, match=r"did not answer at 127\.0\.0\.1"):
         daemon.begin(wanted(tmp_path, "sleep", "60", port=free_port(), patience_s=0.2), note)
+    assert not note.exists()
+
+
+def test_a_port_where_another_answers_is_not_waited_for(tmp_path, note):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(RuntimeError, match=f"another server answers at 127.0.0.1:{port}"):
+            daemon.begin(wanted(tmp_path, "sleep", "60", port=port), note)
     assert not note.exists()

@@ -102,6 +102,9 @@ def begin(wanted, note):
     """Starts it, waits until it answers, returns its pid."""
     if not wanted["argv"]:
         raise RuntimeError("argv says which program to start")
+    # Else its answer would be taken for that of the one that is started here.
+    if wanted["port"] and answers(wanted["address"], wanted["port"]):
+        raise RuntimeError(f"another server answers at {wanted['address']}:{wanted['port']} already")
     note.parent.mkdir(parents=True, exist_ok=True)
     # Not as a child of this module, which it outlives, but as the first of a session.
     where = os.O_WRONLY | os.O_CREAT | os.O_APPEND
