@@ -149,6 +149,13 @@ def bed(*arguments, **variables):
         made.close()
 
 
+def free_ports(count):
+    """TCP ports that nobody listens at, each another."""
+    with contextlib.ExitStack() as held:
+        servers = [held.enter_context(socket.create_server(("127.0.0.2", 0))) for _ in range(count)]
+        return [server.getsockname()[1] for server in servers]
+
+
 def free_port():
-    with socket.create_server(("127.0.0.2", 0)) as server:
-        return server.getsockname()[1]
+    """One such port."""
+    return free_ports(1)[0]

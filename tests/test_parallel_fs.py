@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 import pytest
-from beds import bed, free_port
+from beds import bed, free_port, free_ports
 
 
 def three_plays(made, *arguments):
@@ -204,7 +204,8 @@ def test_lustre_in_memory_is_told_what_it_is_by_its_environment(tmp_path):
 
 
 def beegfs(folder, major):
-    ports = {name: free_port() for name in ("mgmtd", "meta", "storage", "client", "helperd", "grpc")}
+    names = ("mgmtd", "meta", "storage", "client", "helperd", "grpc")
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
     hosts = {
         "client": {"fs_beegfs_roles": ["client"]},
         "store": {
