@@ -11,8 +11,8 @@ module: weir_kernel_device
 author: The weir developers
 short_description: Disks that the kernel keeps in memory
 description:
-  - C(null_blk) makes one disk, C(/dev/nullbN), through configfs. C(scsi_debug) makes so many disks behind a host adapter that
-    the kernel plays. What they hold is gone with them. A kernel without the module has neither.
+  - C(null_blk) makes one disk, C(/dev/nullbN), through configfs. C(scsi_debug) makes so many disks behind a
+    host adapter that the kernel plays. What they hold is gone with them. A kernel without the module has neither.
   - Only what this module made is changed or removed.
 options:
   kind:
@@ -138,7 +138,9 @@ class NullBlk:
         """Makes it."""
         load("null_blk", "nr_devices=0")
         if not CONFIGFS.exists():
-            raise RuntimeError(f"{CONFIGFS} is not there: was the module loaded by others, or configfs not mounted?")
+            raise RuntimeError(
+                f"{CONFIGFS} is not there: was the module loaded by others, or is configfs not mounted?"
+            )
         self.folder.mkdir()
         for name, value in self.fields.items():
             (self.folder / name).write_text(f"{value}\n")
@@ -207,7 +209,8 @@ class ScsiDebug:
 
         def names():
             found = []
-            for disk in sorted(Path("/sys/bus/pseudo/drivers/scsi_debug").glob("adapter*/host*/target*/*/block/*")):
+            adapters = Path("/sys/bus/pseudo/drivers/scsi_debug")
+            for disk in sorted(adapters.glob("adapter*/host*/target*/*/block/*")):
                 links = [
                     link
                     for link in Path("/dev/disk/by-id").glob("scsi-3*")
