@@ -72,4 +72,9 @@ class FilterModule:
 
     def filters(self):
         """The filters by name."""
-        return {"weir_guests": guests, "weir_listed_hosts": listed, "weir_inventory": inventory, "weir_disk_limits": disk_limits}
+        return {
+            "weir_guests": guests,
+            "weir_listed_hosts": listed,
+            "weir_inventory": inventory,
+            "weir_disk_limits": disk_limits,
+        }

@@ -11,8 +11,8 @@ module: weir_cgroup
 author: The weir developers
 short_description: A control group with limits
 description:
-  - Makes C(weir/NAME) in each tree of control groups that it needs, version 2, or version 1 (memory, blkio) where that
-    has the controllers, and sets limits there. C(absent) removes it.
+  - Makes C(weir/NAME) in each tree of control groups that it needs, version 2, or version 1 (memory, blkio)
+    where that has the controllers, and sets limits there. C(absent) removes it.
   - One that somebody else made is left alone.
 options:
   name:
@@ -24,7 +24,8 @@ options:
     type: int
     default: 0
   weight:
-    description: Its share of disks whose scheduler is bfq, or of those with a cost model; 0 leaves it as it is.
+    description: >-
+      Its share of disks whose scheduler is bfq, or of those with a cost model; 0 leaves it as it is.
     type: int
     default: 0
   disks:
@@ -43,7 +44,7 @@ options:
 """
 
 RETURN = """
-folders: {description: Its folders; programs are put into it by their cgroup.procs., type: list, returned: always}
+folders: {description: Its folders; programs are put into it by cgroup.procs., type: list, returned: always}
 """
 
 #: Limits of a disk: their names in io.max, and their files of version 1.
@@ -98,7 +99,7 @@ def check(wanted):
 
 
 def trees(mounts, controllers):
-    """The trees of groups by what they are good for: `memory` and `io` as (top, version), `two` as a top or None.
+    """The trees of groups: those of `memory` and `io` as (top, version), and `two` as a top or None.
 
     Args:
         mounts: the table of mounts.
@@ -170,7 +171,9 @@ def present(wanted, dry):
     for folder in folders:
         if Path(folder).exists() and folder not in ours:
             raise ValueError(f"{folder} was made by others: take another name")
-    lifted = {tuple(key): (none, none) for key, none in (known["set"] if known else []) if tuple(key) not in goal}
+    lifted = {
+        tuple(key): (none, none) for key, none in (known["set"] if known else []) if tuple(key) not in goal
+    }
     missing = [folder for folder in folders if not Path(folder).exists()]
     changed = bool(missing) or any(
         read(wanted["name"], key) != value for key, (value, _) in (goal | lifted).items()

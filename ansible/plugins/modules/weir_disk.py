@@ -13,8 +13,8 @@ module: weir_disk
 author: The weir developers
 short_description: Who a disk is, what it carries and who has it
 description:
-  - Looks at a disk or a partition that is listed by a link to its node, as those below C(/dev/disk/by-id) are.
-    The kernel's own names may be another disk's after a reboot, and are refused. Nothing is changed.
+  - Looks at a disk or a partition that is listed by a link to its node, as those below C(/dev/disk/by-id)
+    are. The kernel's own names may be another disk's after a reboot, and are refused. Nothing is changed.
 options:
   path:
     description: The link.
@@ -28,10 +28,10 @@ number: {description: "Its number, MAJOR:MINOR.", type: str, returned: always}
 kernel_name: {description: Its name below /sys/class/block., type: str, returned: always}
 whole: {description: "Whether it is a whole disk, which has a queue.", type: bool, returned: always}
 size_mib: {description: Its size., type: int, returned: always}
-signature: {description: The file system or partition table on it; empty if there is none., type: str, returned: always}
+signature: {description: "File system or partition table on it; empty if none.", type: str, returned: always}
 label: {description: Label of the file system., type: str, returned: always}
 points: {description: Where it is mounted., type: list, returned: always}
-in_use: {description: "Who else has it or a part of it, as a phrase; empty if nobody.", type: str, returned: always}
+in_use: {description: "Who else has it or a part of it; empty if nobody.", type: str, returned: always}
 """
 
 
@@ -56,7 +56,9 @@ def look(path):
     if not os.path.lexists(path):
         raise ValueError(f"{path} is not there")
     if not os.path.islink(path):
-        raise ValueError(f"{path} may be another disk after a reboot: list it by a name below /dev/disk/by-id")
+        raise ValueError(
+            f"{path} may be another disk after a reboot: list it by a name below /dev/disk/by-id"
+        )
     node = os.path.realpath(path)
     if not os.path.exists(node) or not stat.S_ISBLK(os.stat(node).st_mode):
         raise ValueError(f"{path} leads to {node}, which is no disk")
@@ -88,7 +90,9 @@ def probe(node):
     if done.returncode == 8:
         return "several signatures", ""
     if done.returncode != 0:
-        raise ValueError(f"{node} cannot be read: {done.stderr.strip() or f'blkid ended with {done.returncode}'}")
+        raise ValueError(
+            f"{node} cannot be read: {done.stderr.strip() or f'blkid ended with {done.returncode}'}"
+        )
     fields = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
     return fields.get("TYPE") or fields.get("PTTYPE") or "an unknown signature", fields.get("LABEL", "")
 

@@ -1,4 +1,4 @@
-"""Module `weir_kernel_modules`: modules of the kernel that are loaded, and unloaded by whoever loaded them."""
+"""Module `weir_kernel_modules`: modules of the kernel, unloaded by whoever loaded them."""
 
 import json
 import os
@@ -12,8 +12,8 @@ module: weir_kernel_modules
 author: The weir developers
 short_description: Have modules of the kernel loaded
 description:
-  - Loads those that this kernel has as modules and that are not loaded yet, and writes down which. What is built in, or not
-    there at all, is only named. C(absent) unloads what was written down, and nothing else.
+  - Loads those that this kernel has as modules and that are not loaded yet, and writes down which. What is
+    built in, or not there at all, is only named. C(absent) unloads what was written down, and nothing else.
 options:
   names:
     description: The modules, each with its parameters behind it, such as C(null_blk nr_devices=0).
@@ -79,7 +79,7 @@ def main():
 
 
 def modprobe(*words):
-    """Runs modprobe(8)."""
+    """Calls the program of that name."""
     return subprocess.run(["modprobe", *words], capture_output=True, text=True, check=False)
 
 

@@ -12,7 +12,8 @@ module: weir_queue
 author: The weir developers
 short_description: A disk's I/O scheduler and tunables
 description:
-  - Sets them, reads them back, and writes down what they were when it first came by. C(absent) sets that again.
+  - Sets them, reads them back, and writes down what they were when it first came by. C(absent) sets that
+    again.
   - Where the kernel refuses a value, what was before is restored.
 options:
   disk:
@@ -168,8 +169,9 @@ class Queue:
         """
         offered = [word.strip("[]") for word in (self.read("scheduler") or "").split()]
         if asked["scheduler"] not in offered:
+            there = ", ".join(offered)
             raise ValueError(
-                f"{self.disk}: scheduler {asked['scheduler']} is not in this kernel (there are {', '.join(offered)})"
+                f"{self.disk}: scheduler {asked['scheduler']} is not in this kernel (there are {there})"
             )
         for name in [*asked["iosched"], *asked["queue"]]:
             if not re.fullmatch(r"\w+", name) or name == "scheduler":
