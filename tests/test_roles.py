@@ -59,10 +59,10 @@ def test_a_role_has_a_scenario(role):
 def test_a_scenario_is_of_a_role_and_can_be_taken_back(scenario):
     variables = _host_vars(ROOT / "ansible/molecule" / scenario)
     assert scenario in ROLES or set(variables["molecule_roles"]) <= set(ROLES)
-    if variables.get("molecule_undo", "state") == "state":
-        assert f"{scenario}_state" in yaml.safe_load(
-            (ROOT / f"ansible/roles/{scenario}/defaults/main.yml").read_text()
-        )
+    defaults = ROOT / f"ansible/roles/{scenario}/defaults/main.yml"
+    state = f"{scenario}_state"
+    if defaults.exists() and state in (yaml.safe_load(defaults.read_text()) or {}):
+        assert variables[state] == "{{ molecule_state }}"
 
 
 @pytest.mark.parametrize("scenario", ["fs_tmpfs", "scheduler"])

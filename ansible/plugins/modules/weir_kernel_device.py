@@ -12,7 +12,8 @@ author: The weir developers
 short_description: Disks that the kernel keeps in memory
 description:
   - C(null_blk) makes one disk, C(/dev/nullbN), through configfs. C(scsi_debug) makes so many disks behind a
-    host adapter that the kernel plays. What they hold is gone with them. A kernel without the module has neither.
+    host adapter that the kernel plays. What they hold is gone with them. A kernel without the module has
+    neither.
   - Only what this module made is changed or removed.
 options:
   kind:
