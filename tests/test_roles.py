@@ -214,7 +214,7 @@ def test_a_queue_is_set_and_restored(fake_disk):
         ({"tunables": {"no_such": 1}}, "has no iosched/no_such; there are read_expire"),
         ({"scheduler": "bfq", "tunables": {"read_expire": 1}}, "has no iosched/read_expire"),
         ({"queue": {"../x": 1}}, "no name of a tunable"),
-        ({"scheduler": "bfq", "queue": {"read_ahead_kb": 7}}, "is 4, not 7"),
+        ({"scheduler": "bfq", "queue": {"read_ahead_kb": 7}}, "makes 4 of read_ahead_kb=7"),
         ({"disk": "sdb"}, "no scheduler to choose"),
     ],
 )

@@ -154,7 +154,7 @@ class Queue:
         except OSError as error:
             raise ValueError(f"{self.disk}: {file} cannot be {value}: {os.strerror(error.errno)}") from error
         if found() != value:
-            raise ValueError(f"{self.disk}: {file} is {found()}, not {value}, although the kernel took that")
+            raise ValueError(f"{self.disk}: the kernel makes {found()} of {file}={value}: ask for that")
 
     def scheduler(self):
         """The scheduler that is selected."""
