@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest durability lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest molecule durability lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ test-analysis:
 
 test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest
+
+molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
+	@cd ansible && ANSIBLE_CONFIG=$(CURDIR)/ansible/ansible.cfg molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
 
 durability: setup ## Kill database, application server and browsers of a bookshop in turn for ten minutes on each engine; no order may be lost
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1
@@ -112,4 +115,4 @@ validate-drives: setup ## Check the disk models against traces of real drives (T
 
 clean: ## Take down devices of studies that died, remove what was built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi
-	rm -rf target .venv .weir .pytest_cache .ruff_cache .hypothesis .ansible
+	rm -rf target .venv .weir .pytest_cache .ruff_cache .hypothesis .ansible ansible/.ansible
