@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest molecule durability lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles molecule durability lint fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ test-analysis:
 
 test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest
+
+test-roles: setup ## Play the roles of parallel file systems on stubs, and two on this machine (some minutes)
+	$(PYTHON) -m pytest -m roles tests
 
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
 	@cd ansible && ANSIBLE_CONFIG=$(CURDIR)/ansible/ansible.cfg molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)

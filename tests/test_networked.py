@@ -103,7 +103,7 @@ def test_a_study_on_three_file_systems(bench):
 
 def test_files_behind_a_web_server_are_written_once(bench):
     """This test will have two runs ask for the same files, each of which compares every answer."""
-    if missing := _missing(*PROGRAMS, "nginx"):
+    if missing := _missing("mfsmaster", "mfschunkserver", "mfsmount", "ip", "nginx"):
         pytest.skip(f"not installed: {', '.join(missing)}")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from beds import bed, free_port, free_ports
 
+pytestmark = pytest.mark.roles
+
 
 def three_plays(made, *arguments):
     """Up, up again, down."""
