@@ -4,6 +4,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source setup/say.sh
 
+# Two that begin together would each make half of it.
+mkdir -p .weir
+exec 9>.weir/python.lock
+flock 9
+
 log=.weir/logs/python.log
 stamp=.venv/.weir-lock
 want=$(cat requirements.lock pyproject.toml setup/python.sh | sha256sum)
