@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,21 @@ factors:
     quick: {{classes.documents.think_ms: 0}}
     slow: {{classes.documents.think_ms: 5}}
 hold: {{filesystem: moosefs, buffered: true}}
+"""
+GIVEN = """\
+name: given
+question: Does a run keep to its own folder?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 0.2
+duration_s: 1
+storage: {profile: hdd-7200, heads: 1, size_mib: 128}
+classes:
+  web: {workload: zipf-web, with: {files.count: 20}, clients: 5}
+factors:
+  load: [0.5, 1]
+hold: {filesystem: mounted, buffered: true}
 """
 PROGRAMS = ("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs", "ip")
 
@@ -118,6 +134,54 @@ def test_files_behind_a_web_server_are_written_once(bench):
         written.append(rules["R-NETWORK"]["status"])
     assert sorted(written) == ["skipped", "valid"]
     assert bench.leftovers() == []
+
+
+@pytest.fixture
+def given(bench):
+    """A folder on which something is mounted that the harness did not mount, with a file of somebody's."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    point = bench.folder / "given"
+    point.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "somebody's", point], check=True)
+    (point / "theirs").write_text("stays")
+    yield point
+    subprocess.run(["umount", point], check=True)
+
+
+def test_a_file_system_that_is_there_already_keeps_what_it_has(bench, given):
+    """This test will carry out runs on a mount of its own, which they neither make nor unmount."""
+    file = bench.folder / "given.yml"
+    file.write_text(GIVEN)
+    code, log = bench.play(
+        file, "--skip-tags", "report", "-e", json.dumps({"weir_mounts": {"mounted": str(given)}})
+    )
+    assert code == 0, log
+    runs = bench.run_folders("given")
+    assert len(runs) == 2
+    for folder in runs.values():
+        rules = {rule["rule"]: rule for rule in json.loads((folder / "verdict.json").read_text())["rules"]}
+        for rule in ("R-PLANNED", "R-ERRORS", "R-STATE"):
+            assert rules[rule]["status"] == "valid", rules[rule]
+        assert rules["R-CACHED"]["status"] == "skipped", rules["R-CACHED"]
+        assert json.loads((folder / "host.json").read_text())["file_systems"][str(given)]["kind"] == "tmpfs"
+    assert [path.name for path in given.iterdir()] == ["theirs"]
+    assert (given / "theirs").read_text() == "stays"
+
+
+def test_a_file_system_that_is_nowhere_is_refused(bench, given):
+    """This test will name no mount, and then a folder on which nothing is mounted."""
+    file = bench.folder / "given.yml"
+    file.write_text(GIVEN)
+    code, log = bench.play(file, "--skip-tags", "report")
+    assert code == 2 and "weir_mounts" in log, log
+    plain = bench.folder / "plain"
+    plain.mkdir()
+    code, log = bench.play(
+        file, "--skip-tags", "report", "-e", json.dumps({"weir_mounts": {"mounted": str(plain)}})
+    )
+    assert code != 0 and f"{plain}: nothing is mounted there" in log, log
+    assert list(plain.iterdir()) == []
 
 
 def test_classes_apart_on_one_network_file_system_are_refused(dry_bench):

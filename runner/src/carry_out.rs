@@ -174,10 +174,13 @@ fn prepare_and_measure(
         limits.lift()?;
     }
     let after = site::check(run, &options.state, &stage.logs, &stage.sites)?;
-    let facts = facts(run, filesystem, &stage, &measured, &after, state)?;
-    let verdict = judge(&Facts { stolen: used.stolen.map_or(0.0, |stolen| stolen.of_wanted), ..facts });
+    let facts = facts(run, filesystem, &stage, &measured, &after, &used, state)?;
+    let verdict = judge(&facts);
+    let all_answered = facts.failed == 0;
     let observed = record(run, &stage, limits, &mut measured, &after, &used, &verdict)?;
-    stage.kept_files.leave();
+    if all_answered {
+        stage.kept_files.leave();
+    }
     let ended_s = began.elapsed().as_secs_f64();
     let (setup_s, measured_s) = (measured.setup_s, measured.measured_s);
     let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };
@@ -192,6 +195,7 @@ fn facts<'a>(
     stage: &Stage,
     measured: &'a Measured,
     after: &[After],
+    used: &Use,
     state: Vec<String>,
 ) -> Result<Facts<'a>, Error> {
     let failed = || measured.rows.iter().filter(|row| row.status != 0);
@@ -217,7 +221,7 @@ fn facts<'a>(
         sites: after.iter().map(After::findings).collect(),
         state,
         models: measured.models.clone(),
-        stolen: 0.0,
+        stolen: used.stolen.map_or(0.0, |stolen| stolen.of_wanted),
     })
 }
 

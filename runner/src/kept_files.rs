@@ -1,7 +1,8 @@
 //! Files of classes that stay on a network file system from run to run: to write them again takes longer than a run.
 //!
 //! Only of classes behind a web server, which is not able to change them, and whose every answer is compared. Between runs a
-//! set lies beside the runs' folders; for a run it is moved into the run's own. A run that fails keeps nothing.
+//! set lies beside the runs' folders; for a run it is moved into the run's own. A run that fails, or had a wrong answer, keeps
+//! nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};

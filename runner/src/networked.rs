@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use weir_fsbench::Method;
 use weir_network::counters;
 use weir_services::cluster::Cluster;
-use weir_services::process::{self, Identity};
+use weir_services::process::{self, Identity, Process};
 use weir_services::{Brick, Group, Scope, client};
 use weir_studies::{FileSystem, NetworkAccess, Run};
 
@@ -128,7 +128,7 @@ pub(crate) fn remount(
 pub(crate) fn revive_client(state: &Path, filesystem: &FileSystem) -> Option<String> {
     filesystem.network.as_ref()?;
     let known = process::find(state, CLIENT).ok()??;
-    if known.identity.is_some_and(Identity::is_alive) {
+    if is_alive(&known) {
         return None;
     }
     let path = point_of(state, filesystem);
@@ -145,9 +145,13 @@ pub(crate) fn revive_client(state: &Path, filesystem: &FileSystem) -> Option<Str
 /// What is not as it should be: a client that ended measured nothing.
 pub(crate) fn problem(state: &Path, filesystem: &FileSystem) -> Option<String> {
     filesystem.network.as_ref()?;
-    let known = process::find(state, CLIENT).ok().flatten().and_then(|client| client.identity);
-    (!known.is_some_and(Identity::is_alive))
+    let known = process::find(state, CLIENT).ok().flatten();
+    (!known.as_ref().is_some_and(is_alive))
         .then(|| format!("{} was lost while it was measured", filesystem.name))
+}
+
+fn is_alive(client: &Process) -> bool {
+    client.identity.is_some_and(Identity::is_alive)
 }
 
 fn point_of(state: &Path, filesystem: &FileSystem) -> PathBuf {

@@ -112,8 +112,8 @@ pub(crate) struct Facts<'a> {
 /// Stolen time of which a verdict speaks.
 const STOLEN_SHARE_TOLD: f64 = 0.02;
 
-/// What a reason adds where something came too late.
-fn excuse(facts: &Facts<'_>, status: Status) -> String {
+/// What a reason adds where something came too late on a machine that was not given its processors.
+fn withheld(facts: &Facts<'_>, status: Status) -> String {
     if status != Status::Invalid || facts.stolen < STOLEN_SHARE_TOLD {
         return String::new();
     }
@@ -245,7 +245,7 @@ fn lateness(facts: &Facts<'_>) -> Ruling {
     );
     let late = median > LATENESS_MEDIAN_LIMIT_NS || p99 > LATENESS_P99_LIMIT_NS;
     let status = if late { Status::Invalid } else { Status::Valid };
-    let reason = reason + &excuse(facts, status);
+    let reason = reason + &withheld(facts, status);
     Ruling { value: Some(p99), limit: Some(LATENESS_P99_LIMIT_NS), ..ruling("R-LATE", status, reason) }
 }
 
@@ -330,7 +330,7 @@ fn model(facts: &Facts<'_>) -> Ruling {
     );
     let late = error.median_ns as f64 > MODEL_MEDIAN_LIMIT_NS || error.p99_ns as f64 > MODEL_P99_LIMIT_NS;
     let status = if late { Status::Invalid } else { Status::Valid };
-    let reason = reason + &excuse(facts, status);
+    let reason = reason + &withheld(facts, status);
     let (value, limit) = (Some(error.p99_ns as f64), Some(MODEL_P99_LIMIT_NS));
     Ruling { value, limit, ..ruling("R-MODEL", status, reason) }
 }
