@@ -121,6 +121,18 @@ def test_bad_input_is_exit_code_2_and_one_line(tmp_path, capsys):
         assert ";" in lines[0]
 
 
+def test_several_studies_have_a_page_each(single_folder, tmp_path, capsys):
+    other = synthetic.write_study(tmp_path / "other", loads=(0.5,), repetitions=1, duration_s=1.0)
+    assert main(["report", str(single_folder), str(other)]) == 0
+    pages = [single_folder / "report.html", other / "report.html"]
+    assert capsys.readouterr().out.splitlines() == [f"report: {page}" for page in pages]
+    assert all(page.stat().st_size for page in pages)
+    assert main(["report", str(single_folder), str(tmp_path / "nothing")]) == 2
+    assert str(tmp_path / "nothing") in capsys.readouterr().err
+    assert main(["report", str(single_folder), str(other), "--out", str(tmp_path / "page.html")]) == 2
+    assert "name one study" in capsys.readouterr().err
+
+
 def test_a_page_that_cannot_be_written(single_folder, capsys):
     target = single_folder / "plan.json" / "page.html"
     assert main(["report", str(single_folder), "--out", str(target)]) == 2

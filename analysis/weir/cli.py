@@ -43,8 +43,8 @@ def _parser() -> argparse.ArgumentParser:
     metrics.add_argument("study", type=Path, help="the study's folder, such as results/quick")
     metrics.set_defaults(run=_metrics)
 
-    report = commands.add_parser("report", help="write one self-contained HTML page")
-    report.add_argument("study", type=Path, help="the study's folder")
+    report = commands.add_parser("report", help="write one self-contained HTML page per study")
+    report.add_argument("studies", nargs="+", type=Path, metavar="STUDY", help="the study's folder")
     report.add_argument("--out", type=Path, help="the page (default: report.html in the study's folder)")
     report.set_defaults(run=_report)
 
@@ -82,9 +82,13 @@ def _metrics(options: argparse.Namespace, console: Console) -> int:
 
 
 def _report(options: argparse.Namespace, console: Console) -> int:
-    from weir.report import write_report
+    from weir.report import write_report, write_reports
 
-    console.print(f"report: {write_report(options.study, options.out)}", soft_wrap=True)
+    if options.out and len(options.studies) > 1:
+        raise InputError(options.out, "would be the page of several studies", "name one study with --out")
+    first, *_ = options.studies
+    for page in [write_report(first, options.out)] if options.out else write_reports(options.studies):
+        console.print(f"report: {page}", soft_wrap=True)
     return 0
 
 

@@ -17,3 +17,7 @@ class InputError(Exception):
         self.problem = problem
         self.remedy = remedy
         super().__init__(f"{path}: {problem}; {remedy}")
+
+    def __reduce__(self) -> tuple[type, tuple[Path, str, str]]:
+        """So that it comes whole out of another process."""
+        return type(self), (self.path, self.problem, self.remedy)

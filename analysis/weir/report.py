@@ -5,7 +5,11 @@ Nothing is fetched from anywhere: styles and figures are inside the page.
 
 import base64
 import json
+import multiprocessing
+import os
 import statistics
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +54,24 @@ def write_report(folder: Path | str, out: Path | None = None) -> Path:
         problem = f"cannot be written ({error.strerror})"
         raise InputError(out, problem, "name another file with --out") from error
     return out
+
+
+def write_reports(folders: Sequence[Path]) -> list[Path]:
+    """Writes the reports of several studies, one per processor at a time, and returns their paths.
+
+    Args:
+        folders: one `results/<study>` each.
+
+    Raises:
+        InputError: a study cannot be loaded, or its page cannot be written.
+    """
+    if len(folders) == 1:
+        return [write_report(folders[0])]
+    workers = min(len(folders), os.cpu_count() or 1)
+    # Not forked: polars has threads, which a fork does not take along.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        return list(pool.map(write_report, folders))
 
 
 def render(study: Study) -> str:
