@@ -22,12 +22,12 @@ pub(crate) enum Command {
         #[serde(default)]
         reset: bool,
     },
-    /// Forget all data: every byte is zero again.
-    Discard,
+    /// Forget all data: every byte is zero again. (The braces let serde refuse fields that it does not have.)
+    Discard {},
     /// What becomes of each class.
-    Live,
+    Live {},
     /// The classes.
-    Classes,
+    Classes {},
     /// Add a class, or change the one of that name.
     SetClass { class: Box<ClassSpec> },
     /// Remove a class.
@@ -101,7 +101,7 @@ impl Control {
     /// # Errors
     /// [`Error::System`] if the server does not answer, [`Error::Refused`] if its backing cannot.
     pub fn discard(&mut self) -> Result<(), Error> {
-        self.ask(&Command::Discard).map(|_| ())
+        self.ask(&Command::Discard {}).map(|_| ())
     }
 
     /// What becomes of each class of a server with a policy.
@@ -109,7 +109,7 @@ impl Control {
     /// # Errors
     /// [`Error::System`] if the server does not answer, [`Error::Refused`] if it has no policy.
     pub fn live(&mut self) -> Result<LiveStats, Error> {
-        match self.ask(&Command::Live)? {
+        match self.ask(&Command::Live {})? {
             Answer::Live(stats) => Ok(*stats),
             other => Err(Error::Refused(format!("it answered {other:?} when asked about its classes"))),
         }
@@ -120,7 +120,7 @@ impl Control {
     /// # Errors
     /// As [`live`](Self::live).
     pub fn classes(&mut self) -> Result<Vec<ClassSpec>, Error> {
-        match self.ask(&Command::Classes)? {
+        match self.ask(&Command::Classes {})? {
             Answer::Classes(classes) => Ok(classes),
             other => Err(Error::Refused(format!("it answered {other:?} when asked for its classes"))),
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -68,11 +68,11 @@ fn execute(command: Command, service: &Service) -> Answer {
             Answer::Done
         }
         Command::Stats { reset } => Answer::Stats(Box::new(service.stats(reset))),
-        Command::Discard => done(service.discard().map_err(|error| format!("cannot discard: {error}"))),
-        Command::Live => {
+        Command::Discard {} => done(service.discard().map_err(|error| format!("cannot discard: {error}"))),
+        Command::Live {} => {
             service.live_stats().map_or_else(Answer::Error, |stats| Answer::Live(Box::new(stats)))
         }
-        Command::Classes => service.classes().map_or_else(Answer::Error, Answer::Classes),
+        Command::Classes {} => service.classes().map_or_else(Answer::Error, Answer::Classes),
         Command::SetClass { class } => done(service.set_class(*class)),
         Command::RemoveClass { name } => done(service.remove_class(&name)),
         Command::SetPolicy { policy } => done(service.set_policy(&policy)),

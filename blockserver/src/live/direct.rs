@@ -37,7 +37,7 @@ pub(crate) enum What {
 struct Flight {
     what: What,
     wanted_bytes: u32,
-    vectors: Vec<libc::iovec>,
+    _vectors: Vec<libc::iovec>,
 }
 
 // SAFETY: the pointers lead to buffers that may be used by any thread.
@@ -197,7 +197,7 @@ impl Direct {
                 .rw_flags(if is_fua { RWF_DSYNC } else { 0 })
                 .build(),
         };
-        let number = flights.put(Flight { what, wanted_bytes, vectors });
+        let number = flights.put(Flight { what, wanted_bytes, _vectors: vectors });
         self.submit(&entry.user_data(number as u64));
     }
 
@@ -205,7 +205,7 @@ impl Direct {
     pub fn flush(&self, flights: &mut Flights, what: What, head: usize) {
         let fd = Fd(self.files[head].as_raw_fd());
         let entry = opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build();
-        let number = flights.put(Flight { what, wanted_bytes: 0, vectors: Vec::new() });
+        let number = flights.put(Flight { what, wanted_bytes: 0, _vectors: Vec::new() });
         self.submit(&entry.user_data(number as u64));
     }
 
@@ -214,7 +214,7 @@ impl Direct {
         let fd = Fd(self.files[head].as_raw_fd());
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let entry = opcode::Fallocate::new(fd, at.1).offset(at.0).mode(mode).build();
-        let number = flights.put(Flight { what, wanted_bytes: 0, vectors: Vec::new() });
+        let number = flights.put(Flight { what, wanted_bytes: 0, _vectors: Vec::new() });
         self.submit(&entry.user_data(number as u64));
     }
 

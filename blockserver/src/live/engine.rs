@@ -13,7 +13,7 @@ use weir_simulator::Op;
 use weir_simulator::server::{Dispatcher, Head};
 
 use super::attribution::{Attribution, Caller};
-use super::buffer::{Buffer, Payload, Reply, Written};
+use super::buffer::{Buffer, Reply, Written};
 use super::class_stats::Counts;
 use super::classes::{ClassSpec, completed};
 use super::direct::{Direct, Flights};

@@ -301,8 +301,7 @@ fn engine(
         false => Machine::Model(model),
     };
     // Each was made before, so none fails.
-    let machines =
-        move || -> Vec<Machine> { (0..u64::from(heads)).flat_map(&model).map(machine).collect() };
+    let machines = move || -> Vec<Machine> { (0..u64::from(heads)).flat_map(&model).map(machine).collect() };
     let setup = Setup {
         media,
         machines: Box::new(machines),

@@ -117,9 +117,7 @@ fn an_export_is_written_and_read() {
     bytes.extend([7; 512]);
     bytes.extend(request(3, 0, 2, 0, 0));
     bytes.extend(request(0, 0, 3, 4096, 512));
-    bytes.extend(request(6, 0, 4, 4096, 256));
-    bytes.extend(request(0, 0, 5, 4096, 512));
-    bytes.extend(request(2, 0, 6, 0, 0));
+    bytes.extend(request(2, 0, 4, 0, 0));
     let (answer, ended) = disk.talk(&bytes);
     ended.unwrap();
     let mut greeting = Fields(&answer);
@@ -133,13 +131,14 @@ fn an_export_is_written_and_read() {
         (greeting.u32(), greeting.u16(), greeting.u64()),
         (Some(12), Some(INFO_EXPORT), Some(1 << 19))
     );
-    let all = replies(&answer, |cookie| if cookie == 3 || cookie == 5 { 512 } else { 0 });
-    assert_eq!(
-        all.iter().map(|(cookie, error, _)| (*cookie, *error)).collect::<Vec<_>>(),
-        [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]
-    );
+    let all = replies(&answer, |cookie| if cookie == 3 { 512 } else { 0 });
+    let heads: Vec<(u64, u32)> = all.iter().map(|(cookie, error, _)| (*cookie, *error)).collect();
+    assert_eq!(heads, [(1, 0), (2, 0), (3, 0)]);
     assert_eq!(all[2].2, [7; 512]);
-    assert_eq!(all[4].2, [vec![0; 256], vec![7; 256]].concat());
+    // Requests under way at once have no order, so what comes after something else waits for it.
+    disk.talk(&[hello(), go("half"), request(6, 0, 4, 4096, 256)].concat()).1.unwrap();
+    let (answer, _) = disk.talk(&[hello(), go("half"), request(0, 0, 5, 4096, 512)].concat());
+    assert_eq!(replies(&answer, |_| 512)[0].2, [vec![0; 256], vec![7; 256]].concat());
     // It is the second half of the whole.
     let (answer, _) = disk.talk(&[hello(), go(""), request(0, 0, 9, (1 << 19) + 4096 + 256, 4)].concat());
     assert_eq!(replies(&answer, |_| 4)[0].2, [7; 4]);

@@ -23,7 +23,10 @@ fn folder() -> tempfile::TempDir {
 
 fn striped(folder: &tempfile::TempDir, policy: &str) -> Running {
     for head in 0..3 {
-        File::create(folder.path().join(format!("head{head}"))).unwrap().set_len(3 << 20).unwrap();
+        let path = folder.path().join(format!("head{head}"));
+        if !path.exists() {
+            File::create(path).unwrap().set_len(3 << 20).unwrap();
+        }
     }
     let yaml = format!(
         "{{name: direct, profile: \"null\", heads: 3, stripe_unit_kib: 16, size_mib: 8,
