@@ -27,7 +27,7 @@ fn target(folder: &tempfile::TempDir, name: &str, mib: u64) {
 /// Random writes, read back and compared by fio.
 fn verify(arguments: &[String]) {
     let fio = Command::new("fio")
-        .args(["--name=verify", "--rw=randwrite", "--bsrange=4k-64k", "--size=24m", "--iodepth=16"])
+        .args(["--name=data", "--rw=randwrite", "--bsrange=4k-64k", "--size=24m", "--iodepth=16"])
         .args(["--verify=crc32c", "--verify_fatal=1", "--end_fsync=1", "--randrepeat=1", "--fsync=50"])
         .args(arguments)
         .output()
@@ -43,11 +43,11 @@ fn fio_finds_what_it_wrote_through_a_loop_device() {
         return;
     }
     let folder = folder();
-    ["a", "b"].iter().for_each(|name| target(&folder, name, 16));
+    ["a", "b"].iter().for_each(|name| target(&folder, name, 64));
     let server = Server::start_in(
         folder,
-        "{name: loop, profile: hdd-7200, heads: 2, size_mib: 32,
-          live: {policy: scan-edf, queue_depth: 8, targets: [a, b], classes: [{name: video, range_mib: [0, 16]}]}}",
+        "{name: loop, profile: hdd-7200, heads: 2, size_mib: 128,
+          live: {policy: scan-edf, queue_depth: 8, targets: [a, b], classes: [{name: video, range_mib: [0, 12]}]}}",
     );
     let device = server.device().display().to_string();
     verify(&[format!("--filename={device}"), "--ioengine=libaio".into(), "--direct=1".into()]);
@@ -87,8 +87,11 @@ fn fio_finds_what_it_wrote_over_nbd() {
                     thread::sleep(Duration::from_millis(5));
                 }
             });
-            verify(&["--ioengine=nbd".into(), format!("--uri={uri}")]);
+            let verified = std::panic::catch_unwind(|| {
+                verify(&["--ioengine=nbd".into(), format!("--uri={uri}")]);
+            });
             done.store(true, Ordering::Relaxed);
+            verified.unwrap();
         });
     }
 }
@@ -100,8 +103,8 @@ fn qemu_reads_and_writes_each_classs_device() {
         return;
     }
     let server = Server::start(
-        "{name: parts, profile: hdd-15k, size_mib: 64, live: {policy: cello, exports: [nbd], layout: partitioned,
-          classes: [{name: text, heads: 2}, {name: video, size_mib: 32}]}}",
+        "{name: parts, profile: hdd-15k, size_mib: 128, live: {policy: cello, exports: [nbd], layout: partitioned,
+          classes: [{name: text, heads: 2}, {name: video, size_mib: 64}]}}",
     );
     let socket = server.state.nbd.clone().unwrap().split_once("socket=").unwrap().1.to_owned();
     let qemu = |export: &str, command: &str| {
@@ -113,9 +116,9 @@ fn qemu_reads_and_writes_each_classs_device() {
     assert!(qemu("text", "read -P 7 4k 64k").0);
     let (_, other) = qemu("video", "read -P 0 4k 64k");
     assert!(!other.contains("failed"), "what is one class's is not the other's: {other}");
-    assert!(qemu("video", "length").1.contains("32 MiB"));
+    assert!(qemu("video", "length").1.contains("64 MiB"));
     assert!(!qemu("nobody", "length").0);
-    let (_, outside) = qemu("video", "read 32M 4k");
+    let (_, outside) = qemu("video", "read 64M 4k");
     assert!(!outside.contains("read 4096/4096"), "{outside}");
     let stats = server.control().live().unwrap();
     let text = stats.classes.iter().find(|class| class.name == "text").unwrap();
@@ -161,12 +164,12 @@ fn a_killed_server_has_lost_no_acknowledged_write() {
     for kill in 0..kills {
         let folder = folder();
         let (yaml, file) = if kill % 2 == 0 {
-            target(&folder, "a", 16);
+            target(&folder, "a", 64);
             ("profile: hdd-15k, live: {policy: sfq, queue_depth: 8, targets: [a]}", "a")
         } else {
             ("profile: ssd-sata, backing: ./a, live: {policy: c-look}", "a")
         };
-        let mut server = Server::start_in(folder, &format!("{{name: killed, size_mib: 16, {yaml}}}"));
+        let mut server = Server::start_in(folder, &format!("{{name: killed, size_mib: 64, {yaml}}}"));
         let after = Duration::from_millis(rng.random_range(20..250));
         let acknowledged = write_until_killed(&mut server, after);
         assert!(acknowledged.iter().any(|number| *number > 0), "nothing was written in {after:?}");
