@@ -177,13 +177,11 @@ impl Direct {
     ) {
         let (mut vectors, mut end) = (Vec::<libc::iovec>::new(), u32::MAX);
         for (first, length) in pieces {
+            // SAFETY: the pieces lie inside the buffer, which is as long as the request.
+            let start = unsafe { buffer.start().add(first as usize) };
             match vectors.last_mut() {
                 Some(last) if first == end => last.iov_len += length as usize,
-                // SAFETY: the pieces lie inside the buffer, which is as long as the request.
-                _ => vectors.push(libc::iovec {
-                    iov_base: unsafe { buffer.start().add(first as usize) }.cast(),
-                    iov_len: length as usize,
-                }),
+                _ => vectors.push(libc::iovec { iov_base: start.cast(), iov_len: length as usize }),
             }
             end = first + length;
         }

@@ -33,7 +33,7 @@ pub(crate) enum Media {
     /// Beside models that say how long things take.
     Modelled(Arc<Backing>),
     /// On the devices of the heads.
-    Direct(Direct),
+    Direct(Box<Direct>),
 }
 
 /// What a live server is made of.
@@ -159,7 +159,7 @@ impl Engine {
 
     fn check(&self, offset_bytes: u64, size_bytes: u32) -> io::Result<()> {
         let end = offset_bytes.checked_add(u64::from(size_bytes));
-        if !end.is_some_and(|end| end <= self.size_bytes()) {
+        if end.is_none_or(|end| end > self.size_bytes()) {
             return Err(io::Error::from_raw_os_error(libc::ENOSPC));
         }
         let block = self.block_bytes();

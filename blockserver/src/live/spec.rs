@@ -233,10 +233,11 @@ pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine
         backing(spec, size_bytes, None)?
     } else {
         let need_bytes = head_bytes(spec.heads, unit_bytes(spec), size_bytes);
-        Media::Direct(Direct::open(&live.targets, need_bytes).map_err(|message| Error::Spec {
+        let opened = Direct::open(&live.targets, need_bytes).map_err(|message| Error::Spec {
             file: spec.name.clone(),
             message: format!("field `live.targets` cannot be used: {message}"),
-        })?)
+        })?;
+        Media::Direct(Box::new(opened))
     };
     let engine = engine(spec, live, &profile, spec.heads, size_bytes, live.classes.clone(), media)?;
     let about = format!("{}, {} heads under {}", spec.profile, spec.heads, live.policy);
