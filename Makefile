@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles molecule durability lint lint-code lint-roles fmt bench bench-replay bench-collect bench-serve bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles molecule durability durability-live lint lint-code lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ molecule: setup ## Try out the roles on this machine, each with its way back (RO
 durability: setup ## Kill database, application server and browsers of a bookshop in turn for ten minutes on each engine; no order may be lost
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1
 
+durability-live: setup ## Kill a server with a policy under load 50 times; no acknowledged write may be lost
+	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
+
 lint: lint-code lint-roles ## Check the style of everything
 
 lint-code: setup
@@ -88,7 +91,7 @@ fmt: setup ## Put everything in style
 	ruff check --fix .
 	ruff format .
 
-bench: bench-serve bench-replay bench-collect bench-traces bench-schedulers bench-web ## Measure the harness itself (on a quiet machine)
+bench: bench-serve bench-live bench-replay bench-collect bench-traces bench-schedulers bench-web ## Measure the harness itself (on a quiet machine)
 
 bench-replay: setup ## Lateness of the replayer, beside fio's
 	cargo run --release --locked -p weir-replayer --example bench_replay
@@ -98,6 +101,9 @@ bench-collect: setup ## Overhead of the collector, in interleaved pairs with non
 
 bench-serve: setup ## Service-time error and rate of the modelled disk
 	cargo run --release --locked -p weir-blockserver --example bench_serve
+
+bench-live: setup ## What a policy costs a server, in interleaved pairs with none
+	cargo run --release --locked -p weir-blockserver --example bench_live
 
 bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheSim's, if it is installed)
 	cargo run --release --locked -p weir-traces --example bench_readers

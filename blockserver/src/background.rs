@@ -60,7 +60,7 @@ pub fn wait_until_ready(spec: &ServeSpec, state_dir: &Path, child: &mut Child) -
     loop {
         if let Ok(state) = State::load(&state_file)
             && state.pid == child.id()
-            && state.device.is_some()
+            && state.ready
         {
             return Ok(state);
         }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::live::{ClassSpec, LiveStats};
 use crate::state::State;
 use crate::stats::Stats;
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "cmd", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "cmd", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Command {
     /// Switch the model off (requests take no time) or on.
     Timing { on: bool },
@@ -21,16 +22,28 @@ pub(crate) enum Command {
         #[serde(default)]
         reset: bool,
     },
-    /// Forget all data: every byte is zero again.
-    Discard,
+    /// Forget all data: every byte is zero again. (The braces let serde refuse fields that it does not have.)
+    Discard {},
+    /// What becomes of each class.
+    Live {},
+    /// The classes.
+    Classes {},
+    /// Add a class, or change the one of that name.
+    SetClass { class: Box<ClassSpec> },
+    /// Remove a class.
+    RemoveClass { name: String },
+    /// Put another policy in place.
+    SetPolicy { policy: String },
 }
 
 /// What the server answers.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
     Done,
     Stats(Box<Stats>),
+    Live(Box<LiveStats>),
+    Classes(Vec<ClassSpec>),
     Error(String),
 }
 
@@ -88,7 +101,53 @@ impl Control {
     /// # Errors
     /// [`Error::System`] if the server does not answer, [`Error::Refused`] if its backing cannot.
     pub fn discard(&mut self) -> Result<(), Error> {
-        self.ask(&Command::Discard).map(|_| ())
+        self.ask(&Command::Discard {}).map(|_| ())
+    }
+
+    /// What becomes of each class of a server with a policy.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the server does not answer, [`Error::Refused`] if it has no policy.
+    pub fn live(&mut self) -> Result<LiveStats, Error> {
+        match self.ask(&Command::Live {})? {
+            Answer::Live(stats) => Ok(*stats),
+            other => Err(Error::Refused(format!("it answered {other:?} when asked about its classes"))),
+        }
+    }
+
+    /// The classes of a server with a policy, the one that takes the rest among them.
+    ///
+    /// # Errors
+    /// As [`live`](Self::live).
+    pub fn classes(&mut self) -> Result<Vec<ClassSpec>, Error> {
+        match self.ask(&Command::Classes {})? {
+            Answer::Classes(classes) => Ok(classes),
+            other => Err(Error::Refused(format!("it answered {other:?} when asked for its classes"))),
+        }
+    }
+
+    /// Adds a class, or changes the one of that name, while requests go on. The policy starts anew, with what waits.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the class is not one, or the policy cannot have it: nothing has changed. [`Error::System`].
+    pub fn set_class(&mut self, class: ClassSpec) -> Result<(), Error> {
+        self.ask(&Command::SetClass { class: Box::new(class) }).map(|_| ())
+    }
+
+    /// Removes a class; what waits of it is served as of the class that takes the rest.
+    ///
+    /// # Errors
+    /// As [`set_class`](Self::set_class).
+    pub fn remove_class(&mut self, name: &str) -> Result<(), Error> {
+        self.ask(&Command::RemoveClass { name: name.to_owned() }).map(|_| ())
+    }
+
+    /// Puts another policy in place, with what waits.
+    ///
+    /// # Errors
+    /// As [`set_class`](Self::set_class).
+    pub fn set_policy(&mut self, policy: &str) -> Result<(), Error> {
+        self.ask(&Command::SetPolicy { policy: policy.to_owned() }).map(|_| ())
     }
 
     fn ask(&mut self, command: &Command) -> Result<Answer, Error> {

@@ -3,19 +3,19 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use crate::control::{Answer, Command};
-use crate::engine::Engine;
+use crate::service::Service;
 
 /// No command is longer.
 const MAX_LINE_BYTES: u64 = 4096;
 
 /// Listens on `path`, for the user of this process alone, until the process ends.
-pub(crate) fn listen(path: &Path, engine: Arc<Engine>) -> io::Result<()> {
+pub(crate) fn listen(path: &Path, service: Arc<Service>) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -24,46 +24,133 @@ pub(crate) fn listen(path: &Path, engine: Arc<Engine>) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     thread::Builder::new().name("control".to_owned()).spawn(move || {
         for stream in listener.incoming().flatten() {
-            let engine = Arc::clone(&engine);
+            let service = Arc::clone(&service);
             // A client that goes away in the middle of a line concerns nobody else.
             let _ = thread::Builder::new()
                 .name("control-client".to_owned())
-                .spawn(move || answer_all(&stream, &engine));
+                .spawn(move || answer_all(&stream, &stream, &service));
         }
     })?;
     Ok(())
 }
 
-fn answer_all(stream: &UnixStream, engine: &Engine) -> io::Result<()> {
+/// Answers each line until the client goes away, or sends one that is too long to be a command.
+fn answer_all(stream: impl Read, mut writer: impl Write, service: &Service) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
-        let mut line = String::new();
-        if reader.by_ref().take(MAX_LINE_BYTES).read_line(&mut line)? == 0 {
+        let mut line = Vec::new();
+        if reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        let answer = match serde_json::from_str(&line) {
-            Ok(command) => execute(&command, engine),
-            Err(error) => Answer::Error(format!(
-                "{error}; the commands are {{\"cmd\":\"timing\",\"on\":false}}, {{\"cmd\":\"stats\",\"reset\":true}} \
-                 and {{\"cmd\":\"discard\"}}"
-            )),
+        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE_BYTES;
+        let answer = match serde_json::from_slice(&line) {
+            _ if !is_whole => Answer::Error(format!("a command has at most {MAX_LINE_BYTES} bytes")),
+            Ok(command) => execute(command, service),
+            Err(error) => Answer::Error(format!("{error}; the commands are {COMMANDS}")),
         };
         let mut text = serde_json::to_string(&answer)?;
         text.push('\n');
-        (&*stream).write_all(text.as_bytes())?;
+        writer.write_all(text.as_bytes())?;
+        if !is_whole {
+            return Ok(());
+        }
     }
 }
 
-fn execute(command: &Command, engine: &Engine) -> Answer {
+/// An example of each command.
+const COMMANDS: &str = r#"{"cmd":"timing","on":false}, {"cmd":"stats","reset":true}, {"cmd":"discard"}, {"cmd":"live"}, {"cmd":"classes"}, {"cmd":"set_class","class":{"name":"video"}}, {"cmd":"remove_class","name":"video"}, {"cmd":"set_policy","policy":"fcfs"}"#;
+
+fn execute(command: Command, service: &Service) -> Answer {
+    let done = |done: Result<(), String>| done.map_or_else(Answer::Error, |()| Answer::Done);
     match command {
         Command::Timing { on } => {
-            engine.set_timing(*on);
+            service.set_timing(on);
             Answer::Done
         }
-        Command::Stats { reset } => Answer::Stats(Box::new(engine.stats(*reset))),
-        Command::Discard => match engine.discard(0, engine.size_bytes()) {
-            Ok(()) => Answer::Done,
-            Err(error) => Answer::Error(format!("cannot discard: {error}")),
-        },
+        Command::Stats { reset } => Answer::Stats(Box::new(service.stats(reset))),
+        Command::Discard {} => done(service.discard().map_err(|error| format!("cannot discard: {error}"))),
+        Command::Live {} => {
+            service.live_stats().map_or_else(Answer::Error, |stats| Answer::Live(Box::new(stats)))
+        }
+        Command::Classes {} => service.classes().map_or_else(Answer::Error, Answer::Classes),
+        Command::SetClass { class } => done(service.set_class(*class)),
+        Command::RemoveClass { name } => done(service.remove_class(&name)),
+        Command::SetPolicy { policy } => done(service.set_policy(&policy)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::spec::ServeSpec;
+
+    fn service(yaml: &str) -> Service {
+        Service::new(&ServeSpec::parse(yaml, "test.yml", Path::new(".")).unwrap()).unwrap()
+    }
+
+    fn answers(service: &Service, text: &[u8]) -> Vec<Answer> {
+        let mut written = Vec::new();
+        answer_all(text, &mut written, service).unwrap();
+        written
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect()
+    }
+
+    const LIVE: &str = "{name: live, profile: \"null\", size_mib: 8, live: {policy: sfq}}";
+
+    #[test]
+    fn what_is_no_command_gets_an_error() {
+        let service = service(LIVE);
+        let lines = [
+            "",
+            "{}",
+            "{\"cmd\":\"live\",\"x\":1}",
+            "\u{fffd}\0",
+            "{\"cmd\":\"set_class\",\"class\":{\"name\":\"a b\"}}",
+            "{\"cmd\":\"set_policy\",\"policy\":\"fcsf\"}",
+            "{\"cmd\":\"remove_class\",\"name\":\"nobody\"}",
+        ];
+        for line in lines {
+            let all = answers(&service, format!("{line}\n").as_bytes());
+            assert!(matches!(all[..], [Answer::Error(_)]), "{line}: {all:?}");
+        }
+        let all = answers(&service, &vec![b'['; 3 * MAX_LINE_BYTES as usize]);
+        assert!(matches!(&all[..], [Answer::Error(error)] if error.contains("at most")), "{all:?}");
+        let text = b"{\"cmd\":\"set_class\",\"class\":{\"name\":\"video\"}}\n{\"cmd\":\"classes\"}\n";
+        assert!(
+            matches!(&answers(&service, text)[..], [Answer::Done, Answer::Classes(all)] if all.len() == 1)
+        );
+    }
+
+    #[test]
+    fn a_server_without_a_policy_has_no_classes() {
+        let service = service("{name: plain, profile: \"null\", size_mib: 8}");
+        for line in ["live", "classes"] {
+            let all = answers(&service, format!("{{\"cmd\":\"{line}\"}}\n").as_bytes());
+            assert!(matches!(&all[..], [Answer::Error(error)] if error.contains("--policy")), "{all:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+        #[test]
+        fn any_lines_get_an_answer_each(
+            lines in prop::collection::vec(prop_oneof![
+                prop::collection::vec(any::<u8>(), 1..80),
+                "\\{\"cmd\":\"(live|classes|stats|timing|set_policy)\",?[ -~]{0,30}\\}?".prop_map(String::into_bytes),
+            ], 0..8),
+        ) {
+            let service = service(LIVE);
+            let lines: Vec<Vec<u8>> = lines.into_iter().map(|mut line| {
+                line.retain(|byte| *byte != b'\n');
+                line.push(b'\n');
+                line
+            }).collect();
+            prop_assert_eq!(answers(&service, &lines.concat()).len(), lines.len());
+        }
     }
 }

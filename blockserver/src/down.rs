@@ -99,6 +99,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     }
     if report.left.is_empty() {
         let _ = fs::remove_dir(&state.mountpoint);
+        remove_if_there(&state.nbd_socket())?;
         remove_if_there(&state.socket)?;
         remove_if_there(state_file)?;
     }

@@ -4,21 +4,17 @@
 //! ([`Engine::keep_time`]) sleeps until the model's next completion, spins the last stretch, and answers. The model computes
 //! from event to event, so an answer that is late delays nothing but itself.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuser::{Errno, ReplyData, ReplyWrite};
+use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use weir_simulator::{Completion, Device, IoRequest, Op};
 
+use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::backing::Backing;
-use crate::clock::{Bell, now_ns, run_first, sleep_exactly};
-use crate::pacing::Margin;
+use crate::clock::{now_ns, run_first};
+use crate::filesystem::FileService;
 use crate::stats::{Counters, Stats, Times};
-
-/// Priority of the timing thread among real-time ones; the reader has one less.
-const TIMING_PRIORITY: i32 = 2;
-/// As long as nothing is under way.
-const NEVER: u64 = u64::MAX;
 
 /// An answer that waits for its time.
 enum Answer {
@@ -52,12 +48,9 @@ pub(crate) struct Engine {
     model: Model,
     inner: Mutex<Inner>,
     /// When the timing thread must act next.
-    deadline_ns: AtomicU64,
-    bell: Bell,
+    alarm: Alarm,
     /// Whether requests go to the model at all.
     timed: AtomicBool,
-    stopping: AtomicBool,
-    realtime: AtomicBool,
     counters: Counters,
 }
 
@@ -81,11 +74,8 @@ impl Engine {
             size_bytes,
             model,
             inner: Mutex::new(inner),
-            deadline_ns: AtomicU64::new(NEVER),
-            bell: Bell::default(),
+            alarm: Alarm::new(),
             timed,
-            stopping: AtomicBool::new(false),
-            realtime: AtomicBool::new(false),
             counters: Counters::default(),
         }
     }
@@ -180,45 +170,17 @@ impl Engine {
         } else {
             inner.pending[slot] = pending;
         }
-        let earlier = deadline_ns < self.deadline_ns.swap(deadline_ns, Ordering::AcqRel);
+        let earlier = self.alarm.set(deadline_ns);
         drop(guard);
         if earlier {
-            self.bell.ring();
+            self.alarm.ring();
         }
     }
 
     /// The timing thread: answers what is due until [`stop`](Self::stop).
     pub fn keep_time(&self) {
-        sleep_exactly();
-        self.realtime.store(run_first(TIMING_PRIORITY), Ordering::Relaxed);
-        let mut margin = Margin::new();
         let mut due = Due::default();
-        loop {
-            let rings = self.bell.rings();
-            if self.stopping.load(Ordering::Acquire) {
-                return;
-            }
-            let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
-            if deadline_ns == NEVER {
-                self.bell.sleep(rings, None);
-                continue;
-            }
-            let wake_ns = deadline_ns.saturating_sub(margin.ns());
-            if now_ns() < wake_ns {
-                if !self.bell.sleep(rings, Some(wake_ns)) {
-                    continue;
-                }
-                margin.observe(now_ns().saturating_sub(wake_ns));
-            }
-            // The deadline may come nearer while spinning, or vanish when timing is switched off.
-            while now_ns() < self.deadline_ns.load(Ordering::Acquire) {
-                if self.deadline_ns.load(Ordering::Acquire) == NEVER {
-                    break;
-                }
-                std::hint::spin_loop();
-            }
-            self.answer_due(&mut due);
-        }
+        self.alarm.keep(|| self.answer_due(&mut due));
     }
 
     /// Answers everything that the model has completed by now.
@@ -227,7 +189,8 @@ impl Engine {
         let inner = &mut *guard;
         let Some(device) = &mut inner.device else { return };
         device.advance(now_ns(), &mut due.completions);
-        self.deadline_ns.store(device.next_event_ns().unwrap_or(NEVER), Ordering::Release);
+        // The thread that acts is the one that would be told.
+        let _ = self.alarm.set(device.next_event_ns().unwrap_or(NEVER));
         if device.outstanding() == 0
             && let Some(last) = due.completions.last()
             && let Some(since_ns) = inner.busy_since_ns.take()
@@ -288,7 +251,8 @@ impl Engine {
         if let Some(since_ns) = guard.busy_since_ns.take() {
             guard.busy_ns += now_ns().saturating_sub(since_ns);
         }
-        self.deadline_ns.store(NEVER, Ordering::Release);
+        // A later time needs no ring.
+        let _ = self.alarm.set(NEVER);
         drop(guard);
         for pending in waiting {
             self.send(pending.answer);
@@ -304,7 +268,7 @@ impl Engine {
             max_queue_length: inner.max_queue_length,
             busy_ns: inner.busy_ns + running_ns,
             timing: self.is_timed(),
-            realtime: self.realtime.load(Ordering::Relaxed),
+            realtime: self.alarm.is_realtime(),
             ..Stats::default()
         };
         self.counters.show(&mut stats);
@@ -329,13 +293,42 @@ impl Engine {
     /// Ends the timing thread, answering everything first.
     pub fn stop(&self) {
         self.set_timing(false);
-        self.stopping.store(true, Ordering::Release);
-        self.bell.ring();
+        self.alarm.stop();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // A panicked thread leaves at worst a request without its statistics.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FileService for Engine {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes()
+    }
+
+    fn enter_reader(&self) {
+        self.enter_reader();
+    }
+
+    fn read(&self, _: u32, offset: u64, size: u32, reply: ReplyData) {
+        self.read(offset, size, reply);
+    }
+
+    fn write(&self, _: u32, offset: u64, data: &[u8], reply: ReplyWrite) {
+        self.write(offset, data, reply);
+    }
+
+    fn flush(&self, reply: ReplyEmpty) {
+        self.flush();
+        reply.ok();
+    }
+
+    fn discard(&self, offset: u64, length: u64, reply: ReplyEmpty) {
+        match self.discard(offset, length) {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(errno(&error)),
+        }
     }
 }
 

@@ -12,8 +12,6 @@ use fuser::{
     ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::engine::Engine;
-
 /// Name of the file.
 pub(crate) const FILE_NAME: &str = "disk";
 /// Largest request that the kernel may send: the loop device's own limit is not far from it.
@@ -29,21 +27,37 @@ const BLOCK_BYTES: u32 = 4096;
 /// where the block layer's schedulers and statistics do not see them.
 const MAX_BACKGROUND: u16 = 512;
 
-/// Hands what the kernel asks of the file over to the engine.
+/// What stands behind the file. Offsets and sizes are in bytes; `pid` is of who asks, as the kernel says.
+pub(crate) trait FileService: Send + Sync + 'static {
+    /// Size of the file in bytes.
+    fn size_bytes(&self) -> u64;
+    /// The calling thread is one that takes requests in.
+    fn enter_reader(&self);
+    /// A read; what lies behind the end is cut off.
+    fn read(&self, pid: u32, offset: u64, size: u32, reply: ReplyData);
+    /// A write; one that reaches behind the end is refused.
+    fn write(&self, pid: u32, offset: u64, data: &[u8], reply: ReplyWrite);
+    /// A flush.
+    fn flush(&self, reply: ReplyEmpty);
+    /// Bytes inside the file become zero.
+    fn discard(&self, offset: u64, length: u64, reply: ReplyEmpty);
+}
+
+/// Hands what the kernel asks of the file over to a service.
 pub(crate) struct DiskFile {
-    engine: Arc<Engine>,
+    service: Arc<dyn FileService>,
     started: SystemTime,
 }
 
 impl DiskFile {
-    pub fn new(engine: Arc<Engine>) -> Self {
-        Self { engine, started: SystemTime::now() }
+    pub fn new(service: Arc<dyn FileService>) -> Self {
+        Self { service, started: SystemTime::now() }
     }
 
     fn attributes(&self, inode: INodeNo) -> Option<FileAttr> {
         let (kind, perm, size, nlink) = match inode {
             ROOT => (FileType::Directory, 0o700, 0, 2),
-            FILE => (FileType::RegularFile, 0o600, self.engine.size_bytes(), 1),
+            FILE => (FileType::RegularFile, 0o600, self.service.size_bytes(), 1),
             _ => return None,
         };
         let time = self.started;
@@ -73,7 +87,7 @@ impl DiskFile {
     fn enter_reader(&self) {
         thread_local!(static ENTERED: Cell<bool> = const { Cell::new(false) });
         if !ENTERED.replace(true) {
-            self.engine.enter_reader();
+            self.service.enter_reader();
         }
     }
 }
@@ -124,7 +138,7 @@ impl Filesystem for DiskFile {
         reply: ReplyAttr,
     ) {
         // The size is fixed; times do not matter (writing to the file may set them).
-        if size.is_some_and(|size| size != self.engine.size_bytes()) {
+        if size.is_some_and(|size| size != self.service.size_bytes()) {
             return reply.error(Errno::EPERM);
         }
         match self.attributes(inode) {
@@ -144,7 +158,7 @@ impl Filesystem for DiskFile {
 
     fn read(
         &self,
-        _req: &Request,
+        req: &Request,
         _inode: INodeNo,
         _fh: FileHandle,
         offset: u64,
@@ -154,12 +168,12 @@ impl Filesystem for DiskFile {
         reply: ReplyData,
     ) {
         self.enter_reader();
-        self.engine.read(offset, size, reply);
+        self.service.read(req.pid(), offset, size, reply);
     }
 
     fn write(
         &self,
-        _req: &Request,
+        req: &Request,
         _inode: INodeNo,
         _fh: FileHandle,
         offset: u64,
@@ -170,7 +184,7 @@ impl Filesystem for DiskFile {
         reply: ReplyWrite,
     ) {
         self.enter_reader();
-        self.engine.write(offset, data, reply);
+        self.service.write(req.pid(), offset, data, reply);
     }
 
     fn flush(&self, _req: &Request, _inode: INodeNo, _fh: FileHandle, _owner: LockOwner, reply: ReplyEmpty) {
@@ -178,8 +192,7 @@ impl Filesystem for DiskFile {
     }
 
     fn fsync(&self, _req: &Request, _inode: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.engine.flush();
-        reply.ok();
+        self.service.flush(reply);
     }
 
     fn fallocate(
@@ -194,14 +207,11 @@ impl Filesystem for DiskFile {
     ) {
         let zeroing = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
         let known = zeroing | libc::FALLOC_FL_KEEP_SIZE;
-        let inside = offset.checked_add(length).is_some_and(|end| end <= self.engine.size_bytes());
+        let inside = offset.checked_add(length).is_some_and(|end| end <= self.service.size_bytes());
         if mode & !known != 0 || mode & zeroing == 0 || !inside {
             return reply.error(Errno::EOPNOTSUPP);
         }
-        match self.engine.discard(offset, length) {
-            Ok(()) => reply.ok(),
-            Err(error) => reply.error(Errno::from_i32(error.raw_os_error().unwrap_or(libc::EIO))),
-        }
+        self.service.discard(offset, length, reply);
     }
 
     fn readdir(
@@ -229,7 +239,7 @@ impl Filesystem for DiskFile {
     }
 
     fn statfs(&self, _req: &Request, _inode: INodeNo, reply: ReplyStatfs) {
-        let blocks = self.engine.size_bytes() / u64::from(BLOCK_BYTES);
+        let blocks = self.service.size_bytes() / u64::from(BLOCK_BYTES);
         reply.statfs(blocks, 0, 0, 1, 0, BLOCK_BYTES, 255, BLOCK_BYTES);
     }
 }

@@ -5,6 +5,9 @@
 //! makes it a block device that the kernel schedules like any other: I/O schedulers, priorities, cgroups and file systems
 //! work on it, and the time that each request takes is the model's.
 //!
+//! With a policy ([`ServeSpec::live`]) it decides itself what each head serves next: [`weir_schedulers`] on the real clock, in front
+//! of the same models or of real devices, which are then asked by direct I/O. Such a server can also be reached by the NBD protocol.
+//!
 //! [`serve`] runs such a device in the foreground, [`serve_in_background`] in a process of its own; [`down()`] takes it
 //! away again, whatever state it is in; [`Control`] talks to it meanwhile.
 //!
@@ -18,6 +21,7 @@
 //! * The server needs memory to take a write. Without CAP_SYS_RESOURCE it cannot mark itself as an I/O flusher, so leave memory
 //!   free while much is written through a file system on it.
 
+mod alarm;
 mod background;
 mod backing;
 mod clock;
@@ -27,12 +31,15 @@ mod down;
 mod engine;
 mod error;
 mod filesystem;
+mod live;
 mod loop_device;
 mod mounts;
+mod nbd;
 mod pacing;
 mod process;
 mod queue;
 mod server;
+mod service;
 mod spec;
 mod state;
 mod stats;
@@ -41,6 +48,10 @@ pub use background::{serve_in_background, wait_until_ready};
 pub use control::Control;
 pub use down::{DownOutcome, DownReport, down, down_all};
 pub use error::Error;
+pub use live::{
+    ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, IoPriority, Layout, LiveSpec,
+    LiveStats, Wants,
+};
 pub use loop_device::missing_capability;
 pub use server::serve;
 pub use spec::ServeSpec;

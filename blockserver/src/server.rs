@@ -11,16 +11,17 @@ use std::time::{Duration, Instant};
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 
-use crate::backing::Backing;
 use crate::control_server;
 use crate::down::{down, remove_if_there};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::filesystem::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
+use crate::live::ExportKind;
 use crate::loop_device::{self, missing_capability};
 use crate::mounts::{self, mounts_of};
+use crate::nbd::{Address, Listener};
 use crate::process::{random_token, start_ticks};
 use crate::queue;
+use crate::service::Service;
 use crate::spec::ServeSpec;
 use crate::state::{State, state_path};
 
@@ -42,7 +43,10 @@ pub fn serve(
     ready: impl FnOnce(&State),
 ) -> Result<(), Error> {
     spec.check(&spec.name)?;
-    if let Some(reason) = missing_capability() {
+    // NBD alone needs nothing of the kernel.
+    if has_file(spec)
+        && let Some(reason) = missing_capability()
+    {
         return Err(Error::Unable(reason));
     }
     // Before any thread is made, so that all of them inherit it and only `wait_for_signal` takes the signals.
@@ -72,6 +76,8 @@ fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) 
         socket: dir.join(format!("{name}.sock")),
         log,
         device: None,
+        ready: false,
+        nbd: None,
     };
     loop {
         match state.claim(state_file) {
@@ -100,7 +106,7 @@ fn run(
     signals: &libc::sigset_t,
     ready: impl FnOnce(&State),
 ) -> Result<(), Error> {
-    let engine = Arc::new(make_engine(&state.spec)?);
+    let service = Arc::new(Service::new(&state.spec)?);
     // Memory that this process needs while it serves must not be had by writing to the device that it serves.
     // SAFETY: an attribute of this process; refused without CAP_SYS_RESOURCE.
     if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
@@ -108,56 +114,73 @@ fn run(
             "note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher; keep memory free"
         );
     }
-    let timing = Arc::clone(&engine);
-    let timing = (thread::Builder::new().name("timing".to_owned()).spawn(move || timing.keep_time()))
-        .map_err(Error::system("start a thread"))?;
-    control_server::listen(&state.socket, Arc::clone(&engine))
-        .map_err(Error::path("listen on", &state.socket))?;
-    let session = mount(state, &engine)?;
+    let threads = service.start().map_err(Error::system("start a thread"))?;
+    let control = Arc::clone(&service);
+    control_server::listen(&state.socket, control).map_err(Error::path("listen on", &state.socket))?;
+    let nbd = listen_for_nbd(state, &service)?;
+    let session = has_file(&state.spec).then(|| mount(state, &service)).transpose()?;
 
-    let attached = (OpenOptions::new().read(true).write(true).open(&state.file))
-        .map_err(Error::path("open", &state.file))
-        // The file is closed at once: a server that held its own file open could not be killed while a request is under way.
-        .and_then(|file| loop_device::attach(&file, &state.token));
+    let attached = match has_loop_device(&state.spec) {
+        false => Ok(None),
+        true => (OpenOptions::new().read(true).write(true).open(&state.file))
+            .map_err(Error::path("open", &state.file))
+            // The file is closed at once: a server that held its own file open could not be killed while a request is under way.
+            .and_then(|file| loop_device::attach(&file, &state.token))
+            .map(Some),
+    };
     let outcome = attached.and_then(|device| {
-        if let Err(error) = queue::prepare(&device, state.spec.is_disk()) {
+        if let Some(device) = &device
+            && let Err(error) = queue::prepare(device, state.spec.is_disk())
+        {
             eprintln!("note: the queue of {} keeps old settings: {error}", device.path.display());
         }
-        state.device = Some(device);
+        state.device = device;
+        state.ready = true;
         state.save(state_file).map_err(Error::path("write the state file", state_file))?;
         ready(state);
-        wait_for_signal(signals, &session);
+        wait_for_signal(signals, session.as_ref());
         Ok(())
     });
 
     // The rest of the data goes out at once.
-    engine.set_timing(false);
+    service.set_timing(false);
+    drop(nbd);
     release_device(state);
     let _ = mounts::unmount(&state.mountpoint, libc::MNT_DETACH);
-    if state.device.as_ref().is_none_or(|device| !loop_device::is_ours(device, &state.token)) {
+    if let Some(session) = &session
+        && state.device.as_ref().is_none_or(|device| !loop_device::is_ours(device, &state.token))
+    {
         // Nobody uses the file any more, so the kernel ends the session.
         wait_until(Duration::from_secs(5), || session.guard.is_finished());
     }
-    engine.stop();
-    let _ = timing.join();
+    service.stop();
+    threads.into_iter().for_each(|thread| drop(thread.join()));
     outcome
 }
 
-fn make_engine(spec: &ServeSpec) -> Result<Engine, Error> {
-    let size = spec.size_bytes();
-    let backing = match spec.backing_file() {
-        None => Backing::memory(size)
-            .map_err(Error::system(format!("reserve {} MiB of memory", spec.size_mib)))?,
-        Some(path) => Backing::file(&path, size).map_err(Error::path("make the backing file", &path))?,
-    };
-    let instant = spec.load_profile(&spec.name)?.is_instant();
-    let spec = spec.clone();
-    // The spec was checked, so the model can be built; one that cannot would serve without delay.
-    let model = move || if instant { None } else { spec.build(&spec.name).ok() };
-    Ok(Engine::new(backing, size, Box::new(model)))
+fn has_loop_device(spec: &ServeSpec) -> bool {
+    spec.live.as_ref().is_none_or(|live| live.exports.contains(&ExportKind::Loop))
 }
 
-fn mount(state: &State, engine: &Arc<Engine>) -> Result<BackgroundSession, Error> {
+fn has_file(spec: &ServeSpec) -> bool {
+    has_loop_device(spec) || spec.live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::File))
+}
+
+/// Lets clients of the NBD protocol in, if that was asked for, and notes where they find the server.
+fn listen_for_nbd(state: &mut State, service: &Service) -> Result<Option<Listener>, Error> {
+    let live = state.spec.live.as_ref().filter(|live| live.exports.contains(&ExportKind::Nbd));
+    let (Some(live), Service::Live { exports, .. }) = (live, service) else { return Ok(None) };
+    let path = state.nbd_socket();
+    let address = live.nbd_port.map_or_else(|| Address::Unix(path.clone()), Address::Loopback);
+    let listener = Listener::start(&address, Arc::new(exports.clone())).map_err(|error| match &address {
+        Address::Unix(path) => Error::path("listen on", path)(error),
+        Address::Loopback(port) => Error::system(format!("listen on 127.0.0.1:{port}"))(error),
+    })?;
+    state.nbd = Some(listener.uri().to_owned());
+    Ok(Some(listener))
+}
+
+fn mount(state: &State, service: &Service) -> Result<BackgroundSession, Error> {
     (DirBuilder::new().recursive(true).mode(0o700).create(&state.mountpoint))
         .map_err(Error::path("make the folder", &state.mountpoint))?;
     let mut config = Config::default();
@@ -172,7 +195,7 @@ fn mount(state: &State, engine: &Arc<Engine>) -> Result<BackgroundSession, Error
         MountOption::NoExec,
         MountOption::CUSTOM(format!("max_read={MAX_REQUEST_BYTES}")),
     ];
-    fuser::spawn_mount(DiskFile::new(Arc::clone(engine)), &state.mountpoint, &config)
+    fuser::spawn_mount(DiskFile::new(service.file()), &state.mountpoint, &config)
         .map_err(Error::path("mount FUSE at", &state.mountpoint))
 }
 
@@ -203,6 +226,7 @@ fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let _ = fs::remove_dir(&state.mountpoint);
+    remove_if_there(&state.nbd_socket())?;
     remove_if_there(&state.socket)?;
     remove_if_there(state_file)
 }
@@ -243,7 +267,7 @@ fn block_signals() -> libc::sigset_t {
 }
 
 /// Waits for a signal, or for the end of the FUSE session (someone unmounted or aborted it).
-fn wait_for_signal(signals: &libc::sigset_t, session: &BackgroundSession) {
+fn wait_for_signal(signals: &libc::sigset_t, session: Option<&BackgroundSession>) {
     let half_second = libc::timespec { tv_sec: 0, tv_nsec: 500_000_000 };
     loop {
         // SAFETY: both pointers are valid; no signal information is wanted.
@@ -251,7 +275,7 @@ fn wait_for_signal(signals: &libc::sigset_t, session: &BackgroundSession) {
         if signal > 0 {
             return;
         }
-        if session.guard.is_finished() {
+        if session.is_some_and(|session| session.guard.is_finished()) {
             eprintln!("the FUSE file system was taken away");
             return;
         }

@@ -9,6 +9,7 @@ use weir_simulator::profile::{self, Profile};
 use weir_specs::Document;
 
 use crate::error::Error;
+use crate::live::LiveSpec;
 
 /// One modelled block device.
 ///
@@ -37,6 +38,9 @@ pub struct ServeSpec {
     /// Where the data are: `memory`, or the path of a file (relative to the spec file), which is made if it does not exist.
     #[serde(default = "memory")]
     pub backing: String,
+    /// A policy in front of the heads. Without one they serve in the order of their own queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveSpec>,
 }
 
 fn one() -> u32 {
@@ -78,6 +82,9 @@ impl ServeSpec {
         if spec.backing.contains('/') {
             spec.backing = folder.join(&spec.backing).display().to_string();
         }
+        for target in spec.live.iter_mut().flat_map(|live| &mut live.targets) {
+            *target = folder.join(&*target);
+        }
         spec.check(file)?;
         Ok(spec)
     }
@@ -115,7 +122,8 @@ impl ServeSpec {
                 self.backing
             ));
         }
-        self.build(file).map(|_| ())
+        self.build(file)?;
+        self.live.as_ref().map_or(Ok(()), |live| live.check(self, file))
     }
 
     /// The profile that the spec names.

@@ -45,8 +45,14 @@ pub struct State {
     pub socket: PathBuf,
     /// Log, if the server runs in the background.
     pub log: Option<PathBuf>,
-    /// The block device; `None` until it is ready for use.
+    /// The block device; `None` until it is ready for use, or if there is to be none.
     pub device: Option<BlockDevice>,
+    /// Whether everything that was asked for can be used.
+    #[serde(default)]
+    pub ready: bool,
+    /// Where clients of the NBD protocol find the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nbd: Option<String>,
 }
 
 /// How a served device is doing.
@@ -134,6 +140,11 @@ impl State {
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
         Ok(aside)
+    }
+
+    /// The Unix socket for NBD, if there is one.
+    pub(crate) fn nbd_socket(&self) -> PathBuf {
+        self.socket.with_extension("nbd")
     }
 
     /// The server's process, if it is still running.

@@ -3,6 +3,7 @@
 mod admit;
 mod browse;
 mod check;
+mod class;
 mod clean;
 mod cluster;
 mod collect;
@@ -24,6 +25,7 @@ mod serve;
 mod service;
 mod simulate;
 mod site;
+mod top;
 mod trace;
 mod with;
 mod workload;
@@ -48,6 +50,7 @@ enum Command {
     Browse(browse::Args),
     Documents(documents::Args),
     Check(check::Args),
+    Class(class::Args),
     Network(network::Args),
     Plan(plan::Args),
     Schema(schema::Args),
@@ -64,6 +67,7 @@ enum Command {
     Replay(replay::Args),
     Collect(collect::Args),
     Fsbench(fsbench::Args),
+    Top(top::Args),
     Trace(trace::Args),
     Workload(workload::Args),
 }
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Command::Browse(args) => browse::run(args),
         Command::Documents(args) => documents::run(args),
         Command::Check(args) => check::run(args),
+        Command::Class(args) => class::run(args),
         Command::Network(args) => network::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),
@@ -90,6 +95,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
         Command::Fsbench(args) => fsbench::run(args),
+        Command::Top(args) => top::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Workload(args) => workload::run(args),
     };

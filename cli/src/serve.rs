@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
-use weir_blockserver::{DownReport, Error, ServeSpec, State, Stats, Status};
+use weir_blockserver::{
+    ClassesFile, DownReport, Error, ExportKind, Layout, LiveSpec, ServeSpec, State, Stats, Status,
+};
 
-use crate::exit;
+use crate::exit::bad_input;
 
 /// Serve a block device whose service times are known: a disk model behind a loop device.
 ///
-/// The spec is a YAML file: name, profile (see `weir list profiles`), heads, stripe_unit_kib, size_mib, backing.
+/// The spec is a YAML file: name, profile (see `weir list profiles`), heads, stripe_unit_kib, size_mib, backing, and live: a
+/// policy (see `weir list schedulers`) in front of the heads, which --policy and the options after it give as well. docs/live.md
+/// has an example of each.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "down", "down_all", "status"])))]
 pub struct Args {
@@ -41,9 +45,126 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
+    #[command(flatten)]
+    live: LiveArgs,
+
     /// Where a server in the background logs to (set by --background)
     #[arg(long, hide = true)]
     log: Option<PathBuf>,
+}
+
+/// A policy, in place of what the spec says of one.
+#[derive(clap::Args)]
+#[command(next_help_heading = "With a policy")]
+struct LiveArgs {
+    /// Put a policy in front of the heads: its name and settings, as in "hds root_kb_s=20000"
+    #[arg(long, value_name = "NAME [KEY=VALUE...]", requires = "spec")]
+    policy: Option<String>,
+
+    /// The classes of requests: a YAML file
+    #[arg(long, value_name = "FILE.yml", requires = "spec")]
+    classes: Option<PathBuf>,
+
+    /// Requests that each head is given at once
+    #[arg(long, value_name = "N", requires = "spec")]
+    queue_depth: Option<u32>,
+
+    /// A real device or file that is served by direct I/O in place of a model; once for each head. Clients write to it.
+    #[arg(long, value_name = "PATH", requires = "spec")]
+    target: Vec<PathBuf>,
+
+    /// A device for each class, with heads of its own (NBD only)
+    #[arg(long, requires = "spec")]
+    partitioned: bool,
+
+    /// Ways to the data: loop, file, nbd
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = export_kind, requires = "spec")]
+    export: Vec<ExportKind>,
+
+    /// Port of 127.0.0.1 for NBD, in place of a Unix socket beside the state file
+    #[arg(long, value_name = "PORT", requires = "spec")]
+    nbd_port: Option<u16>,
+}
+
+fn export_kind(text: &str) -> Result<ExportKind, String> {
+    serde_json::from_value(serde_json::Value::String(text.to_owned()))
+        .map_err(|_| format!("there is no export `{text}`; there are: loop, file, nbd"))
+}
+
+impl LiveArgs {
+    fn is_given(&self) -> bool {
+        self.policy.is_some()
+            || self.classes.is_some()
+            || self.queue_depth.is_some()
+            || !self.target.is_empty()
+            || self.partitioned
+            || !self.export.is_empty()
+            || self.nbd_port.is_some()
+    }
+
+    /// Puts what is given into the spec.
+    fn apply(&self, spec: &mut ServeSpec, file: &Path) -> anyhow::Result<()> {
+        if !self.is_given() {
+            return Ok(());
+        }
+        let live = match (&mut spec.live, &self.policy) {
+            (Some(live), _) => live,
+            (none, Some(policy)) => none.insert(LiveSpec::new(policy)),
+            (None, None) => {
+                return Err(bad_input("these options need a policy: give --policy, or `live:` in the spec"));
+            }
+        };
+        if let Some(policy) = &self.policy {
+            live.policy.clone_from(policy);
+        }
+        if let Some(file) = &self.classes {
+            let size_mib = (!self.partitioned && live.layout == Layout::Integrated).then_some(spec.size_mib);
+            live.classes = ClassesFile::load(file, size_mib).map_err(bad_input)?.classes;
+        }
+        live.queue_depth = self.queue_depth.unwrap_or(live.queue_depth);
+        if !self.target.is_empty() {
+            let absolute = self.target.iter().map(std::path::absolute);
+            live.targets = absolute.collect::<Result<_, _>>().context("cannot find the working folder")?;
+        }
+        if self.partitioned {
+            live.layout = Layout::Partitioned;
+        }
+        if !self.export.is_empty() {
+            live.exports.clone_from(&self.export);
+        }
+        live.nbd_port = self.nbd_port.or(live.nbd_port);
+        spec.check(&file.display().to_string()).map_err(classify)
+    }
+
+    /// The same options for a server in the background.
+    fn pass_on(&self, command: &mut Command) -> anyhow::Result<()> {
+        let mut pass = |name: &str, value: &dyn AsRef<std::ffi::OsStr>| {
+            command.arg(name).arg(value);
+        };
+        if let Some(policy) = &self.policy {
+            pass("--policy", policy);
+        }
+        if let Some(file) = &self.classes {
+            pass("--classes", &std::path::absolute(file).context("cannot find the working folder")?);
+        }
+        if let Some(depth) = self.queue_depth {
+            pass("--queue-depth", &depth.to_string());
+        }
+        for target in &self.target {
+            pass("--target", &std::path::absolute(target).context("cannot find the working folder")?);
+        }
+        for kind in &self.export {
+            let name = serde_json::to_value(kind)?;
+            pass("--export", &name.as_str().unwrap_or_default());
+        }
+        if let Some(port) = self.nbd_port {
+            pass("--nbd-port", &port.to_string());
+        }
+        if self.partitioned {
+            command.arg("--partitioned");
+        }
+        Ok(())
+    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -57,14 +178,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else if let Some(dir) = &args.status {
         show_status(&weir_blockserver::status(dir).map_err(classify)?, args.json)
     } else {
-        Err(exit::bad_input("give a spec file, --down, --down-all or --status"))
+        Err(bad_input("give a spec file, --down, --down-all or --status"))
     }
 }
 
 fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
-    let spec = ServeSpec::load(path).map_err(classify)?;
-    if let Some(reason) = weir_blockserver::missing_capability() {
-        return Err(exit::bad_input(reason));
+    let mut spec = ServeSpec::load(path).map_err(classify)?;
+    args.live.apply(&mut spec, path)?;
+    let needs_kernel = spec.live.as_ref().is_none_or(|live| live.exports != [ExportKind::Nbd]);
+    if needs_kernel && let Some(reason) = weir_blockserver::missing_capability() {
+        return Err(bad_input(reason));
     }
     if !args.background {
         let json = args.json;
@@ -81,18 +204,18 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
         .arg(&state_dir)
         .arg("--log")
         .arg(state_dir.join(format!("{}.log", spec.name)));
+    args.live.pass_on(&mut command)?;
     let state = weir_blockserver::serve_in_background(&spec, &state_dir, command).map_err(classify)?;
     show_ready(&state, args.json);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Bad input gets exit code 2.
-fn classify(error: Error) -> anyhow::Error {
-    if error.is_bad_input() { exit::bad_input(error) } else { error.into() }
+pub(crate) fn classify(error: Error) -> anyhow::Error {
+    if error.is_bad_input() { bad_input(error) } else { error.into() }
 }
 
 fn show_ready(state: &State, json: bool) {
-    let Some(device) = &state.device else { return };
     if json {
         match serde_json::to_string(state) {
             Ok(text) => println!("{text}"),
@@ -100,11 +223,16 @@ fn show_ready(state: &State, json: bool) {
         }
         return;
     }
-    let ServeSpec { name, profile, heads, size_mib, .. } = &state.spec;
+    let ServeSpec { name, profile, heads, size_mib, live, .. } = &state.spec;
     let heads = if *heads == 1 { String::new() } else { format!(", {heads} heads") };
+    let policy = live.as_ref().map_or(String::new(), |live| format!(", {}", live.policy));
+    let is_file = live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::File));
+    let device = state.device.as_ref().map(|device| device.path.display().to_string());
+    let file = is_file.then(|| state.file.display().to_string());
+    let places: Vec<String> = device.into_iter().chain(file).chain(state.nbd.clone()).collect();
     println!(
-        "{} is ready: {name}, {profile}{heads}, {size_mib} MiB (process {})",
-        device.path.display(),
+        "{} is ready: {name}, {profile}{heads}{policy}, {size_mib} MiB (process {})",
+        places.join(", "),
         state.pid
     );
 }

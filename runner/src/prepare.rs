@@ -161,6 +161,8 @@ pub(crate) fn forget_what_was_written(
     Ok(())
 }
 
+/// From here on a modelled device takes the model's time. A server with a policy is given a run's policy and classes here, before
+/// it begins in its first state: [`weir_blockserver::Control::set_policy`] and `set_class`, with the ranges where its files lie.
 pub(crate) fn start_timing(device: &mut BlockDevice) -> Result<(), Error> {
     device.set_timing(true)?;
     let Some(control) = &mut device.control else { return Ok(()) };

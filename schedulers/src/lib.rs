@@ -35,7 +35,7 @@ mod wf2q;
 mod wr;
 
 pub use model::{LinearModel, ServiceModel};
-pub use policy::{Decision, Policy};
+pub use policy::{Account, Decision, Policy};
 pub use registry::{Build, Entry, POLICIES, build};
 pub use request::{Class, ClassId, Contract, Op, Request, Service};
 pub use settings::{SettingError, Settings};

@@ -1,7 +1,7 @@
 //! What every policy offers.
 
 use crate::model::ServiceModel;
-use crate::request::Request;
+use crate::request::{ClassId, Request};
 
 /// What the device is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,17 @@ pub enum Decision {
 impl Decision {
     /// Nothing before something that the device has is done, unless something arrives.
     pub const UNTIL_COMPLETION: Decision = Decision::WaitUntil(u64::MAX);
+}
+
+/// A figure that a policy reckons with, for whoever watches it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Account {
+    /// What it is, with its unit: `tokens_kb`, `slack_left_ms`.
+    pub name: &'static str,
+    /// Whose it is; `None` if it is of all classes together.
+    pub class: Option<ClassId>,
+    /// Its value.
+    pub value: f64,
 }
 
 /// Decides which request a device serves next.
@@ -39,6 +50,11 @@ pub trait Policy: Send {
     /// By how much what it has promised can be put off, in ns, of a policy that reckons with that.
     fn slack_ns(&self) -> Option<u64> {
         None
+    }
+
+    /// What it has in account, as it was when the policy was last told something.
+    fn accounts(&self) -> Vec<Account> {
+        Vec::new()
     }
 
     /// Requests that wait.

@@ -2,6 +2,67 @@
 
 use crate::device::{Completion, Device, IoRequest, RequestError, check};
 
+/// How an address space is striped over devices: stripe unit n lies on device n modulo the number of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Striping {
+    /// Bytes of a stripe unit, at least 1.
+    pub stripe_unit_bytes: u64,
+    /// Devices, at least 1.
+    pub devices: u64,
+}
+
+/// What a request wants of one device; contiguous there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which device.
+    pub device: usize,
+    /// First byte on it.
+    pub offset_bytes: u64,
+    /// Bytes.
+    pub size_bytes: u32,
+}
+
+impl Striping {
+    /// The parts of a request, at most one for each device, in the order in which their first bytes come.
+    pub fn parts(&self, offset_bytes: u64, size_bytes: u32) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::with_capacity(self.devices.min(8) as usize);
+        for (device, on_device_bytes, _, size) in self.units(offset_bytes, size_bytes) {
+            match parts.iter_mut().find(|part| part.device == device) {
+                Some(part) => part.size_bytes += size,
+                None => parts.push(Part { device, offset_bytes: on_device_bytes, size_bytes: size }),
+            }
+        }
+        parts
+    }
+
+    /// The stripe units that a request touches, in order: device, first byte there, first byte of the request that it
+    /// holds, bytes.
+    pub fn units(
+        &self,
+        offset_bytes: u64,
+        size_bytes: u32,
+    ) -> impl Iterator<Item = (usize, u64, u32, u32)> + use<> {
+        let Self { stripe_unit_bytes: unit, devices } = *self;
+        let end = offset_bytes.saturating_add(u64::from(size_bytes));
+        let mut first = offset_bytes;
+        std::iter::from_fn(move || {
+            if first >= end {
+                return None;
+            }
+            let number = first / unit;
+            let next = (number + 1).saturating_mul(unit).min(end);
+            let found = (
+                (number % devices) as usize,
+                number / devices * unit + first % unit,
+                (first - offset_bytes) as u32,
+                (next - first) as u32,
+            );
+            first = next;
+            Some(found)
+        })
+    }
+}
+
 /// A request that has been split.
 #[derive(Clone, Copy, Debug)]
 struct Split {
@@ -17,7 +78,7 @@ struct Split {
 /// goes to it as one request; the whole is done when the last part is.
 pub struct StripedArray {
     devices: Vec<Box<dyn Device>>,
-    stripe_unit_bytes: u64,
+    striping: Striping,
     capacity_bytes: u64,
     /// Split requests by number; the numbers of finished ones are used again.
     splits: Vec<Split>,
@@ -31,9 +92,10 @@ impl StripedArray {
     ///
     /// Each device must hold [`device_bytes`](Self::device_bytes); `stripe_unit_bytes` is at least 1.
     pub fn new(devices: Vec<Box<dyn Device>>, stripe_unit_bytes: u64, capacity_bytes: u64) -> Self {
+        let striping = Striping { stripe_unit_bytes, devices: devices.len() as u64 };
         Self {
             devices,
-            stripe_unit_bytes,
+            striping,
             capacity_bytes,
             splits: Vec::new(),
             unused: Vec::new(),
@@ -46,30 +108,12 @@ impl StripedArray {
     pub fn device_bytes(capacity_bytes: u64, devices: u64, stripe_unit_bytes: u64) -> u64 {
         capacity_bytes.div_ceil(stripe_unit_bytes).div_ceil(devices) * stripe_unit_bytes
     }
-
-    /// The parts of `request`: device, first byte there, bytes. At most one part for each device.
-    pub fn parts(&self, request: &IoRequest) -> Vec<(usize, u64, u32)> {
-        let (unit, count) = (self.stripe_unit_bytes, self.devices.len() as u64);
-        let mut parts: Vec<(usize, u64, u32)> = Vec::with_capacity(self.devices.len());
-        let mut first = request.offset_bytes;
-        while first < request.end_bytes() {
-            let number = first / unit;
-            let end = ((number + 1) * unit).min(request.end_bytes());
-            let (device, size) = ((number % count) as usize, (end - first) as u32);
-            match parts.iter_mut().find(|part| part.0 == device) {
-                Some(part) => part.2 += size,
-                None => parts.push((device, number / count * unit + first % unit, size)),
-            }
-            first = end;
-        }
-        parts
-    }
 }
 
 impl Device for StripedArray {
     fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
         check(&request, self.capacity_bytes)?;
-        let parts = self.parts(&request);
+        let parts = self.striping.parts(request.offset_bytes, request.size_bytes);
         let pieces = parts.len() as u32;
         let split = Split { tag: request.tag, pieces, start_ns: u64::MAX, done_ns: 0 };
         let number = self.unused.pop().unwrap_or(self.splits.len());
@@ -79,7 +123,7 @@ impl Device for StripedArray {
             self.splits[number] = split;
         }
         self.outstanding += 1;
-        for (device, offset_bytes, size_bytes) in parts {
+        for Part { device, offset_bytes, size_bytes } in parts {
             let part = IoRequest { tag: number as u64, op: request.op, offset_bytes, size_bytes };
             self.devices[device].arrive(now_ns, part)?;
         }

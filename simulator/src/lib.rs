@@ -42,7 +42,7 @@ mod ssd;
 mod times;
 mod write_cache;
 
-pub use array::StripedArray;
+pub use array::{Part, StripedArray, Striping};
 pub use controller::ControllerOptions;
 pub use device::{Completion, Device, IoRequest, Op, RequestError, SECTOR_BYTES};
 pub use disk::{Disk, QueueOrder};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use weir_simulator::profile::{self, Profile};
-use weir_simulator::{Completion, Device, Instant, IoRequest, Op, QueueOrder, StripedArray};
+use weir_simulator::{Completion, Device, Instant, IoRequest, Op, Part, QueueOrder, StripedArray, Striping};
 
 const MIB: u64 = 1 << 20;
 
@@ -104,15 +104,28 @@ proptest! {
         let members = (0..devices).map(|_| Box::new(Instant::new(each)) as Box<dyn Device>).collect();
         let mut array = StripedArray::new(members, unit, capacity);
         let request = IoRequest { tag: 5, op: Op::Read, offset_bytes: offset, size_bytes: size };
-        let parts = array.parts(&request);
+        let striping = Striping { stripe_unit_bytes: unit, devices: devices as u64 };
+        let parts = striping.parts(offset, size);
         // Back from (device, byte there) to the byte of the array.
         let mut covered = vec![0u8; capacity as usize + (devices as u64 * unit) as usize];
-        for (device, first, bytes) in parts {
+        for Part { device, offset_bytes: first, size_bytes: bytes } in parts {
+            // The units of a device lie one behind the other in its part, and those of the request one behind the other in it.
+            let units = striping.units(offset, size).filter(|unit| unit.0 == device);
+            let mut at = first;
+            for (_, on_device, _, length) in units {
+                prop_assert_eq!(on_device, at);
+                at += u64::from(length);
+            }
+            prop_assert_eq!(at, first + u64::from(bytes));
             for byte in first..first + u64::from(bytes) {
                 let stripe = byte / unit * devices as u64 + device as u64;
                 covered[(stripe * unit + byte % unit) as usize] += 1;
             }
         }
+        let end = striping.units(offset, size).try_fold(0, |at, (_, _, first, length)| {
+            (first == at).then_some(first + length)
+        });
+        prop_assert_eq!(end, Some(size));
         let wanted = offset as usize..offset as usize + size as usize;
         for (byte, count) in covered.iter().enumerate() {
             prop_assert_eq!(*count, u8::from(wanted.contains(&byte)), "byte {}", byte);

@@ -9,7 +9,7 @@ use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
 use super::core::{Core, EARLY, ESTIMATE, InService, Intake, LONG, SPARE};
 use crate::guarantee::{Mode, Slack};
 use crate::model::ServiceModel;
-use crate::policy::{Decision, Policy};
+use crate::policy::{Account, Decision, Policy};
 use crate::registry::Entry;
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
@@ -128,6 +128,11 @@ impl Policy for DeltaL {
     fn slack_ns(&self) -> Option<u64> {
         // Without contracts there is nothing to put off.
         (self.slack_ns < u64::MAX).then_some(self.slack_ns)
+    }
+
+    fn accounts(&self) -> Vec<Account> {
+        let left = |_| Account { name: "slack_left_ms", class: None, value: self.left_ns as f64 / 1e6 };
+        self.slack_ns().map(left).into_iter().collect()
     }
 
     fn waiting(&self) -> usize {

@@ -6,6 +6,7 @@ use super::bucket::{Rate, tokens_of};
 use super::notation::{Plan, Planned};
 use super::programme::{Change, Programme, Seen};
 use super::tree::{NodeId, Reservation, Tree};
+use crate::policy::Account;
 use crate::request::{ClassId, Request};
 
 /// Parts of a token in a token, as rates and times make them.
@@ -162,6 +163,19 @@ impl Gate {
     /// When to look again, if requests are held back.
     pub(super) fn next_ns(&self) -> Option<u64> {
         (self.held > 0).then(|| self.next_event().map_or(u64::MAX, |(at_ns, _)| at_ns))
+    }
+
+    /// Tokens in the buckets of each class's leaves, and in the root's, when they were last filled.
+    pub(super) fn accounts(&self) -> Vec<Account> {
+        let tokens = |node| self.tree.tokens(node) as f64;
+        let mut by_class: BTreeMap<ClassId, f64> = BTreeMap::new();
+        for ((class, _), leaf) in &self.leaves {
+            *by_class.entry(*class).or_default() += tokens(leaf.node);
+        }
+        let account = |class, value| Account { name: "tokens_kb", class, value };
+        std::iter::once(account(None, tokens(Tree::ROOT)))
+            .chain(by_class.into_iter().map(|(class, value)| account(Some(class), value)))
+            .collect()
     }
 
     fn key(&self, request: &Request) -> Key {

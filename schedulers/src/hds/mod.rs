@@ -23,7 +23,7 @@ use self::gate::Gate;
 use self::notation::Plan;
 use self::programme::{Change, Programme};
 use crate::model::ServiceModel;
-use crate::policy::{Decision, Policy};
+use crate::policy::{Account, Decision, Policy};
 use crate::registry::{self, Entry};
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
@@ -123,6 +123,10 @@ impl Policy for Hds {
     fn complete(&mut self, now_ns: u64, request: &Request, begun_ns: u64) {
         self.gate.complete(now_ns, request);
         self.below.complete(now_ns, request, begun_ns);
+    }
+
+    fn accounts(&self) -> Vec<Account> {
+        self.gate.accounts()
     }
 
     fn waiting(&self) -> usize {

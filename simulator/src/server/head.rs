@@ -27,6 +27,8 @@ pub struct Head<M> {
     /// Since when the device has had a request, if it has one.
     busy_since_ns: u64,
     report: HeadReport,
+    /// Tags of what was given to the device by a policy that was replaced since.
+    foreign: Vec<u64>,
     scratch: Vec<Completion>,
 }
 
@@ -60,6 +62,7 @@ impl<M: Machine> Head<M> {
             clear_ns: 0,
             busy_since_ns: 0,
             report: HeadReport::default(),
+            foreign: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -76,11 +79,36 @@ impl<M: Machine> Head<M> {
         &self.machine
     }
 
-    pub(super) fn report(&self) -> HeadReport {
+    /// The device, for whoever tells it what was done.
+    pub fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    /// What the device works on.
+    pub fn inside(&self) -> &[Request] {
+        &self.inside
+    }
+
+    /// Puts another policy in place of the one that is there, which is forgotten with all that it holds: the caller gives
+    /// what waited to the new one, by [`Head::arrive`]. The new one is not told when what the old one began is done.
+    pub fn replace_policy(&mut self, policy: Box<dyn Policy>, real_time: Vec<bool>) {
+        self.policy = policy;
+        self.real_time = real_time;
+        self.foreign = self.inside.iter().map(|request| request.tag).collect();
+    }
+
+    /// What it did until now.
+    pub fn report(&self) -> HeadReport {
         HeadReport { slack_ns: self.policy.slack_ns(), ..self.report }
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    /// Requests that wait for the device.
+    pub fn waiting(&self) -> usize {
         self.policy.waiting()
     }
 
@@ -89,7 +117,7 @@ impl<M: Machine> Head<M> {
     }
 
     /// Takes a request; [`Head::feed`] is to follow.
-    pub(super) fn arrive(&mut self, now_ns: u64, request: Request) {
+    pub fn arrive(&mut self, now_ns: u64, request: Request) {
         self.policy.arrive(now_ns, request, &self.machine);
         self.report.most_waiting = self.report.most_waiting.max(self.policy.waiting());
     }
@@ -98,7 +126,7 @@ impl<M: Machine> Head<M> {
     ///
     /// # Errors
     /// The tag of a request that the device refuses, with its words.
-    pub(super) fn feed(&mut self, now_ns: u64) -> Result<(), (u64, String)> {
+    pub fn feed(&mut self, now_ns: u64) -> Result<(), (u64, String)> {
         self.wait_ns = NEVER;
         while self.inside.len() < self.depth {
             match self.policy.next(now_ns, &self.machine) {
@@ -131,13 +159,13 @@ impl<M: Machine> Head<M> {
         Ok(())
     }
 
-    /// When something happens next.
-    pub(super) fn next_ns(&self) -> u64 {
+    /// When something happens next; `u64::MAX` if nothing will of itself.
+    pub fn next_ns(&self) -> u64 {
         self.machine.next_event_ns().unwrap_or(NEVER).min(self.wait_ns)
     }
 
     /// Lets happen what is due, and says of each request that is done when its service began.
-    pub(super) fn advance(&mut self, now_ns: u64, mut done: impl FnMut(&Request, u64)) {
+    pub fn advance(&mut self, now_ns: u64, mut done: impl FnMut(&Request, u64)) {
         if self.machine.next_event_ns().is_none_or(|at_ns| at_ns > now_ns) {
             return;
         }
@@ -147,7 +175,10 @@ impl<M: Machine> Head<M> {
                 continue;
             };
             let request = self.inside.swap_remove(place);
-            self.policy.complete(completion.done_ns, &request, completion.start_ns);
+            match self.foreign.iter().position(|tag| *tag == request.tag) {
+                Some(place) => drop(self.foreign.swap_remove(place)),
+                None => self.policy.complete(completion.done_ns, &request, completion.start_ns),
+            }
             self.report.requests += 1;
             self.report.bytes += u64::from(request.size_bytes);
             if self.inside.is_empty() {

@@ -1,0 +1,261 @@
+//! Direct I/O to real devices or files through one io_uring.
+//!
+//! Whoever holds the server's lock begins I/O; one thread waits for completions. How much is under way is bounded by the
+//! heads' queue depths; flushes and discards come on top, and are few.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{IoUring, opcode, squeue};
+use weir_simulator::Op;
+
+use super::buffer::Buffer;
+
+/// Names the request that ends the thread that waits for completions.
+const STOP: u64 = u64::MAX;
+/// From <linux/fs.h>: wait until the data are on the medium.
+const RWF_DSYNC: i32 = 2;
+/// From <linux/fs.h>.
+const BLKSSZGET: libc::c_ulong = 0x1268;
+/// Entries of the submission queue; each batch is handed over before the next.
+const SUBMISSIONS: u32 = 256;
+
+/// What a completion is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A part of a request at a head: the head, and the slot of the dispatcher.
+    Part { head: usize, slot: u64 },
+    /// A part of a flush or a discard: its place among those that wait.
+    Join { place: usize },
+}
+
+/// I/O under way. The vectors are the kernel's to read until it is done.
+struct Flight {
+    what: What,
+    wanted_bytes: u32,
+    _vectors: Vec<libc::iovec>,
+}
+
+// SAFETY: the pointers lead to buffers that may be used by any thread.
+unsafe impl Send for Flight {}
+
+/// I/O that is under way, by number; kept under the server's lock.
+#[derive(Default)]
+pub(crate) struct Flights {
+    list: Vec<Option<Flight>>,
+    unused: Vec<usize>,
+}
+
+impl Flights {
+    fn put(&mut self, flight: Flight) -> usize {
+        match self.unused.pop() {
+            Some(place) => {
+                self.list[place] = Some(flight);
+                place
+            }
+            None => {
+                self.list.push(Some(flight));
+                self.list.len() - 1
+            }
+        }
+    }
+
+    /// What was done, and the errno that it failed with, if it did.
+    pub fn take(&mut self, number: u64, result: i32) -> Option<(What, Option<i32>)> {
+        let place = usize::try_from(number).ok()?;
+        let flight = self.list.get_mut(place)?.take()?;
+        self.unused.push(place);
+        let error = match u32::try_from(result) {
+            Err(_) => Some(-result),
+            // Direct I/O inside a device is done in whole or not at all; what is not whole has failed.
+            Ok(done) if done < flight.wanted_bytes => Some(libc::EIO),
+            Ok(_) => None,
+        };
+        Some((flight.what, error))
+    }
+}
+
+/// The devices of the heads.
+pub(crate) struct Direct {
+    uring: IoUring,
+    files: Vec<File>,
+    block_bytes: u32,
+}
+
+/// Opens a target for direct I/O and says what is wrong with it, if something is: the message and the remedy.
+pub(crate) fn open_target(path: &Path, need_bytes: u64) -> Result<(File, u32), String> {
+    let text = path.display();
+    let open =
+        |flags| OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT | flags).open(path);
+    let meta = std::fs::metadata(path).map_err(|error| format!("{text}: {error}"))?;
+    let is_device = meta.file_type().is_block_device();
+    if !is_device && !meta.is_file() {
+        return Err(format!("{text} is neither a file nor a block device; name one of them"));
+    }
+    // Of a block device O_EXCL is refused while it is mounted or part of another device.
+    let file =
+        open(if is_device { libc::O_EXCL } else { 0 }).map_err(|error| match error.raw_os_error() {
+            Some(libc::EBUSY) => format!("{text} is in use; unmount it, or name another"),
+            Some(libc::EINVAL) => {
+                format!("{text}: its file system has no direct I/O; name a file on one that has")
+            }
+            _ => format!("{text}: {error}"),
+        })?;
+    // Two servers of one file would each think that it is theirs.
+    // SAFETY: the descriptor is open.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        return Err(format!("{text} is locked by another process, a server say; end that, or name another"));
+    }
+    let sizes = if is_device { device_size(&file) } else { file_size(&file, meta.len()) };
+    let (size_bytes, block_bytes) = sizes.map_err(|error| format!("{text}: {error}"))?;
+    if size_bytes < need_bytes {
+        return Err(format!(
+            "{text} has {size_bytes} bytes, and each head needs {need_bytes}; lower size_mib, or enlarge it"
+        ));
+    }
+    Ok((file, block_bytes))
+}
+
+fn device_size(file: &File) -> io::Result<(u64, u32)> {
+    let mut block_bytes: libc::c_int = 0;
+    // SAFETY: the call writes an int.
+    if unsafe { libc::ioctl(file.as_raw_fd(), BLKSSZGET as _, &mut block_bytes) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let size_bytes = io::Seek::seek(&mut &*file, io::SeekFrom::End(0))?;
+    Ok((size_bytes, block_bytes.max(512) as u32))
+}
+
+/// The size of a file, and the least that direct I/O to it can be: found by trying.
+fn file_size(file: &File, size_bytes: u64) -> io::Result<(u64, u32)> {
+    let mut buffer = Buffer::new(4096)?;
+    let reads =
+        |buffer: &mut Buffer, length: usize| file.read_at(&mut buffer.bytes_mut()[..length], 0).is_ok();
+    let block_bytes = if reads(&mut buffer, 512) { 512 } else { 4096 };
+    Ok((size_bytes, block_bytes))
+}
+
+impl Direct {
+    /// One head for each target, which holds at least `need_bytes`.
+    ///
+    /// # Errors
+    /// What is wrong with a target, and the remedy.
+    pub fn open(targets: &[PathBuf], need_bytes: u64) -> Result<Self, String> {
+        let mut files = Vec::new();
+        let mut block_bytes = 512;
+        for target in targets {
+            let (file, block) = open_target(target, need_bytes)?;
+            files.push(file);
+            block_bytes = block_bytes.max(block);
+        }
+        let uring = IoUring::builder()
+            .setup_cqsize(SUBMISSIONS * 8)
+            .build(SUBMISSIONS)
+            .map_err(|error| format!("this kernel or user cannot have an io_uring: {error}"))?;
+        Ok(Direct { uring, files, block_bytes })
+    }
+
+    /// What offsets and sizes must be multiples of, in bytes.
+    pub fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    /// Begins a part: `pieces` (first byte in the buffer, bytes) lie one behind the other from `offset_bytes` of the head.
+    /// The server's lock is held, and `buffer` is kept until the part was taken from `flights`.
+    pub fn begin(
+        &self,
+        flights: &mut Flights,
+        what: What,
+        (op, is_fua): (Op, bool),
+        (head, offset_bytes): (usize, u64),
+        buffer: &Buffer,
+        pieces: impl Iterator<Item = (u32, u32)>,
+    ) {
+        let (mut vectors, mut end) = (Vec::<libc::iovec>::new(), u32::MAX);
+        for (first, length) in pieces {
+            // SAFETY: the pieces lie inside the buffer, which is as long as the request.
+            let start = unsafe { buffer.start().add(first as usize) };
+            match vectors.last_mut() {
+                Some(last) if first == end => last.iov_len += length as usize,
+                _ => vectors.push(libc::iovec { iov_base: start.cast(), iov_len: length as usize }),
+            }
+            end = first + length;
+        }
+        let wanted_bytes = vectors.iter().map(|vector| vector.iov_len as u32).sum();
+        let (start, count) = (vectors.as_ptr(), vectors.len() as u32);
+        let fd = Fd(self.files[head].as_raw_fd());
+        let entry = match op {
+            Op::Read => opcode::Readv::new(fd, start, count).offset(offset_bytes).build(),
+            Op::Write => opcode::Writev::new(fd, start, count)
+                .offset(offset_bytes)
+                .rw_flags(if is_fua { RWF_DSYNC } else { 0 })
+                .build(),
+        };
+        let number = flights.put(Flight { what, wanted_bytes, _vectors: vectors });
+        self.submit(&entry.user_data(number as u64));
+    }
+
+    /// Makes durable what a head has done. The lock is held.
+    pub fn flush(&self, flights: &mut Flights, what: What, head: usize) {
+        let fd = Fd(self.files[head].as_raw_fd());
+        let entry = opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build();
+        let number = flights.put(Flight { what, wanted_bytes: 0, _vectors: Vec::new() });
+        self.submit(&entry.user_data(number as u64));
+    }
+
+    /// Makes bytes of a head zero. The lock is held.
+    pub fn discard(&self, flights: &mut Flights, what: What, head: usize, at: (u64, u64)) {
+        let fd = Fd(self.files[head].as_raw_fd());
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let entry = opcode::Fallocate::new(fd, at.1).offset(at.0).mode(mode).build();
+        let number = flights.put(Flight { what, wanted_bytes: 0, _vectors: Vec::new() });
+        self.submit(&entry.user_data(number as u64));
+    }
+
+    fn submit(&self, entry: &squeue::Entry) {
+        // SAFETY: only who holds the server's lock submits; the entry's memory is kept in `Flights` and the request's buffer
+        // until its completion has been taken.
+        let mut result = unsafe { self.uring.submission_shared().push(entry) }.map_err(io::Error::other);
+        while result.is_ok() {
+            match self.uring.submit() {
+                Ok(_) => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The kernel is short of memory, or of room for completions, which the other thread is making.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) => {
+                    std::thread::yield_now();
+                }
+                Err(error) => result = Err(error),
+            }
+        }
+        // The kernel may or may not use the entry's memory later on. What was acknowledged is on the device.
+        eprintln!("the io_uring takes nothing any more: {result:?}");
+        std::process::abort();
+    }
+
+    /// Waits for completions and appends their numbers and results; false when [`stop`](Self::stop) was called. For one
+    /// thread only.
+    pub fn wait(&self, completed: &mut Vec<(u64, i32)>) -> bool {
+        /// From <linux/io_uring.h>: wait, rather than only submit.
+        const ENTER_GETEVENTS: u32 = 1;
+        // SAFETY: nothing is submitted, and no argument is passed.
+        let _ = unsafe { self.uring.submitter().enter::<libc::sigset_t>(0, 1, ENTER_GETEVENTS, None) };
+        let mut goes_on = true;
+        // SAFETY: only this thread takes completions.
+        for entry in unsafe { self.uring.completion_shared() } {
+            match entry.user_data() {
+                STOP => goes_on = false,
+                number => completed.push((number, entry.result())),
+            }
+        }
+        goes_on
+    }
+
+    /// Ends [`wait`](Self::wait). The lock is held.
+    pub fn stop(&self) {
+        self.submit(&opcode::Nop::new().build().user_data(STOP));
+    }
+}

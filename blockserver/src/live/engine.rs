@@ -1,0 +1,317 @@
+//! A server with a policy: requests in, answers out when the policy and the device are done with them.
+//!
+//! Whoever brings a request carries out what follows from it at once; a device without service time is answered without another
+//! thread. One thread ([`Engine::keep_time`]) acts at the times of models and policies, and one
+//! ([`Engine::take_completions`]) when real devices are done. All go through one lock, and send answers outside it.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weir_simulator::Op;
+use weir_simulator::server::{Dispatcher, Head};
+
+use super::attribution::{Attribution, Caller};
+use super::buffer::{Buffer, Reply, Written};
+use super::class_stats::Counts;
+use super::classes::{ClassSpec, completed};
+use super::direct::{Direct, Flights};
+use super::inner::{Answer, Data, Inner, Pending, answer};
+use super::machine::Machine;
+use super::policy_text::PolicyText;
+use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
+use crate::backing::Backing;
+use crate::clock::{now_ns, run_first};
+use crate::stats::{Counters, Times};
+
+/// Makes the machines of the heads in their first state.
+pub(crate) type Machines = Box<dyn Fn() -> Vec<Machine> + Send + Sync>;
+
+/// Where the data are.
+pub(crate) enum Media {
+    /// Beside models that say how long things take.
+    Modelled(Arc<Backing>),
+    /// On the devices of the heads.
+    Direct(Box<Direct>),
+}
+
+/// What a live server is made of.
+pub(crate) struct Setup {
+    /// Where the data are.
+    pub media: Media,
+    /// The devices of its heads.
+    pub machines: Machines,
+    /// Whether these take no time.
+    pub is_instant: bool,
+    /// Size of the whole in bytes.
+    pub size_bytes: u64,
+    /// Stripe unit in bytes.
+    pub stripe_unit_bytes: u64,
+    /// Requests that a head is given at once.
+    pub queue_depth: usize,
+    /// The policy, as a person writes it.
+    pub policy: String,
+    /// The classes, checked.
+    pub classes: Vec<ClassSpec>,
+}
+
+/// The data, the policies and the requests under way.
+pub(crate) struct Engine {
+    pub(super) setup: Setup,
+    pub(super) inner: Mutex<Inner>,
+    /// Engine time 0 on CLOCK_MONOTONIC: models and policies begin near 0, as in virtual time.
+    pub(super) epoch_ns: u64,
+    pub(super) alarm: Alarm,
+    /// Whether requests go to the policies at all.
+    pub(super) timed: AtomicBool,
+    pub(super) counters: Counters,
+    pub(super) syncs: Sender<Reply>,
+    pub(super) synced: Mutex<Option<Receiver<Reply>>>,
+}
+
+impl Engine {
+    /// An engine that is ready; its threads are for the caller to start.
+    ///
+    /// # Errors
+    /// The policy is not one, or not for these classes: the message.
+    pub fn new(setup: Setup) -> Result<Self, String> {
+        let policy = PolicyText::parse(&setup.policy)?;
+        let classes = completed(&setup.classes);
+        let dispatcher = dispatcher(&setup, &policy, &classes)?;
+        let inner = Inner {
+            dispatcher,
+            pending: Vec::new(),
+            unused: Vec::new(),
+            joined: Vec::new(),
+            flights: Flights::default(),
+            attribution: Attribution::new(&classes),
+            classes: classes.iter().map(Counts::new).collect(),
+            policy_text: setup.policy.clone(),
+            policy,
+            times: Times::default(),
+            max_outstanding: 0,
+            busy_since_ns: None,
+            busy_ns: 0,
+            done: Vec::new(),
+            begun: Vec::new(),
+            #[cfg(test)]
+            log: super::tests::Log::default(),
+        };
+        let (syncs, synced) = mpsc::channel();
+        Ok(Engine {
+            setup,
+            inner: Mutex::new(inner),
+            epoch_ns: now_ns(),
+            alarm: Alarm::new(),
+            timed: AtomicBool::new(true),
+            counters: Counters::default(),
+            syncs,
+            synced: Mutex::new(Some(synced)),
+        })
+    }
+
+    /// Size of the device in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.setup.size_bytes
+    }
+
+    /// What offsets and sizes must be multiples of, in bytes.
+    pub fn block_bytes(&self) -> u32 {
+        match &self.setup.media {
+            Media::Modelled(_) => 1,
+            Media::Direct(direct) => direct.block_bytes(),
+        }
+    }
+
+    /// Engine time, in ns.
+    pub(super) fn now_ns(&self) -> u64 {
+        now_ns().saturating_sub(self.epoch_ns)
+    }
+
+    /// A read has arrived. What lies behind the end is refused.
+    pub fn read(&self, offset_bytes: u64, size_bytes: u32, caller: &Caller, reply: Reply) {
+        let arrived_ns = self.now_ns();
+        let data = self.check(offset_bytes, size_bytes).and_then(|()| match &self.setup.media {
+            Media::Direct(_) => Ok(Data::Buffer(Buffer::new(size_bytes as usize)?)),
+            Media::Modelled(backing) => match &**backing {
+                Backing::Memory(_) => Ok(Data::Memory(Arc::clone(backing))),
+                Backing::File(file) => {
+                    let mut buffer = Buffer::new(size_bytes as usize)?;
+                    std::os::unix::fs::FileExt::read_exact_at(file, buffer.bytes_mut(), offset_bytes)?;
+                    Ok(Data::Buffer(buffer))
+                }
+            },
+        });
+        self.submit(data, (Op::Read, false), (offset_bytes, size_bytes), arrived_ns, caller, reply);
+    }
+
+    /// A write has arrived; `is_fua`: it is answered only once its data are on the medium.
+    pub fn write(&self, offset_bytes: u64, data: Written, is_fua: bool, caller: &Caller, reply: Reply) {
+        let arrived_ns = self.now_ns();
+        let size_bytes = data.bytes().len() as u32;
+        let data = self.check(offset_bytes, size_bytes).and_then(|()| match &self.setup.media {
+            Media::Direct(_) => data.into_buffer().map(Data::Buffer),
+            Media::Modelled(backing) => backing.write(offset_bytes, data.bytes()).map(|()| Data::None),
+        });
+        self.submit(data, (Op::Write, is_fua), (offset_bytes, size_bytes), arrived_ns, caller, reply);
+    }
+
+    fn check(&self, offset_bytes: u64, size_bytes: u32) -> io::Result<()> {
+        let end = offset_bytes.checked_add(u64::from(size_bytes));
+        if end.is_none_or(|end| end > self.size_bytes()) {
+            return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+        }
+        let block = self.block_bytes();
+        if size_bytes == 0
+            || !offset_bytes.is_multiple_of(u64::from(block))
+            || !size_bytes.is_multiple_of(block)
+        {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        Ok(())
+    }
+
+    fn submit(
+        &self,
+        data: io::Result<Data>,
+        (op, is_fua): (Op, bool),
+        (offset_bytes, size_bytes): (u64, u32),
+        arrived_ns: u64,
+        caller: &Caller,
+        reply: Reply,
+    ) {
+        let data = match data {
+            Ok(data) => data,
+            Err(error) => {
+                self.counters.error();
+                return reply(Err(errno(&error)));
+            }
+        };
+        let (class, deadline_ns, error) = (0, None, None);
+        let pending = Pending {
+            reply,
+            data,
+            op,
+            is_fua,
+            class,
+            offset_bytes,
+            size_bytes,
+            arrived_ns,
+            deadline_ns,
+            error,
+        };
+        let mut answers = Vec::new();
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        if !self.timed.load(Ordering::Relaxed) && matches!(self.setup.media, Media::Modelled(_)) {
+            drop(guard);
+            return self.send(answer(pending));
+        }
+        if let Err(refused) = inner.arrive(caller, pending) {
+            drop(guard);
+            self.counters.error();
+            return (refused.reply)(Err(libc::EIO));
+        }
+        let rings = self.follow(inner, &mut answers);
+        drop(guard);
+        self.send_all(answers, rings);
+    }
+
+    /// Carries out what has become due, and says whether the thread that keeps time has to be told.
+    pub(super) fn follow(&self, inner: &mut Inner, answers: &mut Vec<Answer>) -> bool {
+        let now_ns = self.now_ns();
+        let Inner { dispatcher, done, .. } = &mut *inner;
+        dispatcher.advance(now_ns, done);
+        if let Media::Direct(direct) = &self.setup.media {
+            inner.begin(direct);
+        }
+        inner.settle(now_ns, answers);
+        match inner.dispatcher.next_ns() {
+            NEVER => self.alarm.set(NEVER),
+            next_ns => self.alarm.set(self.epoch_ns.saturating_add(next_ns)),
+        }
+    }
+
+    /// The thread that keeps time, until [`stop`](Self::stop).
+    pub fn keep_time(&self) {
+        self.alarm.keep(|| {
+            let mut answers = Vec::new();
+            self.follow(&mut self.lock(), &mut answers);
+            self.send_all(answers, false);
+        });
+    }
+
+    /// The thread that waits for real devices, until [`stop`](Self::stop). Returns at once if there are none.
+    pub fn take_completions(&self) {
+        let Media::Direct(direct) = &self.setup.media else { return };
+        let mut completed = Vec::new();
+        let mut goes_on = true;
+        while goes_on {
+            goes_on = direct.wait(&mut completed);
+            let mut answers = Vec::new();
+            let mut guard = self.lock();
+            let inner = &mut *guard;
+            inner.finish(self.now_ns(), &completed, &mut answers);
+            let rings = self.follow(inner, &mut answers);
+            drop(guard);
+            completed.clear();
+            self.send_all(answers, rings);
+        }
+    }
+
+    pub(super) fn send_all(&self, answers: Vec<Answer>, rings: bool) {
+        if rings {
+            self.alarm.ring();
+        }
+        answers.into_iter().for_each(|answer| self.send(answer));
+    }
+
+    pub(super) fn send(&self, answer: Answer) {
+        let Answer { reply, outcome, op, size_bytes, wants_sync } = answer;
+        match (&outcome, size_bytes) {
+            (Err(_), _) => self.counters.error(),
+            (Ok(_), 0) => {}
+            (Ok(_), _) => {
+                let counter = if op == Op::Read { &self.counters.reads } else { &self.counters.writes };
+                counter.add(u64::from(size_bytes));
+            }
+        }
+        if wants_sync && outcome.is_ok() { self.sync_then(reply) } else { reply(outcome) }
+    }
+
+    /// Puts the calling thread, which takes requests in, ahead of ordinary ones, so that arrivals are stamped on time.
+    pub fn enter_reader(&self) {
+        if !self.setup.is_instant {
+            run_first(TIMING_PRIORITY - 1);
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panicked thread leaves at worst a request without its answer.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Heads with new policies and machines in their first state.
+pub(super) fn dispatcher(
+    setup: &Setup,
+    policy: &PolicyText,
+    classes: &[ClassSpec],
+) -> Result<Dispatcher<Machine>, String> {
+    let machines = (setup.machines)();
+    let policies = policy.build(classes, machines.len()).map_err(|error| error.to_string())?;
+    let heads = machines.into_iter().zip(policies).map(|(machine, policy)| {
+        Head::new(machine, policy, setup.queue_depth).telling_apart(real_time(classes))
+    });
+    Ok(Dispatcher::new(heads.collect(), setup.stripe_unit_bytes, setup.size_bytes))
+}
+
+/// By class, whether it is real-time.
+pub(super) fn real_time(classes: &[ClassSpec]) -> Vec<bool> {
+    classes.iter().map(|class| class.wants == super::classes::Wants::RealTime).collect()
+}
+
+pub(crate) fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}

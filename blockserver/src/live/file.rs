@@ -1,0 +1,58 @@
+//! A live server as a file of the FUSE file system.
+
+use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
+
+use super::attribution::Caller;
+use super::buffer::{Payload, Written};
+use super::engine::Engine;
+use crate::filesystem::FileService;
+
+impl FileService for Engine {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes()
+    }
+
+    fn enter_reader(&self) {
+        self.enter_reader();
+    }
+
+    fn read(&self, pid: u32, offset: u64, size: u32, reply: ReplyData) {
+        let size = size.min(self.size_bytes().saturating_sub(offset).min(u64::from(u32::MAX)) as u32);
+        if size == 0 {
+            return reply.data(&[]);
+        }
+        let reply = move |outcome: Result<Payload, i32>| match outcome {
+            Ok(payload) => reply.data(payload.bytes()),
+            Err(errno) => reply.error(Errno::from_i32(errno)),
+        };
+        self.read(offset, size, &Caller { pid, stream: 0 }, Box::new(reply));
+    }
+
+    fn write(&self, pid: u32, offset: u64, data: &[u8], reply: ReplyWrite) {
+        let size = data.len() as u32;
+        if size == 0 {
+            return reply.written(0);
+        }
+        let reply = move |outcome: Result<Payload, i32>| match outcome {
+            Ok(_) => reply.written(size),
+            Err(errno) => reply.error(Errno::from_i32(errno)),
+        };
+        // FUSE has no FUA of its own: the kernel sends a write and a flush.
+        self.write(offset, Written::Borrowed(data), false, &Caller { pid, stream: 0 }, Box::new(reply));
+    }
+
+    fn flush(&self, reply: ReplyEmpty) {
+        self.flush(Box::new(|outcome| answer(reply, outcome.map(|_| ()))));
+    }
+
+    fn discard(&self, offset: u64, length: u64, reply: ReplyEmpty) {
+        self.discard(offset, length, Box::new(|outcome| answer(reply, outcome.map(|_| ()))));
+    }
+}
+
+fn answer(reply: ReplyEmpty, outcome: Result<(), i32>) {
+    match outcome {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(Errno::from_i32(errno)),
+    }
+}

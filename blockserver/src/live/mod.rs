@@ -1,0 +1,25 @@
+//! Policies in real time: the schedulers of `weir-schedulers` in front of modelled disks or real devices.
+
+mod attribution;
+mod buffer;
+mod class_stats;
+pub(crate) mod classes;
+mod direct;
+mod durable;
+mod engine;
+mod file;
+mod inner;
+mod machine;
+mod manage;
+mod policy_text;
+mod spec;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use attribution::Caller;
+pub(crate) use buffer::{Buffer, Payload, Reply, Written};
+pub use class_stats::{ClassStats, HeadStats, LiveStats};
+pub use classes::{ClassSpec, ClassesFile, ContractSpec, IoPriority, Wants};
+pub(crate) use engine::Engine;
+pub use spec::{ExportKind, Layout, LiveSpec};
+pub(crate) use spec::{Part, build};

@@ -1,0 +1,319 @@
+//! What a server with a policy is told besides what it serves, and how it is made from that.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_simulator::StripedArray;
+use weir_simulator::machine::Model;
+use weir_simulator::profile::{Profile, ProfileError};
+
+use super::classes::{self, ClassSpec, completed};
+use super::direct::{Direct, open_target};
+use super::engine::{Engine, Media, Setup};
+use super::machine::{Machine, RealMachine};
+use super::policy_text::PolicyText;
+use crate::backing::Backing;
+use crate::error::Error;
+use crate::spec::ServeSpec;
+
+/// How a server's heads are given out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// All heads are one striped array that all classes share.
+    #[default]
+    Integrated,
+    /// Each class has a device of its own, with heads of its own.
+    Partitioned,
+}
+
+/// A way to a server's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportKind {
+    /// A loop device over the file in FUSE: a block device on any kernel.
+    Loop,
+    /// The file in FUSE alone: of its requests it is known which process asks.
+    File,
+    /// The Network Block Device protocol, on a Unix socket or the loopback address.
+    Nbd,
+    /// ublk, which this version does not have.
+    Ublk,
+}
+
+/// A policy in front of a server's heads.
+///
+/// ```yaml
+/// live:
+///   policy: hds root_kb_s=20000
+///   queue_depth: 4
+///   exports: [loop, nbd]
+///   classes:
+///     - {name: video, wants: real_time, weight: 2, range_mib: [0, 1024], deadline_ms: 500}
+///     - {name: text}
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LiveSpec {
+    /// A policy of `weir list schedulers`, and its settings: `NAME key=value ...`.
+    pub policy: String,
+    /// The classes; requests that are of none are of one more, `other`.
+    #[serde(default)]
+    pub classes: Vec<ClassSpec>,
+    /// Requests that each head is given at once.
+    #[serde(default = "one")]
+    pub queue_depth: u32,
+    /// Real devices or files, one for each head, that are served by direct I/O in place of models. What policies ask about
+    /// them is answered by the profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<PathBuf>,
+    /// How heads are given out.
+    #[serde(default)]
+    pub layout: Layout,
+    /// The ways to the data.
+    #[serde(default = "a_loop_device")]
+    pub exports: Vec<ExportKind>,
+    /// Port of 127.0.0.1 for NBD, in place of a Unix socket beside the state file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nbd_port: Option<u16>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn a_loop_device() -> Vec<ExportKind> {
+    vec![ExportKind::Loop]
+}
+
+/// Stripe units of all heads together, at most, where heads are real: ranges of discards are counted in 32 bits.
+const MOST_ROW_BYTES: u64 = 1 << 30;
+
+impl LiveSpec {
+    /// A policy with defaults for all else.
+    pub fn new(policy: &str) -> Self {
+        LiveSpec {
+            policy: policy.to_owned(),
+            classes: Vec::new(),
+            queue_depth: one(),
+            targets: Vec::new(),
+            layout: Layout::default(),
+            exports: a_loop_device(),
+            nbd_port: None,
+        }
+    }
+
+    /// Checks it as a part of `spec`; `file` is the name in errors.
+    ///
+    /// # Errors
+    /// [`Error::Spec`] or [`Error::Unable`].
+    pub(crate) fn check(&self, spec: &ServeSpec, file: &str) -> Result<(), Error> {
+        let bad = |field: &str, message: String| {
+            Err(Error::Spec { file: file.to_owned(), message: format!("field `live.{field}` {message}") })
+        };
+        let is_partitioned = self.layout == Layout::Partitioned;
+        let size_mib = (!is_partitioned).then_some(spec.size_mib);
+        if let Err(problem) = classes::check(&self.classes, size_mib) {
+            return bad(&format!("classes.{}", problem.field), problem.message);
+        }
+        if !(1..=128).contains(&self.queue_depth) {
+            return bad("queue_depth", format!("is {}; it must be from 1 to 128", self.queue_depth));
+        }
+        let built = PolicyText::parse(&self.policy).and_then(|text| {
+            text.build(&completed(&self.classes), 1).map_err(|error| format!("is refused: {error}"))
+        });
+        if let Err(message) = built {
+            return bad("policy", message);
+        }
+        match self.exports.as_slice() {
+            [] => return bad("exports", "is empty; give one of loop, file and nbd".to_owned()),
+            all if all.contains(&ExportKind::Ublk) => return Err(no_ublk()),
+            all if is_partitioned && all != [ExportKind::Nbd] => {
+                return bad(
+                    "exports",
+                    "must be [nbd] of a partitioned server; for block devices serve each class by a server of its own"
+                        .to_owned(),
+                );
+            }
+            _ => {}
+        }
+        if is_partitioned && self.classes.is_empty() {
+            return bad("classes", "is empty; a partitioned server has a device for each class".to_owned());
+        }
+        if !self.targets.is_empty() {
+            if is_partitioned {
+                return bad(
+                    "targets",
+                    "cannot be partitioned; serve each class by a server of its own".to_owned(),
+                );
+            }
+            if self.targets.len() != spec.heads as usize {
+                let found = self.targets.len();
+                return bad(
+                    "targets",
+                    format!("has {found}, and `heads` is {}; they must be equal", spec.heads),
+                );
+            }
+            if u64::from(spec.heads) * unit_bytes(spec) > MOST_ROW_BYTES {
+                return bad(
+                    "targets",
+                    "with `heads` x `stripe_unit_kib` above 1 GiB; lower one of them".to_owned(),
+                );
+            }
+            let need_bytes = head_bytes(spec.heads, unit_bytes(spec), spec.size_bytes());
+            for target in &self.targets {
+                if let Err(message) = open_target(target, need_bytes) {
+                    return bad("targets", format!("cannot be used: {message}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_ublk() -> Error {
+    let has = std::path::Path::new("/dev/ublk-control").exists();
+    let why =
+        if has { "weir has no ublk export yet" } else { "this kernel has no ublk (CONFIG_BLK_DEV_UBLK)" };
+    Error::Unable(format!("{why}; use loop or nbd"))
+}
+
+fn unit_bytes(spec: &ServeSpec) -> u64 {
+    u64::from(spec.stripe_unit_kib) * 1024
+}
+
+/// What each head must hold.
+fn head_bytes(heads: u32, unit_bytes: u64, size_bytes: u64) -> u64 {
+    match heads {
+        0 | 1 => size_bytes,
+        heads => StripedArray::device_bytes(size_bytes, u64::from(heads), unit_bytes),
+    }
+}
+
+/// A device of a server, with the part of it that a name stands for.
+pub(crate) struct Part {
+    /// Name of the export.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// Whose it is of.
+    pub engine: Arc<Engine>,
+    /// Its first byte.
+    pub first_byte: u64,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+}
+
+/// Makes the engines of a checked spec, and the parts that can be asked for by name: the whole and the range of each class of an
+/// integrated server, the device of each class of a partitioned one. The first is the whole, or the first class's.
+///
+/// # Errors
+/// [`Error::Profile`], [`Error::Spec`], [`Error::System`].
+pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine>>, Vec<Part>), Error> {
+    let profile = spec.load_profile(&spec.name)?;
+    if live.layout == Layout::Partitioned {
+        let mut engines = Vec::new();
+        let mut parts = Vec::new();
+        for class in &live.classes {
+            let size_bytes = class.size_mib.unwrap_or(spec.size_mib) << 20;
+            let alone =
+                ClassSpec { range_mib: None, stream_mib: None, cgroup: None, ioprio: None, ..class.clone() };
+            let backing = backing(spec, size_bytes, Some(&class.name))?;
+            let engine = engine(spec, live, &profile, class.heads, size_bytes, vec![alone], backing)?;
+            engines.push(Arc::clone(&engine));
+            let about = format!("{}, {} heads under {}", spec.profile, class.heads, live.policy);
+            parts.push(Part { name: class.name.clone(), about, engine, first_byte: 0, size_bytes });
+        }
+        return Ok((engines, parts));
+    }
+    let size_bytes = spec.size_bytes();
+    let media = if live.targets.is_empty() {
+        backing(spec, size_bytes, None)?
+    } else {
+        let need_bytes = head_bytes(spec.heads, unit_bytes(spec), size_bytes);
+        let opened = Direct::open(&live.targets, need_bytes).map_err(|message| Error::Spec {
+            file: spec.name.clone(),
+            message: format!("field `live.targets` cannot be used: {message}"),
+        })?;
+        Media::Direct(Box::new(opened))
+    };
+    let engine = engine(spec, live, &profile, spec.heads, size_bytes, live.classes.clone(), media)?;
+    let about = format!("{}, {} heads under {}", spec.profile, spec.heads, live.policy);
+    let whole =
+        Part { name: spec.name.clone(), about, engine: Arc::clone(&engine), first_byte: 0, size_bytes };
+    let of_class = |class: &ClassSpec| {
+        let [from, to] = class.range_mib?;
+        Some(Part {
+            name: class.name.clone(),
+            about: format!("the part of {} that is of class {}", spec.name, class.name),
+            engine: Arc::clone(&engine),
+            first_byte: from << 20,
+            size_bytes: (to - from) << 20,
+        })
+    };
+    let parts = std::iter::once(whole).chain(live.classes.iter().filter_map(of_class)).collect();
+    Ok((vec![engine], parts))
+}
+
+fn backing(spec: &ServeSpec, size_bytes: u64, class: Option<&str>) -> Result<Media, Error> {
+    let backing = match spec.backing_file() {
+        None => Backing::memory(size_bytes)
+            .map_err(Error::system(format!("reserve {} MiB of memory", size_bytes >> 20)))?,
+        Some(path) => {
+            let path = match class {
+                None => path,
+                // One file for each class, beside each other.
+                Some(class) => {
+                    let mut name = path.file_name().unwrap_or_default().to_owned();
+                    name.push(format!(".{class}"));
+                    path.with_file_name(name)
+                }
+            };
+            Backing::file(&path, size_bytes).map_err(Error::path("make the backing file", &path))?
+        }
+    };
+    Ok(Media::Modelled(Arc::new(backing)))
+}
+
+fn engine(
+    spec: &ServeSpec,
+    live: &LiveSpec,
+    profile: &Profile,
+    heads: u32,
+    size_bytes: u64,
+    classes: Vec<ClassSpec>,
+    media: Media,
+) -> Result<Arc<Engine>, Error> {
+    let stripe_unit_bytes = unit_bytes(spec);
+    let each_bytes = head_bytes(heads, stripe_unit_bytes, size_bytes);
+    let model = {
+        let profile = profile.clone();
+        move |head: u64| Model::new(&profile, each_bytes, head)
+    };
+    let wrong = |error: ProfileError| Error::Profile { file: spec.name.clone(), error };
+    for head in 0..u64::from(heads) {
+        model(head).map_err(wrong)?;
+    }
+    let is_real = matches!(media, Media::Direct(_));
+    let machine = move |model: Model| match is_real {
+        true => Machine::Real(RealMachine::new(each_bytes, model)),
+        false => Machine::Model(model),
+    };
+    // Each was made before, so none fails.
+    let machines = move || -> Vec<Machine> { (0..u64::from(heads)).flat_map(&model).map(machine).collect() };
+    let setup = Setup {
+        media,
+        machines: Box::new(machines),
+        is_instant: profile.is_instant() && !is_real,
+        size_bytes,
+        stripe_unit_bytes,
+        queue_depth: live.queue_depth as usize,
+        policy: live.policy.clone(),
+        classes,
+    };
+    let refused =
+        |message| Error::Spec { file: spec.name.clone(), message: format!("field `live.policy` {message}") };
+    Engine::new(setup).map(Arc::new).map_err(refused)
+}

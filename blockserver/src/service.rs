@@ -1,0 +1,214 @@
+//! What a server's exports and its control socket stand in front of: an engine without a policy, or some with one.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use crate::backing::Backing;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::filesystem::FileService;
+use crate::live::{self, ClassSpec, LiveStats};
+use crate::nbd::Export;
+use crate::spec::ServeSpec;
+use crate::stats::Stats;
+
+/// The engines of a server.
+pub(crate) enum Service {
+    /// One whose device serves in the order of its own queue.
+    Plain(Arc<Engine>),
+    /// Those of a server with a policy: one, or one for each class.
+    Live {
+        /// The engines.
+        engines: Vec<Arc<live::Engine>>,
+        /// What of them has a name; the first is the whole.
+        exports: Vec<Export>,
+    },
+}
+
+impl Service {
+    /// Makes what a checked spec asks for.
+    ///
+    /// # Errors
+    /// Memory or a file cannot be had, or a real device is not fit.
+    pub fn new(spec: &ServeSpec) -> Result<Self, Error> {
+        let Some(live) = &spec.live else { return plain(spec).map(Arc::new).map(Service::Plain) };
+        let (engines, parts) = live::build(spec, live)?;
+        let is_rotational = spec.is_disk();
+        let export = |live::Part { name, about, engine, first_byte, size_bytes }| Export {
+            name,
+            about,
+            engine,
+            first_byte,
+            size_bytes,
+            is_rotational,
+        };
+        Ok(Service::Live { engines, exports: parts.into_iter().map(export).collect() })
+    }
+
+    /// Starts the threads that serve. They end after [`stop`](Self::stop), but for those that only wait.
+    ///
+    /// # Errors
+    /// A thread cannot be had.
+    pub fn start(&self) -> io::Result<Vec<JoinHandle<()>>> {
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        let mut threads = Vec::new();
+        match self {
+            Service::Plain(engine) => {
+                let engine = Arc::clone(engine);
+                threads.push(named("timing").spawn(move || engine.keep_time())?);
+            }
+            Service::Live { engines, .. } => {
+                for engine in engines {
+                    let of = || Arc::clone(engine);
+                    let (timing, completions, durable) = (of(), of(), of());
+                    threads.push(named("timing").spawn(move || timing.keep_time())?);
+                    threads.push(named("completions").spawn(move || completions.take_completions())?);
+                    // It holds the engine, and ends with the process.
+                    named("durable").spawn(move || durable.make_durable())?;
+                }
+            }
+        }
+        Ok(threads)
+    }
+
+    /// What stands behind the file in FUSE.
+    pub fn file(&self) -> Arc<dyn FileService> {
+        match self {
+            Service::Plain(engine) => Arc::clone(engine) as Arc<dyn FileService>,
+            // There is one that is the whole, or the first of a partitioned server, which exports no file.
+            Service::Live { engines, .. } => Arc::clone(&engines[0]) as Arc<dyn FileService>,
+        }
+    }
+
+    /// Switches models, and policies, on or off.
+    pub fn set_timing(&self, on: bool) {
+        match self {
+            Service::Plain(engine) => engine.set_timing(on),
+            Service::Live { engines, .. } => engines.iter().for_each(|engine| engine.set_timing(on)),
+        }
+    }
+
+    /// What was done; of a partitioned server, of its first device.
+    pub fn stats(&self, reset: bool) -> Stats {
+        match self {
+            Service::Plain(engine) => engine.stats(reset),
+            Service::Live { engines, .. } => {
+                let mut all =
+                    engines.iter().map(|engine| engine.stats(reset)).collect::<Vec<_>>().into_iter();
+                all.next().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Makes every byte zero.
+    ///
+    /// # Errors
+    /// What the backing says.
+    pub fn discard(&self) -> io::Result<()> {
+        match self {
+            Service::Plain(engine) => engine.discard(0, engine.size_bytes()),
+            Service::Live { engines, .. } => engines.iter().try_for_each(|engine| {
+                let (sender, receiver) = mpsc::channel();
+                let reply = move |outcome: Result<live::Payload, i32>| {
+                    let _ = sender.send(outcome.map(|_| ()));
+                };
+                engine.discard(0, engine.size_bytes(), Box::new(reply));
+                receiver.recv().unwrap_or(Err(libc::EIO)).map_err(io::Error::from_raw_os_error)
+            }),
+        }
+    }
+
+    /// Classes and heads of all engines.
+    ///
+    /// # Errors
+    /// There is no policy.
+    pub fn live_stats(&self) -> Result<LiveStats, String> {
+        let mut all = self.engines()?.iter().map(|engine| engine.live_stats());
+        let mut sum = all.next().unwrap_or_default();
+        for other in all {
+            sum.outstanding += other.outstanding;
+            sum.classes.extend(other.classes);
+            sum.heads.extend(other.heads);
+        }
+        Ok(sum)
+    }
+
+    /// All classes.
+    ///
+    /// # Errors
+    /// There is no policy.
+    pub fn classes(&self) -> Result<Vec<ClassSpec>, String> {
+        Ok(self.engines()?.iter().flat_map(|engine| engine.classes()).collect())
+    }
+
+    /// Adds or changes a class.
+    ///
+    /// # Errors
+    /// As [`live::Engine::set_class`], or there is no policy.
+    pub fn set_class(&self, class: ClassSpec) -> Result<(), String> {
+        match self.engines()? {
+            [engine] => engine.set_class(class),
+            engines => of_class(engines, &class.name)?.set_class(class),
+        }
+    }
+
+    /// Removes a class.
+    ///
+    /// # Errors
+    /// As [`live::Engine::remove_class`], or there is no policy.
+    pub fn remove_class(&self, name: &str) -> Result<(), String> {
+        match self.engines()? {
+            [engine] => engine.remove_class(name),
+            engines => of_class(engines, name)?.remove_class(name),
+        }
+    }
+
+    /// Puts another policy in place.
+    ///
+    /// # Errors
+    /// As [`live::Engine::set_policy`], or there is none to replace.
+    pub fn set_policy(&self, policy: &str) -> Result<(), String> {
+        self.engines()?.iter().try_for_each(|engine| engine.set_policy(policy))
+    }
+
+    /// Ends the threads.
+    pub fn stop(&self) {
+        match self {
+            Service::Plain(engine) => engine.stop(),
+            Service::Live { engines, .. } => engines.iter().for_each(|engine| engine.stop()),
+        }
+    }
+
+    fn engines(&self) -> Result<&[Arc<live::Engine>], String> {
+        match self {
+            Service::Plain(_) => {
+                Err("this server has no policy; start it with --policy, or `live:` in its spec".to_owned())
+            }
+            Service::Live { engines, .. } => Ok(engines),
+        }
+    }
+}
+
+fn of_class<'a>(engines: &'a [Arc<live::Engine>], name: &str) -> Result<&'a live::Engine, String> {
+    let has = |engine: &&Arc<live::Engine>| engine.classes().iter().any(|class| class.name == name);
+    let found = engines.iter().find(has);
+    found.map(|engine| &**engine).ok_or_else(|| {
+        format!("there is no class `{name}`: the classes of a partitioned server are its devices, and stay")
+    })
+}
+
+fn plain(spec: &ServeSpec) -> Result<Engine, Error> {
+    let size = spec.size_bytes();
+    let backing = match spec.backing_file() {
+        None => Backing::memory(size)
+            .map_err(Error::system(format!("reserve {} MiB of memory", spec.size_mib)))?,
+        Some(path) => Backing::file(&path, size).map_err(Error::path("make the backing file", &path))?,
+    };
+    let instant = spec.load_profile(&spec.name)?.is_instant();
+    let spec = spec.clone();
+    // The spec was checked, so the model can be built; one that cannot would serve without delay.
+    let model = move || if instant { None } else { spec.build(&spec.name).ok() };
+    Ok(Engine::new(backing, size, Box::new(model)))
+}

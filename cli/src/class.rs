@@ -1,0 +1,114 @@
+//! `weir class`: the classes of a running server, changed while requests go on.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Subcommand;
+use weir_blockserver::{ClassSpec, Control, Error, State, state_path, states};
+
+use crate::exit::{self, bad_input};
+use crate::serve::classify;
+
+/// Show and change the classes and the policy of a running server with a policy; no request is lost.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// Which server.
+#[derive(clap::Args)]
+pub struct Which {
+    /// Name of the server; not needed where the state folder has one only.
+    #[arg(long, value_name = "NAME")]
+    pub server: Option<String>,
+    /// Folder of the state files.
+    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
+    pub state: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Print the classes as JSON.
+    List {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Add a class, or change the one of that name.
+    Set {
+        /// The class as JSON or YAML: `{name: video, weight: 3, range_mib: [0, 512]}`.
+        class: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Remove a class; what waits of it is served as of the class that takes the rest.
+    Remove {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Put another policy in place.
+    Policy {
+        /// Name and settings, as in "sfq depth=4".
+        policy: String,
+        #[command(flatten)]
+        which: Which,
+    },
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
+    match args.action {
+        Action::List { which } => {
+            println!("{}", serde_json::to_string_pretty(&which.connect()?.classes().map_err(refused)?)?);
+        }
+        Action::Set { class, which } => {
+            let document =
+                weir_specs::Document::from_text(Path::new("the class"), &class).map_err(bad_input)?;
+            let class: ClassSpec = document.parse().map_err(bad_input)?;
+            which.connect()?.set_class(class).map_err(refused)?;
+        }
+        Action::Remove { name, which } => which.connect()?.remove_class(&name).map_err(refused)?,
+        Action::Policy { policy, which } => which.connect()?.set_policy(&policy).map_err(refused)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Which {
+    /// Connects to the server.
+    ///
+    /// # Errors
+    /// There is none, or it is not clear which.
+    pub fn connect(&self) -> anyhow::Result<Control> {
+        let file = match &self.server {
+            Some(name) => state_path(&self.state, name),
+            None => match states(&self.state).map_err(classify)?.as_slice() {
+                [file] => file.clone(),
+                [] => {
+                    let folder = self.state.display();
+                    return Err(bad_input(format!("{folder} has no state file of a server; give --state")));
+                }
+                several => {
+                    let name = |file: &PathBuf| Some(file.file_stem()?.to_string_lossy().into_owned());
+                    let names: Vec<String> = several.iter().filter_map(name).collect();
+                    return Err(bad_input(format!(
+                        "there are several servers; give --server {}",
+                        names.join("|")
+                    )));
+                }
+            },
+        };
+        let state = State::load(&file).map_err(bad_input)?;
+        Control::connect(&state).with_context(|| format!("the server of {} does not answer", file.display()))
+    }
+}
+
+/// What a server refuses is bad input: nothing has changed.
+pub fn refused(error: Error) -> anyhow::Error {
+    match error {
+        Error::Refused(_) => bad_input(error),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,254 @@
+//! One striped address space over heads that policies rule, on any clock.
+
+use weir_schedulers::{ClassId, Policy, Request};
+
+use super::calendar::NEVER;
+use super::head::{Head, Machine};
+use crate::array::{Part, Striping};
+use crate::device::{IoRequest, Op, RequestError, check};
+
+/// What is asked of the address space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// The caller's name for it; comes back in [`Done`].
+    pub tag: u64,
+    /// Whose it is.
+    pub class: ClassId,
+    /// Which client or stream of the class.
+    pub stream: u32,
+    /// Read or write.
+    pub op: Op,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Bytes, at least 1.
+    pub size_bytes: u32,
+    /// When its answer becomes worthless; `None` if never.
+    pub deadline_ns: Option<u64>,
+}
+
+/// A request of which all parts are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// The tag of the request.
+    pub tag: u64,
+    /// When the first part's service began.
+    pub begun_ns: u64,
+    /// When the last part was done.
+    pub done_ns: u64,
+}
+
+/// A request that is not done.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    tag: u64,
+    parts_left: u32,
+    begun_ns: u64,
+}
+
+/// A part of a request at a head, waiting or in service. The slot is the tag that the head's policy knows.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    open: u32,
+    head: u32,
+    /// Number of the arrival, by which the order is kept when a policy is replaced.
+    arrival: u64,
+    /// `None` if the slot is free.
+    request: Option<Request>,
+}
+
+/// Divides requests over heads and puts their parts together again.
+///
+/// Events are worked off at their own times, in order, however late the caller asks: what is dispatched when depends on the
+/// times of arrivals alone (and, of devices that are not models, on when they said that they were done).
+pub struct Dispatcher<M> {
+    heads: Vec<Head<M>>,
+    striping: Striping,
+    capacity_bytes: u64,
+    now_ns: u64,
+    arrivals: u64,
+    open: Vec<Open>,
+    open_unused: Vec<u32>,
+    slots: Vec<Slot>,
+    slots_unused: Vec<u32>,
+}
+
+impl<M: Machine> Dispatcher<M> {
+    /// An address space of `capacity_bytes` over `heads`, of which there is at least one; each holds what
+    /// [`StripedArray::device_bytes`](crate::StripedArray::device_bytes) says, or more.
+    pub fn new(heads: Vec<Head<M>>, stripe_unit_bytes: u64, capacity_bytes: u64) -> Self {
+        let striping =
+            Striping { stripe_unit_bytes: stripe_unit_bytes.max(1), devices: heads.len().max(1) as u64 };
+        Dispatcher {
+            heads,
+            striping,
+            capacity_bytes,
+            now_ns: 0,
+            arrivals: 0,
+            open: Vec::new(),
+            open_unused: Vec::new(),
+            slots: Vec::new(),
+            slots_unused: Vec::new(),
+        }
+    }
+
+    /// The heads.
+    pub fn heads(&self) -> &[Head<M>] {
+        &self.heads
+    }
+
+    /// The device of a head, for whoever tells it what was done.
+    pub fn machine_mut(&mut self, head: usize) -> &mut M {
+        self.heads[head].machine_mut()
+    }
+
+    /// How the space is striped.
+    pub fn striping(&self) -> Striping {
+        self.striping
+    }
+
+    /// The request that a slot stands for, if it is in use: its tag, and its part at the head.
+    pub fn part(&self, slot: u64) -> Option<(u64, Request)> {
+        let slot = self.slots.get(slot as usize)?;
+        Some((self.open[slot.open as usize].tag, slot.request?))
+    }
+
+    /// Requests that are not done.
+    pub fn outstanding(&self) -> usize {
+        self.open.len() - self.open_unused.len()
+    }
+
+    /// Takes a request that arrives at `now_ns`, after everything that was due before; appends what that completed. A time
+    /// before the last event counts as that event's; the time that counts is returned.
+    ///
+    /// # Errors
+    /// The request is empty or reaches behind the end. Nothing of it is kept.
+    pub fn arrive(
+        &mut self,
+        now_ns: u64,
+        wanted: &Wanted,
+        done: &mut Vec<Done>,
+    ) -> Result<u64, RequestError> {
+        let Wanted { tag, class, stream, op, offset_bytes, size_bytes, deadline_ns } = *wanted;
+        check(&IoRequest { tag, op, offset_bytes, size_bytes }, self.capacity_bytes)?;
+        // What arrives at the time of an event is there when the policy chooses because of it.
+        self.advance(now_ns.saturating_sub(1), done);
+        let now_ns = now_ns.max(self.now_ns);
+        self.now_ns = now_ns;
+        let parts = self.striping.parts(offset_bytes, size_bytes);
+        let open = Open { tag, parts_left: parts.len() as u32, begun_ns: u64::MAX };
+        let open = put(&mut self.open, &mut self.open_unused, open);
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        for Part { device, offset_bytes, size_bytes } in &parts {
+            let free = Slot { open, head: *device as u32, arrival, request: None };
+            let slot = put(&mut self.slots, &mut self.slots_unused, free);
+            let request = Request {
+                tag: u64::from(slot),
+                class,
+                stream,
+                op: if op == Op::Read { weir_schedulers::Op::Read } else { weir_schedulers::Op::Write },
+                offset_bytes: *offset_bytes,
+                size_bytes: *size_bytes,
+                arrived_ns: now_ns,
+                deadline_ns,
+            };
+            self.slots[slot as usize].request = Some(request);
+            self.heads[*device].arrive(now_ns, request);
+        }
+        for part in parts {
+            self.feed(part.device, now_ns);
+        }
+        Ok(now_ns)
+    }
+
+    /// When something happens next; `u64::MAX` if nothing will of itself.
+    pub fn next_ns(&self) -> u64 {
+        self.heads.iter().map(Head::next_ns).min().unwrap_or(NEVER)
+    }
+
+    /// Lets happen what is due at `now_ns` or before, and appends what is done, in order.
+    pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Done>) {
+        loop {
+            let at_ns = self.next_ns();
+            if at_ns == NEVER || at_ns > now_ns {
+                break;
+            }
+            self.now_ns = self.now_ns.max(at_ns);
+            for head in 0..self.heads.len() {
+                if self.heads[head].next_ns() <= at_ns {
+                    self.head_event(head, done);
+                }
+            }
+        }
+    }
+
+    /// Puts new policies in place of those of all heads. What waits goes to the new ones, in the order of arrival and with the
+    /// class that `class_of` gives it; what is in service is finished. The new policies begin with new accounts.
+    pub fn replace_policies(
+        &mut self,
+        now_ns: u64,
+        policies: Vec<Box<dyn Policy>>,
+        real_time: &[bool],
+        class_of: &dyn Fn(ClassId) -> ClassId,
+    ) {
+        let now_ns = now_ns.max(self.now_ns);
+        self.now_ns = now_ns;
+        for ((head, number), policy) in self.heads.iter_mut().zip(0u32..).zip(policies) {
+            let is_inside = |slot: u32| head.inside().iter().any(|request| request.tag == u64::from(slot));
+            let mut waiting: Vec<(u64, u32)> = (0..)
+                .zip(&self.slots)
+                .filter(|(at, slot)| slot.head == number && slot.request.is_some() && !is_inside(*at))
+                .map(|(at, slot)| (slot.arrival, at))
+                .collect();
+            waiting.sort_unstable();
+            head.replace_policy(policy, real_time.to_vec());
+            for (_, at) in waiting {
+                if let Some(request) = &mut self.slots[at as usize].request {
+                    request.class = class_of(request.class);
+                    head.arrive(now_ns, *request);
+                }
+            }
+        }
+        for head in 0..self.heads.len() {
+            self.feed(head, now_ns);
+        }
+    }
+
+    fn feed(&mut self, head: usize, now_ns: u64) {
+        // Parts lie inside their devices, since the whole lies inside the space, so none is refused.
+        let fed = self.heads[head].feed(now_ns);
+        debug_assert!(fed.is_ok(), "{fed:?}");
+    }
+
+    fn head_event(&mut self, head: usize, done: &mut Vec<Done>) {
+        let now_ns = self.now_ns;
+        let Self { heads, open, open_unused, slots, slots_unused, .. } = self;
+        heads[head].advance(now_ns, |request, begun_ns| {
+            let slot = &mut slots[request.tag as usize];
+            slot.request = None;
+            slots_unused.push(request.tag as u32);
+            let entry = &mut open[slot.open as usize];
+            entry.parts_left -= 1;
+            entry.begun_ns = entry.begun_ns.min(begun_ns);
+            if entry.parts_left == 0 {
+                open_unused.push(slot.open);
+                done.push(Done { tag: entry.tag, begun_ns: entry.begun_ns, done_ns: now_ns });
+            }
+        });
+        self.feed(head, now_ns);
+    }
+}
+
+/// Puts something into a free place, and says which.
+fn put<T>(places: &mut Vec<T>, unused: &mut Vec<u32>, value: T) -> u32 {
+    match unused.pop() {
+        Some(place) => {
+            places[place as usize] = value;
+            place
+        }
+        None => {
+            places.push(value);
+            places.len() as u32 - 1
+        }
+    }
+}

@@ -1,0 +1,102 @@
+"""A server with a policy, from the command line: NBD alone, which needs nothing of the kernel."""
+
+import json
+
+import pytest
+from support import wait_for, weir
+
+SPEC = 'name: disk\nprofile: "null"\nsize_mib: 16\n'
+CLASSES = "classes:\n  - {name: video, wants: real_time, range_mib: [0, 8], deadline_ms: 50}\n"
+NBD = ("--export", "nbd")
+
+
+@pytest.fixture
+def files(tmp_path):
+    spec, classes = tmp_path / "disk.yml", tmp_path / "classes.yml"
+    spec.write_text(SPEC)
+    classes.write_text(CLASSES)
+    return spec, classes
+
+
+@pytest.fixture
+def state(files, dry_bench):
+    """The state folder of a running server."""
+    spec, classes = files
+    folder = dry_bench.folder
+    begun = weir(
+        "serve", spec, "--policy", "sfq", "--classes", classes, *NBD, "--state", folder, "--background"
+    )
+    assert begun.returncode == 0, begun.stderr
+    assert "nbd+unix:///" in begun.stdout
+    yield folder
+    down = weir("serve", "--down-all", folder)
+    assert down.returncode == 0, down.stderr
+    assert not list(folder.glob("disk.[jns]*"))
+
+
+def test_classes_change_while_it_runs(state):
+    def live():
+        top = weir("top", "--once", "--json", "--state", state)
+        assert top.returncode == 0, top.stderr
+        return json.loads(top.stdout)
+
+    assert [one["name"] for one in live()["classes"]] == ["video", "other"]
+    assert weir("class", "set", "{name: text, weight: 2}", "--state", state).returncode == 0
+    assert weir("class", "policy", "hds root_kb_s=5000", "--state", state).returncode == 0
+    now = live()
+    assert now["policy"] == "hds root_kb_s=5000"
+    assert [one["name"] for one in now["classes"]] == ["video", "text"]
+    assert weir("class", "remove", "video", "--state", state).returncode == 0
+    listed = json.loads(weir("class", "list", "--state", state).stdout)
+    assert [one["name"] for one in listed] == ["text"]
+    # What is refused changes nothing.
+    for wrong, word in [
+        (("set", "{name: text, weight: -1}"), "weight"),
+        (("set", "{name: text, wieght: 1}"), "wieght"),
+        (("remove", "nobody"), "nobody"),
+        (("policy", "fcsf"), "fcfs"),
+    ]:
+        refused = weir("class", *wrong, "--state", state)
+        assert refused.returncode == 2 and word in refused.stderr, refused.stderr
+    assert live()["policy"] == "hds root_kb_s=5000"
+
+
+def test_figures_are_for_people_and_for_prometheus(state, tmp_path):
+    table = weir("top", "--once", "--state", state).stdout
+    assert "video" in table and "misses" in table and "head 0" in table
+    text = weir("top", "--prometheus", "--state", state).stdout
+    assert 'weir_requests_total{class="video"} 0' in text
+    assert wait_for(lambda: (state / "disk.sock").exists(), "the socket")
+    assert (state / "disk.sock").stat().st_mode & 0o777 == 0o600
+    assert (state / "disk.nbd").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--policy", "fcsf"), "did you mean `fcfs`"),
+        (("--policy", "fcfs deep=1"), "no setting `deep`"),
+        (("--queue-depth", "2"), "--policy"),
+        (("--policy", "fcfs", "--queue-depth", "0"), "live.queue_depth"),
+        (("--policy", "fcfs", "--target", "/nowhere"), "/nowhere"),
+        (("--policy", "fcfs", "--export", "ublk"), "ublk"),
+        (("--policy", "fcfs", "--partitioned"), "live."),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(files, tmp_path, options, word):
+    refused = weir("serve", files[0], *options, "--state", tmp_path / "state")
+    assert refused.returncode == 2 and word in refused.stderr, refused.stderr
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_file_of_classes_is_refused_with_its_line(files, tmp_path):
+    spec, classes = files
+    classes.write_text("classes:\n  - {name: video}\n  - {name: text, wants: much}\n")
+    refused = weir("serve", spec, "--policy", "sfq", "--classes", classes, "--state", tmp_path / "state")
+    assert refused.returncode == 2, refused.stderr
+    assert "classes.yml:3" in refused.stderr and "wants" in refused.stderr, refused.stderr
+
+
+def test_a_server_without_a_policy_has_no_classes(dry_bench):
+    top = weir("top", "--once", "--state", dry_bench.folder)
+    assert top.returncode == 2 and "--state" in top.stderr
