@@ -122,6 +122,9 @@ fn part(
         Err(error) => return Err(from_meeting(error)),
     };
     let done = work(&mut meeting);
+    if done.is_err() {
+        let _ = std::fs::remove_dir_all(options.partial(run));
+    }
     match (done, meeting.ended()) {
         (Ok(outcome), _) => Ok(outcome),
         // What this host says of itself is then a consequence.
