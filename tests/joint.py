@@ -153,7 +153,9 @@ class Lab:
         self.bench = bench
         self.name = f"j{os.getpid()}"
         self.short = (*clients, *servers)
-        up = weir("network", "up", ",".join(self.short), "--name", self.name, "--state", bench.state, "--json")
+        up = weir(
+            "network", "up", ",".join(self.short), "--name", self.name, "--state", bench.state, "--json"
+        )
         assert up.returncode == 0, up.stderr
         found = {Path(host["namespace"]).name: host["address"] for host in json.loads(up.stdout)["hosts"]}
         self.addresses = found
@@ -183,7 +185,9 @@ class Lab:
             "weir_results": str(self.bench.results),
         }
         groups = {"weir_clients": self.clients, "weir_servers": self.servers}
-        children = {group: {"hosts": {name: entry(name) for name in names}} for group, names in groups.items()}
+        children = {
+            group: {"hosts": {name: entry(name) for name in names}} for group, names in groups.items()
+        }
         file = folder / "inventory.json"
         file.write_text(json.dumps({"all": {"vars": common | self.variables, "children": children}}))
         return file

@@ -90,7 +90,7 @@ class Run:
 
     @property
     def host(self) -> dict[str, Any]:
-        """Facts of the host on which it ran, or of all by name, where several ran it together; empty if there are none."""
+        """Facts of the host on which it ran, or of several by name; empty if the run has no such file."""
         alone = self._optional("host.json")
         if alone:
             return alone

@@ -45,7 +45,8 @@ def runs_of_host(runs, hosts, host):
             "seconds": run["warmup_s"] + run["duration_s"],
         }
         for run in runs
-        if run["testbed"] == "device" and not run.get("hosts") and run["block"] % len(hosts) == place
+        if run["testbed"] == "device" and not run.get("hosts")
+        if run["block"] % len(hosts) == place
     ]
 
 
@@ -84,7 +85,8 @@ def company(groups, there, lost, clients):
         clients: how many clients the study takes.
 
     Returns:
-        `clients`, the first so many of those that are left, `servers`, and `all` of them; `left` clients in all.
+        `clients`, the first so many of those that are left, `servers`, and `all` of them; `left`, all
+        clients that are left.
     """
     left = [name for name in groups.get("weir_clients", []) if name in there and name not in lost]
     servers = [name for name in groups.get("weir_servers", []) if name not in left]
@@ -103,8 +105,8 @@ def after_joint_run(joined, run, company, hosts, keep_going):
         keep_going: whether a run that failed leaves the others their turn.
 
     Returns:
-        `lost`, the hosts that were lost in it; `failed`, whether there is no such run now; `ended`, why the study
-        ends here, or an empty text.
+        `lost`, the hosts that were lost in it; `failed`, whether there is no such run now; `ended`, why the
+        study ends here, or an empty text.
     """
     try:
         lost = json.loads(joined.get("stdout") or "{}").get("lost", [])
@@ -119,7 +121,9 @@ def after_joint_run(joined, run, company, hosts, keep_going):
     elif servers := [name for name in lost if name in company["servers"]]:
         ended = f"server {', '.join(servers)} was lost in run {run}: nobody knows what its disks would do"
     elif lost and len(left) < hosts["clients"]:
-        ended = f"{names} was lost in run {run}; of the {hosts['clients']} clients of a run {len(left)} are left"
+        ended = (
+            f"{names} was lost in run {run}; of the {hosts['clients']} clients of a run {len(left)} are left"
+        )
     elif failed and not keep_going:
         ended = f"run {run} failed"
     return {"lost": lost, "failed": failed, "ended": ended}
