@@ -101,7 +101,7 @@ def test_a_host_with_another_clock_is_aligned(party):
 
 
 def test_a_part_that_is_killed_ends_the_run_for_all(party):
-    """This test will kill -9 one client in the middle: the others undo their part, the run says who it was."""
+    """This test will kill -9 one client in the middle: the others undo their part, the run says who."""
     party.servers = ("s",)
     run = party.write_plan(study(party.folder, duration_s=20))
     for host in party.hosts:

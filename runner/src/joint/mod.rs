@@ -7,8 +7,6 @@ mod ruling;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -34,13 +32,6 @@ pub struct Meet {
     pub address: SocketAddr,
     /// What lets a host in.
     pub token: Token,
-}
-
-impl Meet {
-    fn join(&self, run: &Run, stop: &Arc<AtomicBool>) -> Result<Meeting, Error> {
-        Meeting::join(&self.company, self.address, &self.token, &run.id, Manners::default(), stop)
-            .map_err(from_meeting)
-    }
 }
 
 pub(crate) fn from_meeting(error: weir_meeting::Error) -> Error {
