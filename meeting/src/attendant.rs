@@ -304,6 +304,7 @@ fn introduce(
     stream.write_all(&hello.line()).map_err(|error| failed(error.to_string()))?;
     match lines.next_message() {
         Ok(Some(Message::Welcome {})) => Ok(()),
+        Ok(Some(Message::Over { ended })) => Err(Error::Ended(ended)),
         Ok(Some(Message::Refused { reason })) => {
             Err(Error::Refused(format!("not let in by {} ({address}): {reason}", company.conductor())))
         }

@@ -1,6 +1,6 @@
 //! The first client: lets the others in, names the beginning, and notices who is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,8 @@ use crate::{
 
 /// How often the door is looked at, and waiting threads look whether all is over.
 const GLANCE: Duration = Duration::from_millis(20);
+/// After a run that was over before all had come, who comes so long after the door was opened is still told.
+const LATE: Duration = Duration::from_secs(20);
 
 /// The part of the host that conducts.
 pub struct Conductor {
@@ -42,6 +44,8 @@ struct Room {
     /// This host's own part is done.
     done: bool,
     ended: Option<Ended>,
+    /// Who came too late, and was told so.
+    told: BTreeSet<String>,
     /// Nobody is waited for any more.
     closed: bool,
 }
@@ -99,8 +103,9 @@ impl Conductor {
         let hall = &self.hall;
         let mut room = lock(&hall.room);
         loop {
-            if let Some(ended) = &room.ended {
-                return Err(Error::Ended(ended.clone()));
+            if let Some(ended) = room.ended.clone() {
+                hall.see_off(room, self.opened);
+                return Err(Error::Ended(ended));
             }
             if hall.stop.load(Ordering::Relaxed) {
                 return Err(Error::Failed("interrupted".to_owned()));
@@ -149,15 +154,17 @@ impl Conductor {
     }
 
     pub(crate) fn fail(&mut self, reason: &str) {
-        let mut room = lock(&self.hall.room);
+        let hall = &self.hall;
+        let is_interrupted = hall.stop.load(Ordering::Relaxed);
+        let mut room = lock(&hall.room);
         if room.ended.is_none() && !room.closed {
             let after_ns = room.begun.map(|begun| monotonic_ns() - begun);
             let failed = Some(reason.to_owned());
-            Hall::tell_all(
-                &room,
-                &Message::Over { ended: Ended { host: self.hall.company.me().to_owned(), after_ns, failed } },
-            );
-            room.closed = true;
+            let ended = Ended { host: hall.company.me().to_owned(), after_ns, failed };
+            hall.end_for_all(&mut room, ended);
+            if !is_interrupted {
+                hall.see_off(room, self.opened);
+            }
         }
     }
 
@@ -201,6 +208,16 @@ impl Hall {
     /// Waits for a change, but not long: `stop` is set without one.
     fn wait<'a>(&self, room: MutexGuard<'a, Room>) -> MutexGuard<'a, Room> {
         self.changed.wait_timeout(room, GLANCE).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Waits for those who have not come yet, so that they hear why there is no run; not for long.
+    fn see_off(&self, mut room: MutexGuard<'_, Room>, opened: Instant) {
+        let is_there = |room: &Room, name: &str| room.seats.contains_key(name) || room.told.contains(name);
+        while opened.elapsed() < LATE.min(self.manners.patience)
+            && !self.company.others().all(|name| is_there(&room, name))
+        {
+            room = self.wait(room);
+        }
     }
 
     fn is_closed(&self) -> bool {
@@ -316,8 +333,12 @@ impl Hall {
         if room.seats.contains_key(&host) {
             return Err(format!("host `{host}` is here already"));
         }
-        if let Some(ended) = &room.ended {
-            return Err(format!("the run is over: {ended}"));
+        if let Some(ended) = room.ended.clone() {
+            let reason = format!("host `{host}` came when the run was over: {ended}");
+            let _ = say(writer, &Message::Over { ended });
+            room.told.insert(host);
+            self.changed.notify_all();
+            return Err(reason);
         }
         say(writer, &Message::Welcome {}).map_err(|error| error.to_string())?;
         let seat = Seat { writer: Arc::clone(writer), progress: Progress::Here, heard_ns: monotonic_ns() };
