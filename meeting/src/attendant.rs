@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::message::VERSION;
+use crate::arrive::{connect, introduce};
 use crate::{
-    Clocks, Company, Ended, Error, Exchange, Lines, Manners, Message, Offset, Record, Role, Token,
-    monotonic_ns,
+    Clocks, Company, Ended, Error, Exchange, Lines, Manners, Message, Offset, Record, Token, monotonic_ns,
 };
 
 /// How often waiting threads look whether all is over.
@@ -144,14 +143,10 @@ impl Attendant {
     pub(crate) fn record(&self) -> Record {
         let begun = self.line.begun_ns.load(Ordering::Relaxed);
         Record {
-            host: self.company.me().to_owned(),
-            role: self.company.role(self.company.me()).unwrap_or(Role::Server),
-            client: self.company.client(),
-            run: self.run.clone(),
             epoch_ns: self.epoch_ns,
             local_epoch_ns: (begun != NEVER).then_some(begun),
             clocks: self.clocks,
-            ended: self.ended(),
+            ..Record::of_none(&self.company, &self.run, self.ended())
         }
     }
 
@@ -256,60 +251,6 @@ impl Line {
             *lock(&self.ended) = Some(ended);
             self.stop.store(true, Ordering::Relaxed);
         }
-    }
-}
-
-/// A connection to the conductor, which may come later than this host.
-fn connect(
-    company: &Company,
-    address: SocketAddr,
-    manners: Manners,
-    stop: &AtomicBool,
-) -> Result<TcpStream, Error> {
-    let began = Instant::now();
-    loop {
-        match TcpStream::connect_timeout(&address, manners.silence) {
-            Ok(stream) => return Ok(stream),
-            Err(_) if stop.load(Ordering::Relaxed) => return Err(Error::Failed("interrupted".to_owned())),
-            Err(_) if began.elapsed() < manners.patience => thread::sleep(GLANCE * 5),
-            Err(_) => {
-                let host = company.conductor().to_owned();
-                return Err(Error::Ended(Ended { host, after_ns: None, failed: None }));
-            }
-        }
-    }
-}
-
-fn introduce(
-    company: &Company,
-    token: &Token,
-    run: &str,
-    mut stream: &TcpStream,
-    lines: &mut Lines<TcpStream>,
-    address: SocketAddr,
-) -> Result<(), Error> {
-    let failed = |what: String| Error::Failed(format!("conductor at {address}: {what}"));
-    let nonce = match lines.next_message() {
-        Ok(Some(Message::Challenge { version: VERSION, nonce })) => nonce,
-        Ok(Some(Message::Challenge { version, .. })) => {
-            return Err(Error::Refused(format!(
-                "the conductor at {address} speaks version {version}, this host {VERSION}: install the same weir on both"
-            )));
-        }
-        Ok(_) => return Err(failed("somebody else listens there".to_owned())),
-        Err(error) => return Err(failed(error.to_string())),
-    };
-    let answer = token.answer(&nonce, company.me(), run);
-    let hello = Message::Hello { host: company.me().to_owned(), run: run.to_owned(), answer };
-    stream.write_all(&hello.line()).map_err(|error| failed(error.to_string()))?;
-    match lines.next_message() {
-        Ok(Some(Message::Welcome {})) => Ok(()),
-        Ok(Some(Message::Over { ended })) => Err(Error::Ended(ended)),
-        Ok(Some(Message::Refused { reason })) => {
-            Err(Error::Refused(format!("not let in by {} ({address}): {reason}", company.conductor())))
-        }
-        Ok(_) => Err(failed("it did not let this host in".to_owned())),
-        Err(error) => Err(failed(error.to_string())),
     }
 }
 

@@ -8,11 +8,14 @@
 //! What is said are lines of JSON over TCP ([`Message`]). Who comes must know a token that only the hosts of a study have; it
 //! never crosses the network ([`Token`]).
 
+mod arrive;
 mod attendant;
 mod clock;
 mod company;
 mod conductor;
+mod door;
 mod error;
+mod hall;
 mod line;
 mod meeting;
 mod message;

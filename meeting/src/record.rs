@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Clocks, Ended, Role};
+use crate::{Clocks, Company, Ended, Role};
 
 /// When a part began, on which clock, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,4 +24,20 @@ pub struct Record {
     pub clocks: Option<Clocks>,
     /// Who ended the run; absent if all came to its end.
     pub ended: Option<Ended>,
+}
+
+impl Record {
+    /// Of a host that did not come to a beginning.
+    pub fn of_none(company: &Company, run: &str, ended: Option<Ended>) -> Self {
+        Record {
+            host: company.me().to_owned(),
+            role: if company.client().is_some() { Role::Client } else { Role::Server },
+            client: company.client(),
+            run: run.to_owned(),
+            epoch_ns: None,
+            local_epoch_ns: None,
+            clocks: None,
+            ended,
+        }
+    }
 }

@@ -81,6 +81,10 @@ fn part(
     meet: &Meet,
     work: impl FnOnce(&mut Meeting) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
+    let (named, wanted) = (meet.company.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
+    if named != wanted {
+        return Err(Error::Refused(format!("run {} takes {wanted} clients; {named} are named", run.id)));
+    }
     let folder = folder(options, run, meet);
     // Of an attempt before this one.
     match std::fs::remove_dir_all(&folder) {
@@ -98,16 +102,7 @@ fn part(
     ) {
         Ok(meeting) => meeting,
         Err(weir_meeting::Error::Ended(ended)) => {
-            let record = Record {
-                host: meet.company.me().to_owned(),
-                role: meet.company.role(meet.company.me()).unwrap_or(weir_meeting::Role::Client),
-                client: meet.company.client(),
-                run: run.id.clone(),
-                epoch_ns: None,
-                local_epoch_ns: None,
-                clocks: None,
-                ended: Some(ended.clone()),
-            };
+            let record = Record::of_none(&meet.company, &run.id, Some(ended.clone()));
             return leave(&folder, &record, ended, began);
         }
         Err(error) => return Err(from_meeting(error)),
@@ -118,8 +113,11 @@ fn part(
     }
     match (done, meeting.ended()) {
         (Ok(outcome), _) => Ok(outcome),
-        // What this host says of itself is then a consequence.
-        (Err(_), Some(ended)) => leave(&folder, &meeting.record(), ended, began),
+        (Err(error), Some(ended)) => {
+            // Mostly a consequence; not if something could not be undone.
+            eprintln!("{error}");
+            leave(&folder, &meeting.record(), ended, began)
+        }
         (Err(error), None) => {
             meeting.fail(&error.to_string());
             Err(error)
