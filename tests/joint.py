@@ -177,19 +177,19 @@ class Lab:
 
         def entry(name):
             own = {"weir_address": self.addresses[name], "weir_state": str(self.state(name))}
-            return own | {"weir_host_folder": str(folder / f"host-{name}")} | of_hosts.get(name, {})
+            own |= {"weir_host_folder": str(folder / f"host-{name}"), "weir_results": str(self.bench.results)}
+            return own | self.variables | of_hosts.get(name, {})
 
         common = {
             "ansible_connection": "netns",
             "ansible_python_interpreter": "{{ ansible_playbook_python }}",
-            "weir_results": str(self.bench.results),
         }
         groups = {"weir_clients": self.clients, "weir_servers": self.servers}
         children = {
             group: {"hosts": {name: entry(name) for name in names}} for group, names in groups.items()
         }
         file = folder / "inventory.json"
-        file.write_text(json.dumps({"all": {"vars": common | self.variables, "children": children}}))
+        file.write_text(json.dumps({"all": {"vars": common, "children": children}}))
         return file
 
     def use(self, inventory):

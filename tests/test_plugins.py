@@ -77,7 +77,9 @@ def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
     everyone = study.company(GROUPS, GROUPS["all"], [], 2)
     assert everyone["clients"] == ["a", "b"] and everyone["all"] == ["a", "b", "s"]
     assert study.company(GROUPS, GROUPS["all"], ["a"], 2)["clients"] == ["b", "c"]
-    assert study.company(GROUPS, ["b", "s"], [], 2)["left"] == ["b"]
+    assert everyone["ended"] == ""
+    assert study.company(GROUPS, ["b", "s"], [], 2)["ended"] == "of the 2 clients of a run 1 are left (b)"
+    assert study.company(GROUPS, ["a", "b"], [], 2)["ended"] == "server s cannot be reached or used"
 
     def after(lost, who=everyone, keep_going=True, code=3, **hosts):
         joined = {"rc": code, "stdout": json.dumps({"lost": lost})}

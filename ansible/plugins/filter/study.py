@@ -86,12 +86,18 @@ def company(groups, there, lost, clients):
 
     Returns:
         `clients`, the first so many of those that are left, `servers`, and `all` of them; `left`, all
-        clients that are left.
+        clients that are left; `ended`, why they cannot carry it out, or an empty text.
     """
     left = [name for name in groups.get("weir_clients", []) if name in there and name not in lost]
     servers = [name for name in groups.get("weir_servers", []) if name not in left]
     chosen = left[:clients]
-    return {"clients": chosen, "servers": servers, "all": chosen + servers, "left": left}
+    absent = [name for name in servers if name not in there]
+    ended = ""
+    if len(left) < clients:
+        ended = f"of the {clients} clients of a run {len(left)} are left ({', '.join(left) or 'none'})"
+    elif absent:
+        ended = f"server {', '.join(absent)} cannot be reached or used"
+    return {"clients": chosen, "servers": servers, "all": chosen + servers, "left": left, "ended": ended}
 
 
 def after_joint_run(joined, run, company, hosts, keep_going):
