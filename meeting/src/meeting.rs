@@ -41,7 +41,7 @@ pub enum Meeting {
     /// This host conducts.
     Conductor(Conductor),
     /// It does not.
-    Attendant(Attendant),
+    Attendant(Box<Attendant>),
 }
 
 impl Meeting {
@@ -62,7 +62,8 @@ impl Meeting {
         if company.conducts() {
             Conductor::open(company, address, token, run, manners, stop).map(Meeting::Conductor)
         } else {
-            Attendant::come(company, address, token, run, manners, stop).map(Meeting::Attendant)
+            Attendant::come(company, address, token, run, manners, stop)
+                .map(|attendant| Meeting::Attendant(Box::new(attendant)))
         }
     }
 
