@@ -10,10 +10,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from joint import Lab, missing, mount_tmpfs, rules, study, unmount
-from support import PATIENCE_S, wait_for
+from support import wait_for
 
 pytestmark = pytest.mark.roles
 SKIP = ("--skip-tags", "report")
+#: Each host is given the binary, by a machine that may have other work, in seconds.
+PATIENCE_S = 600
 
 
 @pytest.fixture
@@ -40,6 +42,11 @@ def lab(bench, point, request):
     lab.close()
 
 
+def _play(bench, *arguments):
+    code = bench.start(*arguments).wait(PATIENCE_S)
+    return code, bench.log.read_text()
+
+
 def _disk(bench, point):
     """A disk that holds what is mounted at the point in place of what was: its name."""
     image = bench.folder / "disk"
@@ -58,7 +65,7 @@ def test_two_clients_ask_one_server_at_once(bench, point, lab):
     loop = _disk(bench, point)
     try:
         lab.use(lab.write(**{lab.full("store"): {"weir_observed": [loop]}}))
-        code, log = bench.play(study(bench.folder, loads="[0.5, 1]", buffered="false"), *SKIP)
+        code, log = _play(bench, study(bench.folder, loads="[0.5, 1]", buffered="false"), *SKIP)
         assert [path.name for path in point.iterdir()] == ["lost+found"]
     finally:
         unmount(point)
@@ -83,7 +90,7 @@ def test_two_clients_ask_one_server_at_once(bench, point, lab):
     _leaves_no_token(bench, lab, log)
     # All is there: nothing is carried out.
     mtimes = {folder: folder.stat().st_mtime_ns for folder in runs.values()}
-    again, log = bench.play(bench.folder / "together.yml", *SKIP)
+    again, log = _play(bench, bench.folder / "together.yml", *SKIP)
     assert again == 0 and "0 of them to do" in log, log
     assert mtimes == {folder: folder.stat().st_mtime_ns for folder in runs.values()}
 
@@ -109,7 +116,8 @@ def _kill_part(bench, lab, name):
     """Kills a client's part once the requests of its first run are on their way; returns the run's id."""
     results = bench.folder / f"host-{name}/results/together"
     begun = f".*.{name}.partial/logs/fio-records/job.fio"
-    wait_for(lambda: list(results.glob(begun)) or bench.processes[-1].poll() is not None, "a run to begin")
+    process = bench.processes[-1]
+    wait_for(lambda: list(results.glob(begun)) or process.poll() is not None, "a run to begin", PATIENCE_S)
     pid = json.loads((lab.state(name) / "journal/run.json").read_text())["pid"]
     os.kill(pid, signal.SIGKILL)
     return next(results.glob(begun)).relative_to(results).parts[0].split(".")[1]
@@ -145,7 +153,7 @@ def test_a_study_ends_with_a_client_that_was_lost_and_goes_on_when_asked(bench, 
     assert f"{lab.clients[0]} was lost in run {broken}, and the study says `lost: stop`" in log, log
     assert list(bench.run_folders("together")) == [broken]
     assert list(point.iterdir()) == []
-    code, log = bench.play(file, *SKIP)
+    code, log = _play(bench, file, *SKIP)
     assert code == 0 and "2 runs, 1 of them to do" in log, log
     runs = bench.run_folders("together")
     assert rules(runs.pop(broken))["R-HOSTS"]["status"] == "invalid"
@@ -157,6 +165,6 @@ def test_a_study_ends_with_a_client_that_was_lost_and_goes_on_when_asked(bench, 
 def test_too_few_clients_are_refused(bench, point, lab):
     """This test will ask two hosts of an inventory that has one."""
     lab.use(lab.write())
-    code, log = bench.play(study(bench.folder), *SKIP)
+    code, log = _play(bench, study(bench.folder), *SKIP)
     assert code != 0 and "has 1 in its group weir_clients" in " ".join(log.split()), log
     assert list(point.iterdir()) == [] and not bench.run_folders("together")
