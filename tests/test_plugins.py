@@ -81,8 +81,8 @@ def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
     assert study.company(GROUPS, ["b", "s"], [], 2)["ended"] == "of the 2 clients of a run 1 are left (b)"
     assert study.company(GROUPS, ["a", "b"], [], 2)["ended"] == "server s cannot be reached or used"
 
-    def after(lost, who=everyone, keep_going=True, code=3, **hosts):
-        joined = {"rc": code, "stdout": json.dumps({"lost": lost})}
+    def after(names, who=everyone, keep_going=True, code=3, **hosts):
+        joined = {"rc": code, "stdout": json.dumps({"lost": names})}
         return study.after_joint_run(joined, "run", who, {"clients": 2, "lost": "stop"} | hosts, keep_going)
 
     assert after([], code=0) == {"lost": [], "failed": False, "ended": ""}
