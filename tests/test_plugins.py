@@ -61,6 +61,41 @@ def test_blocks_are_dealt_out_whole(plan):
         assert sum(bool(ids & mine) for mine in dealt.values()) == 1
 
 
+GROUPS = {"weir_clients": ["a", "b", "c"], "weir_servers": ["s"], "all": ["a", "b", "c", "s", "x"]}
+
+
+def test_runs_of_several_hosts_are_those_of_their_groups(plan):
+    runs = [run | {"hosts": {"clients": 2}} for run in plan["runs"] if run["testbed"] == "device"]
+    assert study.runs_of_host(runs, ["a", "b"], "a") == []
+    found = study.joint_runs(runs, GROUPS, "a")
+    assert [run["id"] for run in found] == [run["id"] for run in runs]
+    assert found == study.joint_runs(runs, GROUPS, "s") and study.joint_runs(runs, GROUPS, "x") == []
+    assert study.joint_runs(plan["runs"], GROUPS, "a") == [] == study.joint_runs(runs, {}, "a")
+
+
+def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
+    everyone = study.company(GROUPS, GROUPS["all"], [], 2)
+    assert everyone["clients"] == ["a", "b"] and everyone["all"] == ["a", "b", "s"]
+    assert study.company(GROUPS, GROUPS["all"], ["a"], 2)["clients"] == ["b", "c"]
+    assert everyone["ended"] == ""
+    assert study.company(GROUPS, ["b", "s"], [], 2)["ended"] == "of the 2 clients of a run 1 are left (b)"
+    assert study.company(GROUPS, ["a", "b"], [], 2)["ended"] == "server s cannot be reached or used"
+
+    def after(names, who=everyone, keep_going=True, code=3, **hosts):
+        joined = {"rc": code, "stdout": json.dumps({"lost": names})}
+        return study.after_joint_run(joined, "run", who, {"clients": 2, "lost": "stop"} | hosts, keep_going)
+
+    assert after([], code=0) == {"lost": [], "failed": False, "ended": ""}
+    assert "b was lost in run run, and the study says `lost: stop`" in after(["b"])["ended"]
+    assert after(["b"], lost="continue") == {"lost": ["b"], "failed": False, "ended": ""}
+    few = study.company(GROUPS, GROUPS["all"], ["a"], 2)
+    assert "of the 2 clients of a run 1 are left" in after(["b"], few, lost="continue")["ended"]
+    assert "server s was lost" in after(["s"], lost="continue")["ended"]
+    assert after([], code=1) == {"lost": [], "failed": True, "ended": ""}
+    assert after([], code=1, keep_going=False)["ended"] == "run run failed"
+    assert study.after_joint_run({"rc": 1, "stdout": "no"}, "run", everyone, {"lost": "stop"}, True)["failed"]
+
+
 def test_what_is_simulated_is_dealt_out_as_shards_are(plan):
     runs = [run for run in plan["runs"] if run["testbed"] == "simulator"]
     dealt = [study.simulated_of_host(plan["runs"], ["a", "b"], name) for name in ("a", "b")]

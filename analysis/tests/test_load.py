@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 import synthetic
 
+from weir.derive import run_metrics
 from weir.errors import InputError
 from weir.load import load_study
 from weir.study import class_table
@@ -177,6 +178,30 @@ def test_a_factor_with_the_name_of_a_metric(study_folder):
     plan["factors"]["requests"] = [1, 2]
     (study_folder / "plan.json").write_text(json.dumps(plan))
     assert "factor `requests`" in problem(study_folder).problem
+
+
+def test_a_run_of_several_hosts_tells_their_clients_and_disks_apart(study_folder):
+    plan = json.loads((study_folder / "plan.json").read_text())
+    run_id = first_run(study_folder).name
+    for document in (next(run for run in plan["runs"] if run["id"] == run_id), plan["runs"][0]):
+        document["hosts"] = {"clients": 2, "lost": "stop"}
+    (study_folder / "plan.json").write_text(json.dumps(plan))
+    folder = study_folder / run_id
+    for table in ("requests", "block"):
+        rows = pl.read_parquet(folder / f"{table}.parquet")
+        hosts = pl.Series("host", ["a", "b"] * rows.height)[: rows.height]
+        rows.with_columns(hosts).write_parquet(folder / f"{table}.parquet")
+    for name in ("a", "b"):
+        (folder / "hosts" / name).mkdir(parents=True)
+        (folder / "hosts" / name / "host.json").write_text((folder / "host.json").read_text())
+    (folder / "host.json").unlink()
+    run = next(run for run in load_study(study_folder).runs if run.id == run_id)
+    assert {one.name: one.clients for one in run.classes} == {"text": 8, "video": 4}
+    assert sorted(run.host) == ["a", "b"] and run.host["a"]["weir"] == "0.1.0"
+    assert set(scan_requests(run).collect()["host"]) == {"a", "b"}
+    found = run_metrics(run)["devices"]
+    assert sorted(found) == ["a:loop0", "a:loop1", "b:loop0", "b:loop1"]
+    assert sum(device["requests"] for device in found.values()) == scan_requests(run).collect().height
 
 
 def test_names_come_back_as_written_and_responses_from_intended_times(study_folder):

@@ -239,6 +239,8 @@ def _devices(run: Run) -> dict[str, dict[str, Any]]:
     rows = _collect(frame.filter(pl.col("op").is_in(["read", "write"])), run, "block.parquet")
     # Where a source did not see the queueing, the request is there from the first time that it did see.
     rows = rows.with_columns(there_ns=pl.coalesce("queued_ns", "inserted_ns", "issued_ns"))
+    # Hosts call their disks alike.
+    rows = rows.with_columns(device=pl.concat_str(["host", "device"], separator=":", ignore_nulls=True))
     devices = {}
     for device in sorted(rows["device"].unique()):
         of_device = rows.filter(pl.col("device") == device)

@@ -22,7 +22,10 @@ RUN_AGAIN = "remove this run's folder and run the study again: only what is miss
 
 @dataclass(frozen=True)
 class AppClass:
-    """One application class of a study: who asks, how, and what it was promised."""
+    """One application class of a study: who asks, how, and what it was promised.
+
+    `clients` are those of all hosts, where several carry out a run together.
+    """
 
     name: str
     workload: str
@@ -87,8 +90,14 @@ class Run:
 
     @property
     def host(self) -> dict[str, Any]:
-        """Facts of the host on which it ran; empty if the run has no such file."""
-        return self._optional("host.json")
+        """Facts of the host on which it ran, or of several by name; empty if the run has no such file."""
+        alone = self._optional("host.json")
+        if alone:
+            return alone
+        return {
+            path.parent.name: read_document(path, RUN_AGAIN)
+            for path in sorted(self.path.glob("hosts/*/host.json"))
+        }
 
     def _optional(self, name: str) -> dict[str, Any]:
         path = self.path / name
@@ -254,6 +263,8 @@ def _all_classes(planned: list[dict[str, Any]], path: Path) -> tuple[AppClass, .
 
 def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
     classes = []
+    # Each client host has clients of its own, which are numbered through.
+    hosts = (document.get("hosts") or {}).get("clients", 1)
     for entry in field(document, path, "classes", list):
         if not isinstance(entry, dict):
             raise InputError(path, f"field `classes` holds {entry!r}, not an object", PLAN_AGAIN)
@@ -261,7 +272,7 @@ def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
             AppClass(
                 name=field(entry, path, "name", str),
                 workload=field(entry, path, "workload", str),
-                clients=field(entry, path, "clients", int),
+                clients=field(entry, path, "clients", int) * hosts,
                 engine=entry.get("engine") or "replay",
                 priority=entry.get("priority"),
                 objective=entry.get("objective"),

@@ -39,6 +39,8 @@ BLOCK_COLUMNS = {
     "completed_ns": "integer",
     "status": "integer",
 }
+#: Column of both, of runs that several hosts carried out together; null in others.
+HOST = "host"
 
 
 def scan_requests(run: Run) -> pl.LazyFrame:
@@ -111,7 +113,8 @@ def _scan(path: Path, columns: dict[str, str]) -> pl.LazyFrame:
                 path, f"column `{name}` is {schema[name]}, not {kind}", "was it written by another version?"
             )
     names = [name for name, kind in columns.items() if kind == "name"]
-    return frame.select(list(columns)).with_columns(pl.col(names).cast(pl.String))
+    host = pl.col(HOST).cast(pl.String) if HOST in schema else pl.lit(None, pl.String).alias(HOST)
+    return frame.select(*columns, host).with_columns(pl.col(names).cast(pl.String))
 
 
 def _is_kind(dtype: pl.DataType, kind: str) -> bool:

@@ -1,6 +1,7 @@
 //! The `weir` binary: argument parsing and wiring, nothing else.
 
 mod admit;
+mod attend;
 mod browse;
 mod check;
 mod class;
@@ -14,7 +15,9 @@ mod fetch;
 mod fsbench;
 mod generate;
 mod interrupts;
+mod join;
 mod list;
+mod meet;
 mod network;
 mod plan;
 mod project;
@@ -47,6 +50,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Admit(admit::Args),
+    Attend(attend::Args),
     Browse(browse::Args),
     Documents(documents::Args),
     Check(check::Args),
@@ -58,6 +62,7 @@ enum Command {
     Disks(disks::Args),
     Generate(generate::Args),
     Run(run::Args),
+    Join(join::Args),
     Clean(clean::Args),
     Cluster(cluster::Args),
     Serve(serve::Args),
@@ -75,6 +80,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Admit(args) => admit::run(args),
+        Command::Attend(args) => attend::run(args),
         Command::Browse(args) => browse::run(args),
         Command::Documents(args) => documents::run(args),
         Command::Check(args) => check::run(args),
@@ -86,6 +92,7 @@ fn main() -> ExitCode {
         Command::Disks(args) => disks::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Run(args) => run::run(args),
+        Command::Join(args) => join::run(args),
         Command::Clean(args) => clean::run(args),
         Command::Cluster(args) => cluster::run(args),
         Command::Serve(args) => serve::run(args),

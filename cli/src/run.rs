@@ -1,15 +1,16 @@
 //! `weir run`: one run of a study on this host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use weir_runner::{Error, Options, Outcome, Status, Testbed};
+use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Verdict};
 use weir_studies::{Plan, Run};
 
 use crate::exit::bad_input;
+use crate::meet::MeetArgs;
 use crate::plan::describe;
 
 /// Carry out one run of a study on this host.
@@ -35,13 +36,15 @@ pub struct Args {
     /// If the run is there, but was judged invalid: carry it out again, and replace it.
     #[arg(long)]
     retry_invalid: bool,
+    #[command(flatten)]
+    meet: MeetArgs,
     /// Print the outcome as JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let run = read_run(&args)?;
+    let run = read_run(&args.file, args.id.as_deref())?;
     if run.testbed != weir_studies::Testbed::Device {
         return Err(bad_input(format!(
             "run {} is for virtual time: carry it out with `weir simulate`",
@@ -58,28 +61,39 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state: args.state,
         retry_invalid: args.retry_invalid,
         stop: stop_on_signal(),
+        meet: args.meet.read()?,
     };
-    let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(|error| match error {
-        Error::Refused(_) => bad_input(error),
-        Error::Failed(_) => anyhow::Error::new(error),
-    })?;
+    let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(classify)?;
     Ok(report(&run, &outcome, args.json))
 }
 
-fn read_run(args: &Args) -> anyhow::Result<Run> {
-    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", args.file.display()));
-    let text = std::fs::read_to_string(&args.file).map_err(|error| named(&error))?;
-    match &args.id {
+/// The exit code that goes with an error of the runner.
+pub fn classify(error: Error) -> anyhow::Error {
+    match error {
+        Error::Refused(_) => bad_input(error),
+        Error::Failed(_) => anyhow::Error::new(error),
+    }
+}
+
+/// A run, or that of a plan which has the id.
+///
+/// # Errors
+/// The file cannot be read, is neither, or has no such run.
+pub fn read_run(file: &Path, id: Option<&str>) -> anyhow::Result<Run> {
+    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
+    match id {
         None => serde_json::from_str(&text).map_err(|error| named(&error)),
         Some(id) => {
             let plan: Plan = serde_json::from_str(&text).map_err(|error| named(&error))?;
-            let found = plan.runs.into_iter().find(|run| run.id == *id);
+            let found = plan.runs.into_iter().find(|run| run.id == id);
             found.ok_or_else(|| named(&format!("has no run {id}")))
         }
     }
 }
 
-fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
+/// Says what became of a run; the exit code that goes with it.
+pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
     let name = format!("{} {}", run.id, describe(run));
     match outcome {
         Outcome::Present => {
@@ -91,36 +105,57 @@ fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
             ExitCode::SUCCESS
         }
         Outcome::Done { verdict, timing, requests } => {
-            let broken: Vec<String> = verdict
-                .rules
-                .iter()
-                .filter(|ruling| ruling.status == Status::Invalid)
-                .map(|ruling| format!("{}: {}", ruling.rule, ruling.reason))
-                .collect();
+            report_done(run, verdict, timing, *requests, &[], as_json)
+        }
+        Outcome::Ended { ended, spent_s } => {
             if as_json {
-                let value = json!({
-                    "id": run.id,
-                    "status": verdict.status,
-                    "requests": requests,
-                    "timing": timing,
-                    "broken": broken,
-                });
-                println!("{value}");
-            } else {
-                let status = if broken.is_empty() {
-                    "valid".to_owned()
-                } else {
-                    format!("INVALID ({})", broken.join("; "))
-                };
-                let whole = timing.setup_s + timing.measured_s + timing.teardown_s;
                 println!(
-                    "{name}: {status}, {requests} requests, {:.1} s of {whole:.1} s measured",
-                    timing.measured_s
+                    "{}",
+                    json!({"id": run.id, "status": "ended", "broken": [ended.to_string()], "spent_s": spent_s})
                 );
+            } else {
+                println!("{name}: ended after {spent_s:.1} s: {ended}");
             }
-            if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) }
+            ExitCode::from(3)
         }
     }
+}
+
+/// Says what a run that was carried out is worth, and which hosts were lost in it; the exit code that goes with it.
+pub fn report_done(
+    run: &Run,
+    verdict: &Verdict,
+    timing: &Timing,
+    requests: u64,
+    lost: &[String],
+    as_json: bool,
+) -> ExitCode {
+    let broken: Vec<String> = verdict
+        .rules
+        .iter()
+        .filter(|ruling| ruling.status == Status::Invalid)
+        .map(|ruling| format!("{}: {}", ruling.rule, ruling.reason))
+        .collect();
+    if as_json {
+        let mut value = json!({
+            "id": run.id,
+            "status": verdict.status,
+            "requests": requests,
+            "timing": timing,
+            "broken": broken,
+        });
+        if !lost.is_empty() {
+            value["lost"] = json!(lost);
+        }
+        println!("{value}");
+    } else {
+        let status =
+            if broken.is_empty() { "valid".to_owned() } else { format!("INVALID ({})", broken.join("; ")) };
+        let whole = timing.setup_s + timing.measured_s + timing.teardown_s;
+        let (name, measured_s) = (format!("{} {}", run.id, describe(run)), timing.measured_s);
+        println!("{name}: {status}, {requests} requests, {measured_s:.1} s of {whole:.1} s measured");
+    }
+    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) }
 }
 
 /// A flag that SIGINT and SIGTERM raise, so that a run that is asked to end undoes what it did.

@@ -5,7 +5,8 @@
 //! * [`request::Request`]: `requests.parquet`, requests as the application saw them;
 //! * [`block::BlockRequest`]: `block.parquet`, requests as the block layer saw them;
 //! * [`interaction::Interaction`]: `sessions.parquet`, what clients ask a site for;
-//! * [`page::Page`]: `pages.parquet`, pages of a site as its browsers saw them.
+//! * [`page::Page`]: `pages.parquet`, pages of a site as its browsers saw them;
+//! * [`of_host::OfHost`]: any of them with the column `host`, of runs that several hosts carried out together.
 //!
 //! All times are nanoseconds on `CLOCK_MONOTONIC`, relative to the start of the run (its *epoch*);
 //! the epoch itself is kept in the file's metadata under [`EPOCH_KEY`]. A file is written under a
@@ -16,6 +17,7 @@ pub mod cell;
 pub mod column;
 pub mod error;
 pub mod interaction;
+pub mod of_host;
 pub mod page;
 mod reader;
 mod record;
@@ -25,6 +27,7 @@ mod table;
 pub use block::{BlockOp, BlockRequest};
 pub use error::Error;
 pub use interaction::Interaction;
+pub use of_host::OfHost;
 pub use page::Page;
 pub use reader::{TableReader, read_all};
 pub use record::Record;

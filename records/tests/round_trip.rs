@@ -1,7 +1,7 @@
 //! What is written is read back, and damage is an error rather than a panic.
 
 use proptest::prelude::*;
-use weir_records::{BlockOp, BlockRequest, Op, Request, TableReader, TableWriter, read_all, write_all};
+use weir_records::{BlockOp, BlockRequest, OfHost, Op, Request, TableReader, TableWriter, read_all, write_all};
 
 fn request() -> impl Strategy<Value = Request> {
     (
@@ -65,6 +65,23 @@ proptest! {
         prop_assert_eq!(TableReader::<Request>::open(&path).unwrap().epoch_monotonic_ns(), 42);
         prop_assert_eq!(read_all::<Request>(&path).unwrap(), rows);
     }
+}
+
+#[test]
+fn rows_of_several_hosts_are_read_with_their_hosts_and_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("block.parquet");
+    let rows: Vec<_> = (0..100)
+        .map(|sector| OfHost { row: block(sector), host: if sector % 3 == 0 { "a" } else { "b" }.into() })
+        .collect();
+    write_all(&path, 7, &rows).unwrap();
+    assert_eq!(read_all::<OfHost<BlockRequest>>(&path).unwrap(), rows);
+    let plain: Vec<_> = rows.into_iter().map(|of| of.row).collect();
+    assert_eq!(read_all::<BlockRequest>(&path).unwrap(), plain);
+    // A run of one host has no such column.
+    write_all(&path, 7, &plain).unwrap();
+    let error = read_all::<OfHost<BlockRequest>>(&path).unwrap_err().to_string();
+    assert!(error.contains("column host is missing"), "{error}");
 }
 
 #[test]

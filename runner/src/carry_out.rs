@@ -9,12 +9,14 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::json;
+use weir_meeting::{Ended, Meeting};
 use weir_records::write_all;
 use weir_studies::{Capture, Engine, FileSystem, Run};
 
 use crate::Error;
 use crate::access::Ground;
 use crate::capture::Recording;
+use crate::joint::{self, Meet};
 use crate::journal::Journal;
 use crate::limits::Limits;
 use crate::measure::{Measured, measure, read_bytes};
@@ -37,6 +39,23 @@ pub struct Options {
     pub retry_invalid: bool,
     /// Set to `true` to end the run early and undo it.
     pub stop: Arc<AtomicBool>,
+    /// Where this host meets the others of a run that several carry out together.
+    pub meet: Option<Meet>,
+}
+
+impl Options {
+    /// The run's folder, or that of this host's part of it, as long as it is not whole.
+    pub(crate) fn partial(&self, run: &Run) -> PathBuf {
+        self.results.join(format!(".{}.partial", self.own_name(run)))
+    }
+
+    /// What this host calls its own of a run where others have theirs, too.
+    pub(crate) fn own_name(&self, run: &Run) -> String {
+        match &self.meet {
+            None => run.id.clone(),
+            Some(meet) => format!("{}.{}", run.id, meet.company.me()),
+        }
+    }
 }
 
 /// How a run ended.
@@ -52,6 +71,13 @@ pub enum Outcome {
         timing: Timing,
         /// Rows of `requests.parquet`.
         requests: u64,
+    },
+    /// Another host ended it, of those that carried it out together; what was done here was undone.
+    Ended {
+        /// Which, and how.
+        ended: Ended,
+        /// Time until then, in seconds.
+        spent_s: f64,
     },
 }
 
@@ -72,10 +98,34 @@ pub struct Timing {
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way; what had been
 /// done was undone then.
 pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outcome, Error> {
+    match (&run.hosts, &options.meet) {
+        (Some(_), Some(meet)) => return joint::carry_out(run, testbed, options, meet),
+        (None, None) => {}
+        (Some(hosts), None) => {
+            return Err(Error::Refused(format!(
+                "run {} is one of {} hosts at once: say where they meet (--meet), as the playbook does",
+                run.id, hosts.clients
+            )));
+        }
+        (None, Some(_)) => {
+            return Err(Error::Refused(format!("run {} is one of a host alone: leave out --meet", run.id)));
+        }
+    }
     let folder = options.results.join(&run.id);
     if folder.is_dir() && !(options.retry_invalid && is_invalid(&folder)) {
         return Ok(Outcome::Present);
     }
+    alone(run, testbed, options, None, &folder)
+}
+
+/// Carries out one run, or a part of it, which leaves `folder`.
+pub(crate) fn alone(
+    run: &Run,
+    testbed: &Testbed,
+    options: &Options,
+    meeting: Option<&mut Meeting>,
+    folder: &Path,
+) -> Result<Outcome, Error> {
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
         .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?;
@@ -88,7 +138,8 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
         eprintln!("undone of a run that died: {line}");
     }
     let mut limits = Limits::new(run, &options.state);
-    let done = prepare_and_measure(run, testbed, options, &filesystem, &mut limits, &mut journal, began);
+    let bench = Bench { run, testbed, options, filesystem: &filesystem, began };
+    let done = prepare_and_measure(&bench, meeting, &mut limits, &mut journal);
     limits.leave();
     let done = done.map_err(|error| match networked::revive_client(&options.state, &filesystem) {
         Some(why) => Error::Failed(format!("{error}; {why}")),
@@ -100,7 +151,7 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
         return Err(Error::Failed(format!("measured, but not undone: {}", left.join("; "))));
     }
     finished.timing.teardown_s += began.elapsed().as_secs_f64() - finished.ended_s;
-    publish(&finished, &folder)?;
+    publish(&finished, folder)?;
     Ok(Outcome::Done { verdict: finished.verdict, timing: finished.timing, requests: finished.requests })
 }
 
@@ -120,12 +171,19 @@ fn publish(finished: &Finished, folder: &Path) -> Result<(), Error> {
     let mut observed = finished.observed.clone();
     observed["timing"] = json!(finished.timing);
     write_json(&finished.partial.join("observed.json"), &observed)?;
-    let replaced = finished.partial.with_extension("replaced");
+    put_in_place(&finished.partial, folder)
+}
+
+/// Gives a folder that is whole its name, in place of one of that name.
+pub(crate) fn put_in_place(partial: &Path, folder: &Path) -> Result<(), Error> {
+    let replaced = partial.with_extension("replaced");
+    let above = folder.parent().unwrap_or(folder);
+    fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
     if folder.is_dir() {
         let _ = fs::remove_dir_all(&replaced);
         fs::rename(folder, &replaced).map_err(Error::io("cannot replace", folder))?;
     }
-    fs::rename(&finished.partial, folder).map_err(Error::io("cannot complete", folder))?;
+    fs::rename(partial, folder).map_err(Error::io("cannot complete", folder))?;
     let _ = fs::remove_dir_all(&replaced);
     Ok(())
 }
@@ -136,15 +194,22 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Erro
     fs::write(path, text + "\n").map_err(Error::io("cannot write", path))
 }
 
+/// What a run works with.
+struct Bench<'a> {
+    run: &'a Run,
+    testbed: &'a Testbed,
+    options: &'a Options,
+    filesystem: &'a FileSystem,
+    began: Instant,
+}
+
 fn prepare_and_measure(
-    run: &Run,
-    testbed: &Testbed,
-    options: &Options,
-    filesystem: &FileSystem,
+    bench: &Bench<'_>,
+    meeting: Option<&mut Meeting>,
     limits: &mut Limits,
     journal: &mut Journal,
-    began: Instant,
 ) -> Result<Finished, Error> {
+    let Bench { run, testbed, options, filesystem, began } = *bench;
     let mut stage = stage::set(run, testbed, options, filesystem, limits, journal)?;
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
         // The memory is the servers': who asks them has rows to keep, and reads no file. What was written stays charged.
@@ -153,7 +218,7 @@ fn prepare_and_measure(
     let use_before = Use::now(&options.state, filesystem, limits)?;
     let ground = Ground { state: &options.state, filesystem, limits, points: &stage.points };
     let mut measured =
-        measure(run, options, &mut stage.devices, &stage.places, &ground, &stage.partial, began)?;
+        measure(run, options, meeting, &mut stage.devices, &stage.places, &ground, &stage.partial, began)?;
     if let Some(problem) = networked::problem(&options.state, filesystem) {
         return Err(Error::Failed(problem));
     }
@@ -243,6 +308,9 @@ fn record(
             .map_err(failed)?;
     }
     write_json(&stage.partial.join("verdict.json"), verdict)?;
+    if let Some(met) = &measured.met {
+        write_json(&stage.partial.join(joint::PART), met)?;
+    }
     let models: BTreeMap<&String, _> = measured.models.iter().map(|(name, stats)| (name, stats)).collect();
     let hot: BTreeMap<&String, _> =
         stage.hot.iter().map(|hot| (&hot.service, hot.used(&measured.rows))).collect();

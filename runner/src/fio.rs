@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -158,7 +161,32 @@ fn seed(run_seed: u64, client: u32) -> u64 {
     run_seed.wrapping_add(u64::from(client)) & (u64::MAX >> 1)
 }
 
+impl Drop for Job {
+    /// Where another class failed, this one must not go on below what is undone.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How often a run looks whether fio has ended, or is to end.
+const GLANCE: Duration = Duration::from_millis(10);
+
 impl Job {
+    /// Waits for fio, which is ended where the run is.
+    fn wait(&mut self, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if stop.load(Ordering::Relaxed) {
+                self.child.kill()?;
+                return self.child.wait();
+            }
+            sleep(GLANCE);
+        }
+    }
+
     /// Waits for fio and turns its logs into rows relative to the run's start.
     ///
     /// # Errors
@@ -168,9 +196,13 @@ impl Job {
         run: &Run,
         places: &[Place],
         epoch_monotonic_ns: i64,
+        stop: &AtomicBool,
     ) -> Result<(Vec<Request>, Report), Error> {
         let place = &places[self.place_index];
-        let status = self.child.wait().map_err(|error| Error::Failed(format!("fio: {error}")))?;
+        let status = self.wait(stop).map_err(|error| Error::Failed(format!("fio: {error}")))?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Failed("interrupted; undone".to_owned()));
+        }
         let words = fs::read_to_string(self.folder.join("words.txt")).unwrap_or_default();
         let mut report = Report {
             class: place.class.name.clone(),

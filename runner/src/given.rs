@@ -6,6 +6,7 @@ use std::path::Path;
 use weir_studies::{FileSystem, Run};
 
 use crate::Error;
+use crate::carry_out::Options;
 use crate::journal::{Change, Journal};
 use crate::mount::mounted_at;
 use crate::prepare::MountPoint;
@@ -19,6 +20,7 @@ use crate::tree;
 pub(crate) fn point(
     run: &Run,
     testbed: &Testbed,
+    options: &Options,
     filesystem: &FileSystem,
     journal: &mut Journal,
 ) -> Result<MountPoint, Error> {
@@ -39,7 +41,7 @@ pub(crate) fn point(
             found.fs_type
         )));
     }
-    let files = path.join(format!("weir-{}", run.id));
+    let files = path.join(format!("weir-{}", options.own_name(run)));
     if files.exists() {
         return Err(Error::Refused(format!(
             "{}: is there already: another host carries out the same run, or one died before it was undone; look at it, then remove it",

@@ -16,6 +16,7 @@ mod fio;
 mod fio_log;
 mod given;
 mod hot;
+mod joint;
 mod journal;
 mod kept_files;
 mod limits;
@@ -40,8 +41,9 @@ mod verdict;
 mod warm;
 mod web;
 
-pub use carry_out::{Options, Outcome, carry_out};
+pub use carry_out::{Options, Outcome, Timing, carry_out};
 pub use error::Error;
+pub use joint::{Joined, Meet, attend, join};
 pub use journal::recover;
 pub use simulate::{simulate, sweep};
 pub use testbed::{Device, Disk, Testbed};

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_meeting::{Meeting, Record};
 use weir_records::{Op, Page, Request};
 use weir_replayer::{Fidelity, Targets, clock};
 use weir_studies::{Engine, Run};
@@ -14,6 +15,7 @@ use crate::block_device::BlockDevice;
 use crate::capture::{Capture, Recording};
 use crate::carry_out::Options;
 use crate::fio;
+use crate::joint;
 use crate::networked;
 use crate::open_loop::{Merged, layout};
 use crate::place::Place;
@@ -39,15 +41,19 @@ pub(crate) struct Measured {
     pub(crate) clock_step_ns: f64,
     pub(crate) setup_s: f64,
     pub(crate) measured_s: f64,
+    /// Of a part of a run of several hosts: when it began, and on which clock.
+    pub(crate) met: Option<Record>,
 }
 
 /// Sends what the classes ask for, and waits for the last answer.
 ///
 /// # Errors
 /// Something cannot be opened or started, or failed.
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn measure(
     run: &Run,
     options: &Options,
+    mut meeting: Option<&mut Meeting>,
     devices: &mut [BlockDevice],
     places: &[Place],
     ground: &Ground<'_>,
@@ -67,7 +73,10 @@ pub(crate) fn measure(
     let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let wall_before = wall_against_monotonic_ns();
-    let epoch_ns = clock::monotonic_ns() + lead_ns;
+    let epoch_ns = match &mut meeting {
+        None => clock::monotonic_ns() + lead_ns,
+        Some(meeting) => joint::begin(meeting, LEAD)?,
+    };
     let setup_s = began.elapsed().as_secs_f64();
 
     let mut jobs = Vec::new();
@@ -104,7 +113,7 @@ pub(crate) fn measure(
     };
     let mut reports = Vec::new();
     for job in jobs {
-        let (found, report) = job.finish(run, places, epoch_ns)?;
+        let (found, report) = job.finish(run, places, epoch_ns, &options.stop)?;
         rows.extend(found);
         reports.push(report);
     }
@@ -121,6 +130,8 @@ pub(crate) fn measure(
         accessed = Some(report);
     }
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
+    // Whoever is done first waits for the others: they still ask.
+    let met = meeting.map(Meeting::end).transpose().map_err(joint::from_meeting)?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
@@ -153,11 +164,12 @@ pub(crate) fn measure(
         clock_step_ns,
         setup_s,
         measured_s,
+        met,
     })
 }
 
 /// Wall clock minus monotonic clock, in ns: constant unless somebody sets the wall clock.
-fn wall_against_monotonic_ns() -> i64 {
+pub(crate) fn wall_against_monotonic_ns() -> i64 {
     let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(wall.as_nanos()).unwrap_or(0) - clock::monotonic_ns()
 }

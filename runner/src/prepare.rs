@@ -79,7 +79,7 @@ pub(crate) fn make_file_systems(
     journal: &mut Journal,
 ) -> Result<Vec<MountPoint>, Error> {
     if filesystem.mounted {
-        return Ok(vec![given::point(run, testbed, filesystem, journal)?]);
+        return Ok(vec![given::point(run, testbed, options, filesystem, journal)?]);
     }
     if filesystem.network.is_some() {
         return Ok(vec![networked::mount(run, &options.state, filesystem, devices, journal)?]);

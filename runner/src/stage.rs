@@ -54,7 +54,7 @@ pub(crate) fn set(
 ) -> Result<Stage, Error> {
     service::check(run)?;
     let mut devices = open_devices(run, testbed, &options.state, filesystem)?;
-    let partial = options.results.join(format!(".{}.partial", run.id));
+    let partial = options.partial(run);
     let _ = fs::remove_dir_all(&partial);
     let logs = partial.join("logs");
     fs::create_dir_all(&logs).map_err(Error::io("cannot make", &partial))?;

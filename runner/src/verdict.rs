@@ -260,7 +260,7 @@ fn span(facts: &Facts<'_>) -> Ruling {
     }
 }
 
-fn loss(facts: &Facts<'_>) -> Ruling {
+pub(crate) fn loss(facts: &Facts<'_>) -> Ruling {
     match &facts.loss {
         None => ruling("R-LOSS", Status::Skipped, "nothing was to be captured at the block layer"),
         Some(Ok((share, words))) => at_most("R-LOSS", *share, facts.allowed_loss, words),
@@ -335,7 +335,7 @@ fn model(facts: &Facts<'_>) -> Ruling {
     Ruling { value, limit, ..ruling("R-MODEL", status, reason) }
 }
 
-fn clock(facts: &Facts<'_>) -> Ruling {
+pub(crate) fn clock(facts: &Facts<'_>) -> Ruling {
     let reason =
         format!("the wall clock moved {:.3} ms against the monotonic one", facts.clock_step_ns / 1e6);
     at_most("R-CLOCK", facts.clock_step_ns.abs(), CLOCK_STEP_LIMIT_NS, &reason)

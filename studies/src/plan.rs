@@ -296,6 +296,7 @@ fn resolve(
         records: study.records,
         series_s: study.series_s.filter(|_| testbed == Testbed::Simulator),
         placement: study.storage.placement,
+        hosts: study.hosts,
         classes,
         devices,
         services: if testbed == Testbed::Device { surroundings::services(study) } else { Vec::new() },

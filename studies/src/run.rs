@@ -9,6 +9,7 @@ use weir_workloads::sessions::AnyWorkload;
 
 use crate::access::RunAccess;
 use crate::contract::Contract;
+use crate::hosts::{Hosts, Lost};
 use crate::level::{Priority, Scheduler};
 use crate::site::Site;
 use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
@@ -63,6 +64,9 @@ pub struct Run {
     /// Simulator: where files lie on the disks.
     #[serde(default, skip_serializing_if = "Placement::is_packed")]
     pub placement: Placement,
+    /// Several hosts carry it out together; one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
     /// Who asks.
     pub classes: Vec<RunClass>,
     /// What is asked.
@@ -208,6 +212,10 @@ impl Run {
         content.question = String::new();
         content.order = 0;
         content.levels = BTreeMap::new();
+        if let Some(hosts) = &mut content.hosts {
+            // It says what becomes of the study, not of the run.
+            hosts.lost = Lost::default();
+        }
         content.cell = String::new();
         for class in &mut content.classes {
             class.objective = None;

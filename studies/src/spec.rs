@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::access::StudyAccess;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::contract::Contract;
+use crate::hosts::Hosts;
 use crate::level::{Architecture, Priority, Scheduler};
 use crate::site::Site;
 use crate::testbed::Testbeds;
@@ -50,6 +51,9 @@ pub struct Study {
     /// Simulator: also what each class was answered in every so many seconds of the measured interval (`series.json`).
     #[serde(default)]
     pub series_s: Option<f64>,
+    /// Each run is carried out by several client hosts at once, on a file system that all of them see; by one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
     /// The devices that are asked.
     pub storage: Storage,
     /// Who asks, by name; nobody where `access` is given.

@@ -13,7 +13,7 @@ use crate::validate;
 /// Name of the factor.
 pub(crate) const VARIANT: &str = "variant";
 /// What cannot be varied: a study has one of each.
-const FIXED: [&str; 7] = ["name", "testbed", "seed", "repetitions", "records", "factors", "exclude"];
+const FIXED: [&str; 8] = ["name", "testbed", "seed", "repetitions", "records", "hosts", "factors", "exclude"];
 /// Field of a class whose own fields are dotted paths in a workload.
 const WITH: &str = "with";
 

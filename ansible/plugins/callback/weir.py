@@ -34,6 +34,8 @@ extends_documentation_fragment:
 #: Time that a run takes besides its own length, in seconds, until runs have shown what it is.
 FIRST_GUESS_S = 2.0
 TICK_S = 0.5
+#: In place of a host: runs that several carry out at once.
+TOGETHER = "together"
 #: What may become of a run, and the word for it.
 STATUSES = {"valid": "valid", "invalid": "INVALID", "failed": "FAILED", "present": "done before"}
 
@@ -96,6 +98,9 @@ class CallbackModule(DefaultCallback):
         if _carries_out_runs(task) and self._runs.planned:
             self._runs.begin()
             self._show(self._runs)
+        elif _is_of_joint_runs(task) and self._runs.planned:
+            # A run is several tasks; the time between them is that of the runs, too.
+            self._runs.go_on()
         elif _simulates_runs(task) and self._simulated.total:
             self._simulated.begin()
             self._show(self._simulated)
@@ -106,11 +111,15 @@ class CallbackModule(DefaultCallback):
             self._turn_to(facts["preflight_folder"])
             self._runs.plan(result.host.get_name(), facts["preflight_runs"])
             self._simulated.plan(facts)
+            if facts.get("preflight_joint"):
+                self._runs.plan(TOGETHER, facts["preflight_joint"])
         if self._display.verbosity:
             super().v2_runner_on_ok(result)
         elif result.task.action.rpartition(".")[2] == "debug":
             message = result.result.get("msg", "")
             self._say("\n".join(message) if isinstance(message, list) else str(message))
+        elif _is_of_joint_runs(result.task):
+            self._tell_joint(result)
 
     def v2_runner_item_on_ok(self, result):
         if self._display.verbosity:
@@ -169,6 +178,17 @@ class CallbackModule(DefaultCallback):
             self._bar.say(line)
         if self._bar:
             self._bar.update()
+
+    def _tell_joint(self, result):
+        """A part that failed says why at once; what became of the run says who put its parts together."""
+        if result.task.register == "joint_runs_part" and result.result.get("rc", 0) not in (0, 3):
+            self._tell_failure(result)
+        elif result.task.register == "joint_runs_joined":
+            command = str(result.result.get("cmd", ""))
+            item = next((run for run in self._runs.planned[TOGETHER] if run["id"] in command), None)
+            if item:
+                outcome = Outcome(result.result)
+                self._say(self._runs.add(TOGETHER, item, outcome), error=bool(outcome.error))
 
     def _tell_failure(self, result):
         where = "" if result.host.get_name() == "localhost" else f"{result.host.get_name()}: "
@@ -253,6 +273,12 @@ class Runs:
         self.running = True
         self._began_s = self._item_began_s = time.monotonic()
 
+    def go_on(self):
+        """Runs are carried out in several steps: begins with the first."""
+        if not self._began_s:
+            self.begin()
+        self.running = True
+
     def end(self):
         """The last run has ended."""
         self.running = False
@@ -265,7 +291,7 @@ class Runs:
         self._item_began_s = time.monotonic()
         width = len(str(self.total))
         levels = " ".join(f"{name}={level}" for name, level in item["levels"].items())
-        where = f" on {host}" if len(self.planned) > 1 else ""
+        where = f" on {host}" if len(self.planned) > 1 and host != TOGETHER else ""
         head = f"[{len(self.done):{width}}/{self.total}] {item['id']} repetition {item['repetition']}"
         left = "" if len(self.done) == self.total else f", {duration(self.left_s())} left"
         return f"{head} {levels}{where}: {outcome}{left}"
@@ -379,6 +405,11 @@ def duration(seconds):
 def _simulates_runs(task):
     role = getattr(task, "_role", None)
     return role is not None and role.get_name() == "simulate" and task.action.endswith("command")
+
+
+def _is_of_joint_runs(task):
+    role = getattr(task, "_role", None)
+    return role is not None and role.get_name() == "joint_runs" and task.action.endswith(("command", "shell"))
 
 
 def _carries_out_runs(task):

@@ -45,8 +45,94 @@ def runs_of_host(runs, hosts, host):
             "seconds": run["warmup_s"] + run["duration_s"],
         }
         for run in runs
-        if run["testbed"] == "device" and run["block"] % len(hosts) == place
+        if run["testbed"] == "device" and not run.get("hosts")
+        if run["block"] % len(hosts) == place
     ]
+
+
+def joint_runs(runs, groups, host):
+    """The runs that several hosts carry out together, on each host that may take part in them.
+
+    Args:
+        runs: the runs of a plan.
+        groups: the inventory's hosts by group.
+        host: name of this host.
+
+    Returns:
+        As `runs_of_host`; none on a host that is neither among `weir_clients` nor `weir_servers`.
+    """
+    if host not in [*groups.get("weir_clients", []), *groups.get("weir_servers", [])]:
+        return []
+    return [
+        {
+            "id": run["id"],
+            "repetition": run["repetition"] + 1,
+            "levels": run["levels"],
+            "seconds": run["warmup_s"] + run["duration_s"],
+        }
+        for run in runs
+        if run.get("hosts")
+    ]
+
+
+def company(groups, there, lost, clients):
+    """Who carries out a run of several hosts.
+
+    Args:
+        groups: the inventory's hosts by group.
+        there: the hosts that can be reached.
+        lost: those that were lost in a run before.
+        clients: how many clients the study takes.
+
+    Returns:
+        `clients`, the first so many of those that are left, `servers`, and `all` of them; `left`, all
+        clients that are left; `ended`, why they cannot carry it out, or an empty text.
+    """
+    left = [name for name in groups.get("weir_clients", []) if name in there and name not in lost]
+    servers = [name for name in groups.get("weir_servers", []) if name not in left]
+    chosen = left[:clients]
+    absent = [name for name in servers if name not in there]
+    ended = ""
+    if len(left) < clients:
+        ended = f"of the {clients} clients of a run {len(left)} are left ({', '.join(left) or 'none'})"
+    elif absent:
+        ended = f"server {', '.join(absent)} cannot be reached or used"
+    return {"clients": chosen, "servers": servers, "all": chosen + servers, "left": left, "ended": ended}
+
+
+def after_joint_run(joined, run, company, hosts, keep_going):
+    """What follows from a run of several hosts for the study.
+
+    Args:
+        joined: what became of `weir join --json`.
+        run: the run's id.
+        company: who carried it out, as `company` says.
+        hosts: what the study says of hosts (`clients`, `lost`).
+        keep_going: whether a run that failed leaves the others their turn.
+
+    Returns:
+        `lost`, the hosts that were lost in it; `failed`, whether there is no such run now; `ended`, why the
+        study ends here, or an empty text.
+    """
+    try:
+        lost = json.loads(joined.get("stdout") or "{}").get("lost", [])
+    except ValueError:
+        lost = []
+    failed = joined.get("rc") not in (0, 3)
+    names = ", ".join(lost)
+    left = [name for name in company["left"] if name not in lost]
+    ended = ""
+    if lost and hosts["lost"] == "stop":
+        ended = f"{names} was lost in run {run}, and the study says `lost: stop`"
+    elif servers := [name for name in lost if name in company["servers"]]:
+        ended = f"server {', '.join(servers)} was lost in run {run}: nobody knows what its disks would do"
+    elif lost and len(left) < hosts["clients"]:
+        ended = (
+            f"{names} was lost in run {run}; of the {hosts['clients']} clients of a run {len(left)} are left"
+        )
+    elif failed and not keep_going:
+        ended = f"run {run} failed"
+    return {"lost": lost, "failed": failed, "ended": ended}
 
 
 def simulated_of_host(runs, hosts, host):
@@ -268,6 +354,9 @@ class FilterModule:
             "weir_studies": studies,
             "weir_runs_of_host": runs_of_host,
             "weir_simulated_of_host": simulated_of_host,
+            "weir_joint_runs": joint_runs,
+            "weir_company": company,
+            "weir_after_joint_run": after_joint_run,
             "weir_lacking": lacking,
             "weir_needs": needs,
             "weir_unfit_devices": unfit_devices,

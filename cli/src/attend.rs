@@ -1,0 +1,53 @@
+//! `weir attend`: a server's part in a run of several hosts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weir_runner::Options;
+
+use crate::exit::bad_input;
+use crate::meet::MeetArgs;
+use crate::run::{classify, read_run, report, stop_on_signal};
+
+/// Record what this host's disks do while other hosts carry out a run (`weir run --meet`).
+///
+/// Waits for them, records from the run's beginning until the last client is done, and leaves its part in
+/// RESULTS/.ID.parts/HOST. Nothing on the disks is touched.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A run, or a plan (as printed by `weir plan --json`) together with --id.
+    file: PathBuf,
+    /// Which run of the plan.
+    #[arg(long)]
+    id: Option<String>,
+    /// Disk whose requests are recorded, as a path or by the kernel's name; none if absent.
+    #[arg(long, value_name = "DEV")]
+    device: Vec<String>,
+    /// Folder of the study's results.
+    #[arg(long, value_name = "DIR")]
+    results: PathBuf,
+    /// Folder for the journal of changes to undo.
+    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
+    state: PathBuf,
+    #[command(flatten)]
+    meet: MeetArgs,
+    /// Print the outcome as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let run = read_run(&args.file, args.id.as_deref())?;
+    if run.hosts.is_none() {
+        return Err(bad_input(format!("run {} is one of a host alone: nobody attends it", run.id)));
+    }
+    let options = Options {
+        results: args.results,
+        state: args.state,
+        retry_invalid: false,
+        stop: stop_on_signal(),
+        meet: args.meet.read()?,
+    };
+    let outcome = weir_runner::attend(&run, &args.device, &options).map_err(classify)?;
+    Ok(report(&run, &outcome, args.json))
+}

@@ -1,0 +1,51 @@
+//! Options of who carries out a run together with other hosts.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+
+use weir_meeting::{Company, Token};
+use weir_runner::Meet;
+
+use crate::exit::bad_input;
+
+/// Where the hosts of a run meet; all or none of these are given.
+#[derive(clap::Args)]
+pub struct MeetArgs {
+    /// Of a run of several hosts: where they meet. The first client listens there.
+    #[arg(long, value_name = "ADDRESS:PORT", requires_all = ["host", "clients", "token"])]
+    meet: Option<String>,
+    /// Name of this host.
+    #[arg(long, value_name = "NAME", requires = "meet")]
+    host: Option<String>,
+    /// Names of all client hosts, in the same order everywhere.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "meet")]
+    clients: Vec<String>,
+    /// Names of all server hosts.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "meet")]
+    servers: Vec<String>,
+    /// File with a random text of 32 characters or more that all hosts of the study have, and nobody else: it lets them in.
+    #[arg(long, value_name = "FILE", requires = "meet")]
+    token: Option<PathBuf>,
+}
+
+impl MeetArgs {
+    /// What they say; `None` if they are absent.
+    ///
+    /// # Errors
+    /// An address, a name or the token cannot be used.
+    pub fn read(&self) -> anyhow::Result<Option<Meet>> {
+        let (Some(meet), Some(host), Some(token)) = (&self.meet, &self.host, &self.token) else {
+            return Ok(None);
+        };
+        let company = Company::new(host, &self.clients, &self.servers).map_err(bad_input)?;
+        let token = Token::read(token).map_err(bad_input)?;
+        Ok(Some(Meet { company, address: resolve(meet)?, token }))
+    }
+}
+
+fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
+    let mut found = text.to_socket_addrs().map_err(|error| {
+        bad_input(format!("--meet {text}: {error}; say ADDRESS:PORT, such as 10.0.0.1:7420"))
+    })?;
+    found.next().ok_or_else(|| bad_input(format!("--meet {text}: has no address")))
+}

@@ -1,0 +1,102 @@
+//! Who takes part in a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// What a host does in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It asks.
+    Client,
+    /// It is asked, and records what its disks do.
+    Server,
+}
+
+/// All hosts of a run, and which of them this is. The first client conducts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Company {
+    me: String,
+    clients: Vec<String>,
+    servers: Vec<String>,
+}
+
+impl Company {
+    /// # Errors
+    /// A name cannot be one, comes twice, or is not there.
+    pub fn new(me: &str, clients: &[String], servers: &[String]) -> Result<Self, Error> {
+        let all: Vec<&String> = clients.iter().chain(servers).collect();
+        for (at, name) in all.iter().enumerate() {
+            // They name files.
+            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            if !is_name || name.is_empty() || name.starts_with('.') || name.len() > 128 {
+                return Err(Error::Refused(format!(
+                    "host `{name}`: use letters, digits, -, _ and . only, at most 128, no . at the beginning"
+                )));
+            }
+            if all[..at].contains(name) {
+                return Err(Error::Refused(format!(
+                    "host `{name}` is named twice: a host has one part in a run"
+                )));
+            }
+        }
+        if clients.len() < 2 {
+            return Err(Error::Refused(format!(
+                "{} hosts are named as clients; it takes two or more",
+                clients.len()
+            )));
+        }
+        if !all.iter().any(|name| *name == me) {
+            return Err(Error::Refused(format!(
+                "this host, `{me}`, is neither among the clients nor the servers"
+            )));
+        }
+        Ok(Company { me: me.to_owned(), clients: clients.to_vec(), servers: servers.to_vec() })
+    }
+
+    /// This host.
+    pub fn me(&self) -> &str {
+        &self.me
+    }
+
+    /// The host that conducts.
+    pub fn conductor(&self) -> &str {
+        &self.clients[0]
+    }
+
+    /// Whether this is the host that conducts.
+    pub fn conducts(&self) -> bool {
+        self.me == self.clients[0]
+    }
+
+    /// This host's place among the clients, from 0; `None` if it is a server.
+    pub fn client(&self) -> Option<usize> {
+        self.clients.iter().position(|name| *name == self.me)
+    }
+
+    /// Number of clients.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// What a host does; `None` if it does not take part.
+    pub fn role(&self, host: &str) -> Option<Role> {
+        let is_among = |names: &[String]| names.iter().any(|name| name == host);
+        if is_among(&self.clients) {
+            Some(Role::Client)
+        } else {
+            is_among(&self.servers).then_some(Role::Server)
+        }
+    }
+
+    /// All hosts, the clients first.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.clients.iter().chain(&self.servers).map(String::as_str)
+    }
+
+    /// All but this host.
+    pub fn others(&self) -> impl Iterator<Item = &str> {
+        self.all().filter(|name| *name != self.me)
+    }
+}

@@ -1,0 +1,220 @@
+//! Hosts as threads of this process, over loopback.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_meeting::{Company, Error, Manners, Meeting, Record, Role, Token, monotonic_ns};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+fn manners() -> Manners {
+    Manners {
+        beat: Duration::from_millis(50),
+        silence: Duration::from_millis(600),
+        patience: Duration::from_secs(5),
+        lead: Duration::from_millis(100),
+        exchanges: 20,
+    }
+}
+
+fn company(me: &str) -> Company {
+    Company::new(me, &["a".to_owned(), "b".to_owned()], &["s".to_owned()]).unwrap()
+}
+
+/// A port that nobody listens at.
+fn address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn join(me: &str, address: SocketAddr, stop: &Arc<AtomicBool>) -> Result<Meeting, Error> {
+    Meeting::join(&company(me), address, &Token::new(TOKEN).unwrap(), "run", manners(), stop)
+}
+
+/// A whole part, which asks for so long.
+fn part(me: &str, address: SocketAddr, asks: Duration) -> Result<(Record, i64), Error> {
+    let mut meeting = join(me, address, &Arc::default())?;
+    let epoch_ns = meeting.begin()?;
+    let left_ns = epoch_ns - monotonic_ns();
+    if meeting.record().role == Role::Server {
+        meeting.wait_for_clients()?;
+    } else {
+        thread::sleep(asks + Duration::from_nanos(u64::try_from(left_ns).unwrap()));
+    }
+    let record = meeting.end()?;
+    Ok((record, monotonic_ns()))
+}
+
+#[test]
+fn all_begin_at_once_and_end_together() {
+    let address = address();
+    let started = Instant::now();
+    let hosts = [("s", 0), ("b", 700), ("a", 50)]
+        .map(|(me, asks)| thread::spawn(move || part(me, address, Duration::from_millis(asks)).unwrap()));
+    let done = hosts.map(|host| host.join().unwrap());
+    assert!(started.elapsed() < Duration::from_secs(4));
+    let epoch_ns = done[2].0.epoch_ns.unwrap();
+    for (record, ended_ns) in &done {
+        assert_eq!((record.epoch_ns, &record.ended), (Some(epoch_ns), &None));
+        // One machine, one clock: the true offset is 0.
+        let clocks = record.clocks.unwrap();
+        assert!(clocks.start.offset_ns.abs() <= clocks.start.bound_ns, "{clocks:?}");
+        assert!(clocks.end.is_none_or(|end| end.offset_ns.abs() <= end.bound_ns), "{clocks:?}");
+        assert_eq!(clocks.end.is_some(), record.host != "a");
+        assert!((record.local_epoch_ns.unwrap() - epoch_ns).abs() <= clocks.bound_ns());
+        // Nobody ends before the client that asks longest.
+        assert!(*ended_ns >= epoch_ns + 700_000_000);
+    }
+    assert_eq!(done[1].0.client, Some(1));
+    assert_eq!((done[0].0.client, done[0].0.role), (None, Role::Server));
+}
+
+#[test]
+fn a_host_that_goes_ends_the_run_for_all() {
+    for (lost, others) in [("b", ["a", "s"]), ("a", ["b", "s"]), ("s", ["a", "b"])] {
+        let address = address();
+        let waiting = others.map(|me| {
+            thread::spawn(move || {
+                let stop = Arc::new(AtomicBool::new(false));
+                let mut meeting = join(me, address, &stop).unwrap();
+                meeting.begin().unwrap();
+                let error = meeting.end().unwrap_err();
+                assert!(stop.load(Ordering::Relaxed));
+                (error, meeting.record())
+            })
+        });
+        let mut meeting = join(lost, address, &Arc::default()).unwrap();
+        meeting.begin().unwrap();
+        thread::sleep(Duration::from_millis(400));
+        drop(meeting);
+        for host in waiting {
+            let (error, record) = host.join().unwrap();
+            let Error::Ended(ended) = error else { panic!("{error}") };
+            assert_eq!((ended.host.as_str(), record.ended.as_ref()), (lost, Some(&ended)));
+            let after_ns = ended.after_ns.unwrap();
+            // It began 0.1 s after all were ready.
+            assert!((250_000_000..2_000_000_000).contains(&after_ns), "{after_ns}");
+            assert!(
+                ended.is_lost() && ended.to_string().starts_with(&format!("host {lost} was lost after ")),
+                "{ended}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_host_that_cannot_go_on_says_why() {
+    let address = address();
+    let a =
+        thread::spawn(move || join("a", address, &Arc::default()).and_then(|mut meeting| meeting.begin()));
+    let s =
+        thread::spawn(move || join("s", address, &Arc::default()).and_then(|mut meeting| meeting.begin()));
+    join("b", address, &Arc::default()).unwrap().fail("/mnt/x: nothing is mounted there");
+    for host in [a, s] {
+        let error = host.join().unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "host b failed: /mnt/x: nothing is mounted there");
+    }
+}
+
+/// Says who it is as `b` would, and then nothing.
+fn mute(address: SocketAddr) -> TcpStream {
+    // The words are taken from a real host, whose connection is passed on byte for byte until it says that it is ready.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let between = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let _ = join("b", between, &Arc::default()).and_then(|mut meeting| meeting.begin());
+    });
+    let mut from_b = listener.accept().unwrap().0;
+    let mut to_a = loop {
+        match TcpStream::connect(address) {
+            Ok(stream) => break stream,
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let (mut back, mut forth) = (to_a.try_clone().unwrap(), from_b.try_clone().unwrap());
+    thread::spawn(move || std::io::copy(&mut back, &mut forth));
+    let mut some = [0; 512];
+    loop {
+        let read = from_b.read(&mut some).unwrap();
+        to_a.write_all(&some[..read]).unwrap();
+        if some[..read].windows(7).any(|word| word == b"\"ready\"") {
+            return to_a;
+        }
+    }
+}
+
+#[test]
+fn a_host_that_falls_silent_is_lost() {
+    let address = address();
+    let s = thread::spawn(move || part("s", address, Duration::ZERO));
+    let held = thread::spawn(move || mute(address));
+    let mut a = join("a", address, &Arc::default()).unwrap();
+    a.begin().unwrap();
+    let stream = held.join().unwrap();
+    let began = Instant::now();
+    let error = a.end().unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(error.to_string().starts_with("host b was lost after "), "{error}");
+    assert!(s.join().unwrap().unwrap_err().to_string().starts_with("host b was lost after "));
+    drop(stream);
+}
+
+#[test]
+fn who_does_not_come_is_not_waited_for_for_ever() {
+    let few = Manners { patience: Duration::from_millis(300), ..manners() };
+    let token = Token::new(TOKEN).unwrap();
+    let address = address();
+    for (me, lost) in [("a", "b"), ("b", "a")] {
+        let came = Meeting::join(&company(me), address, &token, "run", few, &Arc::default());
+        let error = came.and_then(|mut meeting| meeting.begin()).unwrap_err();
+        assert_eq!(error.to_string(), format!("host {lost} was lost before the run began"));
+    }
+}
+
+#[test]
+fn strangers_are_not_let_in_and_told_why() {
+    let address = address();
+    let a = thread::spawn(move || part("a", address, Duration::from_millis(10)));
+    let come = |me: &str, token: &str, run: &str| {
+        let servers = ["s".to_owned(), "stranger".to_owned()];
+        let company = Company::new(me, &["a".to_owned(), "b".to_owned()], &servers).unwrap();
+        Meeting::join(&company, address, &Token::new(token).unwrap(), run, manners(), &Arc::default())
+    };
+    let refused = |met: Result<Meeting, Error>, says: &str| match met {
+        Err(Error::Refused(why)) => assert!(why.contains(says), "{why}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("{says}: let in"),
+    };
+    refused(come("b", &TOKEN.replace('0', "1"), "run"), "host `b` has another token");
+    refused(come("b", TOKEN, "another"), "came for run another, this is run");
+    refused(come("stranger", TOKEN, "run"), "does not take part");
+    let b = join("b", address, &Arc::default()).unwrap();
+    refused(join("b", address, &Arc::default()), "is here already");
+    // Noise at the door does not disturb who is in.
+    TcpStream::connect(address).unwrap().write_all(&[0xff; 9000]).unwrap();
+    let b = thread::spawn(move || {
+        let mut meeting = b;
+        meeting.begin()?;
+        meeting.end()
+    });
+    let s = thread::spawn(move || part("s", address, Duration::ZERO));
+    assert!(a.join().unwrap().is_ok() && b.join().unwrap().is_ok() && s.join().unwrap().is_ok());
+}
+
+#[test]
+fn a_company_has_two_clients_with_names_of_their_own() {
+    let names = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    for (me, clients, servers, says) in [
+        ("a", "a", "s", "two or more"),
+        ("a", "a b", "b", "twice"),
+        ("x", "a b", "s", "neither"),
+        ("a", "a ../b", "", "letters"),
+        ("a", "a .b", "", "letters"),
+    ] {
+        let error = Company::new(me, &names(clients), &names(servers)).unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}

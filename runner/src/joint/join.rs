@@ -1,0 +1,221 @@
+//! The parts that hosts left of a run, as one run.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use weir_meeting::{Record, Role};
+use weir_studies::Run;
+
+use super::{PART, join_tables, parts_folder, ruling, verdict};
+use crate::Error;
+use crate::carry_out::{Timing, put_in_place, write_json};
+use crate::verdict::Verdict;
+
+/// What became of a run of several hosts.
+#[derive(Debug, Clone)]
+pub enum Joined {
+    /// Its folder is whole.
+    Whole {
+        /// What is to be thought of its data.
+        verdict: Verdict,
+        /// The longest time that each stage took on any host.
+        timing: Timing,
+        /// Rows of `requests.parquet`.
+        requests: u64,
+        /// Hosts that were lost.
+        lost: Vec<String>,
+    },
+    /// It did not begin, or a host could not do its part: there is no folder.
+    Nothing {
+        /// Why.
+        why: String,
+        /// Hosts that were lost.
+        lost: Vec<String>,
+    },
+}
+
+/// Makes one run of the parts that lie in `.ID.parts/HOST/` of the study's results, and removes them.
+///
+/// # Errors
+/// A part is damaged, is of another run, or the folder cannot be written.
+pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error> {
+    let parts = parts_folder(results, &run.id);
+    let mut records = Vec::new();
+    let mut silent = Vec::new();
+    for host in hosts {
+        match read::<Record>(&parts.join(host).join(PART))? {
+            Some(record) if record.run == run.id && record.host == *host => records.push(record),
+            Some(record) => {
+                return Err(Error::Failed(format!(
+                    "{}: is the part of {} in run {}, not of {host} in {}: remove it, and carry out the run again",
+                    parts.join(host).display(),
+                    record.host,
+                    record.run,
+                    run.id
+                )));
+            }
+            None => silent.push(host.clone()),
+        }
+    }
+    let joined = judge(run, &parts, results, &records, silent)?;
+    fs::remove_dir_all(&parts)
+        .or_else(|error| if parts.exists() { Err(error) } else { Ok(()) })
+        .map_err(Error::io("cannot remove", &parts))?;
+    Ok(joined)
+}
+
+fn judge(
+    run: &Run,
+    parts: &Path,
+    results: &Path,
+    records: &[Record],
+    silent: Vec<String>,
+) -> Result<Joined, Error> {
+    let ended = || records.iter().filter_map(|record| record.ended.as_ref());
+    let failed: Vec<String> = ended().filter(|ended| !ended.is_lost()).map(ToString::to_string).collect();
+    if let Some(why) = failed.first() {
+        return Ok(Joined::Nothing { why: why.clone(), lost: Vec::new() });
+    }
+    if records.is_empty() {
+        let why = format!("no host left anything of the run ({}): each says why above", silent.join(", "));
+        return Ok(Joined::Nothing { why, lost: Vec::new() });
+    }
+    // Who was first to notice knows best when it was.
+    let first = ended().min_by_key(|ended| ended.after_ns.unwrap_or(i64::MIN));
+    let mut lost: Vec<String> =
+        ended().map(|ended| ended.host.clone()).chain(silent.iter().cloned()).collect();
+    lost.sort();
+    lost.dedup();
+    if records.iter().all(|record| record.epoch_ns.is_none()) {
+        let why = first.map_or_else(|| "the run did not begin".to_owned(), ToString::to_string);
+        return Ok(Joined::Nothing { why, lost });
+    }
+    let partial = results.join(format!(".{}.partial", run.id));
+    let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(partial.join("hosts")).map_err(Error::io("cannot make", &partial))?;
+    write_json(&partial.join("run.json"), run)?;
+    let rules = match (first, silent.first()) {
+        (Some(ended), _) => Err(ended.to_string()),
+        (None, Some(host)) => Err(format!("host {host} left nothing of its part")),
+        (None, None) => Ok(()),
+    };
+    let (verdict, timing, requests) = match rules {
+        Err(reason) => {
+            keep_records(parts, records, &partial)?;
+            write_json(&partial.join("observed.json"), &json!({ "hosts": clocks(records) }))?;
+            let none = Timing { setup_s: 0.0, measured_s: 0.0, teardown_s: 0.0 };
+            (verdict(vec![ruling::not_together(reason)]), none, 0)
+        }
+        Ok(()) => whole(run, parts, records, &partial)?,
+    };
+    write_json(&partial.join("verdict.json"), &verdict)?;
+    put_in_place(&partial, &results.join(&run.id))?;
+    Ok(Joined::Whole { verdict, timing, requests, lost })
+}
+
+/// Data of a run in which all came to the end.
+fn whole(
+    run: &Run,
+    parts: &Path,
+    records: &[Record],
+    partial: &Path,
+) -> Result<(Verdict, Timing, u64), Error> {
+    let epoch_ns = one_epoch(records)?;
+    let clients_of =
+        |class: &str| run.classes.iter().find(|known| known.name == class).map_or(0, |known| known.clients);
+    let requests =
+        join_tables::requests(parts, records, clients_of, epoch_ns, &partial.join("requests.parquet"))?;
+    join_tables::blocks(parts, records, epoch_ns, &partial.join("block.parquet"))?;
+    keep_records(parts, records, partial)?;
+    let mut verdicts = Vec::new();
+    let mut timings = Vec::new();
+    let mut replay = Value::Null;
+    for record in records {
+        let folder = parts.join(&record.host);
+        let needed = |name: &str| {
+            Error::Failed(format!("{}: is absent: the part is not whole", folder.join(name).display()))
+        };
+        let found: Verdict = read(&folder.join("verdict.json"))?.ok_or_else(|| needed("verdict.json"))?;
+        verdicts.push((record.host.clone(), found));
+        let observed: Value = read(&folder.join("observed.json"))?.ok_or_else(|| needed("observed.json"))?;
+        timings.push(observed["timing"].clone());
+        // The worst replayer's fidelity is the run's.
+        let late = |of: &Value| of["lateness_p99_ns"].as_i64().unwrap_or(i64::MIN);
+        if record.role == Role::Client && late(&observed["replay"]) > late(&replay) {
+            replay = observed["replay"].clone();
+            replay["host"] = json!(record.host);
+        }
+    }
+    let longest =
+        |stage: &str| timings.iter().filter_map(|timing| timing[stage].as_f64()).fold(0.0, f64::max);
+    let timing = Timing {
+        setup_s: longest("setup_s"),
+        measured_s: longest("measured_s"),
+        teardown_s: longest("teardown_s"),
+    };
+    let observed = json!({ "replay": replay, "hosts": clocks(records), "timing": timing });
+    write_json(&partial.join("observed.json"), &observed)?;
+    let mut rules = ruling::worst(&verdicts);
+    rules.push(ruling::together(records));
+    Ok((verdict(rules), timing, requests))
+}
+
+/// The run's beginning, on which all agree: parts of different attempts are no run.
+fn one_epoch(records: &[Record]) -> Result<i64, Error> {
+    let mut epochs: Vec<Option<i64>> = records.iter().map(|record| record.epoch_ns).collect();
+    epochs.dedup();
+    match epochs[..] {
+        [Some(epoch_ns)] => Ok(epoch_ns),
+        _ => Err(Error::Failed(
+            "the parts are not of one attempt: remove them, and carry out the run again".to_owned(),
+        )),
+    }
+}
+
+/// How the hosts' clocks were apart, by host.
+fn clocks(records: &[Record]) -> Value {
+    let of = |record: &Record| {
+        let drift = record.clocks.and_then(|clocks| clocks.drift_ppm());
+        let value = json!({
+            "role": record.role,
+            "local_epoch_ns": record.local_epoch_ns,
+            "clock": record.clocks,
+            "drift_ppm": drift.map(|(drift, _)| drift),
+            "ended": record.ended,
+        });
+        (record.host.clone(), value)
+    };
+    Value::Object(records.iter().map(of).collect::<Map<_, _>>())
+}
+
+/// What each host said of itself: `hosts/NAME/`.
+fn keep_records(parts: &Path, records: &[Record], partial: &Path) -> Result<(), Error> {
+    for record in records {
+        let to = partial.join("hosts").join(&record.host);
+        fs::create_dir_all(&to).map_err(Error::io("cannot make", &to))?;
+        for name in [PART, "host.json", "observed.json", "verdict.json"] {
+            let from = parts.join(&record.host).join(name);
+            if from.exists() {
+                fs::copy(&from, to.join(name)).map_err(Error::io("cannot copy", &from))?;
+            }
+        }
+        let logs = parts.join(&record.host).join("logs");
+        if logs.exists() {
+            fs::rename(&logs, to.join("logs")).map_err(Error::io("cannot move", &logs))?;
+        }
+    }
+    Ok(())
+}
+
+/// A JSON file; `None` if there is none.
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("cannot read", path)(error)),
+    };
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))
+}

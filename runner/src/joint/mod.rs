@@ -1,0 +1,140 @@
+//! A run that several hosts carry out together: the part of each, and putting the parts together.
+
+mod attend;
+mod join;
+mod join_tables;
+mod ruling;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+pub use attend::attend;
+pub use join::{Joined, join};
+use weir_meeting::{Company, Ended, Manners, Meeting, Record, Token};
+use weir_studies::Run;
+
+use crate::Error;
+use crate::carry_out::{Options, Outcome, alone, write_json};
+use crate::testbed::Testbed;
+use crate::verdict::{Ruling, Status, Verdict};
+
+/// A part's record of the meeting, in its folder.
+pub(crate) const PART: &str = "part.json";
+
+/// Where this host meets the others of a run.
+#[derive(Debug, Clone)]
+pub struct Meet {
+    /// The hosts of the run, and which of them this is.
+    pub company: Company,
+    /// Where the conductor listens.
+    pub address: SocketAddr,
+    /// What lets a host in.
+    pub token: Token,
+}
+
+pub(crate) fn from_meeting(error: weir_meeting::Error) -> Error {
+    match error {
+        weir_meeting::Error::Refused(why) => Error::Refused(why),
+        other => Error::Failed(other.to_string()),
+    }
+}
+
+/// The folder of all parts of a run, as they are fetched: one for each host.
+pub(crate) fn parts_folder(results: &Path, run: &str) -> PathBuf {
+    results.join(format!(".{run}.parts"))
+}
+
+/// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
+pub(crate) fn begin(meeting: &mut Meeting, lead: Duration) -> Result<i64, Error> {
+    let epoch_ns = meeting.begin().map_err(from_meeting)?;
+    let left_ns = epoch_ns - weir_meeting::monotonic_ns();
+    sleep(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).saturating_sub(lead));
+    Ok(epoch_ns)
+}
+
+/// Carries out the part of a client.
+pub(crate) fn carry_out(
+    run: &Run,
+    testbed: &Testbed,
+    options: &Options,
+    meet: &Meet,
+) -> Result<Outcome, Error> {
+    let Some(client) = meet.company.client() else {
+        return Err(Error::Refused(format!("{} is a server of this run: weir attend", meet.company.me())));
+    };
+    part(run, options, meet, |meeting| {
+        alone(&run.part(client), testbed, options, Some(meeting), &folder(options, run, meet))
+    })
+}
+
+/// The folder that a part leaves.
+pub(crate) fn folder(options: &Options, run: &Run, meet: &Meet) -> PathBuf {
+    parts_folder(&options.results, &run.id).join(meet.company.me())
+}
+
+/// Meets the others, does the work, and says how that ended: to the others, and in the part's folder.
+fn part(
+    run: &Run,
+    options: &Options,
+    meet: &Meet,
+    work: impl FnOnce(&mut Meeting) -> Result<Outcome, Error>,
+) -> Result<Outcome, Error> {
+    let (named, wanted) = (meet.company.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
+    if named != wanted {
+        return Err(Error::Refused(format!("run {} takes {wanted} clients; {named} are named", run.id)));
+    }
+    let folder = folder(options, run, meet);
+    // Of an attempt before this one.
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if folder.exists() => return Err(Error::io("cannot remove", &folder)(error)),
+        _ => {}
+    }
+    let began = Instant::now();
+    let mut meeting = match Meeting::join(
+        &meet.company,
+        meet.address,
+        &meet.token,
+        &run.id,
+        Manners::default(),
+        &options.stop,
+    ) {
+        Ok(meeting) => meeting,
+        Err(weir_meeting::Error::Ended(ended)) => {
+            let record = Record::of_none(&meet.company, &run.id, Some(ended.clone()));
+            return leave(&folder, &record, ended, began);
+        }
+        Err(error) => return Err(from_meeting(error)),
+    };
+    let done = work(&mut meeting);
+    if done.is_err() {
+        let _ = std::fs::remove_dir_all(options.partial(run));
+    }
+    match (done, meeting.ended()) {
+        (Ok(outcome), _) => Ok(outcome),
+        (Err(error), Some(ended)) => {
+            // Mostly a consequence; not if something could not be undone.
+            eprintln!("{error}");
+            leave(&folder, &meeting.record(), ended, began)
+        }
+        (Err(error), None) => {
+            meeting.fail(&error.to_string());
+            Err(error)
+        }
+    }
+}
+
+/// Leaves a record of a run that another host ended, in place of data.
+fn leave(folder: &Path, record: &Record, ended: Ended, began: Instant) -> Result<Outcome, Error> {
+    std::fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    write_json(&folder.join(PART), record)?;
+    let spent_s = began.elapsed().as_secs_f64();
+    Ok(Outcome::Ended { ended, spent_s })
+}
+
+/// A verdict of some rules.
+fn verdict(rules: Vec<Ruling>) -> Verdict {
+    let broken = rules.iter().any(|ruling| ruling.status == Status::Invalid);
+    Verdict { status: if broken { Status::Invalid } else { Status::Valid }, rules }
+}
