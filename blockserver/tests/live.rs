@@ -28,7 +28,14 @@ fn target(folder: &tempfile::TempDir, name: &str, mib: u64) {
 fn verify(arguments: &[String]) {
     let fio = Command::new("fio")
         .args(["--name=data", "--rw=randwrite", "--bsrange=4k-64k", "--size=24m", "--iodepth=16"])
-        .args(["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0", "--end_fsync=1", "--randrepeat=1", "--fsync=50"])
+        .args([
+            "--verify=crc32c",
+            "--verify_fatal=1",
+            "--verify_state_save=0",
+            "--end_fsync=1",
+            "--randrepeat=1",
+            "--fsync=50",
+        ])
         .args(arguments)
         .output()
         .unwrap();
