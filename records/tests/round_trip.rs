@@ -1,7 +1,9 @@
 //! What is written is read back, and damage is an error rather than a panic.
 
 use proptest::prelude::*;
-use weir_records::{BlockOp, BlockRequest, OfHost, Op, Request, TableReader, TableWriter, read_all, write_all};
+use weir_records::{
+    BlockOp, BlockRequest, OfHost, Op, Request, TableReader, TableWriter, read_all, write_all,
+};
 
 fn request() -> impl Strategy<Value = Request> {
     (
