@@ -33,6 +33,7 @@ study: setup ## Run a study on this host and report on it (STUDY=quick, or a fil
 
 hosts: setup ## Bring hosts up for studies and write their inventory (KIND=netns|qemu, N=2; KIND=ssh HOSTS=root@a,root@b:2222)
 	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts.yml -e '{"kind": "$(KIND)", "hosts_netns_count": $(N), "hosts_qemu_count": $(N), "hosts_ssh_hosts": "$(HOSTS)"}' $(ANSIBLE_ARGS)
+	@ansible-playbook -i .weir/hosts/inventory.yml ansible/prepare_hosts.yml $(ANSIBLE_ARGS)
 
 hosts-down: setup ## Take down exactly the hosts that make hosts brought up
 	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts_down.yml $(ANSIBLE_ARGS)

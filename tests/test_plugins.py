@@ -194,6 +194,22 @@ def test_what_is_neither_a_disk_nor_an_array_is_refused(plan, file_systems, list
         study.needs(plan, runs, file_systems, {"shared": listed})
 
 
+def test_a_file_system_of_the_network_that_is_mounted_is_not_brought_up(file_systems):
+    def run(name, filesystem):
+        settings = {"filesystem": filesystem, "scheduler": "none"}
+        devices = [{"name": f"{filesystem}-{number}", "size_mib": 64} for number in (0, 1)]
+        return {"id": name, "settings": settings, "classes": [], "devices": devices}
+
+    plan = {"runs": [run("1", "moosefs"), run("2", "moosefs-direct")]}
+    own = study.needs(plan, plan["runs"], file_systems, {})
+    assert (own["clusters"], own["servers"], own["mounted"]) == (["moosefs"], 2, []) and own["modelled"]
+    both = study.needs(plan, plan["runs"], file_systems, {}, {"moosefs": "/mnt/x"})
+    assert (both["clusters"], both["servers"], both["mounted"]) == (["moosefs"], 2, ["moosefs"])
+    given = study.needs(plan, plan["runs"][:1], file_systems, {}, {"moosefs": "/mnt/x"})
+    assert (given["clusters"], given["servers"], given["modelled"]) == ([], 0, [])
+    assert given["schedulers"] == [] and "mkfs.ext4" not in given["commands"]
+
+
 def test_a_file_system_in_memory_needs_memory_and_no_device(file_systems):
     plan = json.loads(weir("plan", "file-systems", "--json").stdout)
     runs = study.runs_of_host(plan["runs"], ["a"], "a")
@@ -306,11 +322,24 @@ def test_guests_have_ports_and_addresses_of_their_own():
             hosts.guests(count, port)
 
 
+def test_of_several_hosts_the_last_is_the_client():
+    of = {"a": {"lab_address": "10.1.0.1"}, "b": {}, "c": {}}
+    made = hosts.inventory(of, "netns", ansible_connection="netns")["all"]
+    assert made["hosts"] == of and made["vars"] == {"weir_hosts_kind": "netns", "ansible_connection": "netns"}
+    assert {name: list(group["hosts"]) for name, group in made["children"].items()} == {
+        "servers": ["a", "b"],
+        "clients": ["c"],
+    }
+    assert hosts.inventory({"a": {}}, "qemu")["all"]["children"] == {}
+
+
 def test_listed_hosts_are_read_or_refused():
-    assert hosts.listed("a.example.org, weir@b:2222,root@192.0.2.1") == [
-        {"name": "a.example.org", "user": "root", "host": "a.example.org", "port": 22},
-        {"name": "b-2222", "user": "weir", "host": "b", "port": 2222},
-        {"name": "192.0.2.1", "user": "root", "host": "192.0.2.1", "port": 22},
+    fields = ("name", "user", "host", "port", "address")
+    found = hosts.listed("a.example.org, weir@b:2222/10.1.0.7,root@192.0.2.1")
+    assert [tuple(one[field] for field in fields) for one in found] == [
+        ("a.example.org", "root", "a.example.org", 22, "a.example.org"),
+        ("b-2222", "weir", "b", 2222, "10.1.0.7"),
+        ("192.0.2.1", "root", "192.0.2.1", 22, "192.0.2.1"),
     ]
     for text in (
         "",
@@ -324,6 +353,8 @@ def test_listed_hosts_are_read_or_refused():
         "-oProxyCommand=x",
         "-v",
         "a@-v",
+        "a/$(x)",
+        "a/",
     ):
         with pytest.raises(AnsibleError, match=r"list them|listed twice"):
             hosts.listed(text)

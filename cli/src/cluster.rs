@@ -1,11 +1,14 @@
 //! `weir cluster`.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
+use serde_json::json;
 use weir_network::Network;
 use weir_services::cluster::{Cluster, Description, down};
+use weir_services::spread::{self, Members};
 use weir_services::{Brick, Group, Scope, bring_up, client};
 use weir_studies::FileSystem;
 
@@ -14,8 +17,9 @@ use crate::service::failed;
 
 /// The servers of a network file system, on the hosts of the test network, and mounting it.
 ///
-/// First bring the hosts up: weir network up client,server-0,server-1,server-2. What is made is written down in the state
-/// folder; `weir clean` takes it down, too.
+/// First bring the hosts up: weir network up client,server-0,server-1,server-2. Where they are machines of their own, `serve`
+/// is called on each server and then `join` on each client. What is made is written down in the state folder; `weir clean`
+/// takes it down, too.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -44,7 +48,32 @@ enum Action {
         #[arg(long, value_name = "DIR", value_delimiter = ',')]
         data: Vec<PathBuf>,
     },
-    /// End the servers
+    /// Start what this host has of a cluster of several hosts
+    Serve {
+        /// Which: glusterfs or moosefs
+        name: String,
+        #[command(flatten)]
+        hosts: Hosts,
+        /// Empty folder for its data; one in the state folder if not given
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Block device for its data, in place of a folder; ALL DATA ON IT ARE LOST
+        #[arg(long, value_name = "NODE", conflicts_with = "data")]
+        device: Option<PathBuf>,
+    },
+    /// Mount a file system that other hosts serve, and check that it is on the network
+    Join {
+        /// Its name in studies, such as moosefs or moosefs-direct
+        filesystem: String,
+        /// Where
+        point: PathBuf,
+        #[command(flatten)]
+        hosts: Hosts,
+        /// Room of all servers together, as `serve` says it: to wait until all have joined
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        room_bytes: u64,
+    },
+    /// End the servers, and unmount what clients of this state folder have mounted
     Down {
         /// Which
         name: String,
@@ -63,20 +92,33 @@ enum Action {
     },
 }
 
+/// The hosts of a cluster, by their addresses in the test network.
+#[derive(clap::Args)]
+struct Hosts {
+    /// Addresses of the servers, the first one first
+    #[arg(long = "on", value_name = "ADDRESS", value_delimiter = ',', required = true)]
+    servers: Vec<Ipv4Addr>,
+    /// Addresses of the clients
+    #[arg(long = "for", value_name = "ADDRESS", value_delimiter = ',', required = true)]
+    clients: Vec<Ipv4Addr>,
+    /// This host's own address
+    #[arg(long)]
+    address: Ipv4Addr,
+}
+
+impl From<Hosts> for Members {
+    fn from(hosts: Hosts) -> Members {
+        Members { servers: hosts.servers, clients: hosts.clients, own: hosts.address }
+    }
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let state = std::path::absolute(&args.state)?;
     match args.action {
         Action::Up { name, servers, device, data } => {
             let bricks: Vec<Brick> = match (device.is_empty(), data.is_empty()) {
                 (true, true) => vec![Brick::Own; servers],
-                (false, _) => device
-                    .iter()
-                    .map(|node| {
-                        node.canonicalize()
-                            .map(Brick::Device)
-                            .map_err(|error| bad_input(format!("{}: {error}", node.display())))
-                    })
-                    .collect::<Result<_, _>>()?,
+                (false, _) => device.iter().map(|node| device_of(node)).collect::<Result<_, _>>()?,
                 (true, false) => data
                     .iter()
                     .map(std::path::absolute)
@@ -91,6 +133,31 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                     "{name}: {} servers are up, and what is written goes over the network",
                     cluster.servers.len()
                 );
+            }
+        }
+        Action::Serve { name, hosts, data, device } => {
+            let brick = match (data, device) {
+                (Some(folder), _) => Brick::Folder(std::path::absolute(folder)?),
+                (None, Some(node)) => device_of(&node)?,
+                (None, None) => Brick::Own,
+            };
+            let served = spread::serve(&described(&name)?, &state, &hosts.into(), &brick).map_err(failed)?;
+            if args.json {
+                println!("{}", json!({"changed": served.started, "room_bytes": served.room_bytes}));
+            } else {
+                println!("{name}: {}", if served.started { "is up" } else { "was up" });
+            }
+        }
+        Action::Join { filesystem, point, hosts, room_bytes } => {
+            let point = std::path::absolute(point)?;
+            let (found, name) = (load(&filesystem)?, client_name(&point));
+            let changed =
+                spread::join(&found, &state, &hosts.into(), &point, &name, room_bytes).map_err(failed)?;
+            if args.json {
+                println!("{}", json!({"changed": changed}));
+            } else {
+                let how = if changed { "is mounted, and on the network" } else { "was mounted" };
+                println!("{}: {filesystem} {how}", point.display());
             }
         }
         Action::Down { name } => {
@@ -139,11 +206,19 @@ fn client_name(point: &Path) -> String {
     format!("mount-{plain}")
 }
 
-fn brought_up(name: &str, state: &Path, bricks: &[Brick]) -> anyhow::Result<Cluster> {
-    let Some(description) = Description::load(name) else {
+fn device_of(node: &Path) -> anyhow::Result<Brick> {
+    node.canonicalize().map(Brick::Device).map_err(|error| bad_input(format!("{}: {error}", node.display())))
+}
+
+fn described(name: &str) -> anyhow::Result<Description> {
+    Description::load(name).ok_or_else(|| {
         let known: Vec<&str> = Description::names().collect();
-        return Err(bad_input(format!("cluster `{name}` is unknown; there are {}", known.join(", "))));
-    };
+        bad_input(format!("cluster `{name}` is unknown; there are {}", known.join(", ")))
+    })
+}
+
+fn brought_up(name: &str, state: &Path, bricks: &[Brick]) -> anyhow::Result<Cluster> {
+    let description = described(name)?;
     let network = Network::load(state).map_err(|error| anyhow!(error))?.ok_or_else(|| {
         bad_input(format!("{}: no test network is up: weir network up client,server-0,...", state.display()))
     })?;

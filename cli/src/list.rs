@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde_json::json;
+use weir_services::cluster::Description;
 use weir_studies::{FileSystem, KERNEL_SCHEDULERS};
 
 use crate::exit::{self, bad_input};
@@ -25,6 +26,7 @@ enum What {
     Workloads,
     Schedulers,
     Filesystems,
+    Clusters,
     #[value(alias = "disks")]
     Profiles,
     Traces,
@@ -39,6 +41,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         What::Filesystems => FileSystem::names()
             .filter_map(FileSystem::load)
             .map(|fs| (fs.name.clone(), fs.description.clone(), json!(fs)))
+            .collect(),
+        What::Clusters => Description::names()
+            .filter_map(Description::load)
+            .map(|found| (found.name.clone(), found.description.clone(), json!(found)))
             .collect(),
         What::Traces => crate::fetch::listed(&weir_traces::catalog::Catalog::built_in().map_err(bad_input)?),
         What::Profiles => weir_simulator::profile::names()

@@ -39,6 +39,9 @@ enum Action {
         /// Its addresses; hosts have the first, in order
         #[arg(long, default_value = "10.77.0.0/24")]
         subnet: String,
+        /// What each host sends and what it receives at most, each, in 10^6 bits a second
+        #[arg(long, value_name = "N")]
+        rate_mbit: Option<u32>,
     },
     /// Take it down
     Down,
@@ -53,9 +56,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Err(bad_input("network namespaces take root"));
     }
     match args.action {
-        Action::Up { hosts, name, subnet } => {
+        Action::Up { hosts, name, subnet, rate_mbit } => {
             let subnet = Subnet::try_from(subnet).map_err(bad_input)?;
-            let network = up(&Spec { name, subnet, hosts }, &args.state).map_err(failed)?;
+            let network = up(&Spec { name, subnet, hosts, rate_mbit }, &args.state).map_err(failed)?;
             show(&network, args.json).map_err(failed)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -95,7 +98,7 @@ fn show(network: &Network, as_json: bool) -> Result<(), Error> {
         }
     }
     if as_json {
-        let value: Value = json!({"name": network.name, "subnet": network.subnet, "hosts": hosts});
+        let value: Value = json!({"name": network.name, "subnet": network.subnet, "rate_mbit": network.rate_mbit, "hosts": hosts});
         println!("{value}");
     }
     Ok(())

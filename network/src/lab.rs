@@ -59,6 +59,10 @@ pub fn up(spec: &Spec, state: &Path) -> Result<Network, Error> {
         ))?;
         namespace
             .ip(&format!("link set lo up\naddress add {address}/{prefix} dev eth0\nlink set eth0 up\n"))?;
+        if let Some(rate_mbit) = network.rate_mbit {
+            namespace.limit("eth0", rate_mbit)?;
+            network.bridge.limit(&format!("p{index}"), rate_mbit)?;
+        }
     }
     Ok(network)
 }
@@ -76,6 +80,7 @@ fn quiet(namespace: &Namespace) -> Result<(), Error> {
 fn is_that(known: &Network, spec: &Spec) -> bool {
     known.name == spec.name
         && known.subnet == spec.subnet
+        && known.rate_mbit == spec.rate_mbit
         && known.hosts.iter().map(|host| &host.name).eq(spec.hosts.iter())
 }
 
@@ -89,6 +94,7 @@ fn planned(spec: &Spec) -> Network {
         name: spec.name.clone(),
         subnet: spec.subnet,
         bridge: namespace(BRIDGE),
+        rate_mbit: spec.rate_mbit,
         hosts: hosts.collect(),
         boot_id: boot_id(),
     }

@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 use crate::Error;
 use crate::state::Namespace;
 
+/// The largest packet that one interface hands to another (GSO).
+const LARGEST_PACKET_BYTES: u64 = 64 << 10;
+
 /// Where namespaces have names.
 pub const FOLDER: &str = "/run/netns";
 
@@ -45,6 +48,15 @@ impl Namespace {
         Ok(true)
     }
 
+    /// Limits what an interface sends, in 10^6 bits a second, by a token bucket: tc-tbf(8).
+    pub(crate) fn limit(&self, interface: &str, rate_mbit: u32) -> Result<(), Error> {
+        // 10 ms of the rate, and not less than a packet as large as the kernel hands them on before it cuts them.
+        let burst_bytes = (u64::from(rate_mbit) * 1_000_000 / 8 / 100).max(LARGEST_PACKET_BYTES);
+        let (rate, burst) = (format!("{rate_mbit}mbit"), burst_bytes.to_string());
+        let bucket = ["root", "tbf", "rate", &rate, "burst", &burst, "latency", "50ms"];
+        run("tc", &[&["-n", &self.name, "qdisc", "replace", "dev", interface], &bucket[..]].concat(), "")
+    }
+
     /// Carries out lines of ip(8) within.
     pub(crate) fn ip(&self, lines: &str) -> Result<(), Error> {
         ip(&["-n", &self.name, "-batch", "-"], lines)
@@ -52,13 +64,17 @@ impl Namespace {
 }
 
 fn ip(arguments: &[&str], input: &str) -> Result<(), Error> {
+    run("ip", arguments, input)
+}
+
+fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), Error> {
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            Error::Failed("ip: not installed; install the package iproute2".to_owned())
+            Error::Failed(format!("{program}: not installed; install the package iproute2"))
         }
-        _ => Error::Failed(format!("ip: {error}")),
+        _ => Error::Failed(format!("{program}: {error}")),
     };
-    let mut command = Command::new("ip");
+    let mut command = Command::new(program);
     let command = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -70,7 +86,7 @@ fn ip(arguments: &[&str], input: &str) -> Result<(), Error> {
         return Ok(());
     }
     let words = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Failed(format!("ip {} failed: {}", arguments.join(" "), words.trim())))
+    Err(Error::Failed(format!("{program} {} failed: {}", arguments.join(" "), words.trim())))
 }
 
 /// Does something in the network namespace at a path, in a thread of its own; files, mounts and processes stay the same.

@@ -15,6 +15,8 @@ pub struct Spec {
     pub subnet: Subnet,
     /// Names of the hosts.
     pub hosts: Vec<String>,
+    /// What each host sends and what it receives at most, each, in 10^6 bits a second; absent: what the machine can.
+    pub rate_mbit: Option<u32>,
 }
 
 /// A private range of addresses, such as `10.77.0.0/24`.
@@ -86,6 +88,9 @@ impl Spec {
                 return refuse(format!("`{name}`: a name has 1 to 32 lower-case letters, digits and -"));
             }
         }
+        if self.rate_mbit == Some(0) {
+            return refuse("a rate of 0 Mbit/s is no network: leave it out for none".to_owned());
+        }
         if self.hosts.is_empty() {
             return refuse("name at least one host".to_owned());
         }
@@ -140,8 +145,11 @@ mod tests {
             name: "lab".to_owned(),
             subnet: subnet("10.1.2.0/30").unwrap(),
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            rate_mbit: None,
         };
         assert!(spec(&["a", "b"]).check().is_ok());
+        let limited = |rate| Spec { rate_mbit: Some(rate), ..spec(&["a"]) }.check();
+        assert!(limited(1).is_ok() && limited(0).is_err_and(|error| error.is_refusal()));
         for hosts in [&["a", "a"][..], &["bridge"], &["A"], &[], &["a", "b", "c"], &["../x"]] {
             assert!(spec(hosts).check().is_err_and(|error| error.is_refusal()), "{hosts:?}");
         }

@@ -23,6 +23,9 @@ pub struct Network {
     pub bridge: Namespace,
     /// Its hosts, in order of their addresses.
     pub hosts: Vec<Host>,
+    /// What each host sends and what it receives at most, each, in 10^6 bits a second; absent: what the machine can.
+    #[serde(default)]
+    pub rate_mbit: Option<u32>,
     /// The boot in which it was made: a network does not outlive it.
     pub boot_id: String,
 }

@@ -4,12 +4,14 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use weir_network::{Error, Network, Spec, Subnet, counters, down, status, up, within};
 
 fn spec(name: &str, hosts: &[&str]) -> Spec {
     let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-    Spec { name: name.to_owned(), subnet: Subnet::try_from("10.91.7.0/24".to_owned()).unwrap(), hosts }
+    let subnet = Subnet::try_from("10.91.7.0/24".to_owned()).unwrap();
+    Spec { name: name.to_owned(), subnet, hosts, rate_mbit: None }
 }
 
 /// A name of this test's own: others may run on this machine.
@@ -35,6 +37,46 @@ impl Drop for Lab {
     }
 }
 
+/// Sends so many bytes from host `two` to host `one`; how long that took.
+fn send(bytes: usize, network: &Network) -> Duration {
+    let (one, two) = (network.host("one").unwrap(), network.host("two").unwrap());
+    let address = (one.address, 7000);
+    let listener = within(&one.namespace.path(), || TcpListener::bind(address)).unwrap().unwrap();
+    let received = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
+        all.len()
+    });
+    let began = Instant::now();
+    let mut stream = within(&two.namespace.path(), || TcpStream::connect(address)).unwrap().unwrap();
+    stream.write_all(&vec![1; bytes]).unwrap();
+    drop(stream);
+    assert_eq!(received.join().unwrap(), bytes);
+    began.elapsed()
+}
+
+#[test]
+fn a_rate_is_kept_and_belongs_to_the_network() {
+    if !possible() || Command::new("tc").arg("-V").output().is_err() {
+        return;
+    }
+    let lab = Lab(tempfile::tempdir().unwrap());
+    let slow = Spec { rate_mbit: Some(40), ..spec(&name("r"), &["one", "two"]) };
+    let network = match up(&slow, lab.0.path()) {
+        Err(Error::Failed(text)) if text.contains("tbf") => {
+            eprintln!("skipped: this kernel has no tbf: {text}");
+            return;
+        }
+        made => made.unwrap(),
+    };
+    // 16 Mbit take 0.4 s, less what the bucket holds.
+    let took = send(2_000_000, &network);
+    assert!(took > Duration::from_millis(350), "{took:?}");
+    assert_eq!(up(&slow, lab.0.path()).unwrap(), network, "what is there is left as it is");
+    let other = up(&Spec { rate_mbit: None, ..slow }, lab.0.path());
+    assert!(other.is_err_and(|error| error.is_refusal()), "another rate is another network");
+}
+
 #[test]
 fn bytes_go_from_host_to_host_are_counted_and_find_no_way_out() {
     if !possible() {
@@ -49,17 +91,8 @@ fn bytes_go_from_host_to_host_are_counted_and_find_no_way_out() {
     let before = counters(&two.namespace.path()).unwrap();
 
     const BYTES: usize = 3_000_000;
+    send(BYTES, &network);
     let address = (one.address, 7000);
-    let listener = within(&one.namespace.path(), || TcpListener::bind(address)).unwrap().unwrap();
-    let received = std::thread::spawn(move || {
-        let mut all = Vec::new();
-        listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
-        all.len()
-    });
-    let mut stream = within(&two.namespace.path(), || TcpStream::connect(address)).unwrap().unwrap();
-    stream.write_all(&vec![1; BYTES]).unwrap();
-    drop(stream);
-    assert_eq!(received.join().unwrap(), BYTES);
     let moved = counters(&two.namespace.path()).unwrap() - before;
     assert!((BYTES as u64..BYTES as u64 * 12 / 10).contains(&moved.sent_bytes), "{moved:?}");
     assert!(moved.sent_packets > 0 && moved.received_packets > 0, "{moved:?}");

@@ -26,7 +26,7 @@ use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
 use crate::usage::{Use, residency};
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
-use crate::{networked, service};
+use crate::{given, networked, service};
 
 /// Where a run works on this host.
 #[derive(Debug, Clone)]
@@ -129,6 +129,7 @@ pub(crate) fn alone(
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
         .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?;
+    let filesystem = given::on(filesystem, testbed);
     // First what a dead run left: a device that it had mounted would look as if it were in use.
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
     // Services of a run that died before its journal knew them, or whose journal was removed.

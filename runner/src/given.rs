@@ -11,12 +11,20 @@ use crate::journal::{Change, Journal};
 use crate::mount::mounted_at;
 use crate::prepare::MountPoint;
 use crate::testbed::Testbed;
-use crate::tree;
+use crate::{networked, tree};
+
+/// The file system of a run on this test bed: where the inventory says that one of the network is mounted, it is used as it
+/// is, and no servers are started for it.
+pub(crate) fn on(filesystem: FileSystem, testbed: &Testbed) -> FileSystem {
+    let is_given = filesystem.network.is_some() && testbed.mounts.contains_key(&filesystem.name);
+    if is_given { filesystem.given() } else { filesystem }
+}
 
 /// Makes the run's folder.
 ///
 /// # Errors
-/// The test bed does not say where the file system is, another one is mounted there, or a folder of that name is there.
+/// The test bed does not say where the file system is, another one is mounted there, a folder of that name is there, or the
+/// study would set what is not the run's to set.
 pub(crate) fn point(
     run: &Run,
     testbed: &Testbed,
@@ -25,6 +33,12 @@ pub(crate) fn point(
     journal: &mut Journal,
 ) -> Result<MountPoint, Error> {
     let name = &filesystem.name;
+    let of_servers = run.levels.contains_key("server_memory_mib").then_some("server_memory_mib");
+    if let Some(factor) = networked::factor_of_disks(run).or(of_servers) {
+        return Err(Error::Refused(format!(
+            "{name} is mounted before the run, which cannot set its servers: leave `{factor}` out of the study's factors"
+        )));
+    }
     let path = testbed.mounts.get(name).ok_or_else(|| {
         Error::Refused(format!(
             "{name} is to be mounted before the run: have its role mount it, or say in the inventory where it is (weir_mounts: {{{name}: /mnt/{name}}})"

@@ -48,9 +48,8 @@ pub(crate) fn open_devices(
     access: &NetworkAccess,
 ) -> Result<Vec<BlockDevice>, Error> {
     let cluster = cluster(state, access)?;
-    if !cluster.servers.iter().all(|server| matches!(server.brick, Brick::Device(_))) {
-        let of_disks = ["scheduler", "queue_depth", "wbt_lat_usec", "read_ahead_kib"];
-        return match of_disks.iter().find(|factor| run.levels.contains_key(**factor)) {
+    if !cluster.servers.iter().all(|server| matches!(server.brick, Some(Brick::Device(_)))) {
+        return match factor_of_disks(run) {
             None => Ok(Vec::new()),
             Some(factor) => Err(Error::Refused(format!(
                 "the servers of {} keep their data in folders, whose disks this run may not set: give each a device, or leave `{factor}` out of the study's factors",
@@ -71,8 +70,9 @@ pub(crate) fn open_devices(
             Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
         })?;
         let device = BlockDevice::open_mounted(wanted, device)?;
-        let is_its =
-            |server: &weir_services::cluster::Server| server.brick == Brick::Device(device.node.clone());
+        let is_its = |server: &weir_services::cluster::Server| {
+            server.brick == Some(Brick::Device(device.node.clone()))
+        };
         if !cluster.servers.iter().any(is_its) {
             return Err(Error::Refused(format!(
                 "device `{}` ({}) is not what a server of {} has its data on",
@@ -85,6 +85,12 @@ pub(crate) fn open_devices(
         Ok(device)
     };
     run.devices.iter().map(open).collect()
+}
+
+/// A factor of the run's study that sets the disks below its file system.
+pub(crate) fn factor_of_disks(run: &Run) -> Option<&'static str> {
+    let all = ["scheduler", "queue_depth", "wbt_lat_usec", "read_ahead_kib"];
+    all.into_iter().find(|factor| run.levels.contains_key(*factor))
 }
 
 /// Mounts the file system and makes the run's folder on it.

@@ -42,7 +42,8 @@ fn try_out(description: &Description, cluster: &Cluster, state: &Path) -> Result
     let (point, probe) = (state.join("mnt").join(format!(".probe-{name}")), format!("{name}.probe"));
     let group = Group::of_state(state).within(&probe);
     client::mount(&filesystem, state, &point, &probe, Scope::Study, group)?;
-    let tried = client::wait_for_all(cluster, &point)
+    let tried = client::room_of_servers(cluster)
+        .and_then(|room_bytes| client::wait_for_all(cluster, &point, room_bytes))
         .and_then(|()| set_up(description, cluster, &point))
         .and_then(|()| client::check_on_network(cluster, &point));
     client::unmount(state, &point, &probe)?;
@@ -51,7 +52,7 @@ fn try_out(description: &Description, cluster: &Cluster, state: &Path) -> Result
 }
 
 /// Carries out the commands of the description on the client's host.
-fn set_up(description: &Description, cluster: &Cluster, point: &Path) -> Result<(), Error> {
+pub(crate) fn set_up(description: &Description, cluster: &Cluster, point: &Path) -> Result<(), Error> {
     let mut values = cluster.addresses();
     values.insert("point".to_owned(), point.to_string_lossy().into_owned());
     for words in &description.set_up {

@@ -43,51 +43,18 @@ pub fn mount(
     scope: Scope,
     group: Group,
 ) -> Result<Cluster, Error> {
-    let (access, kind) = network_of(filesystem)?;
-    let cluster =
-        Cluster::load(state, &access.cluster)?.filter(|cluster| cluster.complete).ok_or_else(|| {
-            Error::Refused(format!(
-                "{}: the cluster {} is not up; weir cluster up {1}",
-                filesystem.name, access.cluster
-            ))
-        })?;
+    let Planned { cluster, kind, files, settled, launch } =
+        plan(filesystem, state, point, name, scope, group)?;
     if let Some(found) = mounted_at(point) {
         return Err(Error::Refused(format!("{}: {found} is mounted there already", point.display())));
     }
-    let run = Cluster::folder(state, &cluster.name).join("clients").join(name);
-    for folder in [&run, point] {
+    for folder in [&launch.folder, point] {
         fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     }
-    let values = values(access, &cluster, &run, point).map_err(Error::Refused)?;
-    let filled = |text: &String| {
-        fill(text, &values).map_err(|error| Error::Refused(format!("{}: {error}", filesystem.name)))
-    };
-    for (path, text) in &access.files {
-        let path = filled(path)?;
-        fs::write(&path, filled(text)?).map_err(Error::io("cannot write", Path::new(&path)))?;
+    for (path, text) in &files {
+        fs::write(path, text).map_err(Error::io("cannot write", Path::new(path)))?;
     }
-    let settled = access.once_mounted.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
-    let words = access.client.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
-    let (program, arguments) =
-        words.split_first().ok_or_else(|| Error::Refused(format!("{}: has no client", filesystem.name)))?;
-    let program = on_path(program).ok_or_else(|| {
-        Error::Refused(format!("{program} is not installed: install {}", filesystem.packages.join(", ")))
-    })?;
-    let log = run.join("words.log");
-    let launch = Launch {
-        name: name.to_owned(),
-        scope,
-        program,
-        arguments: arguments.to_vec(),
-        folder: run,
-        namespace: Some(cluster.client_namespace.clone()),
-        user: None,
-        log: log.clone(),
-        stop_signal: libc::SIGTERM,
-        stop_limit_ms: 10_000,
-        mounts: Some(point.to_owned()),
-        group,
-    };
+    let log = &launch.log;
     let identity = process::start(state, &launch)?;
     let began = Instant::now();
     let failed = loop {
@@ -97,15 +64,93 @@ pub fn mount(
                 Err(error) => break error,
             },
             Some(found) => break format!("{found} is mounted; {kind} should be"),
-            None if !identity.is_alive() => break format!("the client ended: {}", last_words(&log)),
+            None if !identity.is_alive() => break format!("the client ended: {}", last_words(log)),
             None if began.elapsed() > MOUNT_LIMIT => {
-                break format!("nothing came to be mounted: {}", last_words(&log));
+                break format!("nothing came to be mounted: {}", last_words(log));
             }
             None => sleep(Duration::from_millis(10)),
         }
     };
     let _ = unmount(state, point, name);
     Err(Error::Failed(format!("{}: {failed}", point.display())))
+}
+
+/// Whether a client of that name has mounted exactly this there, and lives.
+///
+/// # Errors
+/// As of [`mount`], before anything is made; or what is written down is damaged.
+pub fn is_mounted(
+    filesystem: &FileSystem,
+    state: &Path,
+    point: &Path,
+    name: &str,
+    group: Group,
+) -> Result<bool, Error> {
+    let Some(known) = process::find(state, name)? else { return Ok(false) };
+    let planned = plan(filesystem, state, point, name, known.launch.scope, group)?;
+    let lives = known.identity.is_some_and(process::Identity::is_alive);
+    let same_files =
+        planned.files.iter().all(|(path, text)| fs::read_to_string(path).is_ok_and(|it| it == *text));
+    let is_there = mounted_at(point).is_some_and(|found| found == planned.kind);
+    Ok(lives && is_there && same_files && known.launch == planned.launch)
+}
+
+/// A client, before it is started.
+struct Planned {
+    cluster: Cluster,
+    kind: String,
+    /// What it reads, by path.
+    files: Vec<(String, String)>,
+    /// What is carried out once it has mounted.
+    settled: Vec<String>,
+    launch: Launch,
+}
+
+fn plan(
+    filesystem: &FileSystem,
+    state: &Path,
+    point: &Path,
+    name: &str,
+    scope: Scope,
+    group: Group,
+) -> Result<Planned, Error> {
+    let (access, kind) = network_of(filesystem)?;
+    let cluster =
+        Cluster::load(state, &access.cluster)?.filter(|cluster| cluster.complete).ok_or_else(|| {
+            Error::Refused(format!(
+                "{}: the cluster {} is not up; weir cluster up {1}",
+                filesystem.name, access.cluster
+            ))
+        })?;
+    let run = Cluster::folder(state, &cluster.name).join("clients").join(name);
+    let values = values(access, &cluster, &run, point).map_err(Error::Refused)?;
+    let filled = |text: &String| {
+        fill(text, &values).map_err(|error| Error::Refused(format!("{}: {error}", filesystem.name)))
+    };
+    let files = access.files.iter().map(|(path, text)| Ok((filled(path)?, filled(text)?)));
+    let files = files.collect::<Result<_, Error>>()?;
+    let settled = access.once_mounted.iter().map(filled).collect::<Result<_, _>>()?;
+    let words = access.client.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| Error::Refused(format!("{}: has no client", filesystem.name)))?;
+    let program = on_path(program).ok_or_else(|| {
+        Error::Refused(format!("{program} is not installed: install {}", filesystem.packages.join(", ")))
+    })?;
+    let launch = Launch {
+        name: name.to_owned(),
+        scope,
+        program,
+        arguments: arguments.to_vec(),
+        log: run.join("words.log"),
+        folder: run,
+        namespace: Some(cluster.client_namespace.clone()),
+        user: None,
+        stop_signal: libc::SIGTERM,
+        stop_limit_ms: 10_000,
+        mounts: Some(point.to_owned()),
+        group,
+    };
+    Ok(Planned { cluster, kind: kind.to_owned(), files, settled, launch })
 }
 
 /// Carries out what is to be done once a client has mounted, on its host.
@@ -135,17 +180,24 @@ pub fn unmount(state: &Path, point: &Path, name: &str) -> Result<(), Error> {
 /// Least share of the servers' room that a mount shows once all servers have joined: some keep a part to themselves.
 const ROOM_SHARE: f64 = 0.6;
 
-/// Waits until the servers have all joined: what is mounted has the room of all of them.
+/// Room of the servers that a record has on this machine, in bytes: that on the file systems of their data.
 ///
 /// # Errors
-/// It has less after a while.
-pub fn wait_for_all(cluster: &Cluster, point: &Path) -> Result<(), Error> {
+/// One cannot be asked.
+pub fn room_of_servers(cluster: &Cluster) -> Result<u64, Error> {
     let data = cluster.servers.iter().filter_map(|server| server.data.as_deref());
     // What is reserved for root is no room for files.
     let of = |path: &Path| {
         room(path).map(|found| (found.f_blocks - found.f_bfree + found.f_bavail) * found.f_frsize)
     };
-    let wanted: u64 = data.map(of).sum::<Result<_, Error>>()?;
+    data.map(of).sum()
+}
+
+/// Waits until the servers have all joined: what is mounted has the room of all of them, `wanted` bytes.
+///
+/// # Errors
+/// It has less after a while.
+pub fn wait_for_all(cluster: &Cluster, point: &Path, wanted: u64) -> Result<(), Error> {
     let began = Instant::now();
     loop {
         let found = room(point).map(|found| found.f_blocks * found.f_frsize)?;
@@ -180,8 +232,8 @@ fn room(path: &Path) -> Result<libc::statvfs, Error> {
     }
 }
 
-/// Whether what is mounted lies on the network: bytes that are written go out of the client's host and into the servers'.
-/// Waits until the servers take files at all. Returns what the client sent and received meanwhile.
+/// Whether what is mounted lies on the network: bytes that are written go out of the client's host and into the servers', as
+/// far as these are on this machine. Waits until the servers take files at all. Returns what the client sent and received meanwhile.
 ///
 /// # Errors
 /// No file can be written, or it did not go over the network.
@@ -205,7 +257,9 @@ pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Err
     written.and(removed).map_err(Error::io("servers take no file:", &path))?;
     let moved = counters(&cluster.client_namespace)? - before;
     let arrived = received(cluster)?.saturating_sub(servers_before);
-    if moved.sent_bytes < PROBE_BYTES as u64 || arrived < PROBE_BYTES as u64 {
+    // What came to other machines is not known here.
+    let all_here = cluster.servers_here().count() == cluster.servers.len();
+    if moved.sent_bytes < PROBE_BYTES as u64 || (all_here && arrived < PROBE_BYTES as u64) {
         return Err(Error::Failed(format!(
             "{}: of {PROBE_BYTES} bytes written {} left the client's host and {arrived} came to the servers': it is not on the network",
             point.display(),
@@ -215,9 +269,9 @@ pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Err
     Ok(moved)
 }
 
-/// Bytes that the servers' hosts received since they were made.
+/// Bytes that the hosts of servers on this machine received since they were made.
 fn received(cluster: &Cluster) -> Result<u64, Error> {
-    let each = cluster.servers.iter().map(|server| Ok(counters(&server.namespace)?.received_bytes));
+    let each = cluster.servers_here().map(|server| Ok(counters(&server.namespace)?.received_bytes));
     each.sum()
 }
 

@@ -54,7 +54,8 @@ pub struct Member {
     pub on: On,
     /// The port at which it is asked.
     pub port: u16,
-    /// Placeholders of the service; in them `{first}` and `{client}` are the addresses of the first server and of the client.
+    /// Placeholders of the service; in them `{first}` is the address of the first server, and `{clients}` are those of the
+    /// clients, with commas between them.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
 }
@@ -90,11 +91,11 @@ pub struct Cluster {
     pub name: String,
     /// Its servers, the first one first.
     pub servers: Vec<Server>,
-    /// Address of the client's host.
-    pub client: Ipv4Addr,
-    /// Network namespace of the client's host.
+    /// Addresses of the clients' hosts.
+    pub clients: Vec<Ipv4Addr>,
+    /// Network namespace of the client that mounts by this record.
     pub client_namespace: PathBuf,
-    /// Whether all its services answered.
+    /// Whether all its services answered that this record is of.
     pub complete: bool,
 }
 
@@ -108,8 +109,8 @@ pub struct Server {
     pub address: Ipv4Addr,
     /// Its network namespace.
     pub namespace: PathBuf,
-    /// What its data lie on.
-    pub brick: Brick,
+    /// What its data lie on; absent if it is another machine, which has a record of its own.
+    pub brick: Option<Brick>,
     /// Where they lie; absent until that is ready.
     pub data: Option<PathBuf>,
 }
@@ -138,7 +139,9 @@ impl Cluster {
         })
     }
 
-    fn save(&self, state: &Path) -> Result<(), Error> {
+    pub(crate) fn save(&self, state: &Path) -> Result<(), Error> {
+        let folder = Self::folder(state, &self.name);
+        fs::create_dir_all(&folder).map_err(Error::io("cannot make", &folder))?;
         let file = Self::file(state, &self.name);
         let partial = file.with_extension("partial");
         let write = || {
@@ -164,7 +167,7 @@ impl Cluster {
         let members = Description::load(&self.name).map(|found| found.services).unwrap_or_default();
         let mut groups = BTreeMap::new();
         for member in members.iter().filter(|member| member.on == On::Each) {
-            for server in &self.servers {
+            for server in self.servers_here() {
                 let name = process_name(&self.name, &member.service, &server.host);
                 let group = process::find(state, &name)?.map(|found| found.launch.group);
                 let group = group.filter(|group| group.memory().is_some()).ok_or_else(|| {
@@ -182,9 +185,34 @@ impl Cluster {
     /// Addresses by placeholder.
     pub(crate) fn addresses(&self) -> Values {
         let first = self.servers.first().map_or(Ipv4Addr::LOCALHOST, |server| server.address);
-        [("first", first), ("client", self.client)]
-            .map(|(name, address)| (name.to_owned(), address.to_string()))
+        let clients = self.clients.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        [("first", first.to_string()), ("clients", clients)]
+            .map(|(name, text)| (name.to_owned(), text))
             .into()
+    }
+
+    /// The servers that this record has processes of.
+    pub(crate) fn servers_here(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().filter(|server| server.brick.is_some())
+    }
+
+    /// How many processes it has here while it is up.
+    fn expected(&self, description: &Description) -> usize {
+        let first = self.servers.first().is_some_and(|server| server.brick.is_some());
+        let of =
+            |member: &Member| if member.on == On::First { first.into() } else { self.servers_here().count() };
+        description.services.iter().map(of).sum()
+    }
+
+    /// Whether what it was made from is the same.
+    pub(crate) fn is_like(&self, other: &Cluster) -> bool {
+        let made_from = |cluster: &Cluster| {
+            let mut bare = cluster.clone();
+            bare.complete = false;
+            bare.servers.iter_mut().for_each(|server| server.data = None);
+            bare
+        };
+        made_from(self) == made_from(other)
     }
 }
 
@@ -214,20 +242,6 @@ pub fn up(
     bricks: &[Brick],
 ) -> Result<Cluster, Error> {
     let name = &description.name;
-    if let Some(known) = Cluster::load(state, name)? {
-        let same = known.servers.iter().map(|server| &server.brick).eq(bricks);
-        let living = |process: &process::Process| process.identity.is_some_and(process::Identity::is_alive);
-        let mine = format!("{name}.");
-        let all = process::all(state)?;
-        let expected: usize =
-            description.services.iter().map(|m| if m.on == On::First { 1 } else { bricks.len() }).sum();
-        let alive =
-            all.iter().filter(|process| process.launch.name.starts_with(&mine) && living(process)).count();
-        if same && known.complete && alive == expected {
-            return Ok(known);
-        }
-        down(state, name)?;
-    }
     let host = |name: &str| {
         network.host(name).ok_or_else(|| {
             Error::Refused(format!(
@@ -240,23 +254,48 @@ pub fn up(
     let servers = bricks.iter().enumerate().map(|(index, brick)| {
         let host = host(&server_name(index))?;
         let (address, namespace) = (host.address, host.namespace.path());
-        Ok(Server { host: host.name.clone(), address, namespace, brick: brick.clone(), data: None })
+        Ok(Server { host: host.name.clone(), address, namespace, brick: Some(brick.clone()), data: None })
     });
-    let mut cluster = Cluster {
+    let cluster = Cluster {
         name: name.clone(),
         servers: servers.collect::<Result<_, Error>>()?,
-        client: client.address,
+        clients: vec![client.address],
         client_namespace: client.namespace.path(),
         complete: false,
     };
+    start_here(description, cluster, state).map(|(cluster, _)| cluster)
+}
+
+/// Starts what a record has of a cluster on this machine; what is up already and like it is left as it is. Says whether
+/// anything was started.
+///
+/// # Errors
+/// As of [`up`].
+pub(crate) fn start_here(
+    description: &Description,
+    mut cluster: Cluster,
+    state: &Path,
+) -> Result<(Cluster, bool), Error> {
+    let name = &description.name;
     if cluster.servers.is_empty() {
         return Err(Error::Refused(format!("cluster {name} needs at least one server")));
     }
-    let folder = Cluster::folder(state, name);
-    fs::create_dir_all(&folder).map_err(Error::io("cannot make", &folder))?;
+    if let Some(known) = Cluster::load(state, name)? {
+        let living = |process: &process::Process| process.identity.is_some_and(process::Identity::is_alive);
+        let mine = format!("{name}.");
+        let all = process::all(state)?;
+        let alive =
+            all.iter().filter(|process| process.launch.name.starts_with(&mine) && living(process)).count();
+        if known.complete && known.is_like(&cluster) && alive == known.expected(description) {
+            return Ok((known, false));
+        }
+        down(state, name)?;
+    }
     cluster.save(state)?;
+    let folder = Cluster::folder(state, name);
     for server in &mut cluster.servers {
-        server.data = Some(server.brick.make(&folder.join(&server.host).join("brick"))?);
+        let Some(brick) = &server.brick else { continue };
+        server.data = Some(brick.make(&folder.join(&server.host).join("brick"))?);
     }
     cluster.save(state)?;
     for member in &description.services {
@@ -264,7 +303,7 @@ pub fn up(
     }
     cluster.complete = true;
     cluster.save(state)?;
-    Ok(cluster)
+    Ok((cluster, true))
 }
 
 fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), Error> {
@@ -282,7 +321,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
         set.insert("first".to_owned(), first.clone());
     }
     let count = if member.on == On::First { 1 } else { cluster.servers.len() };
-    for server in &cluster.servers[..count] {
+    for server in cluster.servers[..count].iter().filter(|server| server.brick.is_some()) {
         let folder = Cluster::folder(state, &cluster.name).join(&server.host);
         let name = process_name(&cluster.name, &member.service, &server.host);
         let data = match member.on {
@@ -334,7 +373,8 @@ pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
     }
     if let Some(cluster) = Cluster::load(state, name)? {
         for server in &cluster.servers {
-            server.brick.clear(&folder.join(&server.host).join("brick"))?;
+            let Some(brick) = &server.brick else { continue };
+            brick.clear(&folder.join(&server.host).join("brick"))?;
         }
         gone.push(format!("cluster {name}"));
     }

@@ -4,7 +4,7 @@
 //! starts it in the foreground as an unprivileged user, in a network namespace and a control group of its own, and waits until
 //! it answers. The process is written down before it is the program (see [`process`]), so that whoever comes after a crash
 //! ends exactly that one. [`cluster`] starts the services of a network file system on the hosts of a test network and mounts
-//! it as a client does.
+//! it as a client does; [`spread`] does so where these hosts are machines of their own.
 
 mod brick;
 mod bring_up;
@@ -18,6 +18,7 @@ pub mod process;
 mod ready;
 mod service;
 mod snapshot;
+pub mod spread;
 mod template;
 mod user;
 

@@ -30,8 +30,8 @@ fn carries_files(name: &str, programs: &[&str]) {
     let hosts = ["client", "server-0", "server-1", "server-2"].map(str::to_owned).to_vec();
     let subnet = Subnet::try_from("10.93.1.0/24".to_owned()).unwrap();
     let short: String = name.chars().take(3).collect();
-    let network =
-        network_up(&Spec { name: format!("t{short}-{}", std::process::id()), subnet, hosts }, state).unwrap();
+    let spec = Spec { name: format!("t{short}-{}", std::process::id()), subnet, hosts, rate_mbit: None };
+    let network = network_up(&spec, state).unwrap();
     let description = Description::load(name).unwrap();
     let bricks = vec![Brick::Own; 3];
     let cluster = bring_up(&description, &network, state, &bricks).unwrap();

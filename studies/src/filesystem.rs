@@ -65,7 +65,8 @@ pub struct FileSystem {
 /// How a file system is had over a network.
 ///
 /// Texts may have placeholders: `{point}` (where it is mounted), `{run}` (a folder for the client's files), `{first}` (the
-/// address of the first server), `{client}` (that of the client), and those that `each_server` names.
+/// address of the first server), `{clients}` (those of the clients, with commas between them), and those that `each_server`
+/// names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkAccess {
@@ -93,6 +94,12 @@ impl FileSystem {
     /// Whether a mount of this type, as the kernel calls it, can be it.
     pub fn is_of_type(&self, found: &str) -> bool {
         self.mount_type.as_deref().is_some_and(|wanted| wanted == found || wanted == ANY)
+    }
+
+    /// The same, but mounted before a run: its servers are none of the run's business, and there is no client to start.
+    #[must_use]
+    pub fn given(self) -> Self {
+        FileSystem { mounted: true, network: None, ..self }
     }
 
     /// Whether its files lie on other hosts.

@@ -32,27 +32,40 @@ def guests(count, first_port):
 
 
 def listed(text):
-    """Hosts from `USER@HOST:PORT,...`: `{name, user, host, port}`; `root` and 22 unless said."""
+    """Hosts from `USER@HOST:PORT/ADDRESS,...`: `{name, user, host, port, address}`.
+
+    User and port are `root` and 22 unless said. The address is that in the test network: `host` unless said.
+    """
     found = []
     for one in str(text or "").split(","):
         match = re.fullmatch(
-            r"(?:(\w[\w.-]*)@)?(\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::(\d{1,5}))?", one.strip(), re.ASCII
+            r"(?:(\w[\w.-]*)@)?(\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::(\d{1,5}))?(?:/([0-9.]+))?",
+            one.strip(),
+            re.ASCII,
         )
         if not match or int(match[3] or 22) > 65535:
             raise AnsibleFilterError(
-                f"HOSTS={text}: `{one}` is none; list them as USER@HOST:PORT, separated by commas"
+                f"HOSTS={text}: `{one}` is none; list them as USER@HOST:PORT, separated by commas "
+                "(and USER@HOST:PORT/ADDRESS where the test network has another address)"
             )
         host, port = match[2].strip("[]"), int(match[3] or 22)
         name = host if port == 22 else f"{host}-{port}"
         if name in (known["name"] for known in found):
             raise AnsibleFilterError(f"HOSTS={text}: {one} is listed twice")
-        found.append({"name": name, "user": match[1] or "root", "host": host, "port": port})
+        user, address = match[1] or "root", match[4] or host
+        found.append({"name": name, "user": user, "host": host, "port": port, "address": address})
     return found
 
 
 def inventory(hosts, kind, **variables):
-    """An inventory of `hosts`, variables by name, with variables that all have."""
-    return {"all": {"vars": {"weir_hosts_kind": kind, **variables}, "hosts": hosts}}
+    """An inventory of `hosts`, variables by name, with variables that all have.
+
+    For file systems of several hosts the last one is the client, and all others are servers.
+    """
+    names = list(hosts)
+    members = {"servers": names[:-1], "clients": names[-1:]} if len(names) > 1 else {}
+    groups = {group: {"hosts": {name: {} for name in found}} for group, found in members.items()}
+    return {"all": {"vars": {"weir_hosts_kind": kind, **variables}, "hosts": hosts, "children": groups}}
 
 
 def disk_limits(looked):

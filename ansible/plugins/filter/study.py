@@ -173,7 +173,7 @@ def lacking(hosts):
     )
 
 
-def needs(plan, runs, file_systems, disks):
+def needs(plan, runs, file_systems, disks, mounts=()):
     """What the runs need of a host.
 
     Args:
@@ -182,6 +182,7 @@ def needs(plan, runs, file_systems, disks):
         file_systems: what `weir list filesystems --json` says.
         disks: the disks that the inventory lists, by the name of the device that they stand for: each a
             `path`, or `members` that are to be striped.
+        mounts: names of the file systems that the inventory says are mounted.
 
     Returns:
         commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them
@@ -195,8 +196,10 @@ def needs(plan, runs, file_systems, disks):
     names = {run["settings"]["filesystem"] for run in todo}
     used = [entry for entry in file_systems if entry["name"] in names]
     on_device = {entry["name"] for entry in file_systems if entry["on_device"]}
-    mounted = {entry["name"] for entry in used if entry.get("mounted")}
-    clusters = {entry["name"]: entry["network"]["cluster"] for entry in used if entry.get("network")}
+    networked = {entry["name"]: entry["network"]["cluster"] for entry in used if entry.get("network")}
+    # One of the network that somebody else has brought up is used as it is there.
+    mounted = {entry["name"] for entry in used if entry.get("mounted")} | networked.keys() & set(mounts)
+    clusters = {name: cluster for name, cluster in networked.items() if name not in mounted}
     commands = {"blkid", "wipefs", "losetup"} | {entry["make"][0] for entry in used if entry["make"]}
     if clusters:
         # Their own packages come with their roles.

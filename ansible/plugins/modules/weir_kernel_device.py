@@ -57,6 +57,8 @@ CONFIGFS = Path("/sys/kernel/config/nullb")
 MARK = Path("/run/weir-scsi_debug")
 #: How long udev may take for a name.
 NAMED_WITHIN_S = 30
+#: Where disks have names that do not move.
+BY_ID = Path("/dev/disk/by-id")
 
 
 def main():
@@ -103,7 +105,7 @@ def wait_for(names):
     until = time.monotonic() + NAMED_WITHIN_S
     while not (found := names()):
         if time.monotonic() > until:
-            raise RuntimeError("its disks have no name below /dev/disk/by-id: is udev running?")
+            raise RuntimeError(f"its disks do not come up, or have no name below {BY_ID}: is udev running?")
         time.sleep(0.1)
     return found
 
@@ -153,7 +155,7 @@ class NullBlk:
     def paths(self):
         """Its name."""
         number = (self.folder / "index").read_text().strip()
-        link = Path(f"/dev/disk/by-id/null_blk-nullb{number}")
+        link = BY_ID / f"null_blk-nullb{number}"
         return wait_for(lambda: [str(link)] if link.exists() else [])
 
 
@@ -165,10 +167,12 @@ class ScsiDebug:
     def __init__(self, wanted):
         """Makes nothing yet."""
         self.count = wanted["count"]
-        # Each disk has memory of its own, so that those of one stripe are not one another.
+        # Disks of one adapter have their memory in common, and those of a stripe must not be one another.
         self.fields = {
             "dev_size_mb": wanted["size_mib"],
-            "max_luns": wanted["count"],
+            "add_host": wanted["count"],
+            "num_tgts": 1,
+            "max_luns": 1,
             "max_queue": min(wanted["queue_depth"], 192),
             "ndelay": wanted["latency_us"] * 1000,
             "delay": 0,
@@ -197,28 +201,39 @@ class ScsiDebug:
         """Loads it."""
         load("scsi_debug", *self.text().split())
         MARK.write_text(self.text())
+        # What udev calls them has the number of their adapter in it, which depends on what else the host has.
+        BY_ID.mkdir(parents=True, exist_ok=True)
+        for link, disk in zip(self.links(), wait_for(self.disks), strict=True):
+            link.unlink(missing_ok=True)
+            link.symlink_to(Path("/dev") / disk)
 
     def remove(self):
         """Unloads it."""
         subprocess.run(["modprobe", "--remove", "scsi_debug"], check=True, capture_output=True, text=True)
+        for link in BY_ID.glob("scsi_debug-*"):
+            link.unlink()
         MARK.unlink()
+
+    def links(self):
+        """Their names, in order."""
+        return [BY_ID / f"scsi_debug-{number}" for number in range(self.count)]
+
+    def disks(self):
+        """What the kernel calls them, in order; empty while it has not found all."""
+        driver = Path("/sys/bus/pseudo/drivers/scsi_debug")
+        found = driver.glob("adapter*/host*/target*/*/block/*")
+        names = [disk.name for disk in sorted(found, key=lambda disk: _number(disk, driver))]
+        there = len(names) == self.count and all(Path("/dev", name).exists() for name in names)
+        return names if there else []
 
     def paths(self):
         """Their names, in order."""
+        return [str(link) for link in self.links()]
 
-        def names():
-            found = []
-            driver = Path("/sys/bus/pseudo/drivers/scsi_debug")
-            for disk in sorted(driver.glob("adapter*/host*/target*/*/block/*")):
-                links = [
-                    link
-                    for link in Path("/dev/disk/by-id").glob("scsi-3*")
-                    if "-part" not in link.name and link.resolve().name == disk.name
-                ]
-                found += [str(link) for link in links[:1]]
-            return found if len(found) == self.count else []
 
-        return wait_for(names)
+def _number(disk, driver):
+    """Number of a disk's adapter: the tenth comes after the ninth."""
+    return int(disk.relative_to(driver).parts[0].removeprefix("adapter"))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ printf '/dev/vda / ext4 noatime 0 1\n' > "$root/etc/fstab"
 # Only the file systems of studies are to be mounted, and nothing is to run that nobody has asked for.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer systemd-networkd-wait-online.service systemd-timesyncd.service getty@tty1.service \
-    mdmonitor-oneshot.timer mdcheck_start.timer mdcheck_continue.timer; do
+    mdmonitor-oneshot.timer mdcheck_start.timer mdcheck_continue.timer glusterd.service glustereventsd.service \
+    moosefs-master.service moosefs-chunkserver.service moosefs-metalogger.service; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
 # These are started by who wants them.

@@ -1,0 +1,195 @@
+"""Test hosts that are network namespaces: up, again, down; and file systems of several of them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from support import PATIENCE_S, ROOT, weir
+
+ANSIBLE = ROOT / "ansible"
+PROGRAMS = ("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs")
+STUDY = """\
+name: shared
+question: Does a web site fare the same on file systems of other hosts?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 0.2
+duration_s: 1
+storage: {profile: hdd-7200, heads: 1, size_mib: 128}
+classes:
+  web: {workload: zipf-web, with: {files.count: 40}, clients: 5}
+factors:
+  filesystem: [moosefs, glusterfs]
+hold: {buffered: true}
+"""
+
+
+def _lacking(*programs):
+    places = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    return [name for name in programs if not shutil.which(name, path=places)]
+
+
+class Hosts:
+    """A test bed of its own: its name, its addresses and all of its folders are nobody else's."""
+
+    def __init__(self, folder, count):
+        self.folder, self.name = folder, f"h{os.getpid()}"
+        self.inventory = folder / "bed/inventory.yml"
+        self.variables = {
+            "kind": "netns",
+            "hosts_netns_count": count,
+            "hosts_netns_name": self.name,
+            "hosts_netns_subnet": "10.92.7.0/24",
+            "hosts_netns_state": str(folder / "state"),
+            "hosts_netns_folder": str(folder / "hosts"),
+            "test_hosts_folder": str(folder / "bed"),
+            "test_hosts_state": str(folder / "state"),
+            "weir_results": str(folder / "results"),
+        }
+
+    def play(self, playbook, *arguments, on_hosts=False, **variables):
+        """Carries out a playbook; returns exit code, output, and how much it changed, by host."""
+        inventory = self.inventory if on_hosts else ANSIBLE / "inventories/localhost.yml"
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        done = subprocess.run(
+            [
+                ROOT / ".venv/bin/ansible-playbook",
+                *("-i", inventory, ANSIBLE / playbook, "-e", json.dumps(self.variables | variables)),
+                *arguments,
+            ],
+            cwd=ROOT,
+            env=clean
+            | {
+                "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_STDOUT_CALLBACK": "default",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        changed = re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", done.stdout, re.M)
+        return done.returncode, done.stdout, {host: int(count) for host, count in changed}
+
+    def namespaces(self):
+        """Those that bear its name."""
+        return sorted(path.name for path in Path("/run/netns").glob(f"weir-{self.name}-*"))
+
+    def left(self):
+        """Namespaces, folders, mounts and processes that are left of it."""
+        mark = str(self.folder)
+        mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if mark in line]
+        folders = [str(path) for path in (self.folder / "hosts").glob("*")]
+        processes = list((self.folder / "state").rglob("processes/*"))
+        return self.namespaces() + mounts + folders + processes + list(self.inventory.parent.glob("*.yml"))
+
+    def close(self):
+        """Ends what a failed test left."""
+        for state in [*sorted((self.folder / "state/hosts").glob("*"), reverse=True), self.folder / "state"]:
+            weir("clean", "--state", state)
+
+
+@pytest.fixture
+def make_hosts(tmp_path_factory):
+    """Test beds, and nothing of them afterwards."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    if lacking := _lacking("ip", "nsenter"):
+        pytest.skip(f"needs {', '.join(lacking)}")
+    folder = Path(f"/run/weir-test-hosts-{os.getpid()}")
+    folder.mkdir(mode=0o755)
+    made = []
+
+    def make(count):
+        made.append(Hosts(folder, count))
+        return made[-1]
+
+    yield make
+    for hosts in made:
+        hosts.close()
+    if not any(str(folder) in line for line in Path("/proc/mounts").read_text().splitlines()):
+        shutil.rmtree(folder)
+
+
+def test_namespaces_are_brought_up_once_and_taken_down(make_hosts):
+    """This test will make two namespaces, ask for them again and for others, and take them down."""
+    hosts = make_hosts(2)
+    code, log, changed = hosts.play("hosts.yml", hosts_netns_rate_mbit=200)
+    assert code == 0 and changed["localhost"] > 0, log
+    names = [f"weir-{hosts.name}-host-{number}" for number in (0, 1)]
+    assert hosts.namespaces() == [f"weir-{hosts.name}-bridge", *names]
+    written = yaml.safe_load(hosts.inventory.read_text())["all"]
+    assert list(written["hosts"]) == names
+    assert written["children"] == {
+        "servers": {"hosts": {names[0]: {}}},
+        "clients": {"hosts": {names[1]: {}}},
+    }
+    folders = [written["hosts"][name][key] for name in names for key in ("weir_state", "weir_host_folder")]
+    assert len(set(folders)) == 4 and hosts.inventory.stat().st_mode & 0o777 == 0o600
+
+    code, log, changed = hosts.play("hosts.yml", hosts_netns_rate_mbit=200)
+    assert code == 0 and changed == {"localhost": 0}, log
+    code, log, _ = hosts.play("hosts.yml", hosts_netns_count=3)
+    assert code != 0 and "N=3: 2 hosts are up, at 200 Mbit/s: make hosts-down" in log, log
+
+    code, log, changed = hosts.play("hosts_down.yml")
+    assert code == 0 and changed["localhost"] > 0, log
+    assert hosts.left() == []
+
+
+@pytest.mark.roles
+def test_file_systems_of_three_servers_carry_a_study(make_hosts):
+    """This test will bring up MooseFS and GlusterFS on four namespaces, and run a study on both."""
+    if lacking := _lacking(*PROGRAMS):
+        pytest.skip(f"needs {', '.join(lacking)}")
+    hosts = make_hosts(4)
+    code, log, _ = hosts.play("hosts.yml")
+    assert code == 0, log
+    client = f"weir-{hosts.name}-host-3"
+    for name in ("moosefs", "glusterfs"):
+        code, log, changed = hosts.play("file_systems.yml", "-e", f"file_system={name}", on_hosts=True)
+        assert code == 0 and all(count > 0 for count in changed.values()) and len(changed) == 4, log
+        code, log, changed = hosts.play("file_systems.yml", "-e", f"file_system={name}", on_hosts=True)
+        assert code == 0 and not any(changed.values()), log
+    mounts = {name: f"{hosts.folder}/hosts/host-3/mnt/weir-{name}" for name in ("moosefs", "glusterfs")}
+    own = yaml.safe_load((hosts.inventory.parent / f"host_vars/{client}.yml").read_text())
+    assert own == {"weir_mounts": mounts}
+
+    study = hosts.folder / "shared.yml"
+    study.write_text(STUDY)
+    asked = ("-e", f"study={study}", "--skip-tags", "report")
+    code, log, _ = hosts.play("study.yml", *asked, on_hosts=True)
+    assert code != 0 and "leave" in log and "out (--limit clients)" in log, log
+    code, log, _ = hosts.play("study.yml", *asked, "--limit", "clients", on_hosts=True)
+    assert code == 0, log
+    found = {}
+    for folder in (hosts.folder / "results/shared").iterdir():
+        if (folder / "verdict.json").exists():
+            verdict = json.loads((folder / "verdict.json").read_text())
+            status = {rule["rule"]: rule["status"] for rule in verdict["rules"]}
+            assert all(status[rule] == "valid" for rule in ("R-PLANNED", "R-ERRORS", "R-STATE")), verdict
+            where = json.loads((folder / "host.json").read_text())["file_systems"]
+            found |= {path: entry["kind"] for path, entry in where.items()}
+    assert found == {mounts["moosefs"]: "fuse.mfs", mounts["glusterfs"]: "fuse.glusterfs"}
+    # Runs have left nothing there, and the file systems stay.
+    assert [os.listdir(point) for point in mounts.values()] == [[], []]
+
+    for name in ("moosefs", "glusterfs"):
+        arguments = ("-e", f"file_system={name}", "-e", "state=absent")
+        code, log, changed = hosts.play("file_systems.yml", *arguments, on_hosts=True)
+        assert code == 0 and all(changed.values()), log
+        code, log, changed = hosts.play("file_systems.yml", *arguments, on_hosts=True)
+        assert code == 0 and not any(changed.values()), log
+    assert not (hosts.inventory.parent / f"host_vars/{client}.yml").exists()
+    code, log, _ = hosts.play("hosts_down.yml")
+    assert code == 0, log
+    assert hosts.left() == []
