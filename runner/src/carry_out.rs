@@ -24,7 +24,7 @@ use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
 use crate::usage::{Use, residency};
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
-use crate::{networked, service};
+use crate::{fs_options, networked, service};
 
 /// Where a run works on this host.
 #[derive(Debug, Clone)]
@@ -78,7 +78,8 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
     }
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
-        .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?;
+        .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?
+        .with(&run.settings);
     // First what a dead run left: a device that it had mounted would look as if it were in use.
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
     // Services of a run that died before its journal knew them, or whose journal was removed.
@@ -164,6 +165,7 @@ fn prepare_and_measure(
     let state: Vec<String> = state_problems(run, filesystem, &stage.devices, &stage.points)
         .into_iter()
         .chain(limits.problems())
+        .chain(fs_options::problems(run, testbed, filesystem, &stage.points))
         .chain(service::problems(&stage.services))
         .collect();
     if run.settings.buffered || !stage.sites.is_empty() {
@@ -256,6 +258,7 @@ fn record(
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
         "services": stage.services,
+        "filesystem_options": stage.options,
         "sites": site::observed(after, std::mem::take(&mut measured.visited), measured.web.as_ref()),
         "network": used.network,
         "cpu": used.cpu,

@@ -11,6 +11,7 @@ mod contract;
 mod counterpart;
 mod estimate;
 mod filesystem;
+mod fs_option;
 mod level;
 mod plan;
 mod recipe;
@@ -32,6 +33,7 @@ pub use admission::{
 };
 pub use contract::Contract;
 pub use filesystem::{FileSystem, NetworkAccess};
+pub use fs_option::{ByRole, FsOption, Values};
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
