@@ -34,6 +34,12 @@ fn told<'a>(testbed: &'a Testbed, filesystem: &FileSystem, name: &str) -> Option
 /// [`Error::Refused`], naming the option and the role.
 pub(crate) fn check(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result<(), Error> {
     for (name, option, value) in wanted(run, filesystem)? {
+        if option.default.is_some() && filesystem.network.is_none() {
+            return Err(Error::Refused(format!(
+                "filesystem_options.{name}: {} was mounted before the run, which therefore cannot say how: leave it out of weir_mounts, or leave the option out",
+                filesystem.name
+            )));
+        }
         let Some(by) = &option.by else { continue };
         let told = told(testbed, filesystem, name);
         if told != Some(value.as_str()) {
