@@ -117,7 +117,7 @@ def test_the_key_of_guests_is_told_nowhere(tmp_path):
 
 
 def test_the_secret_of_beegfs_is_told_nowhere(tmp_path):
-    """This test plays the role for three hosts (its programs are stubs, the secret is real) and looks for it."""
+    """This test plays the role for three hosts (programs are stubs, the secret is real) and looks for it."""
     names = ("mgmtd", "meta", "storage", "client", "helperd", "grpc")
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     hosts = {
@@ -193,7 +193,7 @@ def let_in(address, port):
 
 
 def test_services_listen_on_loopback_or_the_test_network_only(bench):
-    """This test notes who listens where, in every namespace, while a web server serves network file systems."""
+    """This test notes who listens where, in every namespace, while a web server serves files."""
     if absent := missing("mfsmaster", "mfschunkserver", "mfsmount", "glusterfsd", "glusterfs", "nginx", "ss"):
         pytest.skip(f"not installed: {', '.join(absent)}")
     bench.folder.chmod(0o755)

@@ -110,7 +110,7 @@ class Opened(Watch):
 
 
 def forms(secret):
-    """A secret as it may be found somewhere: as it is, in hexadecimal digits, in base 64, as Python shows it."""
+    """A secret as it may be found: as it is, in hexadecimal digits, in base 64, as Python shows it."""
     part = secret[:24]
     return [part, part.hex().encode(), base64.b64encode(secret)[:24], repr(secret[:16])[2:-1].encode()]
 
