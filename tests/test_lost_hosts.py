@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support import ROOT, wait_for, weir
+from support import PATIENCE_S, ROOT, wait_for, weir
 
 SPEC = importlib.util.spec_from_file_location("dealing", ROOT / "ansible/plugins/filter/dealing.py")
 dealing = importlib.util.module_from_spec(SPEC)
@@ -143,9 +143,9 @@ class Namespaces:
 
     def lose(self, name, words=None):
         """Takes a host away, in the middle of a command of it that has these words."""
-        pids = wait_for(lambda: self.processes(name, words), f"{words} on {name}") if words else []
+        pids = words and wait_for(lambda: self.processes(name, words), f"{words} on {name}", PATIENCE_S)
         subprocess.run(["ip", "netns", "delete", name], check=True)
-        for pid in pids:
+        for pid in pids or []:
             os.kill(pid, signal.SIGKILL)
 
     def close(self):
