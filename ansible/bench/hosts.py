@@ -37,6 +37,17 @@ classes:
 factors: {{load: [1]}}
 hold: {{filesystem: tmpfs}}
 """
+#: A test bed of its own, beside one that somebody may have up.
+FOLDER = ROOT / ".weir/bench-hosts"
+BED = {
+    "kind": "netns",
+    "hosts_netns_name": "bench",
+    "hosts_netns_subnet": "10.79.7.0/24",
+    "hosts_netns_state": "/run/weir-bench-hosts",
+    "hosts_netns_folder": str(FOLDER / "namespaces"),
+    "test_hosts_folder": str(FOLDER),
+    "test_hosts_state": "/run/weir-bench-hosts",
+}
 #: The phases that are told apart, by the beginnings of names of roles.
 PHASES = {
     "preflight": ("preflight",),
@@ -68,21 +79,24 @@ def main():
 
 def measure(folder, count, runs, seconds):
     """Brings hosts up, carries a study out on them, and takes them down."""
-    up_s, _ = play("hosts.yml", {"kind": "netns", "hosts_netns_count": count}, "inventories/localhost.yml")
+    up_s, _ = play("hosts.yml", BED | {"hosts_netns_count": count}, "inventories/localhost.yml")
     try:
         file = folder / "bench-hosts.yml"
         file.write_text(STUDY.format(blocks=count * runs, seconds=seconds), encoding="utf-8")
         results, times = folder / f"of-{count}", folder / f"times-{count}.json"
         subprocess.run(["rm", "-rf", "--", results], check=True)
-        variables = {"study": str(file), "weir_results": str(results)}
+        # Namespaces measure one after another unless told otherwise, since they share processors.
+        variables = {"study": str(file), "weir_results": str(results), "weir_share_processors": False}
+        # A host that shares this machine's files needs no copy of the program.
+        variables["weir_binary"] = str(ROOT / "target/release/weir")
         study_s, cpu_s = play(
-            "study.yml", variables, ROOT / ".weir/hosts/inventory.yml", "--skip-tags", "report", times=times
+            "study.yml", variables, FOLDER / "inventory.yml", "--skip-tags", "report", times=times
         )
         done = len([path for path in (results / "bench-hosts").iterdir() if (path / "verdict.json").exists()])
         if done != count * runs:
             sys.exit(f"{done} of {count * runs} runs were carried out: see above")
     finally:
-        play("hosts_down.yml", {}, "inventories/localhost.yml")
+        play("hosts_down.yml", BED, "inventories/localhost.yml")
     told = json.loads(times.read_text(encoding="utf-8"))
     return summed(count, runs, up_s, study_s, cpu_s, told)
 
