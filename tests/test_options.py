@@ -157,7 +157,7 @@ def test_runs_are_parted_where_a_role_has_to_set_something(tmp_path):
     plain = study(
         tmp_path, "factors: {filesystem_options: {stripe_count: [1, 2]}}\nhold: {filesystem: lustre}"
     )
-    plan = json.loads(weir("plan", study(tmp_path, plain), "--json").stdout)
+    plan = json.loads(weir("plan", plain, "--json").stdout)
     assert options.stretches([{"id": run["id"]} for run in plan["runs"]], plan, file_systems(), usual) == []
 
 

@@ -71,7 +71,7 @@ def main():
     found = []
     for count in map(int, options.hosts.split(",")):
         found.append(measure(folder, count, options.runs, options.seconds))
-        print_table(found[-1:])
+        print(f"{count} hosts: measured", flush=True)
     (folder / "hosts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print_table(found)
     draw(found, folder)
