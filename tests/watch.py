@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 #: Nothing that is watched for is as short-lived as this, in seconds.
-TICK_S = 0.02
+TICK_S = 0.1
 #: The machine's own, which is nobody's business here.
 FIRST_PIDS = {"1", "2"}
 IN_CLOSE_WRITE, IN_CLOSE_NOWRITE = 0x8, 0x10
