@@ -66,6 +66,8 @@ def main():
     parser.add_argument("--runs", type=int, default=3, help="runs of each host")
     parser.add_argument("--seconds", type=float, default=10, help="length of a run")
     options = parser.parse_args()
+    # The memory that runs lock for io_uring counts for all hosts together here.
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     folder = ROOT / "results/bench-hosts"
     folder.mkdir(parents=True, exist_ok=True)
     found = []
