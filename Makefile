@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles molecule durability durability-live lint lint-code lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles test-cluster molecule durability durability-live lint lint-code lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ test-guest: setup ## Run what needs another kernel, in an emulated machine (see 
 test-roles: setup ## Play the roles of parallel file systems on stubs, and two on this machine (some minutes)
 	$(PYTHON) -m pytest -m roles tests
 
+test-cluster: setup ## Lose hosts, vary options of network file systems, look for secrets and listeners (some minutes, needs root)
+	$(PYTHON) -m pytest -m cluster tests
+
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
 	@cd ansible && ANSIBLE_CONFIG=$(CURDIR)/ansible/ansible.cfg molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
 
@@ -113,6 +116,9 @@ bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheS
 
 bench-caches: setup ## Rate of the cache simulators, beside libCacheSim's
 	@traces/bench_caches.sh
+
+bench-hosts: setup ## What the playbook costs on 5 and on 50 hosts, which are network namespaces (needs root)
+	$(PYTHON) ansible/bench/hosts.py
 
 bench-simulator: setup ## Rate of the simulator, beside SimPy's
 	@simulator/bench.sh

@@ -20,7 +20,7 @@ def _load(path):
 
 
 study, owner, controller = _load("filter/study"), _load("test/owner"), _load("lookup/controller")
-hosts = _load("filter/hosts")
+hosts, dealing = _load("filter/hosts"), _load("filter/dealing")
 progress, host = _load("callback/weir"), _load("modules/weir_host")
 
 
@@ -53,7 +53,8 @@ def test_what_is_no_device_is_simulated(plan):
 
 def test_blocks_are_dealt_out_whole(plan):
     hosts = ["a", "b"]
-    dealt = {name: {run["id"] for run in study.runs_of_host(plan["runs"], hosts, name)} for name in hosts}
+    blocks = dealing.deal_blocks(plan["runs"], plan["runs"], hosts, "/nonexistent")["hosts"]
+    dealt = {name: {run["id"] for run in study.runs_of_host(plan["runs"], blocks, name)} for name in hosts}
     measured = [run for run in plan["runs"] if run["testbed"] == "device"]
     assert len(dealt["a"]) + len(dealt["b"]) == len(measured) and not dealt["a"] & dealt["b"]
     for block in range(plan["repetitions"]):

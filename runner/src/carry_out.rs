@@ -26,7 +26,7 @@ use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
 use crate::usage::{Use, residency};
 use crate::verdict::{Facts, Verdict, is_invalid, judge};
-use crate::{given, networked, service};
+use crate::{fs_options, given, networked, service};
 
 /// Where a run works on this host.
 #[derive(Debug, Clone)]
@@ -128,7 +128,8 @@ pub(crate) fn alone(
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
-        .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?;
+        .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?
+        .with(&run.settings);
     let filesystem = given::on(filesystem, testbed);
     // First what a dead run left: a device that it had mounted would look as if it were in use.
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
@@ -230,6 +231,7 @@ fn prepare_and_measure(
     let state: Vec<String> = state_problems(run, filesystem, &stage.devices, &stage.points)
         .into_iter()
         .chain(limits.problems())
+        .chain(fs_options::problems(run, testbed, filesystem, &stage.points))
         .chain(service::problems(&stage.services))
         .collect();
     if run.settings.buffered || !stage.sites.is_empty() {
@@ -325,6 +327,7 @@ fn record(
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
         "services": stage.services,
+        "filesystem_options": stage.options,
         "sites": site::observed(after, std::mem::take(&mut measured.visited), measured.web.as_ref()),
         "network": used.network,
         "cpu": used.cpu,

@@ -14,6 +14,7 @@ mod error;
 mod fill;
 mod fio;
 mod fio_log;
+mod fs_options;
 mod given;
 mod hot;
 mod joint;

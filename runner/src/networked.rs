@@ -101,6 +101,9 @@ pub(crate) fn mount(
     devices: &mut [BlockDevice],
     journal: &mut Journal,
 ) -> Result<MountPoint, Error> {
+    if let Some(access) = &filesystem.network {
+        set_servers(state, filesystem, access)?;
+    }
     // A run that was killed leaves them slow.
     devices.iter_mut().try_for_each(|device| device.set_timing(false))?;
     let path = point_of(state, filesystem);
@@ -113,6 +116,17 @@ pub(crate) fn mount(
     fs::create_dir_all(&files).map_err(Error::io("cannot make", &files))?;
     let device = run.classes.first().map(|class| class.device.clone()).unwrap_or_default();
     Ok(MountPoint { device, source: filesystem.name.clone().into(), path, files })
+}
+
+/// Has the servers work as the options of the file system say, which is what they have by default or what the run sets.
+fn set_servers(state: &Path, filesystem: &FileSystem, access: &NetworkAccess) -> Result<(), Error> {
+    let of_servers = filesystem.options.iter().filter(|(_, option)| option.of_servers);
+    let wanted = of_servers.filter_map(|(name, option)| Some((name.clone(), option.default.clone()?)));
+    let wanted = wanted.collect();
+    for line in weir_services::cluster::set(state, &access.cluster, &wanted).map_err(failed)? {
+        eprintln!("{line}");
+    }
+    Ok(())
 }
 
 /// Nothing of what was written is remembered: by the client, which is mounted afresh, nor by the page cache of the servers.

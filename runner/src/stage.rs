@@ -1,5 +1,6 @@
 //! All that lies ready before the first request of a run.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ use crate::prepare::{
 };
 use crate::site::{self, Laid};
 use crate::testbed::Testbed;
-use crate::{Error, array, hot, queue, service, warm};
+use crate::{Error, array, fs_options, hot, queue, service, warm};
 
 pub(crate) struct Stage {
     /// Folder of the run's data as long as it is not whole.
@@ -29,6 +30,8 @@ pub(crate) struct Stage {
     pub(crate) devices: Vec<BlockDevice>,
     pub(crate) points: Vec<MountPoint>,
     pub(crate) places: Vec<Place>,
+    /// Options of the file system that were set, as they were read back.
+    pub(crate) options: BTreeMap<String, String>,
     pub(crate) sites: Vec<Laid>,
     pub(crate) hot: Vec<HotDocuments>,
     pub(crate) services: Vec<Instance>,
@@ -53,6 +56,7 @@ pub(crate) fn set(
     journal: &mut Journal,
 ) -> Result<Stage, Error> {
     service::check(run)?;
+    fs_options::check(run, testbed, filesystem)?;
     let mut devices = open_devices(run, testbed, &options.state, filesystem)?;
     let partial = options.partial(run);
     let _ = fs::remove_dir_all(&partial);
@@ -67,6 +71,7 @@ pub(crate) fn set(
     }
     limits.enter(journal)?;
     let points = make_file_systems(run, testbed, options, filesystem, &mut devices, journal)?;
+    fs_options::set(run, filesystem, &points)?;
     let filling = Filling::begin(filesystem, &options.state)?;
     let folder = |device: &str| target(device, &devices, &points);
     let places = place::all(run, filesystem.mount_type.is_none(), folder);
@@ -78,6 +83,7 @@ pub(crate) fn set(
     forget_what_was_written(run, options, filesystem, limits, &devices, &points)?;
     let data_bytes: u64 = sites.iter().map(|laid| laid.data_bytes).sum();
     let moved = filling.as_ref().map(|filling| filling.end(files_bytes + data_bytes)).transpose()?;
+    let set = fs_options::read(run, testbed, filesystem, &points)?;
     if run.settings.warm_start {
         warm::read(run, filesystem, &places, &sites)?;
     }
@@ -94,5 +100,19 @@ pub(crate) fn set(
     let laid = service::LaidOut { places: &places, sites: &sites, hot: &hot };
     let services = service::start_all(run, &options.state, &laid, limits, &logs, journal)?;
     write_json(&partial.join("host.json"), &host_record(&devices, &points)?)?;
-    Ok(Stage { partial, logs, devices, points, places, sites, hot, services, kept_files, filling, moved })
+    let options = set;
+    Ok(Stage {
+        partial,
+        logs,
+        devices,
+        points,
+        places,
+        options,
+        sites,
+        hot,
+        services,
+        kept_files,
+        filling,
+        moved,
+    })
 }

@@ -123,7 +123,9 @@ fn plan(
             ))
         })?;
     let run = Cluster::folder(state, &cluster.name).join("clients").join(name);
-    let values = values(access, &cluster, &run, point).map_err(Error::Refused)?;
+    let mut values = values(access, &cluster, &run, point).map_err(Error::Refused)?;
+    let options = filesystem.options.iter().filter(|(_, option)| !option.of_servers);
+    values.extend(options.filter_map(|(name, option)| Some((name.clone(), option.default.clone()?))));
     let filled = |text: &String| {
         fill(text, &values).map_err(|error| Error::Refused(format!("{}: {error}", filesystem.name)))
     };

@@ -97,6 +97,9 @@ pub struct Cluster {
     pub client_namespace: PathBuf,
     /// Whether all its services answered that this record is of.
     pub complete: bool,
+    /// Placeholders of its services that were set since, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
 }
 
 /// A server of a cluster.
@@ -262,6 +265,7 @@ pub fn up(
         clients: vec![client.address],
         client_namespace: client.namespace.path(),
         complete: false,
+        set: BTreeMap::new(),
     };
     start_here(description, cluster, state).map(|(cluster, _)| cluster)
 }
@@ -306,6 +310,51 @@ pub(crate) fn start_here(
     Ok((cluster, true))
 }
 
+/// Has the services of a cluster that is up work with these placeholders: those that have one of them, and worked with
+/// another value, are started anew on their data. Says which were.
+///
+/// # Errors
+/// [`Error::Refused`] if the cluster is not up or no service has such a placeholder: nothing was touched;
+/// [`Error::Failed`] if a service does not come up.
+pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
+    let mut cluster = Cluster::load(state, name)?
+        .ok_or_else(|| Error::Refused(format!("the cluster {name} is not up; weir cluster up {name}")))?;
+    let description = Description::load(name)
+        .ok_or_else(|| Error::Refused(format!("{name}: there is no cluster of that name")))?;
+    let services: Vec<(&Member, Service)> =
+        description.services.iter().filter_map(|m| Some((m, Service::load(&m.service)?))).collect();
+    if let Some(unknown) =
+        wanted.keys().find(|name| !services.iter().any(|(_, service)| service.defaults.contains_key(*name)))
+    {
+        return Err(Error::Refused(format!("no service of the cluster {name} has a setting `{unknown}`")));
+    }
+    let mut anew = Vec::new();
+    for (member, service) in services {
+        let differs = wanted.iter().any(|(name, value)| {
+            let default = service.defaults.get(name);
+            default.is_some() && cluster.set.get(name).or(default) != Some(value)
+        });
+        if !differs {
+            continue;
+        }
+        for server in &cluster.servers {
+            if let Some(process) = process::find(state, &process_name(name, &member.service, &server.host))? {
+                process::stop(state, &process)?;
+                anew.push(format!("{} was started anew", process.launch.name));
+            }
+        }
+        let own = wanted.iter().filter(|(name, _)| service.defaults.contains_key(*name));
+        cluster.set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        // Until it answers again the cluster is not whole: whoever finds it so brings it up anew.
+        cluster.complete = false;
+        cluster.save(state)?;
+        start_member(member, &cluster, state)?;
+        cluster.complete = true;
+        cluster.save(state)?;
+    }
+    Ok(anew)
+}
+
 fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), Error> {
     let service = Service::load(&member.service).ok_or_else(|| {
         Error::Refused(format!("cluster {}: service {} is unknown", cluster.name, member.service))
@@ -320,6 +369,8 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
     if let (true, Some(first)) = (service.defaults.contains_key("first"), addresses.get("first")) {
         set.insert("first".to_owned(), first.clone());
     }
+    let own = cluster.set.iter().filter(|(name, _)| service.defaults.contains_key(*name));
+    set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
     let count = if member.on == On::First { 1 } else { cluster.servers.len() };
     for server in cluster.servers[..count].iter().filter(|server| server.brick.is_some()) {
         let folder = Cluster::folder(state, &cluster.name).join(&server.host);

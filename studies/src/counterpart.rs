@@ -1,8 +1,11 @@
 //! What a study of both testbeds means in virtual time: the one map from the kernel's parts to weir's own.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::filesystem::FileSystem;
+use crate::fs_option;
 use crate::level::Scheduler;
 use crate::plan::{cross, is_excluded, levels_by_factor};
 use crate::spec::{Settings, Study};
@@ -33,6 +36,7 @@ pub(crate) fn settings(on_device: &Settings) -> Settings {
     Settings {
         scheduler: Scheduler { name: policy.to_owned(), tunables: tunables.clone() },
         filesystem: FILE_SYSTEM.to_owned(),
+        filesystem_options: BTreeMap::new(),
         buffered: false,
         warm_start: false,
         memory_mib: None,
@@ -43,7 +47,7 @@ pub(crate) fn settings(on_device: &Settings) -> Settings {
 
 /// Whether a factor can be varied in virtual time.
 pub(crate) fn is_kernel_only(factor: &str) -> bool {
-    KERNEL_ONLY.contains(&factor)
+    KERNEL_ONLY.contains(&factor) || fs_option::is_one(factor)
 }
 
 /// The cells of a study on one of its testbeds, in the order of their levels.

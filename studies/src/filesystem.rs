@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_specs::Document;
 
+use crate::fs_option::FsOption;
+
 /// Registry: the name and the text of each.
 const ALL: [(&str, &str); 14] = [
     ("ext4", include_str!("../filesystems/ext4.yml")),
@@ -57,6 +59,9 @@ pub struct FileSystem {
     /// (`weir_mounts`). A run has a folder of its own there; nothing else of it is touched.
     #[serde(default)]
     pub mounted: bool,
+    /// What of it a study may set (`filesystem_options`), by name: letters a to z, digits and `_`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, FsOption>,
     /// How it is had over a network, from servers that the harness starts; absent: it is local, or mounted before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkAccess>,
@@ -65,8 +70,8 @@ pub struct FileSystem {
 /// How a file system is had over a network.
 ///
 /// Texts may have placeholders: `{point}` (where it is mounted), `{run}` (a folder for the client's files), `{first}` (the
-/// address of the first server), `{clients}` (those of the clients, with commas between them), and those that `each_server`
-/// names.
+/// address of the first server), `{clients}` (those of the clients, with commas between them), those that `each_server` names,
+/// and the file system's options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkAccess {

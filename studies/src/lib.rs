@@ -11,6 +11,7 @@ mod contract;
 mod counterpart;
 mod estimate;
 mod filesystem;
+mod fs_option;
 mod hosts;
 mod level;
 mod plan;
@@ -33,6 +34,7 @@ pub use admission::{
 };
 pub use contract::Contract;
 pub use filesystem::{FileSystem, NetworkAccess};
+pub use fs_option::{ByRole, FsOption, Values};
 pub use hosts::{Hosts, Lost};
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};

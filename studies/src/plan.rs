@@ -20,7 +20,7 @@ use crate::site::SiteBenchmark;
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{access, counterpart, recipe, simulated, surroundings};
+use crate::{access, counterpart, fs_option, recipe, simulated, surroundings};
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -186,9 +186,13 @@ pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
                     vec![(name, variants.into_iter().map(|(name, _)| Value::String(name)).collect())]
                 }
                 Value::Array(levels) => vec![(name, levels)],
-                // One factor for each class, or each parameter.
+                // One factor for each class, each option, or each parameter.
                 Value::Object(parts) => {
-                    let prefix = if name == CLIENT_COUNTS { CLIENTS_OF } else { ADMISSION };
+                    let prefix = match name.as_str() {
+                        CLIENT_COUNTS => CLIENTS_OF,
+                        fs_option::FIELD => fs_option::PREFIX,
+                        _ => ADMISSION,
+                    };
                     parts
                         .into_iter()
                         .filter_map(|(part, levels)| {
@@ -334,6 +338,9 @@ pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
         {
             if let Some(class) = name.strip_prefix(CLIENTS_OF) {
                 fields["clients"][class] = level.clone();
+            } else if let Some(option) = name.strip_prefix(fs_option::PREFIX) {
+                let options = fields.entry(fs_option::FIELD).or_insert_with(|| Value::Object(Map::new()));
+                options[option] = level.clone();
             } else if let Some(parameter) = name.strip_prefix(ADMISSION) {
                 // What is absent there has its default.
                 let parameters = fields.entry("admission").or_insert_with(|| Value::Object(Map::new()));

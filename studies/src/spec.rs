@@ -291,6 +291,10 @@ pub struct Factors {
     /// File system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<Vec<String>>,
+    /// Options of the file system (`weir list filesystems --json`): each is a factor of its own, such as
+    /// `{io_threads: [1, 16], quick_read_cache: [0MB, 128MB]}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem_options: Option<BTreeMap<String, Vec<Value>>>,
     /// Partitioned or integrated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub architecture: Option<Vec<Architecture>>,
@@ -341,6 +345,9 @@ pub struct Settings {
     pub scheduler: Scheduler,
     /// File system.
     pub filesystem: String,
+    /// Its options, where they differ from what it has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub filesystem_options: BTreeMap<String, Value>,
     /// Partitioned or integrated.
     pub architecture: Architecture,
     /// Multiplier of every class's clients.
@@ -379,6 +386,7 @@ impl Default for Settings {
         Settings {
             scheduler: Scheduler { name: "mq-deadline".to_owned(), tunables: BTreeMap::new() },
             filesystem: "raw".to_owned(),
+            filesystem_options: BTreeMap::new(),
             architecture: Architecture::Integrated,
             load: 1.0,
             clients: BTreeMap::new(),

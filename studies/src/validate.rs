@@ -13,7 +13,7 @@ use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{access, counterpart, hosts, recipe, simulated, surroundings, tiers};
+use crate::{access, counterpart, fs_option, hosts, recipe, simulated, surroundings, tiers};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -47,6 +47,7 @@ pub(crate) fn check(
             .into_iter()
             .chain(access::check(study, testbed))
             .chain(hosts::check(study, testbed))
+            .chain(fs_option::check(study, testbed))
         {
             check.problem(field, message);
         }

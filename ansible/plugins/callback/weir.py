@@ -282,7 +282,7 @@ class Runs:
     def end(self):
         """The last run has ended."""
         self.running = False
-        self._wall_s = time.monotonic() - self._began_s
+        self._wall_s += time.monotonic() - self._began_s
 
     def add(self, host, item, outcome):
         """Notes a run; returns its line."""
@@ -414,7 +414,7 @@ def _is_of_joint_runs(task):
 
 def _carries_out_runs(task):
     role = getattr(task, "_role", None)
-    return role is not None and role.get_name() == "runs" and bool(task.loop)
+    return role is not None and role.get_name() == "runs" and task.action.endswith("command")
 
 
 def _failure(result):

@@ -51,4 +51,8 @@ class Connection(LocalConnection):
         if not path.exists():
             raise AnsibleConnectionFailure(f"{path}: no such namespace; bring it up: weir network up")
         inside = f"nsenter --net={shlex.quote(str(path))} /bin/sh -c {shlex.quote(cmd)}"
-        return super().exec_command(inside, in_data=in_data, sudoable=sudoable)
+        done = super().exec_command(inside, in_data=in_data, sudoable=sudoable)
+        # As ssh has it where a host goes down: what the command did is not known then.
+        if done[0] != 0 and not path.exists():
+            raise AnsibleConnectionFailure(f"{path}: the namespace was taken down while a command ran in it")
+        return done

@@ -23,20 +23,17 @@ def studies(name, root):
     return sorted(path.stem for path in folder.glob(f"{name}-*.yml")) or [name]
 
 
-def runs_of_host(runs, hosts, host):
+def runs_of_host(runs, blocks, host):
     """The runs on devices that fall to a host.
-
-    Blocks are dealt out whole: runs are compared within a block, so no comparison is one between hosts.
 
     Args:
         runs: the runs of a plan.
-        hosts: names of all hosts, in the order of the inventory.
+        blocks: the host of each block, by its number as a text (`weir_deal_blocks`).
         host: name of this host.
 
     Returns:
         Of each run what its progress line says: id, repetition, levels, seconds (its planned length).
     """
-    place = hosts.index(host)
     return [
         {
             "id": run["id"],
@@ -46,7 +43,7 @@ def runs_of_host(runs, hosts, host):
         }
         for run in runs
         if run["testbed"] == "device" and not run.get("hosts")
-        if run["block"] % len(hosts) == place
+        if blocks.get(str(run["block"])) == host
     ]
 
 
@@ -142,7 +139,7 @@ def simulated_of_host(runs, hosts, host):
 
     Args:
         runs: the runs of a plan.
-        hosts: names of all hosts, in the order of the inventory.
+        hosts: names of the hosts that can be reached, in the order of the inventory.
         host: name of this host.
 
     Returns:
@@ -292,7 +289,7 @@ def _serves(entry, device):
     return entry["running"] and all(spec[field] == value for field, value in device.items())
 
 
-def device_files(modelled, disks, state, mounts=None):
+def device_files(modelled, disks, state, mounts=None, options=None):
     """What is written down for the binary: a specification for each modelled device, and `testbed.json`.
 
     Args:
@@ -300,6 +297,7 @@ def device_files(modelled, disks, state, mounts=None):
         disks: the disks of the inventory, by the name of the device that they stand for.
         state: the state folder on the host.
         mounts: where file systems are mounted that are there before a run, by name.
+        options: what roles have set of file systems, by name of these and of the option.
 
     Returns:
         The text of each file, by path.
@@ -313,9 +311,8 @@ def device_files(modelled, disks, state, mounts=None):
             devices[name] = {"disk": _disk(disk)}
     # JSON is YAML.
     files = {f"{state}/specs/{name}.yml": json.dumps(spec, indent=2) + "\n" for name, spec in specs.items()}
-    return files | {
-        f"{state}/testbed.json": json.dumps({"devices": devices, "mounts": mounts or {}}, indent=2) + "\n"
-    }
+    testbed = {"devices": devices, "mounts": mounts or {}} | ({"options": options} if options else {})
+    return files | {f"{state}/testbed.json": json.dumps(testbed, indent=2) + "\n"}
 
 
 def _disk(listed):

@@ -1,0 +1,128 @@
+"""Filters on options of file systems that roles set between runs."""
+
+import re
+
+from ansible.errors import AnsibleFilterError
+
+#: What a rule of the token bucket filter may match.
+MATCHES = ("jobid", "nid", "opcode")
+
+
+def stretches(runs, plan, file_systems, usual):
+    """Runs that follow each other and find the options that roles set alike.
+
+    Args:
+        runs: those to carry out, in their order, as `weir_runs_of_host` returns them.
+        plan: the plan.
+        file_systems: what `weir list filesystems --json` says.
+        usual: what is in force where a run says nothing, by the variable of the role.
+
+    Returns:
+        Of each stretch `runs`; `options` by file system and name, as `testbed.json` has them; `variables` of
+        the roles; `plays` of these: `role`, `tasks` and `on_servers`, with the `filesystem`. Nothing if no
+        run has such an option.
+    """
+    settings = {run["id"]: run["settings"] for run in plan["runs"]}
+    roles = {entry["name"]: _roles(entry) for entry in file_systems}
+    used = set()
+    for run in runs:
+        asked = settings[run["id"]]
+        named = asked.get("filesystem_options", {}).keys() & roles[asked["filesystem"]].keys()
+        used |= {(asked["filesystem"], name) for name in named}
+    if not used:
+        return []
+    made = []
+    for run in runs:
+        asked = settings[run["id"]]
+        file_system, said = asked["filesystem"], asked.get("filesystem_options", {})
+        mine = {name: by for name, by in roles[file_system].items() if (file_system, name) in used}
+        told = {name: _text(said[name]) for name in mine if name in said}
+        stretch = {
+            "options": {file_system: told} if mine else {},
+            "variables": {by["variable"]: told.get(name, usual[by["variable"]]) for name, by in mine.items()},
+            "plays": _plays(file_system, mine.values()),
+        }
+        if made and {part: made[-1][part] for part in stretch} == stretch:
+            made[-1]["runs"].append(run)
+        else:
+            made.append(stretch | {"runs": [run]})
+    return made
+
+
+def last_stretch(made, usual):
+    """What is to be done after all stretches: whatever was set is as usual again; nothing is carried out."""
+    plays = []
+    for stretch in made:
+        plays += [play for play in stretch["plays"] if play not in plays]
+    variables = {name: usual[name] for stretch in made for name in stretch["variables"]}
+    return {"options": {}, "variables": variables, "plays": plays, "runs": []}
+
+
+def by_role(file_systems):
+    """The variables of roles that set options."""
+    return sorted({by["variable"] for entry in file_systems for by in _roles(entry).values()})
+
+
+def nrs_rules(text):
+    """Rules of Lustre's token bucket filter from `NAME jobid=A,B nid=C opcode=D rate=N; NAME ...`.
+
+    Returns:
+        Of each `name`, `rate` (requests per second) and lists by what it matches.
+
+    Raises:
+        AnsibleFilterError: a rule has no name, no rate, nothing to match, or something else.
+    """
+    rules = []
+    for one in filter(None, (part.strip() for part in str(text or "").split(";"))):
+        name, *words = one.split()
+        said = dict(word.split("=", 1) for word in words if "=" in word)
+        if (
+            not re.fullmatch(r"\w+", name)
+            or len(said) != len(words)
+            or not said.get("rate", "").isdigit()
+            or not said.keys() - {"rate"}
+            or said.keys() - {"rate", *MATCHES}
+        ):
+            raise AnsibleFilterError(
+                f"nrs_rules: `{one}` is no rule: write NAME, some of jobid=A,B nid=C opcode=D, and rate=N"
+            )
+        matches = {key: value.split(",") for key, value in said.items() if key != "rate"}
+        rules.append({"name": name, "rate": int(said["rate"])} | matches)
+    return rules
+
+
+def _roles(file_system):
+    """The options of a file system that roles set, by name."""
+    options = file_system.get("options", {}).items()
+    return {name: option["by"] for name, option in options if option.get("by")}
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _plays(file_system, roles):
+    plays = []
+    for by in roles:
+        play = {
+            "filesystem": file_system,
+            "role": by["role"],
+            "tasks": by["tasks"],
+            "on_servers": by["on_servers"],
+        }
+        if play not in plays:
+            plays.append(play)
+    return plays
+
+
+class FilterModule:
+    """What Ansible asks a filter plugin for."""
+
+    def filters(self):
+        """The filters by name."""
+        return {
+            "weir_stretches": stretches,
+            "weir_last_stretch": last_stretch,
+            "weir_by_role": by_role,
+            "weir_nrs_rules": nrs_rules,
+        }

@@ -1,0 +1,170 @@
+//! Options of a file system that a run sets: setting them, and reading back what is in force.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use weir_studies::{FileSystem, FsOption, Run};
+
+use crate::Error;
+use crate::prepare::MountPoint;
+use crate::testbed::Testbed;
+
+/// The options that a run sets, each with what it is to be.
+fn wanted<'a>(
+    run: &Run,
+    filesystem: &'a FileSystem,
+) -> Result<Vec<(&'a String, &'a FsOption, String)>, Error> {
+    let found = |(name, value): (String, String)| {
+        let (name, option) = filesystem.options.get_key_value(&name).ok_or_else(|| {
+            Error::Refused(format!("filesystem_options.{name}: {} has no such option", filesystem.name))
+        })?;
+        Ok((name, option, value))
+    };
+    run.settings.options().into_iter().map(found).collect()
+}
+
+/// What a role of the playbook said of an option that it set.
+fn told<'a>(testbed: &'a Testbed, filesystem: &FileSystem, name: &str) -> Option<&'a str> {
+    testbed.options.get(&filesystem.name)?.get(name).map(String::as_str)
+}
+
+/// Refuses what a role of the playbook was to set, and has not.
+///
+/// # Errors
+/// [`Error::Refused`], naming the option and the role.
+pub(crate) fn check(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result<(), Error> {
+    for (name, option, value) in wanted(run, filesystem)? {
+        if option.default.is_some() && filesystem.network.is_none() {
+            return Err(Error::Refused(format!(
+                "filesystem_options.{name}: {} was mounted before the run, which therefore cannot say how: leave it out of weir_mounts, or leave the option out",
+                filesystem.name
+            )));
+        }
+        let Some(by) = &option.by else { continue };
+        let told = told(testbed, filesystem, name);
+        if told != Some(value.as_str()) {
+            return Err(Error::Refused(format!(
+                "filesystem_options.{name}: is to be {value}, and the test bed says {}: the playbook has the role {} set it between runs, which one run by itself does not",
+                told.unwrap_or("nothing of it"),
+                by.role
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Carries out the commands that set options, on the folder of the run, in which nothing lies yet.
+///
+/// # Errors
+/// A command is not installed or fails; it is named with what it said.
+pub(crate) fn set(run: &Run, filesystem: &FileSystem, points: &[MountPoint]) -> Result<(), Error> {
+    for (name, option, value) in wanted(run, filesystem)? {
+        for point in points.iter().filter(|_| !option.set.is_empty()) {
+            said(name, &filled(&option.set, point, &value))?;
+        }
+    }
+    Ok(())
+}
+
+/// What is in force, by option, as it is read; of what cannot be read on this host what whoever set it said.
+///
+/// # Errors
+/// It is not what was set, or cannot be read.
+pub(crate) fn read(
+    run: &Run,
+    testbed: &Testbed,
+    filesystem: &FileSystem,
+    points: &[MountPoint],
+) -> Result<BTreeMap<String, String>, Error> {
+    let mut all = BTreeMap::new();
+    for (name, option, value) in wanted(run, filesystem)? {
+        let mut found = told(testbed, filesystem, name).unwrap_or(&value).to_owned();
+        for point in points.iter().filter(|_| !option.read.is_empty()) {
+            found = said(name, &filled(&option.read, point, &value))?;
+            if !is(option, &found, &value) {
+                return Err(Error::Failed(format!(
+                    "filesystem_options.{name}: was set to {value}, and reads `{found}`"
+                )));
+            }
+        }
+        all.insert(name.clone(), found);
+    }
+    Ok(all)
+}
+
+/// What is not any more as it was set.
+pub(crate) fn problems(
+    run: &Run,
+    testbed: &Testbed,
+    filesystem: &FileSystem,
+    points: &[MountPoint],
+) -> Option<String> {
+    read(run, testbed, filesystem, points).err().map(|error| error.to_string())
+}
+
+/// Whether what was read is what was wanted.
+fn is(option: &FsOption, found: &str, wanted: &str) -> bool {
+    let parts = |text: &'static [char], all: &str| -> Vec<String> {
+        all.split(text).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    if option.among {
+        let there = parts(&[',', ' ', '\n'], found);
+        return parts(&[',', ' '], wanted).iter().all(|part| there.contains(part));
+    }
+    found == wanted
+}
+
+/// A command's words with their placeholders filled in.
+fn filled(words: &[String], point: &MountPoint, value: &str) -> Vec<String> {
+    let (path, files) = (point.path.to_string_lossy(), point.files.to_string_lossy());
+    let fill =
+        |word: &String| word.replace("{point}", &path).replace("{files}", &files).replace("{value}", value);
+    words.iter().map(fill).collect()
+}
+
+/// What a command prints, without blanks around it.
+fn said(name: &str, words: &[String]) -> Result<String, Error> {
+    let told = |what: &str| Error::Failed(format!("filesystem_options.{name}: {}: {what}", words.join(" ")));
+    let (program, arguments) = words.split_first().ok_or_else(|| told("there is no command"))?;
+    let done = Command::new(program).args(arguments).output().map_err(|error| told(&error.to_string()))?;
+    if !done.status.success() {
+        return Err(told(String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).trim()));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(text: &str) -> FsOption {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn words_are_filled_and_output_is_compared() {
+        let point = MountPoint {
+            device: "shared".to_owned(),
+            source: "x".into(),
+            path: "/mnt/x".into(),
+            files: "/mnt/x/weir-1".into(),
+        };
+        let words = ["lfs", "setstripe", "-c", "{value}", "{files}", "{point}"].map(str::to_owned);
+        assert_eq!(filled(&words, &point, "2").join(" "), "lfs setstripe -c 2 /mnt/x/weir-1 /mnt/x");
+        let plain = option(r#"{"values": {"from": 1, "to": 4}, "set": ["a"], "read": ["b"]}"#);
+        assert!(is(&plain, "4", "4") && !is(&plain, "44", "4"));
+        let among = option(r#"{"values": {"like": "a"}, "set": ["a"], "read": ["b"], "among": true}"#);
+        assert!(is(&among, "rw,noatime,rsize=65536", "rsize=65536,noatime"));
+        assert!(!is(&among, "rw,rsize=655360", "rsize=65536"));
+    }
+
+    #[test]
+    fn a_command_that_fails_is_named_with_what_it_said() {
+        let error = said("x", &["ls".to_owned(), "/nonexistent".to_owned()]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("filesystem_options.x: ls /nonexistent: ") && error.contains("No such file")
+        );
+        assert!(said("x", &["nonesuch".to_owned()]).unwrap_err().to_string().contains("No such file"));
+        assert_eq!(said("x", &["printf".to_owned(), " 7\\n".to_owned()]).unwrap(), "7");
+    }
+}

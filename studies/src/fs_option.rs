@@ -1,0 +1,233 @@
+//! What of a file system a study may set: one line of `studies/filesystems/NAME.yml` each.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use weir_specs::one_of;
+
+use crate::filesystem::FileSystem;
+use crate::plan::{apply, cross, is_excluded, levels_by_factor};
+use crate::spec::{Settings, Study};
+use crate::testbed::Testbed;
+
+/// The field of a study, in `factors` and `hold`.
+pub(crate) const FIELD: &str = "filesystem_options";
+/// Begins the name of a factor that is one of them.
+pub(crate) const PREFIX: &str = "filesystem_options.";
+
+/// One thing of a file system that a study may set, and how it is set and read back.
+///
+/// Exactly one of three sets it: where it has a `default`, it stands for `{NAME}` in the texts of its client, or of its
+/// servers; where it has `set`, that command does, on the client, before a file is written; where it has `by`, a role of the
+/// playbook does, between runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FsOption {
+    /// The values that it takes.
+    pub values: Values,
+    /// What stands for `{NAME}` where a study says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Whether `{NAME}` is a placeholder of the servers, which are started anew where it changes; else of the client.
+    #[serde(default)]
+    pub of_servers: bool,
+    /// Command that sets it. Placeholders: `{value}`, `{point}` (where it is mounted) and `{files}` (the run's folder).
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// The role that sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ByRole>,
+    /// Command on the client that prints what is in force, with `{point}` and `{files}`; of `by` and `of_servers` it may be
+    /// absent: then whoever set it has looked.
+    #[serde(default)]
+    pub read: Vec<String>,
+    /// Whether that prints more, separated by commas or blanks, and each part of the value is to be among it.
+    #[serde(default)]
+    pub among: bool,
+}
+
+/// The values that an option takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Values {
+    /// One of these.
+    OneOf(Vec<String>),
+    /// A whole number.
+    Numbers {
+        /// The least.
+        from: i64,
+        /// The greatest.
+        to: i64,
+    },
+    /// A text, which whoever sets it checks; the value is an example.
+    Like {
+        /// An example.
+        like: String,
+    },
+}
+
+/// A role that sets an option.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ByRole {
+    /// Its name.
+    pub role: String,
+    /// Its file of tasks.
+    pub tasks: String,
+    /// The variable that has the value.
+    pub variable: String,
+    /// Whether it is played on the file system's servers (`weir_filesystem_servers` in the inventory); else on the client.
+    #[serde(default)]
+    pub on_servers: bool,
+}
+
+impl Values {
+    /// What is wrong with a value; `None` if nothing is.
+    fn problem(&self, value: &str) -> Option<String> {
+        match self {
+            Values::OneOf(known) => (!known.iter().any(|known| known == value))
+                .then(|| one_of("value", value, known.iter().map(String::as_str))),
+            Values::Numbers { from, to } => {
+                (!value.parse().is_ok_and(|number: i64| (*from..=*to).contains(&number)))
+                    .then(|| format!("is `{value}`; it must be a whole number from {from} to {to}"))
+            }
+            Values::Like { like } => {
+                value.trim().is_empty().then(|| format!("is empty; write something such as `{like}`"))
+            }
+        }
+    }
+}
+
+/// A level as a text; `None` if it is a list, a map or nothing.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(yes) => Some(yes.to_string()),
+        _ => None,
+    }
+}
+
+impl Settings {
+    /// The options of the file system that are set, as texts.
+    pub fn options(&self) -> BTreeMap<String, String> {
+        let options = self.filesystem_options.iter();
+        options.filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+    }
+}
+
+impl FileSystem {
+    /// The same with what a run sets in place of the defaults of its options.
+    pub fn with(mut self, settings: &Settings) -> Self {
+        for (name, value) in settings.options() {
+            if let Some(default) = self.options.get_mut(&name).and_then(|option| option.default.as_mut()) {
+                *default = value;
+            }
+        }
+        self
+    }
+}
+
+/// What is wrong, by field: a cell sets what its file system does not have, or a value that it does not take.
+pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
+    let varied = study.factors.filesystem_options.clone().unwrap_or_default();
+    let field = |name: &str| {
+        let part = if varied.contains_key(name) { "factors" } else { "hold" };
+        format!("{part}.{PREFIX}{name}")
+    };
+    if testbed.is_virtual() {
+        // Of a study of both testbeds virtual time leaves out what it cannot hold, but cannot vary it.
+        let held = if study.testbed.are_two() { None } else { study.hold.filesystem_options.keys().next() };
+        return held.map_or_else(Vec::new, |name| {
+            let message = "is a file system's, and nothing in virtual time stands for it: leave it out";
+            vec![(field(name), message.to_owned())]
+        });
+    }
+    let mut found: Vec<(String, String)> = Vec::new();
+    for cell in cross(&levels_by_factor(study)).iter().filter(|cell| !is_excluded(study, cell)) {
+        let settings = apply(&study.hold, cell);
+        // One that is unknown is told elsewhere.
+        let Some(filesystem) = FileSystem::load(&settings.filesystem) else { continue };
+        for (name, value) in &settings.filesystem_options {
+            let problem = match filesystem.options.get(name) {
+                None => Some(lacks(&filesystem, name)),
+                Some(option) => match text(value) {
+                    None => Some(format!("is {value}; write a number or a text")),
+                    Some(value) => option.values.problem(&value),
+                },
+            };
+            let problem = problem.map(|message| (field(name), message));
+            found.extend(problem.filter(|problem| !found.contains(problem)));
+        }
+    }
+    found
+}
+
+fn lacks(filesystem: &FileSystem, name: &str) -> String {
+    let known: Vec<&str> = filesystem.options.keys().map(String::as_str).collect();
+    let has = if known.is_empty() { "no options".to_owned() } else { known.join(", ") };
+    format!(
+        "is set, but {0} has no `{name}` (it has {has}): leave it out, or ask of {0} in a study of its own",
+        filesystem.name
+    )
+}
+
+/// Whether nothing in virtual time stands for a factor since it is one of these.
+pub(crate) fn is_one(factor: &str) -> bool {
+    factor.starts_with(PREFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_set_in_exactly_one_way_and_read_back() {
+        let mut count = 0;
+        for filesystem in FileSystem::names().filter_map(FileSystem::load) {
+            for (name, option) in &filesystem.options {
+                let place = format!("{}.{name}", filesystem.name);
+                let ways = [option.default.is_some(), !option.set.is_empty(), option.by.is_some()];
+                assert_eq!(ways.iter().filter(|way| **way).count(), 1, "{place}: is set in {ways:?}");
+                assert!(!option.read.is_empty() || option.by.is_some() || option.of_servers, "{place}: read");
+                assert!(!option.of_servers || filesystem.network.is_some(), "{place}: has no servers here");
+                if let Some(default) = &option.default {
+                    assert_eq!(option.values.problem(default), None, "{place}");
+                    let access = filesystem.network.as_ref().expect(&place);
+                    let mut texts = access.client.iter().chain(access.files.values());
+                    let used = texts.any(|text| text.contains(&format!("{{{name}}}")));
+                    assert_eq!(used, !option.of_servers, "{place}: is not what the client's texts say");
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 0);
+    }
+
+    #[test]
+    fn values_are_held_to_what_is_allowed() {
+        let numbers = Values::Numbers { from: -1, to: 64 };
+        assert_eq!((numbers.problem("-1"), numbers.problem("64")), (None, None));
+        for wrong in ["65", "-2", "four", "", "1.5", "0x10"] {
+            assert!(numbers.problem(wrong).unwrap().contains("from -1 to 64"), "{wrong}");
+        }
+        let names = Values::OneOf(vec!["fifo".to_owned(), "tbf".to_owned()]);
+        assert_eq!(names.problem("tbf"), None);
+        assert!(names.problem("tfb").unwrap().contains("tbf"));
+        assert!(Values::Like { like: "noatime".to_owned() }.problem(" ").is_some());
+    }
+
+    #[test]
+    fn what_a_run_sets_takes_the_place_of_the_default() {
+        let settings = Settings {
+            filesystem_options: [("io_threads".to_owned(), 4.into())].into(),
+            ..Settings::default()
+        };
+        let found = FileSystem::load("glusterfs").unwrap().with(&settings);
+        assert_eq!(found.options["io_threads"].default.as_deref(), Some("4"));
+        let untouched = FileSystem::load("glusterfs").unwrap();
+        assert_ne!(untouched.options["io_threads"].default.as_deref(), Some("4"));
+    }
+}
