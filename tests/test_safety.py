@@ -107,13 +107,16 @@ def test_the_key_of_guests_is_told_nowhere(tmp_path):
     assert code == 0, said.decode()
     key = folder / "id_ed25519"
     body = b"".join(key.read_bytes().splitlines()[1:-1])
-    # What makes it secret is behind the public part, which every such key begins with.
-    secret = base64.b64decode(body)[-128:-8]
+    whole = base64.b64decode(body)
+    # The secret half of an ed25519 key stands before the last occurrence of its public half.
+    public = base64.b64decode((folder / "id_ed25519.pub").read_bytes().split()[1])[-32:]
+    secret = whole[: whole.rindex(public)][-32:]
     assert key.stat().st_mode & 0o777 == 0o600 and folder.stat().st_mode & 0o777 == 0o700
     (tmp_path / "hosts/id_ed25519").rename(tmp_path / "key")
     assert b"guest_image : Make the key" in said and str(tmp_path).encode() in lines.all
     assert not found_in(secret, said, lines.all, files_below(folder))
-    assert not any(line in said + lines.all + files_below(folder) for line in (body[-60:], body[-120:-60]))
+    # Nor a line of the file as it stands there.
+    assert not any(body[at : at + 40] in said + lines.all for at in range(0, len(body) - 40, 20))
 
 
 def test_the_secret_of_beegfs_is_told_nowhere(tmp_path):
