@@ -3,6 +3,7 @@
 //!
 //! The description of the cluster is the same as of one in a test network of one machine ([`crate::cluster`]).
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
@@ -150,6 +151,7 @@ fn record(name: &str, members: &Members, brick: Option<&Brick>) -> Result<Cluste
         clients: clients.clone(),
         client_namespace: namespace.clone(),
         complete: false,
+        set: BTreeMap::new(),
     })
 }
 
