@@ -17,7 +17,8 @@ description:
     it, nothing.
   - C(tasks) has the name of each task, with its C(hosts), and seconds of wall-clock time (C(wall_s)) from its
     beginning to that of the next task. C(runs) has of each run on devices the C(host), when it was heard of
-    (C(at_s), from the beginning of the task), and the seconds that its command took there (C(command_s)).
+    (C(at_s), from the beginning of the task), its exit code (C(rc)), and the seconds that its command took
+    there (C(command_s)).
   - Enabled by C(ANSIBLE_CALLBACKS_ENABLED=task_times).
 """
 
@@ -52,9 +53,8 @@ class CallbackModule(CallbackBase):
         if self._tasks[-1]["name"] != "runs : Carry out each run that is missing" or "delta" not in said:
             return
         at_s = time.monotonic() - self._began_s - self._tasks[-1]["began_s"]
-        self._runs.append(
-            {"host": result.host.get_name(), "at_s": at_s, "command_s": _seconds(said["delta"])}
-        )
+        run = {"host": result.host.get_name(), "rc": said["rc"], "at_s": at_s}
+        self._runs.append(run | {"command_s": _seconds(said["delta"])})
 
     v2_runner_item_on_failed = v2_runner_item_on_ok
 
