@@ -207,11 +207,12 @@ impl Cluster {
         description.services.iter().map(of).sum()
     }
 
-    /// Whether what it was made from is the same.
+    /// Whether what it was made from is the same, whatever was set since.
     pub(crate) fn is_like(&self, other: &Cluster) -> bool {
         let made_from = |cluster: &Cluster| {
             let mut bare = cluster.clone();
             bare.complete = false;
+            bare.set.clear();
             bare.servers.iter_mut().for_each(|server| server.data = None);
             bare
         };
