@@ -65,6 +65,8 @@ pub struct Dispatcher<M> {
     striping: Striping,
     capacity_bytes: u64,
     now_ns: u64,
+    /// Time of the last event that was worked off.
+    event_ns: Option<u64>,
     arrivals: u64,
     open: Vec<Open>,
     open_unused: Vec<u32>,
@@ -83,6 +85,7 @@ impl<M: Machine> Dispatcher<M> {
             striping,
             capacity_bytes,
             now_ns: 0,
+            event_ns: None,
             arrivals: 0,
             open: Vec::new(),
             open_unused: Vec::new(),
@@ -118,7 +121,8 @@ impl<M: Machine> Dispatcher<M> {
     }
 
     /// Takes a request that arrives at `now_ns`, after everything that was due before; appends what that completed. A time
-    /// before the last event counts as that event's; the time that counts is returned.
+    /// that is not behind the last event, because of which the policies have chosen already, counts as 1 ns behind it; the
+    /// time that counts is returned.
     ///
     /// # Errors
     /// The request is empty or reaches behind the end. Nothing of it is kept.
@@ -132,7 +136,8 @@ impl<M: Machine> Dispatcher<M> {
         check(&IoRequest { tag, op, offset_bytes, size_bytes }, self.capacity_bytes)?;
         // What arrives at the time of an event is there when the policy chooses because of it.
         self.advance(now_ns.saturating_sub(1), done);
-        let now_ns = now_ns.max(self.now_ns);
+        let now_ns =
+            now_ns.max(self.now_ns).max(self.event_ns.map_or(0, |event_ns| event_ns.saturating_add(1)));
         self.now_ns = now_ns;
         let parts = self.striping.parts(offset_bytes, size_bytes);
         let open = Open { tag, parts_left: parts.len() as u32, begun_ns: u64::MAX };
@@ -174,6 +179,7 @@ impl<M: Machine> Dispatcher<M> {
                 break;
             }
             self.now_ns = self.now_ns.max(at_ns);
+            self.event_ns = Some(self.now_ns);
             for head in 0..self.heads.len() {
                 if self.heads[head].next_ns() <= at_ns {
                     self.head_event(head, done);
