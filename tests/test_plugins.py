@@ -10,6 +10,11 @@ from ansible.errors import AnsibleError
 from support import ROOT, weir
 
 
+def _all_on(host, runs):
+    """The deal that gives a host every block of these runs."""
+    return {str(run["block"]): host for run in runs}
+
+
 def _load(path):
     spec = importlib.util.spec_from_file_location(
         path.replace("/", "_"), ROOT / "ansible/plugins" / f"{path}.py"
@@ -67,7 +72,7 @@ GROUPS = {"weir_clients": ["a", "b", "c"], "weir_servers": ["s"], "all": ["a", "
 
 def test_runs_of_several_hosts_are_those_of_their_groups(plan):
     runs = [run | {"hosts": {"clients": 2}} for run in plan["runs"] if run["testbed"] == "device"]
-    assert study.runs_of_host(runs, ["a", "b"], "a") == []
+    assert study.runs_of_host(runs, _all_on("a", runs), "a") == []
     found = study.joint_runs(runs, GROUPS, "a")
     assert [run["id"] for run in found] == [run["id"] for run in runs]
     assert found == study.joint_runs(runs, GROUPS, "s") and study.joint_runs(runs, GROUPS, "x") == []
@@ -137,7 +142,7 @@ def test_what_this_host_lacks_is_looked_at(monkeypatch):
 
 
 def test_needs_are_those_of_the_missing_runs(plan, file_systems):
-    runs = study.runs_of_host(plan["runs"], ["a"], "a")
+    runs = study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a")
     needs = study.needs(plan, runs, file_systems, {})
     assert {"mkfs.ext4", "mkfs.xfs", "fusermount3"} <= set(needs["commands"]) and "fio" not in needs[
         "commands"
@@ -158,7 +163,9 @@ def test_needs_are_those_of_the_missing_runs(plan, file_systems):
 
 def test_a_listed_disk_is_not_modelled(plan, file_systems):
     disks = {"shared": {"path": "/dev/disk/by-id/x"}, "unused": {"path": "/dev/disk/by-id/y"}}
-    needs = study.needs(plan, study.runs_of_host(plan["runs"], ["a"], "a"), file_systems, disks)
+    needs = study.needs(
+        plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
+    )
     assert needs["disks"] == ["/dev/disk/by-id/x"]
     assert [device["name"] for device in needs["modelled"]] == ["text", "video"]
     files = study.device_files(needs["modelled"], disks, "/s")
@@ -171,7 +178,9 @@ def test_a_listed_disk_is_not_modelled(plan, file_systems):
 def test_an_array_of_listed_disks(plan, file_systems):
     disks = {name: {"path": f"/dev/disk/by-id/{name}"} for name in ("text", "video")}
     disks["shared"] = {"members": [disks["video"], disks["text"] | {"overwrite_signature": True}]}
-    needs = study.needs(plan, study.runs_of_host(plan["runs"], ["a"], "a"), file_systems, disks)
+    needs = study.needs(
+        plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
+    )
     # A run uses either the array or the two disks.
     assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"] and needs["disputed"] == []
     assert needs["arrays"] and "mdadm" in needs["commands"] and needs["modelled"] == []
@@ -184,13 +193,15 @@ def test_an_array_of_listed_disks(plan, file_systems):
 
 def test_a_disk_that_one_run_would_use_twice_is_disputed(plan, file_systems):
     disks = {name: {"path": "/dev/disk/by-id/x"} for name in ("text", "video")}
-    needs = study.needs(plan, study.runs_of_host(plan["runs"], ["a"], "a"), file_systems, disks)
+    needs = study.needs(
+        plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
+    )
     assert needs["disputed"] == ["/dev/disk/by-id/x"] and not needs["arrays"]
 
 
 @pytest.mark.parametrize("listed", [{}, {"path": "/dev/x", "members": []}, {"members": ["/dev/x"]}])
 def test_what_is_neither_a_disk_nor_an_array_is_refused(plan, file_systems, listed):
-    runs = study.runs_of_host(plan["runs"], ["a"], "a")
+    runs = study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a")
     with pytest.raises(AnsibleError, match="weir_devices: shared"):
         study.needs(plan, runs, file_systems, {"shared": listed})
 
@@ -213,7 +224,7 @@ def test_a_file_system_of_the_network_that_is_mounted_is_not_brought_up(file_sys
 
 def test_a_file_system_in_memory_needs_memory_and_no_device(file_systems):
     plan = json.loads(weir("plan", "file-systems", "--json").stdout)
-    runs = study.runs_of_host(plan["runs"], ["a"], "a")
+    runs = study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a")
     wanted = {run["id"] for run in plan["runs"] if run["settings"]["filesystem"] == "tmpfs"}
     needs = study.needs(plan, [run for run in runs if run["id"] in wanted], file_systems, {})
     assert needs["modelled"] == [] and needs["memory_mib"] == 2048

@@ -14,6 +14,8 @@ ROLES = sorted(path.name for path in (ROOT / "ansible/roles").iterdir() if path.
 SCENARIOS = sorted(path.parent for path in (ROOT / "ansible/molecule").glob("*/molecule.yml"))
 #: Their software is nowhere to be had: test_parallel_fs.py plays them on stubs.
 ON_STUBS = {"fs_beegfs", "fs_lustre", "fs_orangefs"}
+#: It takes several hosts: test_joint_playbook.py plays it.
+ON_HOSTS = {"joint_runs"}
 MOLECULE = ROOT / ".venv/bin/molecule"
 
 
@@ -49,7 +51,7 @@ def test_a_role_says_what_it_is_for_and_what_it_takes(role):
     assert set(known) <= described
 
 
-@pytest.mark.parametrize("role", sorted(set(ROLES) - ON_STUBS))
+@pytest.mark.parametrize("role", sorted(set(ROLES) - ON_STUBS - ON_HOSTS))
 def test_a_role_has_a_scenario(role):
     own = [scenario for scenario in SCENARIOS if scenario.name == role]
     shared = [s for s in SCENARIOS if role in _host_vars(s).get("molecule_roles", [])]
