@@ -14,7 +14,7 @@ use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::backing::Backing;
 use crate::clock::{now_ns, run_first};
 use crate::filesystem::FileService;
-use crate::stats::{Counters, Stats, Times};
+use crate::stats::{Counters, Occupancy, Stats, Times};
 
 /// An answer that waits for its time.
 enum Answer {
@@ -35,9 +35,7 @@ struct Inner {
     device: Option<Box<dyn Device>>,
     pending: Vec<Option<Pending>>,
     unused: Vec<usize>,
-    busy_since_ns: Option<u64>,
-    busy_ns: u64,
-    max_queue_length: u64,
+    occupancy: Occupancy,
     times: Times,
 }
 
@@ -64,9 +62,7 @@ impl Engine {
             device,
             pending: Vec::new(),
             unused: Vec::new(),
-            busy_since_ns: None,
-            busy_ns: 0,
-            max_queue_length: 0,
+            occupancy: Occupancy::default(),
             times: Times::default(),
         };
         Self {
@@ -162,8 +158,7 @@ impl Engine {
             return refuse(answer);
         }
         let deadline_ns = device.next_event_ns().unwrap_or(NEVER);
-        inner.max_queue_length = inner.max_queue_length.max(device.outstanding() as u64);
-        inner.busy_since_ns.get_or_insert(arrived_ns);
+        inner.occupancy.came(arrived_ns, device.outstanding());
         let pending = Some(Pending { answer, arrived_ns });
         if slot == inner.pending.len() {
             inner.pending.push(pending);
@@ -193,9 +188,8 @@ impl Engine {
         let _ = self.alarm.set(device.next_event_ns().unwrap_or(NEVER));
         if device.outstanding() == 0
             && let Some(last) = due.completions.last()
-            && let Some(since_ns) = inner.busy_since_ns.take()
         {
-            inner.busy_ns += last.done_ns.saturating_sub(since_ns);
+            inner.occupancy.empty(last.done_ns);
         }
         for completion in due.completions.drain(..) {
             let slot = completion.tag as usize;
@@ -248,9 +242,7 @@ impl Engine {
         guard.device = fresh;
         let waiting: Vec<Pending> = guard.pending.drain(..).flatten().collect();
         guard.unused.clear();
-        if let Some(since_ns) = guard.busy_since_ns.take() {
-            guard.busy_ns += now_ns().saturating_sub(since_ns);
-        }
+        guard.occupancy.empty(now_ns());
         // A later time needs no ring.
         let _ = self.alarm.set(NEVER);
         drop(guard);
@@ -263,22 +255,16 @@ impl Engine {
     pub fn stats(&self, reset: bool) -> Stats {
         let mut inner = self.lock();
         let now_ns = now_ns();
-        let running_ns = inner.busy_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
-        let mut stats = Stats {
-            max_queue_length: inner.max_queue_length,
-            busy_ns: inner.busy_ns + running_ns,
-            timing: self.is_timed(),
-            realtime: self.alarm.is_realtime(),
-            ..Stats::default()
-        };
+        let (timing, realtime) = (self.is_timed(), self.alarm.is_realtime());
+        let mut stats = Stats { timing, realtime, ..Stats::default() };
+        inner.occupancy.show(now_ns, &mut stats);
         self.counters.show(&mut stats);
         inner.times.show(&mut stats);
         if reset {
             self.counters.reset();
             inner.times.reset();
-            inner.max_queue_length = inner.device.as_ref().map_or(0, |device| device.outstanding() as u64);
-            inner.busy_ns = 0;
-            inner.busy_since_ns = inner.busy_since_ns.map(|_| now_ns);
+            let outstanding = inner.device.as_ref().map_or(0, |device| device.outstanding());
+            inner.occupancy.reset(now_ns, outstanding);
         }
         stats
     }

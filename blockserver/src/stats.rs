@@ -116,6 +116,41 @@ impl Counter {
     }
 }
 
+/// How full a device is: most requests at once, and the time with any.
+#[derive(Debug, Default)]
+pub(crate) struct Occupancy {
+    most: u64,
+    busy_ns: u64,
+    since_ns: Option<u64>,
+}
+
+impl Occupancy {
+    /// A request came, and so many are there now.
+    pub fn came(&mut self, now_ns: u64, outstanding: usize) {
+        self.most = self.most.max(outstanding as u64);
+        self.since_ns.get_or_insert(now_ns);
+    }
+
+    /// None is there any more.
+    pub fn empty(&mut self, now_ns: u64) {
+        if let Some(since_ns) = self.since_ns.take() {
+            self.busy_ns += now_ns.saturating_sub(since_ns);
+        }
+    }
+
+    /// Fills in what is known by now.
+    pub fn show(&self, now_ns: u64, stats: &mut Stats) {
+        stats.max_queue_length = self.most;
+        stats.busy_ns = self.busy_ns + self.since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
+    }
+
+    /// Counts anew, with so many there.
+    pub fn reset(&mut self, now_ns: u64, outstanding: usize) {
+        let since_ns = self.since_ns.map(|_| now_ns);
+        *self = Self { most: outstanding as u64, busy_ns: 0, since_ns };
+    }
+}
+
 /// Times of the requests that the model served.
 #[derive(Debug)]
 pub(crate) struct Times {

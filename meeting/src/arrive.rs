@@ -1,27 +1,23 @@
 //! Coming to the conductor.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::message::VERSION;
-use crate::{Company, Ended, Error, Lines, Manners, Message, Token};
+use crate::{Ended, Error, Invitation, Lines, Message};
 
 /// How soon to knock again.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// A connection to the conductor, which may come later than this host.
-pub(crate) fn connect(
-    company: &Company,
-    address: SocketAddr,
-    manners: Manners,
-    stop: &AtomicBool,
-) -> Result<TcpStream, Error> {
+pub(crate) fn connect(invitation: &Invitation) -> Result<TcpStream, Error> {
+    let Invitation { company, address, manners, stop, .. } = invitation;
     let began = Instant::now();
     loop {
-        match TcpStream::connect_timeout(&address, manners.silence) {
+        match TcpStream::connect_timeout(address, manners.silence) {
             Ok(stream) => return Ok(stream),
             Err(_) if stop.load(Ordering::Relaxed) => return Err(Error::Failed("interrupted".to_owned())),
             Err(_) if began.elapsed() < manners.patience => thread::sleep(AGAIN),
@@ -38,13 +34,11 @@ pub(crate) fn connect(
 /// # Errors
 /// It is not let in, or somebody else listens there.
 pub(crate) fn introduce(
-    company: &Company,
-    token: &Token,
-    run: &str,
+    invitation: &Invitation,
     mut stream: &TcpStream,
     lines: &mut Lines<TcpStream>,
-    address: SocketAddr,
 ) -> Result<(), Error> {
+    let Invitation { company, address, token, run, .. } = invitation;
     let failed = |what: String| Error::Failed(format!("conductor at {address}: {what}"));
     let nonce = match lines.next_message() {
         Ok(Some(Message::Challenge { version: VERSION, nonce })) => nonce,
@@ -57,7 +51,7 @@ pub(crate) fn introduce(
         Err(error) => return Err(failed(error.to_string())),
     };
     let answer = token.answer(&nonce, company.me(), run);
-    let hello = Message::Hello { host: company.me().to_owned(), run: run.to_owned(), answer };
+    let hello = Message::Hello { host: company.me().to_owned(), run: run.clone(), answer };
     stream.write_all(&hello.line()).map_err(|error| failed(error.to_string()))?;
     match lines.next_message() {
         Ok(Some(Message::Welcome {})) => Ok(()),

@@ -1,7 +1,7 @@
 //! Every host but the first client: comes, learns the conductor's clock, and does as it is told.
 
 use std::io::{ErrorKind, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::arrive::{connect, introduce};
 use crate::{
-    Clocks, Company, Ended, Error, Exchange, Lines, Manners, Message, Offset, Record, Token, monotonic_ns,
+    Clocks, Ended, Error, Exchange, Invitation, Lines, Message, Offset, Record, monotonic_ns,
 };
 
 /// How often waiting threads look whether all is over.
@@ -20,9 +20,7 @@ const NEVER: i64 = i64::MIN;
 
 /// The part of a host that does not conduct.
 pub struct Attendant {
-    company: Company,
-    run: String,
-    manners: Manners,
+    invitation: Invitation,
     line: Arc<Line>,
     inbox: Receiver<(Message, i64)>,
     threads: Vec<JoinHandle<()>>,
@@ -45,28 +43,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Attendant {
-    pub(crate) fn come(
-        company: &Company,
-        address: SocketAddr,
-        token: &Token,
-        run: &str,
-        manners: Manners,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn come(invitation: Invitation) -> Result<Self, Error> {
+        let Invitation { address, manners, .. } = invitation;
         let failed = |error: std::io::Error| Error::Failed(format!("conductor at {address}: {error}"));
-        let stream = connect(company, address, manners, stop)?;
+        let stream = connect(&invitation)?;
         stream.set_nodelay(true).map_err(failed)?;
         stream.set_read_timeout(Some(manners.silence)).map_err(failed)?;
         stream.set_write_timeout(Some(manners.silence)).map_err(failed)?;
         let mut lines = Lines::new(stream.try_clone().map_err(failed)?);
-        introduce(company, token, run, &stream, &mut lines, address)?;
+        introduce(&invitation, &stream, &mut lines)?;
         let line = Arc::new(Line {
-            conductor: company.conductor().to_owned(),
+            conductor: invitation.company.conductor().to_owned(),
             writer: Mutex::new(stream),
             ended: Mutex::new(None),
             closed: AtomicBool::new(false),
             begun_ns: AtomicI64::new(NEVER),
-            stop: Arc::clone(stop),
+            stop: Arc::clone(&invitation.stop),
         });
         let (sender, inbox) = channel();
         let (ears, heart) = (Arc::clone(&line), Arc::clone(&line));
@@ -75,9 +67,7 @@ impl Attendant {
             thread::spawn(move || heart.beat(manners.beat)),
         ];
         Ok(Attendant {
-            company: company.clone(),
-            run: run.to_owned(),
-            manners,
+            invitation,
             line,
             inbox,
             threads,
@@ -146,14 +136,14 @@ impl Attendant {
             epoch_ns: self.epoch_ns,
             local_epoch_ns: (begun != NEVER).then_some(begun),
             clocks: self.clocks,
-            ..Record::of_none(&self.company, &self.run, self.ended())
+            ..Record::of_none(&self.invitation.company, &self.invitation.run, self.ended())
         }
     }
 
     /// How far the conductor's clock is ahead.
     fn ask_the_time(&mut self) -> Result<Offset, Error> {
         let mut exchanges = Vec::new();
-        for _ in 0..self.manners.exchanges.max(1) {
+        for _ in 0..self.invitation.manners.exchanges.max(1) {
             let sent_ns = monotonic_ns();
             self.line.say(&Message::Ask { sent_ns });
             match self.hear()? {

@@ -1,13 +1,13 @@
 //! The first client: lets the others in, names the beginning, and notices who is lost.
 
-use std::net::{Shutdown, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{Shutdown, TcpListener};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use crate::hall::{Hall, Progress, lock};
-use crate::{Clocks, Company, Ended, Error, Manners, Message, Offset, Record, Token, monotonic_ns};
+use crate::{Clocks, Ended, Error, Invitation, Message, Offset, Record, monotonic_ns};
 
 /// The part of the host that conducts.
 pub struct Conductor {
@@ -17,23 +17,13 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    pub(crate) fn open(
-        company: &Company,
-        address: SocketAddr,
-        token: &Token,
-        run: &str,
-        manners: Manners,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn open(invitation: Invitation) -> Result<Self, Error> {
+        let address = invitation.address;
         let refuse = |error: std::io::Error| Error::Refused(format!("cannot listen at {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(refuse)?;
         listener.set_nonblocking(true).map_err(refuse)?;
         let hall = Arc::new(Hall {
-            company: company.clone(),
-            token: token.clone(),
-            run: run.to_owned(),
-            manners,
-            stop: Arc::clone(stop),
+            invitation,
             room: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -51,12 +41,12 @@ impl Conductor {
                 hall.see_off(room, self.opened);
                 return Err(Error::Ended(ended));
             }
-            if hall.stop.load(Ordering::Relaxed) {
+            if hall.invitation.stop.load(Ordering::Relaxed) {
                 return Err(Error::Failed("interrupted".to_owned()));
             }
-            let absent = hall.company.others().find(|name| !room.seats.contains_key(*name));
+            let absent = hall.invitation.company.others().find(|name| !room.seats.contains_key(*name));
             match absent {
-                Some(host) if self.opened.elapsed() > hall.manners.patience => {
+                Some(host) if self.opened.elapsed() > hall.invitation.manners.patience => {
                     let ended = Ended { host: host.to_owned(), after_ns: None, failed: None };
                     hall.end_for_all(&mut room, ended.clone());
                     return Err(Error::Ended(ended));
@@ -66,7 +56,7 @@ impl Conductor {
             }
             room = hall.wait(room);
         }
-        let lead_ns = i64::try_from(hall.manners.lead.as_nanos()).unwrap_or(0);
+        let lead_ns = i64::try_from(hall.invitation.manners.lead.as_nanos()).unwrap_or(0);
         let epoch_ns = monotonic_ns() + lead_ns;
         room.begun = Some(epoch_ns);
         Hall::tell_all(&room, &Message::Begin { epoch_ns });
@@ -83,7 +73,7 @@ impl Conductor {
                 if let Some(ended) = &room.ended {
                     return Err(Error::Ended(ended.clone()));
                 }
-                if hall.stop.load(Ordering::Relaxed) {
+                if hall.invitation.stop.load(Ordering::Relaxed) {
                     return Err(Error::Failed("interrupted".to_owned()));
                 }
                 if room.seats.values().all(|seat| seat.progress == Progress::Done) {
@@ -99,12 +89,12 @@ impl Conductor {
 
     pub(crate) fn fail(&mut self, reason: &str) {
         let hall = &self.hall;
-        let is_interrupted = hall.stop.load(Ordering::Relaxed);
+        let is_interrupted = hall.invitation.stop.load(Ordering::Relaxed);
         let mut room = lock(&hall.room);
         if room.ended.is_none() && !room.closed {
             let after_ns = room.begun.map(|begun| monotonic_ns() - begun);
             let failed = Some(reason.to_owned());
-            let ended = Ended { host: hall.company.me().to_owned(), after_ns, failed };
+            let ended = Ended { host: hall.invitation.company.me().to_owned(), after_ns, failed };
             hall.end_for_all(&mut room, ended);
             if !is_interrupted {
                 hall.see_off(room, self.opened);
@@ -122,7 +112,7 @@ impl Conductor {
             epoch_ns: room.begun,
             local_epoch_ns: room.begun,
             clocks: room.begun.map(|begun| Clocks { start: Offset::none(begun), end: None }),
-            ..Record::of_none(&self.hall.company, &self.hall.run, room.ended.clone())
+            ..Record::of_none(&self.hall.invitation.company, &self.hall.invitation.run, room.ended.clone())
         }
     }
 }

@@ -26,7 +26,7 @@ impl Hall {
 
     /// One connection, from the first word to the last.
     fn receive(&self, stream: TcpStream, from: SocketAddr) {
-        let silence = Some(self.manners.silence);
+        let silence = Some(self.invitation.manners.silence);
         let prepared = stream
             .set_nonblocking(false)
             .and_then(|()| stream.set_nodelay(true))
@@ -55,19 +55,19 @@ impl Hall {
             Ok(_) => return Err("it did not say who it is".to_owned()),
             Err(error) => return Err(error.to_string()),
         };
-        if !self.token.is_answer(&answer, &nonce, &host, &run) {
+        if !self.invitation.token.is_answer(&answer, &nonce, &host, &run) {
             // The name is only what somebody claims, but it tells which host to look at.
             return Err(format!("host `{}` has another token", printable(&host)));
         }
-        if run != self.run {
+        if run != self.invitation.run {
             return Err(format!(
                 "host `{}` came for run {}, this is {}",
                 printable(&host),
                 printable(&run),
-                self.run
+                self.invitation.run
             ));
         }
-        if !self.company.others().any(|name| name == host) {
+        if !self.invitation.company.others().any(|name| name == host) {
             return Err(format!("host `{}` does not take part in this run", printable(&host)));
         }
         let mut room = lock(&self.room);

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Company, Ended, Manners, Message, Role, Token};
+use crate::{Ended, Invitation, Message, Role};
 
 /// How often the door is looked at, and waiting threads look whether all is over.
 pub(crate) const GLANCE: Duration = Duration::from_millis(20);
@@ -17,11 +17,7 @@ const LATE: Duration = Duration::from_secs(20);
 
 /// What the conductor's threads share.
 pub(crate) struct Hall {
-    pub(crate) company: Company,
-    pub(crate) token: Token,
-    pub(crate) run: String,
-    pub(crate) manners: Manners,
-    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) invitation: Invitation,
     pub(crate) room: Mutex<Room>,
     pub(crate) changed: Condvar,
 }
@@ -70,8 +66,8 @@ impl Hall {
     /// Waits for those who have not come yet, so that they hear why there is no run; not for long.
     pub(crate) fn see_off(&self, mut room: MutexGuard<'_, Room>, opened: Instant) {
         let is_there = |room: &Room, name: &str| room.seats.contains_key(name) || room.told.contains(name);
-        while opened.elapsed() < LATE.min(self.manners.patience)
-            && !self.company.others().all(|name| is_there(&room, name))
+        while opened.elapsed() < LATE.min(self.invitation.manners.patience)
+            && !self.invitation.company.others().all(|name| is_there(&room, name))
         {
             room = self.wait(room);
         }
@@ -93,7 +89,7 @@ impl Hall {
         if room.ended.is_none() && !room.closed {
             Self::tell_all(room, &Message::Over { ended: ended.clone() });
             room.ended = Some(ended);
-            self.stop.store(true, Ordering::Relaxed);
+            self.invitation.stop.store(true, Ordering::Relaxed);
             self.changed.notify_all();
         }
     }
@@ -101,11 +97,11 @@ impl Hall {
     /// Tells the servers once all clients are done.
     pub(crate) fn look_round(&self, room: &Room) {
         let is_busy = |(name, seat): (&String, &Seat)| {
-            self.company.role(name) == Some(Role::Client) && seat.progress != Progress::Done
+            self.invitation.company.role(name) == Some(Role::Client) && seat.progress != Progress::Done
         };
         if room.done && !room.seats.iter().any(is_busy) {
             for (name, seat) in &room.seats {
-                if self.company.role(name) == Some(Role::Server) && seat.progress == Progress::Ready {
+                if self.invitation.company.role(name) == Some(Role::Server) && seat.progress == Progress::Ready {
                     let _ = say(&seat.writer, &Message::Asked {});
                 }
             }
@@ -116,7 +112,7 @@ impl Hall {
         let mut last = Instant::now();
         while !self.is_closed() {
             thread::sleep(GLANCE);
-            if last.elapsed() >= self.manners.beat {
+            if last.elapsed() >= self.invitation.manners.beat {
                 last = Instant::now();
                 let writers: Vec<_> =
                     lock(&self.room).seats.values().map(|seat| Arc::clone(&seat.writer)).collect();

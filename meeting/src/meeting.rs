@@ -1,13 +1,10 @@
 //! One host's part in a meeting.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::attendant::Attendant;
 use crate::conductor::Conductor;
-use crate::{Company, Ended, Error, Record, Token};
+use crate::{Ended, Error, Invitation, Record};
 
 /// How long things take in a meeting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,24 +42,16 @@ pub enum Meeting {
 }
 
 impl Meeting {
-    /// Comes together with the others. `address` is where the conductor listens; `stop` is set when the run is over before
-    /// its end.
+    /// Comes together with the others.
     ///
     /// # Errors
     /// [`Error::Refused`] where the address cannot be had or this host is not let in, [`Error::Ended`] where the conductor does
     /// not come.
-    pub fn join(
-        company: &Company,
-        address: SocketAddr,
-        token: &Token,
-        run: &str,
-        manners: Manners,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<Self, Error> {
-        if company.conducts() {
-            Conductor::open(company, address, token, run, manners, stop).map(Meeting::Conductor)
+    pub fn join(invitation: Invitation) -> Result<Self, Error> {
+        if invitation.company.conducts() {
+            Conductor::open(invitation).map(Meeting::Conductor)
         } else {
-            Attendant::come(company, address, token, run, manners, stop)
+            Attendant::come(invitation)
                 .map(|attendant| Meeting::Attendant(Box::new(attendant)))
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_meeting::{Company, Error, Manners, Meeting, Record, Role, Token, monotonic_ns};
+use weir_meeting::{Company, Error, Invitation, Manners, Meeting, Record, Role, Token, monotonic_ns};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -30,8 +30,13 @@ fn address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
+fn invitation(me: &str, address: SocketAddr) -> Invitation {
+    let (company, token) = (company(me), Token::new(TOKEN).unwrap());
+    Invitation { company, address, token, run: "run".to_owned(), manners: manners(), stop: Arc::default() }
+}
+
 fn join(me: &str, address: SocketAddr, stop: &Arc<AtomicBool>) -> Result<Meeting, Error> {
-    Meeting::join(&company(me), address, &Token::new(TOKEN).unwrap(), "run", manners(), stop)
+    Meeting::join(Invitation { stop: Arc::clone(stop), ..invitation(me, address) })
 }
 
 /// A whole part, which asks for so long.
@@ -165,10 +170,9 @@ fn a_host_that_falls_silent_is_lost() {
 #[test]
 fn who_does_not_come_is_not_waited_for_for_ever() {
     let few = Manners { patience: Duration::from_millis(300), ..manners() };
-    let token = Token::new(TOKEN).unwrap();
     let address = address();
     for (me, lost) in [("a", "b"), ("b", "a")] {
-        let came = Meeting::join(&company(me), address, &token, "run", few, &Arc::default());
+        let came = Meeting::join(Invitation { manners: few, ..invitation(me, address) });
         let error = came.and_then(|mut meeting| meeting.begin()).unwrap_err();
         assert_eq!(error.to_string(), format!("host {lost} was lost before the run began"));
     }
@@ -181,7 +185,8 @@ fn strangers_are_not_let_in_and_told_why() {
     let come = |me: &str, token: &str, run: &str| {
         let servers = ["s".to_owned(), "stranger".to_owned()];
         let company = Company::new(me, &["a".to_owned(), "b".to_owned()], &servers).unwrap();
-        Meeting::join(&company, address, &Token::new(token).unwrap(), run, manners(), &Arc::default())
+        let (token, run) = (Token::new(token).unwrap(), run.to_owned());
+        Meeting::join(Invitation { company, token, run, ..invitation(me, address) })
     };
     let refused = |met: Result<Meeting, Error>, says: &str| match met {
         Err(Error::Refused(why)) => assert!(why.contains(says), "{why}"),

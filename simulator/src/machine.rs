@@ -21,14 +21,60 @@ pub enum Model {
     Instant(Box<Instant>),
 }
 
-/// The same call on whichever device it is.
-macro_rules! each {
-    ($model:expr, $device:ident => $call:expr) => {
-        match $model {
-            Model::Disk($device) => $call,
-            Model::Ssd($device) => $call,
-            Model::Flash($device) => $call,
-            Model::Instant($device) => $call,
+/// Makes an enum of boxed devices a device itself: every call goes to the one it is.
+#[macro_export]
+macro_rules! device_of_several {
+    ($name:ident { $($variant:ident),+ }) => {
+        impl $crate::Device for $name {
+            fn arrive(
+                &mut self,
+                now_ns: u64,
+                request: $crate::IoRequest,
+            ) -> Result<(), $crate::RequestError> {
+                match self { $($name::$variant(device) => device.arrive(now_ns, request)),+ }
+            }
+
+            fn next_event_ns(&self) -> Option<u64> {
+                match self { $($name::$variant(device) => device.next_event_ns()),+ }
+            }
+
+            fn advance(&mut self, now_ns: u64, completions: &mut Vec<$crate::Completion>) {
+                match self { $($name::$variant(device) => device.advance(now_ns, completions)),+ }
+            }
+
+            fn outstanding(&self) -> usize {
+                match self { $($name::$variant(device) => device.outstanding()),+ }
+            }
+
+            fn capacity_bytes(&self) -> u64 {
+                match self { $($name::$variant(device) => $crate::Device::capacity_bytes(&**device)),+ }
+            }
+        }
+
+        impl ::weir_schedulers::ServiceModel for $name {
+            fn cylinder(&self, offset_bytes: u64) -> u32 {
+                match self { $($name::$variant(device) => device.cylinder(offset_bytes)),+ }
+            }
+
+            fn head_bytes(&self) -> u64 {
+                match self { $($name::$variant(device) => ::weir_schedulers::ServiceModel::head_bytes(&**device)),+ }
+            }
+
+            fn positioning_ns(&self, now_ns: u64, request: &::weir_schedulers::Request) -> u64 {
+                match self { $($name::$variant(device) => device.positioning_ns(now_ns, request)),+ }
+            }
+
+            fn expected_ns(&self, from_bytes: u64, request: &::weir_schedulers::Request) -> u64 {
+                match self { $($name::$variant(device) => device.expected_ns(from_bytes, request)),+ }
+            }
+
+            fn bound_ns(&self, from_bytes: u64, request: &::weir_schedulers::Request) -> u64 {
+                match self { $($name::$variant(device) => device.bound_ns(from_bytes, request)),+ }
+            }
+
+            fn capacity_bytes(&self) -> u64 {
+                $crate::Device::capacity_bytes(self)
+            }
         }
     };
 }
@@ -51,50 +97,4 @@ impl Model {
     }
 }
 
-impl Device for Model {
-    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
-        each!(self, device => device.arrive(now_ns, request))
-    }
-
-    fn next_event_ns(&self) -> Option<u64> {
-        each!(self, device => device.next_event_ns())
-    }
-
-    fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>) {
-        each!(self, device => device.advance(now_ns, completions));
-    }
-
-    fn outstanding(&self) -> usize {
-        each!(self, device => device.outstanding())
-    }
-
-    fn capacity_bytes(&self) -> u64 {
-        each!(self, device => Device::capacity_bytes(&**device))
-    }
-}
-
-impl ServiceModel for Model {
-    fn cylinder(&self, offset_bytes: u64) -> u32 {
-        each!(self, device => device.cylinder(offset_bytes))
-    }
-
-    fn head_bytes(&self) -> u64 {
-        each!(self, device => ServiceModel::head_bytes(&**device))
-    }
-
-    fn positioning_ns(&self, now_ns: u64, request: &Request) -> u64 {
-        each!(self, device => device.positioning_ns(now_ns, request))
-    }
-
-    fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64 {
-        each!(self, device => device.expected_ns(from_bytes, request))
-    }
-
-    fn bound_ns(&self, from_bytes: u64, request: &Request) -> u64 {
-        each!(self, device => device.bound_ns(from_bytes, request))
-    }
-
-    fn capacity_bytes(&self) -> u64 {
-        Device::capacity_bytes(self)
-    }
-}
+device_of_several!(Model { Disk, Ssd, Flash, Instant });

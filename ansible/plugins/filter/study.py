@@ -23,6 +23,16 @@ def studies(name, root):
     return sorted(path.stem for path in folder.glob(f"{name}-*.yml")) or [name]
 
 
+def _line(run):
+    """What a run's progress line says."""
+    return {
+        "id": run["id"],
+        "repetition": run["repetition"] + 1,
+        "levels": run["levels"],
+        "seconds": run["warmup_s"] + run["duration_s"],
+    }
+
+
 def runs_of_host(runs, blocks, host):
     """The runs on devices that fall to a host.
 
@@ -35,12 +45,7 @@ def runs_of_host(runs, blocks, host):
         Of each run what its progress line says: id, repetition, levels, seconds (its planned length).
     """
     return [
-        {
-            "id": run["id"],
-            "repetition": run["repetition"] + 1,
-            "levels": run["levels"],
-            "seconds": run["warmup_s"] + run["duration_s"],
-        }
+        _line(run)
         for run in runs
         if run["testbed"] == "device" and not run.get("hosts")
         if blocks.get(str(run["block"])) == host
@@ -60,16 +65,7 @@ def joint_runs(runs, groups, host):
     """
     if host not in [*groups.get("weir_clients", []), *groups.get("weir_servers", [])]:
         return []
-    return [
-        {
-            "id": run["id"],
-            "repetition": run["repetition"] + 1,
-            "levels": run["levels"],
-            "seconds": run["warmup_s"] + run["duration_s"],
-        }
-        for run in runs
-        if run.get("hosts")
-    ]
+    return [_line(run) for run in runs if run.get("hosts")]
 
 
 def company(groups, there, lost, clients):

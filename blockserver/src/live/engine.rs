@@ -23,7 +23,7 @@ use super::policy_text::PolicyText;
 use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::backing::Backing;
 use crate::clock::{now_ns, run_first};
-use crate::stats::{Counters, Times};
+use crate::stats::{Counters, Occupancy, Times};
 
 /// Makes the machines of the heads in their first state.
 pub(crate) type Machines = Box<dyn Fn() -> Vec<Machine> + Send + Sync>;
@@ -90,9 +90,7 @@ impl Engine {
             policy_text: setup.policy.clone(),
             policy,
             times: Times::default(),
-            max_outstanding: 0,
-            busy_since_ns: None,
-            busy_ns: 0,
+            occupancy: Occupancy::default(),
             done: Vec::new(),
             begun: Vec::new(),
             #[cfg(test)]

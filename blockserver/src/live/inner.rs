@@ -12,7 +12,7 @@ use super::direct::{Direct, Flights, What};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use crate::backing::Backing;
-use crate::stats::Times;
+use crate::stats::{Occupancy, Times};
 
 /// Where an answer's data come from, or a write's go to.
 pub(super) enum Data {
@@ -65,9 +65,7 @@ pub(super) struct Inner {
     pub(super) policy: PolicyText,
     pub(super) policy_text: String,
     pub(super) times: Times,
-    pub(super) max_outstanding: u64,
-    pub(super) busy_since_ns: Option<u64>,
-    pub(super) busy_ns: u64,
+    pub(super) occupancy: Occupancy,
     pub(super) done: Vec<Done>,
     pub(super) begun: Vec<IoRequest>,
     #[cfg(test)]
@@ -104,8 +102,7 @@ impl Inner {
         self.log.arrived(&wanted, _counted_ns);
         self.classes[place].queue += 1;
         self.pending[slot] = Some(pending);
-        self.max_outstanding = self.max_outstanding.max(self.dispatcher.outstanding() as u64);
-        self.busy_since_ns.get_or_insert(now_ns);
+        self.occupancy.came(now_ns, self.dispatcher.outstanding());
         Ok(())
     }
 
@@ -200,10 +197,8 @@ impl Inner {
             let response_ns = done_ns.saturating_sub(pending.arrived_ns);
             let late_ns = now_ns.saturating_sub(done_ns);
             self.times.record(late_ns, done_ns.saturating_sub(begun_ns), response_ns);
-            if self.dispatcher.outstanding() == 0
-                && let Some(since_ns) = self.busy_since_ns.take()
-            {
-                self.busy_ns += done_ns.saturating_sub(since_ns);
+            if self.dispatcher.outstanding() == 0 {
+                self.occupancy.empty(done_ns);
             }
             answers.push(self.answered(pending, done_ns));
         }

@@ -7,9 +7,9 @@ use weir_simulator::{Completion, Device, IoRequest, RequestError};
 /// The device of a head.
 pub(crate) enum Machine {
     /// Completes at the model's times.
-    Model(Model),
+    Model(Box<Model>),
     /// Completes when it was told to.
-    Real(RealMachine),
+    Real(Box<RealMachine>),
 }
 
 /// A real device as a head sees it.
@@ -107,60 +107,4 @@ impl ServiceModel for RealMachine {
     }
 }
 
-/// The same call on either.
-macro_rules! each {
-    ($machine:expr, $device:ident => $call:expr) => {
-        match $machine {
-            Machine::Model($device) => $call,
-            Machine::Real($device) => $call,
-        }
-    };
-}
-
-impl Device for Machine {
-    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
-        each!(self, device => device.arrive(now_ns, request))
-    }
-
-    fn next_event_ns(&self) -> Option<u64> {
-        each!(self, device => device.next_event_ns())
-    }
-
-    fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>) {
-        each!(self, device => device.advance(now_ns, completions));
-    }
-
-    fn outstanding(&self) -> usize {
-        each!(self, device => device.outstanding())
-    }
-
-    fn capacity_bytes(&self) -> u64 {
-        each!(self, device => Device::capacity_bytes(device))
-    }
-}
-
-impl ServiceModel for Machine {
-    fn cylinder(&self, offset_bytes: u64) -> u32 {
-        each!(self, device => device.cylinder(offset_bytes))
-    }
-
-    fn head_bytes(&self) -> u64 {
-        each!(self, device => ServiceModel::head_bytes(device))
-    }
-
-    fn positioning_ns(&self, now_ns: u64, request: &Request) -> u64 {
-        each!(self, device => device.positioning_ns(now_ns, request))
-    }
-
-    fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64 {
-        each!(self, device => device.expected_ns(from_bytes, request))
-    }
-
-    fn bound_ns(&self, from_bytes: u64, request: &Request) -> u64 {
-        each!(self, device => device.bound_ns(from_bytes, request))
-    }
-
-    fn capacity_bytes(&self) -> u64 {
-        each!(self, device => ServiceModel::capacity_bytes(device))
-    }
-}
+weir_simulator::device_of_several!(Machine { Model, Real });

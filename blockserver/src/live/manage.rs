@@ -130,9 +130,7 @@ impl Engine {
                 inner.done.clear();
                 answers.extend(inner.pending.drain(..).flatten().map(answer));
                 inner.classes.iter_mut().for_each(|counts| counts.queue = 0);
-                if let Some(since_ns) = inner.busy_since_ns.take() {
-                    inner.busy_ns += self.now_ns().saturating_sub(since_ns);
-                }
+                inner.occupancy.empty(self.now_ns());
                 // A later time needs no ring.
                 let _ = self.alarm.set(NEVER);
             }
@@ -155,22 +153,16 @@ impl Engine {
     pub fn stats(&self, reset: bool) -> Stats {
         let mut inner = self.lock();
         let now_ns = self.now_ns();
-        let running_ns = inner.busy_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
-        let mut stats = Stats {
-            max_queue_length: inner.max_outstanding,
-            busy_ns: inner.busy_ns + running_ns,
-            timing: self.timed.load(Ordering::Relaxed),
-            realtime: self.alarm.is_realtime(),
-            ..Stats::default()
-        };
+        let (timing, realtime) = (self.timed.load(Ordering::Relaxed), self.alarm.is_realtime());
+        let mut stats = Stats { timing, realtime, ..Stats::default() };
+        inner.occupancy.show(now_ns, &mut stats);
         self.counters.show(&mut stats);
         inner.times.show(&mut stats);
         if reset {
             self.counters.reset();
             inner.times = Times::default();
-            inner.max_outstanding = inner.dispatcher.outstanding() as u64;
-            inner.busy_ns = 0;
-            inner.busy_since_ns = inner.busy_since_ns.map(|_| now_ns);
+            let outstanding = inner.dispatcher.outstanding();
+            inner.occupancy.reset(now_ns, outstanding);
             inner.classes.iter_mut().for_each(Counts::reset);
         }
         stats

@@ -7,12 +7,14 @@ mod ruling;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub use attend::attend;
 pub use join::{Joined, join};
-use weir_meeting::{Company, Ended, Manners, Meeting, Record, Token};
+use weir_meeting::{Company, Ended, Invitation, Manners, Meeting, Record, Token};
 use weir_studies::Run;
 
 use crate::Error;
@@ -32,6 +34,15 @@ pub struct Meet {
     pub address: SocketAddr,
     /// What lets a host in.
     pub token: Token,
+}
+
+impl Meet {
+    /// What this host knows of the meeting for a run.
+    fn invitation(&self, run: &str, stop: &Arc<AtomicBool>) -> Invitation {
+        let Meet { company, address, token } = self.clone();
+        let (run, stop) = (run.to_owned(), Arc::clone(stop));
+        Invitation { company, address, token, run, manners: Manners::default(), stop }
+    }
 }
 
 pub(crate) fn from_meeting(error: weir_meeting::Error) -> Error {
@@ -92,14 +103,7 @@ fn part(
         _ => {}
     }
     let began = Instant::now();
-    let mut meeting = match Meeting::join(
-        &meet.company,
-        meet.address,
-        &meet.token,
-        &run.id,
-        Manners::default(),
-        &options.stop,
-    ) {
+    let mut meeting = match Meeting::join(meet.invitation(&run.id, &options.stop)) {
         Ok(meeting) => meeting,
         Err(weir_meeting::Error::Ended(ended)) => {
             let record = Record::of_none(&meet.company, &run.id, Some(ended.clone()));
