@@ -1,8 +1,5 @@
 //! A device of any profile, as a server in virtual time has it: it serves, and policies can ask about it.
 
-use weir_schedulers::{Request, ServiceModel};
-
-use crate::device::{Completion, Device, IoRequest, RequestError};
 use crate::disk::Disk;
 use crate::flash::FlashSsd;
 use crate::instant::Instant;

@@ -298,8 +298,8 @@ fn engine(
     }
     let is_real = matches!(media, Media::Direct(_));
     let machine = move |model: Model| match is_real {
-        true => Machine::Real(RealMachine::new(each_bytes, model)),
-        false => Machine::Model(model),
+        true => Machine::Real(Box::new(RealMachine::new(each_bytes, model))),
+        false => Machine::Model(Box::new(model)),
     };
     // Each was made before, so none fails.
     let machines = move || -> Vec<Machine> { (0..u64::from(heads)).flat_map(&model).map(machine).collect() };
