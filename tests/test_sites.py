@@ -23,13 +23,13 @@ classes:
   shoppers:
     workload: tpcw-ordering
     clients: 10
-    through: shop
+    through: {through}
     with: {{sessions.think.exponential.mean_ms: 40, sessions.begin.staggered.to_ms: 200}}
 services:
   shop:
     site: {{benchmark: tpcw, database: postgresql, items: 100, browsers: 1, hot_tables: [item, author]}}
     port: {port}
-factors:
+{front}factors:
   variant:
 {variants}
 hold:
@@ -38,22 +38,33 @@ hold:
 """
 
 
+# It must not keep what no page is twice.
+FRONT = "  front: {{service: nginx-proxy, before: shop, port: {port}, settings: {{cache: documents}}}}\n"
+
+
 def _has(database):
     if database == "mariadb":
         return shutil.which("mariadbd", path="/usr/bin:/usr/sbin") is not None
     return any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
+def _has_proxy():
+    return shutil.which("nginx", path="/usr/bin:/usr/sbin") is not None
+
+
 def _study(bench, databases):
-    with socket.socket() as free:
+    with socket.socket() as free, socket.socket() as another:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        another.bind(("127.0.0.1", 0))
+        port, front = free.getsockname()[1], another.getsockname()[1]
+    front = FRONT.format(port=front) if _has_proxy() else ""
     file = bench.folder / "shopped.yml"
     at = "services.shop.site"
     variants = [
         f'    {name}: {{{at}.database: {name}, {at}.settings: {{buffer_mib: "32"}}}}' for name in databases
     ]
-    file.write_text(STUDY.format(port=port, variants="\n".join(variants)))
+    through = "front" if front else "shop"
+    file.write_text(STUDY.format(port=port, front=front, through=through, variants="\n".join(variants)))
     return file
 
 
@@ -96,7 +107,9 @@ def _look_at_pages(folder, shop):
 
 def _look_at_verdict(folder, shop):
     observed = json.loads((folder / "observed.json").read_text())
-    assert [service["name"] for service in observed["services"]] == ["run.shop-database", "run.shop-app"]
+    front = ["run.front"] if _has_proxy() else []
+    names = [service["name"] for service in observed["services"]]
+    assert names == ["run.shop-database", "run.shop-app", *front]
     assert {"driver", "run.shop-database", "run.shop-app"} <= set(observed["cpu"])
     orders = (folder / "logs/shop.orders.log").read_text().splitlines()
     assert shop["acknowledged"] == len(orders) > 0

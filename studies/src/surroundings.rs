@@ -80,7 +80,7 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
     if class.think_ms.is_some_and(|think_ms| !(0.0..=1e9).contains(&think_ms)) {
         problem("think_ms", "must be from 0 to 1e9".to_owned());
     }
-    let is_site = study.services.get(through).is_some_and(|service| service.site.is_some());
+    let is_site = tiers::last(study, through).is_some_and(|service| service.site.is_some());
     if is_site && class.think_ms.is_some() {
         problem("think_ms", "is given, but sessions have pauses of their own: alter the workload's by `with: {sessions.think: ...}`".to_owned());
     }

@@ -31,6 +31,14 @@ impl Run {
         }
         found
     }
+
+    /// The classes whose requests a service answers itself, whatever stands before it.
+    pub fn visitors<'a>(&'a self, service: &'a str) -> impl Iterator<Item = &'a RunClass> {
+        let is_its = move |class: &&RunClass| {
+            self.services_of(class).last().is_some_and(|last| last.name == service)
+        };
+        self.classes.iter().filter(is_its)
+    }
 }
 
 /// The services from one on, each behind the one before it; `None` if they go round.
@@ -43,6 +51,11 @@ fn chain<'a>(study: &'a Study, first: &'a str) -> Option<Vec<&'a str>> {
         found.push(next);
     }
     Some(found)
+}
+
+/// The service with the files, or the site, that a class which goes through one gets to.
+pub(crate) fn last<'a>(study: &'a Study, first: &str) -> Option<&'a StudyService> {
+    study.services.get(*chain(study, first)?.last()?)
 }
 
 /// How many services lie behind one: those that have none are to be started first.

@@ -42,8 +42,7 @@ pub(crate) fn lay_out(
     target: impl Fn(&str) -> PathBuf,
     journal: &mut Journal,
 ) -> Result<Laid, Error> {
-    let visitors = run.classes.iter().filter(|class| class.through.as_ref() == Some(&service.name));
-    let mut roots: Vec<PathBuf> = visitors.map(|class| target(&class.device)).collect();
+    let mut roots: Vec<PathBuf> = run.visitors(&service.name).map(|class| target(&class.device)).collect();
     roots.dedup();
     let [root] = roots.as_slice() else {
         return Err(Error::Refused(format!(

@@ -39,13 +39,12 @@ pub(crate) fn visits(run: &Run, logs: &Path, stop: &Arc<AtomicBool>) -> Result<V
     for (service, _) in all(run) {
         let wrong = of_site(&service.name);
         let failed = |error: &dyn std::fmt::Display| Error::Failed(format!("site {}: {error}", service.name));
-        let server =
-            Server::new(&format!("http://127.0.0.1:{}", service.port)).map_err(|error| failed(&error))?;
-        let status = read_status(&server).map_err(&wrong)?;
+        let at = |port: u16| Server::new(&format!("http://127.0.0.1:{port}")).map_err(|error| failed(&error));
+        let status = read_status(&at(service.port)?).map_err(&wrong)?;
         let log = OrderLog::open(&orders_file(logs, &service.name)).map_err(&wrong)?;
         let log = Arc::new(log);
-        let visitors = run.classes.iter().filter(|class| class.through.as_ref() == Some(&service.name));
-        for class in visitors {
+        for class in run.visitors(&service.name) {
+            let first = run.services_of(class).first().map_or(service.port, |first| first.port);
             let sessions = class.recipe.sessions().ok_or_else(|| {
                 Error::Refused(format!("class {}: its workload is not one of sessions", class.name))
             })?;
@@ -63,7 +62,7 @@ pub(crate) fn visits(run: &Run, logs: &Path, stop: &Arc<AtomicBool>) -> Result<V
                 repeated: Arc::clone(&repeated),
             };
             found.push(Visits {
-                class: browsers.class(server.clone(), &status).map_err(&wrong)?,
+                class: browsers.class(at(first)?, &status).map_err(&wrong)?,
                 device: class.device.as_str().into(),
                 service: service.name.clone(),
                 repeated,

@@ -236,10 +236,10 @@ fn write(to: &mut TcpStream, status: u16, body: &Value, keep_alive: bool) -> std
     };
     let connection = if keep_alive { "keep-alive" } else { "close" };
     let retry = if status == 503 { "Retry-After: 1\r\n" } else { "" };
-    // One write, so that head and body are one segment where they fit.
+    // One write, so that head and body are one segment where they fit. No page is the same twice: a proxy is to keep none.
     let answer = format!(
-        "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{retry}Connection: \
-         {connection}\r\n\r\n{body}",
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: \
+         {}\r\n{retry}Connection: {connection}\r\n\r\n{body}",
         body.len()
     );
     to.write_all(answer.as_bytes())
