@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 
     summary = commands.add_parser("summary", help="print the results as tables")
     summary.add_argument("study", type=Path, help="the study's folder")
+    summary.add_argument("--fresh", action="store_true", help="compute the metrics first, as `metrics` does")
     summary.set_defaults(run=_summary)
 
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
@@ -104,6 +105,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir.load import load_study
     from weir.study import class_table
 
+    if options.fresh:
+        _metrics(options, console)
     study = load_study(options.study)
     table = class_table(study)
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
