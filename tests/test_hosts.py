@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -193,3 +194,84 @@ def test_file_systems_of_three_servers_carry_a_study(make_hosts):
     code, log, _ = hosts.play("hosts_down.yml")
     assert code == 0, log
     assert hosts.left() == []
+
+
+def _free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    """An ssh daemon on loopback with keys of its own: its port, and how a client gets in."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    if _lacking("sshd", "ssh", "ssh-keygen"):
+        pytest.skip("needs openssh-server")
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+    port = _free_port()
+    settings = {
+        "ListenAddress": "127.0.0.1",
+        "Port": port,
+        "HostKey": tmp_path / "host",
+        "AuthorizedKeysFile": tmp_path / "user.pub",
+        "PidFile": "none",
+        "UsePAM": "no",
+        "StrictModes": "no",
+        "PasswordAuthentication": "no",
+        "PermitRootLogin": "prohibit-password",
+    }
+    file = tmp_path / "sshd_config"
+    file.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    # Where it goes to lose its privileges; empty, and there after a boot with systemd.
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    daemon = subprocess.Popen(
+        [shutil.which("sshd", path="/usr/sbin:/sbin"), "-D", "-e", "-f", file],
+        stderr=(tmp_path / "sshd.log").open("w"),
+    )
+    known = tmp_path / "known_hosts"
+    yield (
+        port,
+        f"-i {tmp_path / 'user'} -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={known}",
+    )
+    daemon.terminate()
+    daemon.wait()
+
+
+@pytest.mark.roles
+def test_a_listed_host_is_reached_over_ssh(sshd, make_hosts):
+    """This test will carry out a study over ssh, with a daemon of its own on loopback."""
+    port, arguments = sshd
+    hosts = make_hosts(1)
+    hosts.variables |= {
+        "kind": "ssh",
+        "hosts_ssh_hosts": f"root@127.0.0.1:{port}",
+        "hosts_ssh_args": arguments,
+        "weir_state": str(hosts.folder / "state"),
+        "weir_host_folder": str(hosts.folder / "hosts"),
+    }
+    code, log, changed = hosts.play("hosts.yml")
+    assert code == 0 and changed["localhost"] > 0, log
+    written = yaml.safe_load(hosts.inventory.read_text())["all"]["hosts"]
+    assert [host["ansible_port"] for host in written.values()] == [port]
+
+    study = hosts.folder / "overssh.yml"
+    study.write_text(
+        STUDY.replace("[moosefs, glusterfs]", "[ext4, tmpfs]").replace("name: shared", "name: overssh")
+    )
+    code, log, _ = hosts.play("study.yml", "--skip-tags", "report", on_hosts=True, study=str(study))
+    assert code == 0, log
+    # The program went there, and came not from here.
+    assert (hosts.folder / "hosts/bin").is_dir()
+    assert len(list((hosts.folder / "results/overssh").glob("*/requests.parquet"))) == 2
+
+    code, log, _ = hosts.play(
+        "hosts.yml",
+        hosts_ssh_hosts=f"root@127.0.0.1:{_free_port()}",
+        test_hosts_folder=str(hosts.folder / "other"),
+    )
+    assert code != 0 and "Connection refused" in log, log
+    code, log, _ = hosts.play("hosts_down.yml")
+    assert code == 0 and not hosts.inventory.exists(), log

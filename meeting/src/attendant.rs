@@ -9,9 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::arrive::{connect, introduce};
-use crate::{
-    Clocks, Ended, Error, Exchange, Invitation, Lines, Message, Offset, Record, monotonic_ns,
-};
+use crate::{Clocks, Ended, Error, Exchange, Invitation, Lines, Message, Offset, Record, monotonic_ns};
 
 /// How often waiting threads look whether all is over.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -66,14 +64,7 @@ impl Attendant {
             thread::spawn(move || ears.listen(lines, &sender)),
             thread::spawn(move || heart.beat(manners.beat)),
         ];
-        Ok(Attendant {
-            invitation,
-            line,
-            inbox,
-            threads,
-            clocks: None,
-            epoch_ns: None,
-        })
+        Ok(Attendant { invitation, line, inbox, threads, clocks: None, epoch_ns: None })
     }
 
     pub(crate) fn begin(&mut self) -> Result<i64, Error> {

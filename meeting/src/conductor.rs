@@ -22,11 +22,7 @@ impl Conductor {
         let refuse = |error: std::io::Error| Error::Refused(format!("cannot listen at {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(refuse)?;
         listener.set_nonblocking(true).map_err(refuse)?;
-        let hall = Arc::new(Hall {
-            invitation,
-            room: Mutex::default(),
-            changed: Condvar::new(),
-        });
+        let hall = Arc::new(Hall { invitation, room: Mutex::default(), changed: Condvar::new() });
         let (door, beats) = (Arc::clone(&hall), Arc::clone(&hall));
         let threads =
             vec![thread::spawn(move || door.keep_door(&listener)), thread::spawn(move || beats.beat())];

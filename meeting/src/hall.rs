@@ -101,7 +101,9 @@ impl Hall {
         };
         if room.done && !room.seats.iter().any(is_busy) {
             for (name, seat) in &room.seats {
-                if self.invitation.company.role(name) == Some(Role::Server) && seat.progress == Progress::Ready {
+                if self.invitation.company.role(name) == Some(Role::Server)
+                    && seat.progress == Progress::Ready
+                {
                     let _ = say(&seat.writer, &Message::Asked {});
                 }
             }

@@ -51,8 +51,7 @@ impl Meeting {
         if invitation.company.conducts() {
             Conductor::open(invitation).map(Meeting::Conductor)
         } else {
-            Attendant::come(invitation)
-                .map(|attendant| Meeting::Attendant(Box::new(attendant)))
+            Attendant::come(invitation).map(|attendant| Meeting::Attendant(Box::new(attendant)))
         }
     }
 

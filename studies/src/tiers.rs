@@ -34,9 +34,8 @@ impl Run {
 
     /// The classes whose requests a service answers itself, whatever stands before it.
     pub fn visitors<'a>(&'a self, service: &'a str) -> impl Iterator<Item = &'a RunClass> {
-        let is_its = move |class: &&RunClass| {
-            self.services_of(class).last().is_some_and(|last| last.name == service)
-        };
+        let is_its =
+            move |class: &&RunClass| self.services_of(class).last().is_some_and(|last| last.name == service);
         self.classes.iter().filter(is_its)
     }
 }
