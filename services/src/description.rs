@@ -88,6 +88,8 @@ fn half_a_minute() -> u64 {
 pub enum Ready {
     /// Something accepts connections at `{address}` and this port.
     Tcp(String),
+    /// A web server answers at `{address}` and this port, whatever it says.
+    Http(String),
     /// Something accepts connections at this socket.
     Socket(String),
     /// This command succeeds; the first word is a program beside the service's own, or one of the host's.

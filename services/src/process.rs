@@ -156,6 +156,10 @@ pub fn start(state: &Path, launch: &Launch) -> Result<Identity, Error> {
 fn spawn(state: &Path, launch: &Launch) -> Result<Identity, Error> {
     let log = File::options().append(true).create(true).mode(0o600).open(&launch.log);
     let log = log.map_err(Error::io("cannot write", &launch.log))?;
+    // Some open /dev/stderr anew, as that user.
+    if let Some(user) = &launch.user {
+        user.own(&launch.log)?;
+    }
     let words = log.try_clone().map_err(Error::io("cannot write", &launch.log))?;
     let mut command = Command::new(&launch.program);
     command

@@ -1,5 +1,6 @@
 //! Waiting until a service answers.
 
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::process::Identity;
 /// A question whose answer says that a service is ready.
 pub(crate) enum Question {
     Tcp(SocketAddr),
+    Http(SocketAddr),
     Socket(PathBuf),
     Command(Vec<String>),
 }
@@ -21,6 +23,7 @@ impl Question {
     fn is_answered(&self, namespace: Option<&Path>) -> Result<bool, Error> {
         let ask = || match self {
             Question::Tcp(address) => TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok(),
+            Question::Http(address) => speaks_http(address).is_ok_and(|speaks| speaks),
             Question::Socket(path) => UnixStream::connect(path).is_ok(),
             Question::Command(words) => words.split_first().is_some_and(|(program, arguments)| {
                 let mut command = Command::new(program);
@@ -67,6 +70,17 @@ impl Question {
             sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// Whether who listens answers as a web server does, whatever it says: some listen before they know whether they can serve.
+fn speaks_http(address: &SocketAddr) -> std::io::Result<bool> {
+    let limit = Duration::from_secs(1);
+    let mut stream = TcpStream::connect_timeout(address, limit)?;
+    stream.set_read_timeout(Some(limit))?;
+    stream.write_all(b"HEAD / HTTP/1.0\r\n\r\n")?;
+    let mut first = [0; 5];
+    stream.read_exact(&mut first)?;
+    Ok(first == *b"HTTP/")
 }
 
 /// The end of a log, on one line.

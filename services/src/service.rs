@@ -321,14 +321,16 @@ fn question(
     all: &impl Fn(&[String]) -> Result<Vec<String>, Error>,
 ) -> Result<Question, Error> {
     let one = |text: &String| Ok::<_, Error>(all(std::slice::from_ref(text))?.concat());
+    let at = |port: &String| {
+        let port = one(port)?;
+        let number = port.parse().map_err(|_| Error::Refused(format!("`{port}` is no port")))?;
+        Ok::<_, Error>(SocketAddr::new(address, number))
+    };
     Ok(match ready {
         Ready::Socket(path) => Question::Socket(one(path)?.into()),
         Ready::Command(words) => Question::Command(all(words)?),
-        Ready::Tcp(port) => {
-            let port = one(port)?;
-            let number = port.parse().map_err(|_| Error::Refused(format!("`{port}` is no port")))?;
-            Question::Tcp(SocketAddr::new(address, number))
-        }
+        Ready::Tcp(port) => Question::Tcp(at(port)?),
+        Ready::Http(port) => Question::Http(at(port)?),
     })
 }
 
