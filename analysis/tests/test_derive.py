@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -95,6 +96,16 @@ def test_the_run_as_a_whole_by_hand(run):
     assert found["run"]["jain_classes"] == pytest.approx(3.25**2 / (2 * (1.25**2 + 2**2)))
     assert found["run"]["jain_classes_weighted"] is None
     assert found["classes"]["text"]["throughput_share"] == pytest.approx(1.25 / 3.25)
+
+
+def test_single_accesses_have_times_and_no_rates(run):
+    """They take as long as they take, whatever the study's interval is."""
+    accesses = [replace(app_class, engine="access", objective=None) for app_class in run.classes]
+    found = run_metrics(replace(run, classes=accesses))
+    assert found["classes"]["text"]["response_p50_ms"] == 30
+    rates = ("throughput_mb_s", "throughput_share", "requests_per_s")
+    assert {found["classes"]["text"][name] for name in rates} == {None}
+    assert set(found["run"].values()) == {None}
 
 
 @pytest.mark.parametrize(

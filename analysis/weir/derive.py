@@ -179,17 +179,31 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
             _floats(measured["completed_ns"]), _floats(measured["deadline_ns"]), measured["status"].to_numpy()
         ),
         "offered_mb_s": metrics.throughput_mb_s(measured["size_bytes"].to_numpy(), run.duration_s),
-        "throughput_mb_s": metrics.throughput_mb_s(in_window["size_bytes"].to_numpy(), run.duration_s),
-        "requests_per_s": in_window.height / run.duration_s,
+        **_rates(run, app_class, in_window),
         "jain_clients": metrics.jain_index(per_client),
         "arrival_peak_to_mean": metrics.peak_to_mean(arrivals),
         "arrival_dispersion": metrics.index_of_dispersion(arrivals),
     }
 
 
+def _rates(run: Run, app_class: AppClass, in_window: pl.DataFrame) -> dict[str, Any]:
+    # A benchmark of single accesses takes as long as they take: it has no interval for rates to be of.
+    if app_class.engine == "access":
+        return {"throughput_mb_s": None, "requests_per_s": None}
+    return {
+        "throughput_mb_s": metrics.throughput_mb_s(in_window["size_bytes"].to_numpy(), run.duration_s),
+        "requests_per_s": in_window.height / run.duration_s,
+    }
+
+
 def _whole_run(run: Run, classes: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Metrics of the run as a whole; adds each class's share of the throughput to its metrics."""
     received = [classes[c.name]["throughput_mb_s"] for c in run.classes]
+    if None in received:
+        for app_class in run.classes:
+            classes[app_class.name]["throughput_share"] = None
+        names = ("throughput_mb_s", "requests_per_s", "jain_classes", "jain_classes_weighted")
+        return dict.fromkeys(names)
     parts = metrics.shares(received)
     for position, app_class in enumerate(run.classes):
         classes[app_class.name]["throughput_share"] = parts[position] if parts else None
