@@ -186,7 +186,7 @@ fn strangers_are_not_let_in_and_told_why() {
         let servers = ["s".to_owned(), "stranger".to_owned()];
         let company = Company::new(me, &["a".to_owned(), "b".to_owned()], &servers).unwrap();
         let (token, run) = (Token::new(token).unwrap(), run.to_owned());
-        Meeting::join(Invitation { company, token, run, ..invitation(me, address) })
+        Meeting::join(Invitation { company, token, run, ..invitation("b", address) })
     };
     let refused = |met: Result<Meeting, Error>, says: &str| match met {
         Err(Error::Refused(why)) => assert!(why.contains(says), "{why}"),
