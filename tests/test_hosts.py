@@ -227,15 +227,11 @@ def sshd(tmp_path):
     file.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     # Where it goes to lose its privileges; empty, and there after a boot with systemd.
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    daemon = subprocess.Popen(
-        [shutil.which("sshd", path="/usr/sbin:/sbin"), "-D", "-e", "-f", file],
-        stderr=(tmp_path / "sshd.log").open("w"),
-    )
     known = tmp_path / "known_hosts"
-    yield (
-        port,
-        f"-i {tmp_path / 'user'} -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={known}",
-    )
+    program = shutil.which("sshd", path="/usr/sbin:/sbin")
+    with (tmp_path / "sshd.log").open("w") as log:
+        daemon = subprocess.Popen([program, "-D", "-e", "-f", file], stderr=log)
+    yield port, f"-i {tmp_path / 'user'} -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={known}"
     daemon.terminate()
     daemon.wait()
 
