@@ -219,7 +219,7 @@ impl Service {
     /// The one engine of an integrated server.
     fn alone(&self) -> Result<&live::Engine, String> {
         match self.engines()? {
-            [engine] => Ok(engine),
+            [engine] => Ok(&**engine),
             _ => Err("a partitioned server has a policy for each of its devices: change them one by one".to_owned()),
         }
     }
