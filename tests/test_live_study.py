@@ -1,4 +1,4 @@
-"""A study whose device is ruled by weir's own policies: carried out live, and in virtual time from the same file."""
+"""A study whose device is ruled by weir's own policies: live, and in virtual time by the same file."""
 
 import json
 import threading
@@ -90,9 +90,7 @@ def test_the_same_file_is_answered_live_and_in_virtual_time(live):
         other = pl.read_parquet(folder / "results" / virtual[scheduler]["id"] / "requests.parquet")
         assert rows["intended_ns"].to_list() == other["intended_ns"].to_list()
         assert rows["size_bytes"].sum() == other["size_bytes"].sum()
-        median = [
-            (table["completed_ns"] - table["intended_ns"]).median() for table in (rows, other)
-        ]
+        median = [(table["completed_ns"] - table["intended_ns"]).median() for table in (rows, other)]
         assert 0.7 < median[0] / median[1] < 1.5, (scheduler, median)
 
 

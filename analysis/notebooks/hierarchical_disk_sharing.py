@@ -118,9 +118,12 @@ book.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
 # %% [markdown]
 # ## On a block device
 #
-# Figs. 3 to 8 again in real time: the same policy in front of the same model, behind a block device of the kernel
-# that fio reads (docs/live.md). So that all of it is done within minutes, what took minutes takes seconds; the studies
-# `live-hds-*` have the same short times in virtual time, so that what the device changes can be told from what
+# Figs. 3 to 8 again in real time: the same policy in front of the same model, behind a block device of the
+# kernel
+# that fio reads (docs/live.md). So that all of it is done within minutes, what took minutes takes seconds;
+# the studies
+# `live-hds-*` have the same short times in virtual time, so that what the device changes can be told from
+# what
 # their shortness does. They need root: `make study STUDY=live-hds`.
 
 # %%

@@ -16,7 +16,8 @@
 # The studies `live-*` ask the same of a simulated server and of a kernel block device whose disks the same
 # policies rule in real time (docs/live.md). Models, policies, placement and requests are the same; what may
 # differ is when requests arrive, and when answers do. Each live run stands beside the virtual run of the same
-# cell and repetition: quantiles of response with 95 % t intervals over repetitions, ratios paired by repetition.
+# cell and repetition: quantiles of response with 95 % t intervals over repetitions, ratios paired by
+# repetition.
 #
 # For the levels that are the kernel's own schedulers virtual time has models of them: there the difference is
 # also the model's.
@@ -56,9 +57,12 @@ book.show(figures.tails(study, last), f"tails-{last}")
 # %% [markdown]
 # ## Where the difference comes from
 #
-# The mean response of a live class is the virtual one and four parts more, which add up exactly. A request may
-# be *sent* after its time; it has its *way* through io_uring, the block layer, the loop device and FUSE, and its
-# answer the same way back; the server *answers* after the model's time, by what a timer and a dispatch take; and
+# The mean response of a live class is the virtual one and four parts more, which add up exactly. A request
+# may
+# be *sent* after its time; it has its *way* through io_uring, the block layer, the loop device and FUSE, and
+# its
+# answer the same way back; the server *answers* after the model's time, by what a timer and a dispatch take;
+# and
 # what comes late, or not in the same order, is served in *another order or state* of the disk. A part may be
 # below 0: a request that comes later may find a shorter queue.
 
@@ -79,12 +83,18 @@ grid(results.servers(both.values()))
 # %% [markdown]
 # ## Clockwise: streams with contracts (Bosch, Figs. 7.1, 7.2 and 6.14)
 #
-# Section 7.1 of the thesis holds its simulator against the machine: best-effort latencies over the real-time load, under EDF,
-# LST and deltaL. Here the machine is the block device. The kernel's schedulers have the same load, with real-time priority for
+# Section 7.1 of the thesis holds its simulator against the machine: best-effort latencies over the real-time
+# load, under EDF,
+# LST and deltaL. Here the machine is the block device. The kernel's schedulers have the same load, with
+# real-time priority for
 # the streams; no stream is promised anything there.
 
 # %%
-clocks = {name: clockwise.points(book.studies[name]) for name in ("clockwise", "clockwise-kernel") if name in book.studies}
+clocks = {
+    name: clockwise.points(book.studies[name])
+    for name in ("clockwise", "clockwise-kernel")
+    if name in book.studies
+}
 book.show(clockwise.latencies(clocks["clockwise"]), "clockwise") if "clockwise" in clocks else None
 
 # %%
@@ -97,7 +107,9 @@ book.claim(clockwise.measured(clocks["clockwise"]) if "clockwise" in clocks else
 # A stream that asks for up to 25 times what it was promised, beside four that keep to their contracts:
 
 # %%
-crossed = clockwise.points(book.studies["clockwise-crosstalk"]) if "clockwise-crosstalk" in book.studies else None
+crossed = (
+    clockwise.points(book.studies["clockwise-crosstalk"]) if "clockwise-crosstalk" in book.studies else None
+)
 book.claim(clockwise.crosstalk(crossed) if crossed is not None else [])
 grid(clockwise.tabulated(crossed)) if crossed is not None else None
 

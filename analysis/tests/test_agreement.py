@@ -22,7 +22,12 @@ def study(tmp_path_factory):
     """A study in which each live answer comes a known time later than the virtual one."""
     folder = tmp_path_factory.mktemp("results") / "live-trial"
     write_study(
-        folder, loads=(0.5,), architectures=("integrated",), repetitions=3, both_testbeds=True, block_table=False
+        folder,
+        loads=(0.5,),
+        architectures=("integrated",),
+        repetitions=3,
+        both_testbeds=True,
+        block_table=False,
     )
     for virtual in folder.glob("*-simulator-*"):
         live = folder / virtual.name.replace("-simulator-", "-device-")
@@ -35,7 +40,13 @@ def study(tmp_path_factory):
             pl.col("intended_ns").add(round(SENT * 1e6)).alias("submitted_ns"),
             pl.col("completed_ns").add(round(LATER_MS * 1e6)),
         ).write_parquet(live / "requests.parquet")
-        late = {"count": rows.height, "mean_ns": ANSWERED * 1e6, "median_ns": 7e4, "p99_ns": 2e5, "max_ns": 3e6}
+        late = {
+            "count": rows.height,
+            "mean_ns": ANSWERED * 1e6,
+            "median_ns": 7e4,
+            "p99_ns": 2e5,
+            "max_ns": 3e6,
+        }
         observed = {
             "live": {"shared": {"stats": {"classes": server}}},
             "models": {"shared": {"service_error": late}},
@@ -115,7 +126,14 @@ def test_agreement_is_the_geometric_mean_by_repetition(ratios):
 
 
 def test_what_is_equal_agrees_and_what_is_half_does_not():
-    row = {"cell": "a", "is_own": True, "class": "text", "quantile": "p95", "repetition": 0, "virtual_ms": 8.0}
+    row = {
+        "cell": "a",
+        "is_own": True,
+        "class": "text",
+        "quantile": "p95",
+        "repetition": 0,
+        "virtual_ms": 8.0,
+    }
     for live_ms, status in [(8.2, "reproduced"), (4.0, "not reproduced")]:
         (claim,) = results.agreement({"one": pl.DataFrame([row | {"live_ms": live_ms}])})
         assert claim.status == status

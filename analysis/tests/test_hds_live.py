@@ -27,9 +27,10 @@ def write(folder, *, simulated=FAIR, measured=FAIR, repetitions=2):
             levels = {"scheduler": TREE, "testbed": testbed}
             run = {
                 "format": 1, "id": f"{testbed}{repetition}", "study": folder.name, "question": "Who gets it?",
-                "testbed": testbed, "cell": testbed, "levels": levels, "repetition": repetition, "block": repetition,
+                "testbed": testbed, "cell": testbed, "levels": levels, "repetition": repetition,
+                "block": repetition,
                 "order": len(runs), "seed": 1, "warmup_s": 0.0, "duration_s": float(seconds), "settings": {},
-                "classes": [{"name": name, "workload": "hds-reader", "clients": 1, "engine": "fio"} for name in STREAMS],
+                "classes": [{"name": name, "workload": "hds-reader", "clients": 1} for name in STREAMS],
             }  # fmt: skip
             runs.append(run)
             made = folder / run["id"]
@@ -38,8 +39,9 @@ def write(folder, *, simulated=FAIR, measured=FAIR, repetitions=2):
             (made / "verdict.json").write_text(json.dumps({"status": "valid", "rules": []}))
             requests(phases, seconds).write_parquet(made / "requests.parquet")
     plan = {
-        "format": 1, "study": folder.name, "question": "Who gets it?", "description": "", "seed": 1, "runs": runs,
-        "repetitions": repetitions, "factors": {"scheduler": [TREE], "testbed": ["device", "simulator"]},
+        "format": 1, "study": folder.name, "question": "Who gets it?", "description": "", "seed": 1,
+        "runs": runs, "repetitions": repetitions,
+        "factors": {"scheduler": [TREE], "testbed": ["device", "simulator"]},
         "devices": [], "estimate_s": 1,
     }  # fmt: skip
     (folder / "plan.json").write_text(json.dumps(plan))

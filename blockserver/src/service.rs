@@ -220,7 +220,8 @@ impl Service {
     fn alone(&self) -> Result<&live::Engine, String> {
         match self.engines()? {
             [engine] => Ok(&**engine),
-            _ => Err("a partitioned server has a policy for each of its devices: change them one by one".to_owned()),
+            _ => Err("a partitioned server has a policy for each of its devices: change them one by one"
+                .to_owned()),
         }
     }
 }

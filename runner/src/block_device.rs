@@ -81,7 +81,15 @@ impl BlockDevice {
             let (queue, size_bytes) = queue(name, &node, heads, used).map_err(refuse)?;
             let queues = vec![queue];
             let members = Vec::new();
-            Ok(BlockDevice { name: name.clone(), node, queues, members, size_bytes, control, has_policies: false })
+            Ok(BlockDevice {
+                name: name.clone(),
+                node,
+                queues,
+                members,
+                size_bytes,
+                control,
+                has_policies: false,
+            })
         };
         match device {
             Device::Modelled { state } => {

@@ -43,11 +43,7 @@ pub(crate) struct Asked {
 ///
 /// # Errors
 /// [`Error::Failed`] if it refuses them, or has others.
-pub(crate) fn arrange(
-    run: &Run,
-    device: &mut BlockDevice,
-    places: &[Place],
-) -> Result<Option<Asked>, Error> {
+pub(crate) fn arrange(run: &Run, device: &mut BlockDevice, places: &[Place]) -> Result<Option<Asked>, Error> {
     let Some(wanted) = run.devices.iter().find(|wanted| wanted.name == device.name) else { return Ok(None) };
     let name = device.name.clone();
     let Some(control) = device.control.as_mut().filter(|_| device.has_policies) else { return Ok(None) };
@@ -129,7 +125,9 @@ fn deadline_ms(workload: &Workload) -> Option<f64> {
 /// Each client's part of a class's files, where each has one for itself.
 fn stream_bytes(class: &RunClass, place: &Place) -> Option<u64> {
     let clients = u64::from(class.clients);
-    let Workload { access: Access::Sequential, arrivals, sizes, files, .. } = &place.recipe else { return None };
+    let Workload { access: Access::Sequential, arrivals, sizes, files, .. } = &place.recipe else {
+        return None;
+    };
     if let Arrivals::Closed { .. } = arrivals {
         // As fio is told where its clients begin.
         let weir_workloads::Sizes::Drawn(weir_workloads::Distribution::Fixed { bytes }) = sizes else {

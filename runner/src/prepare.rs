@@ -12,9 +12,9 @@ use crate::block_device::BlockDevice;
 use crate::carry_out::Options;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
-use crate::testbed::Testbed;
 use crate::live::{self, Asked};
 use crate::place::Place;
+use crate::testbed::Testbed;
 use crate::{array, given, mount, networked, queue};
 
 /// Opens every device of a run, and refuses what can be known to be impossible.

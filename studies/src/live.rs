@@ -51,10 +51,12 @@ pub(crate) fn check_class(study: &Study, class: &Class) -> Vec<(&'static str, St
         })
         .collect();
     if is_one {
-        let known = |(field, _): &(&str, String)| of_policies.contains(&field.split('.').next().unwrap_or(field));
+        let known =
+            |(field, _): &(&str, String)| of_policies.contains(&field.split('.').next().unwrap_or(field));
         problems.extend(simulated::check_class(class).into_iter().filter(known));
         if let Some(own) = class.scheduler.as_ref().filter(|own| own.is_of_kernel()) {
-            let message = format!("is {own}, which is the kernel's; a partition can have one of weir's own only");
+            let message =
+                format!("is {own}, which is the kernel's; a partition can have one of weir's own only");
             problems.push(("scheduler", message));
         }
     }

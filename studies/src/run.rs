@@ -232,11 +232,7 @@ impl Run {
         if scheduler.is_of_kernel() {
             return Settings { scheduler: scheduler.clone(), ..self.settings.clone() };
         }
-        Settings {
-            scheduler: Scheduler::named(HANDS_ON),
-            queue_depth: MOST_TAGS,
-            ..self.settings.clone()
-        }
+        Settings { scheduler: Scheduler::named(HANDS_ON), queue_depth: MOST_TAGS, ..self.settings.clone() }
     }
 
     /// Gives the run the id that its content has. What only describes it is left out, so that rewording a

@@ -105,7 +105,10 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
         (TRIAL.replace("deltal]", "hds tree=other:1]"), "factors.scheduler.1"),
         (TRIAL.replace("weight: 2", "weight: 0"), "classes.text.weight"),
         (TRIAL.replace("weight: 2", "cache_mib: 2"), "classes.text.cache_mib"),
-        (TRIAL.replace("size_mib: 1024", "size_mib: 1024, placement: spread"), "storage.placement: is not packed"),
+        (
+            TRIAL.replace("size_mib: 1024", "size_mib: 1024, placement: spread"),
+            "storage.placement: is not packed",
+        ),
         (hold("filesystem: ext4"), "hold.filesystem: has ext4 with scheduler scan-edf"),
         (hold("filesystem: tmpfs"), "hold.filesystem: has tmpfs"),
         (hold("queue_depth: 129"), "hold.queue_depth"),
@@ -119,6 +122,9 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
     }
     assert!(plan(&hold("filesystem: ext4, architecture: partitioned")).is_ok());
     // What the kernel's scheduler has is its own.
-    let mixed = TRIAL.replace("deltal]", "none]\n  filesystem: [raw, ext4]\nexclude:\n  - {scheduler: scan-edf batch_ms=20, filesystem: ext4}");
+    let mixed = TRIAL.replace(
+        "deltal]",
+        "none]\n  filesystem: [raw, ext4]\nexclude:\n  - {scheduler: scan-edf batch_ms=20, filesystem: ext4}",
+    );
     assert!(plan(&mixed).is_ok());
 }

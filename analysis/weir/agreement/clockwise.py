@@ -1,4 +1,4 @@
-"""Clockwise live: Figs. 7.1 and 7.2 of Bosch's thesis, measured beside simulated, and crosstalk (Fig. 6.14)."""
+"""Clockwise live: Figs. 7.1 and 7.2 of Bosch's thesis, measured beside simulated, and crosstalk."""
 
 import itertools
 from collections.abc import Iterator
@@ -19,15 +19,19 @@ from weir.traces.claims import Claim, claim, text
 #: The classes: who has no contract, and who has deadlines.
 BEST_EFFORT, STREAMS = "cello", "video"
 LATENCY, MISSES, RATE = "response_mean_ms", "deadline_miss_share", "throughput_mb_s"
-#: How far measured best-effort latencies may be from simulated ones, as a share of these, on average over loads.
+#: How far measured best-effort latencies may be from simulated ones, as a share of these, on average over
+#: loads.
 BAND = 0.1
 #: Latencies that differ by less than this share have no order.
 TIE = 0.05
 
 
 def points(study: Study) -> pl.DataFrame:
-    """One row per run: `testbed`, `scheduler`, `variant`, `repetition`, `mb_s` of the streams, `latency_ms` of best effort and
-    `misses_pct` of the streams."""
+    """One row per run, with what the figures show of it.
+
+    Its columns: `testbed`, `scheduler`, `variant`, `repetition`, `mb_s` of the streams, `latency_ms` of best
+    effort and `misses_pct` of the streams.
+    """
     table = class_table(study)
     keys = ["run", TESTBED, "scheduler", "variant", "repetition"]
     best = table.filter(pl.col("class") == BEST_EFFORT).select(*keys, pl.col(LATENCY).alias("latency_ms"))
@@ -38,7 +42,7 @@ def points(study: Study) -> pl.DataFrame:
 
 
 def latencies(table: pl.DataFrame) -> Figure:
-    """Best-effort latency and missed deadlines over the real-time load: measured and simulated, by scheduler."""
+    """Best-effort latency and missed deadlines over the real-time load, measured and simulated."""
     schedulers = table["scheduler"].unique(maintain_order=True).to_list()
     with style():
         figure = Figure(figsize=(WIDTH_INCH, 3.0), layout="constrained")
@@ -55,7 +59,8 @@ def latencies(table: pl.DataFrame) -> Figure:
                         [0 if f.high is None else f.high - f.estimate for f in found],
                     ]
                     axis.errorbar(
-                        xs, [f.estimate for f in found], error, label=f"{scheduler}, {words}", capsize=2, linewidth=1.0,
+                        xs, [f.estimate for f in found], error, label=f"{scheduler}, {words}", capsize=2,
+                        linewidth=1.0,
                         markersize=3.5, color=PALETTE[at % len(PALETTE)], marker=MARKERS[at % len(MARKERS)],
                         linestyle=LINES[line],
                     )  # fmt: skip
@@ -87,7 +92,7 @@ def measured(table: pl.DataFrame) -> Iterator[Claim]:
         return
     log = (pl.col("latency_ms") / pl.col("latency_ms_virtual")).log().mean().exp().alias("ratio")
     ratio = both.group_by("repetition").agg(log).sort("repetition")["ratio"]
-    note = "best-effort latency measured by simulated, over all loads and schedulers; the thesis prints no number"
+    note = "best-effort latency over all loads and schedulers; the thesis prints no number"
     yield claim("B-F7.1 live", 1.0, mean_interval(ratio.to_list()), "measured / simulated", note, band=BAND)
     alike, ordered = 0, 0
     means = both.group_by("variant", "scheduler").agg(pl.col("latency_ms", "latency_ms_virtual").mean())
@@ -98,18 +103,23 @@ def measured(table: pl.DataFrame) -> Iterator[Claim]:
             if abs(theirs / its - 1) > TIE:
                 ordered += 1
                 alike += (ours > other) == (theirs > its)
-    note = f"of {ordered} pairs of schedulers whose simulated latencies differ by more than {TIE:.0%}, {alike} have the same order"
+    note = (
+        f"of {ordered} pairs of schedulers whose simulated latencies differ by more than {TIE:.0%}, {alike} "
+        f"have the same order"
+    )
     share = 100.0 * alike / ordered if ordered else None
     yield claim("B-F7.1 live order", 100.0, share, "% of pairs", note, shape_holds=ordered > 0)
     missed = table.filter(pl.col(TESTBED) == LIVE)
     worst = float(missed["misses_pct"].max())
     simulated = float(table.filter(pl.col(TESTBED) == VIRTUAL)["misses_pct"].max())
-    note = f"deadlines missed in the worst live run of all loads and schedulers; simulated {number(simulated)} %"
+    note = (
+        f"deadlines missed in the worst live run of all loads and schedulers; simulated {number(simulated)} %"
+    )
     yield claim("B-F7.2 live deadlines", None, worst, "%", note, limits=(0.0, simulated))
 
 
 def crosstalk(table: pl.DataFrame) -> Iterator[Claim]:
-    """B-F6.14 live: what the others suffer from a stream that asks for more than it was promised, at most by at least."""
+    """B-F6.14 live: what others suffer from a stream that asks for more than it was promised."""
     for words, testbed in (("live", LIVE), ("simulated", VIRTUAL)):
         rows = table.filter(pl.col(TESTBED) == testbed)
         if rows.is_empty():
@@ -122,15 +132,18 @@ def crosstalk(table: pl.DataFrame) -> Iterator[Claim]:
                 rows.filter((pl.col("scheduler") == scheduler) & (pl.col("variant") == variant))["latency_ms"]
                 for variant in (variants[0], variants[-1])
             ]
-            worst.append(f"{scheduler}: best effort waits {number(float(np.mean(of[1])))} ms after {number(float(np.mean(of[0])))}")
+            least, most = (number(float(np.mean(one))) for one in of)
+            worst.append(f"{scheduler}: best effort waits {most} ms, and {least} where it asks least")
         note = f"deadlines missed by the streams that keep to their contracts, worst run; {'; '.join(worst)}"
         yield claim(f"B-F6.14 {words}", None, misses, "%", note, limits=(0.0, 0.0))
 
 
 def tabulated(table: pl.DataFrame) -> pl.DataFrame:
-    """One row per load and scheduler: best-effort latency and missed deadlines on each testbed, with intervals."""
+    """One row per load and scheduler: best-effort latency and missed deadlines on each testbed."""
     rows = []
-    for (variant, scheduler), group in table.sort("mb_s").group_by("variant", "scheduler", maintain_order=True):
+    for (variant, scheduler), group in table.sort("mb_s").group_by(
+        "variant", "scheduler", maintain_order=True
+    ):
         row = {"streams": variant, "scheduler": scheduler, "MB/s": number(float(group["mb_s"].mean()))}
         for words, testbed in (("measured", LIVE), ("simulated", VIRTUAL)):
             of = group.filter(pl.col(TESTBED) == testbed)

@@ -1,4 +1,4 @@
-"""Drawings of both testbeds side by side: quantiles against each other, tails, and the parts of their difference."""
+"""Drawings of both testbeds: quantiles against each other, tails, and the parts of their difference."""
 
 import numpy as np
 import polars as pl
@@ -56,7 +56,7 @@ def against(table: pl.DataFrame) -> Figure:
 
 
 def tails(study: Study, app_class: str) -> Figure | None:
-    """How response times of a class are distributed, by cell: live and in virtual time; None if there are none."""
+    """How response times of a class are distributed, by cell, on both testbeds; None if there are none."""
     found: dict[str, dict[str, list[np.ndarray]]] = {}
     for live, virtual in pairs(study):
         of_cell = found.setdefault(cell(live), {LIVE: [], VIRTUAL: []})
@@ -79,12 +79,15 @@ def tails(study: Study, app_class: str) -> Figure | None:
                     # The same definition as the metric: a value that was observed.
                     rank = np.ceil(SHARES * sorted_ms.size - 1e-9).astype(int) - 1
                     axis.plot(
-                        np.maximum(sorted_ms[rank], 1e-3), SHARES, color=PALETTE[at], linestyle=LINES[at], linewidth=0.9,
+                        np.maximum(sorted_ms[rank], 1e-3), SHARES, color=PALETTE[at], linestyle=LINES[at],
+                        linewidth=0.9,
                         label=words if number == 0 else None,
                     )  # fmt: skip
             axis.set_xscale("log")
             draw.plain_log_axis(axis)
-            short = name if len(name) <= CELL_LETTERS else name[: CELL_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+            short = (
+                name if len(name) <= CELL_LETTERS else name[: CELL_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+            )
             axis.set_title(short, loc="left")
         for axis in axes[len(found) :]:
             axis.set_visible(False)
@@ -99,7 +102,7 @@ def tails(study: Study, app_class: str) -> Figure | None:
 
 
 def parts(table: pl.DataFrame) -> Figure:
-    """What live answers take more than virtual ones, on average, by cell and class: a row of bars for each part.
+    """What live answers take more than virtual ones, on average, by cell and class: bars for each part.
 
     Args:
         table: what `weir.agreement.results.parts` gives.

@@ -15,7 +15,8 @@ from weir.traces.claims import Claim, claim, text
 LIVE, VIRTUAL, TESTBED = "device", "simulator", "testbed"
 #: The quantiles that are compared, as class metrics.
 QUANTILES = {"p50": "response_p50_ms", "p95": "response_p95_ms", "p99": "response_p99_ms"}
-#: How far a live quantile may be from the virtual one, as a share of it: twice what two repetitions of a live run of 1,000
+#: How far a live quantile may be from the virtual one, as a share of it: twice what two repetitions of a live
+#: run of 1,000
 #: requests differ by at the quantile.
 BANDS = {"p50": 0.05, "p95": 0.05, "p99": 0.1}
 #: The parts of what a live answer takes more than a virtual one, in the order in which a request meets them.
@@ -55,8 +56,10 @@ def is_own(run: Run) -> bool:
 
 
 def quantiles(study: Study) -> pl.DataFrame:
-    """One row per pair of runs, class and quantile: `cell`, `is_own`, `class`, `quantile`, `repetition`,
-    `live_ms`, `virtual_ms`."""
+    """One row per pair of runs, class and quantile.
+
+    Its columns: `cell`, `is_own`, `class`, `quantile`, `repetition`, `live_ms`, `virtual_ms`.
+    """
     table = class_table(study)
     rows = []
     for live, virtual in pairs(study):
@@ -83,13 +86,13 @@ def quantiles(study: Study) -> pl.DataFrame:
 
 
 _QUANTILES = {
-    "cell": pl.String, "is_own": pl.Boolean, "class": pl.String, "quantile": pl.String, "repetition": pl.Int64,
-    "live_ms": pl.Float64, "virtual_ms": pl.Float64,
+    "cell": pl.String, "is_own": pl.Boolean, "class": pl.String, "quantile": pl.String,
+    "repetition": pl.Int64, "live_ms": pl.Float64, "virtual_ms": pl.Float64,
 }  # fmt: skip
 
 
 def side_by_side(table: pl.DataFrame) -> pl.DataFrame:
-    """One row per cell and class: each quantile in virtual time, live, and live by virtual, paired by repetition.
+    """One row per cell and class: each quantile in virtual time, live, and live by virtual, paired.
 
     Args:
         table: what `quantiles` gives.
@@ -106,16 +109,21 @@ def side_by_side(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def parts(study: Study) -> pl.DataFrame:
-    """One row per pair of runs and class: mean response in virtual time and live, and the parts of the difference.
+    """One row per pair of runs and class: mean responses, and the parts of their difference.
 
-    Over all requests that were answered, the warm-up's among them, since the server counts those, too; all in ms:
+    Over all requests that were answered, the warm-up's among them, since the server counts those, too; all in
+    ms:
 
         live_ms = virtual_ms + sent_ms + way_ms + answered_ms + other_ms
 
-    `sent_ms` is from a request's time to its submission (the replayer's own stamps; 0 in a closed loop, whose requests are
-    due when they are sent). The server says how long a request was with it (`other_ms` is that less the virtual response) and
-    by how much its answers were late against its models (`answered_ms`, of all classes together). What is left, `way_ms`, is
-    the way of requests and answers through io_uring, the block layer, loop device and FUSE. Classes of which the server
+    `sent_ms` is from a request's time to its submission (the replayer's own stamps; 0 in a closed loop, whose
+    requests are
+    due when they are sent). The server says how long a request was with it (`other_ms` is that less the
+    virtual response) and
+    by how much its answers were late against its models (`answered_ms`, of all classes together). What is
+    left, `way_ms`, is
+    the way of requests and answers through io_uring, the block layer, loop device and FUSE. Classes of which
+    the server
     counted more requests than were sent, because the kernel cut them, are left out.
     """
     rows = []
@@ -146,17 +154,20 @@ def parts(study: Study) -> pl.DataFrame:
 
 
 _PARTS = {
-    "cell": pl.String, "class": pl.String, "repetition": pl.Int64, "live_ms": pl.Float64, "virtual_ms": pl.Float64,
-    "sent_ms": pl.Float64, "way_ms": pl.Float64, "answered_ms": pl.Float64, "other_ms": pl.Float64,
+    "cell": pl.String, "class": pl.String, "repetition": pl.Int64, "live_ms": pl.Float64,
+    "virtual_ms": pl.Float64, "sent_ms": pl.Float64, "way_ms": pl.Float64, "answered_ms": pl.Float64,
+    "other_ms": pl.Float64,
 }  # fmt: skip
 
 
 def explained(table: pl.DataFrame) -> pl.DataFrame:
-    """One row per cell and class: mean responses, and each part of the difference, with intervals over repetitions."""
+    """One row per cell and class: mean responses, and each part of the difference, with intervals."""
     names = {"virtual_ms": "virtual", "live_ms": "live"} | PARTS
     rows = []
     for (name, app_class), group in table.group_by("cell", "class", maintain_order=True):
-        found = {f"{words} (ms)": text(mean_interval(group[column].to_list())) for column, words in names.items()}
+        found = {
+            f"{words} (ms)": text(mean_interval(group[column].to_list())) for column, words in names.items()
+        }
         rows.append({"cell": name, "class": app_class} | found)
     return pl.DataFrame(rows)
 
@@ -190,7 +201,7 @@ def _answered(run: Run) -> pl.DataFrame:
 
 
 def _served(run: Run, name: str) -> dict[str, float] | None:
-    """What the server of a class says of it: requests, mean response, and by how much its answers were late on average."""
+    """What the server of a class says of it: requests, mean response, mean lateness of its answers."""
     for device, found in run.observed.get("live", {}).items():
         for one in (found.get("stats") or {}).get("classes", []):
             if one["name"] == name:
@@ -202,7 +213,9 @@ def _served(run: Run, name: str) -> dict[str, float] | None:
 def together(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Tables of several studies as one; cells bear the study's name where there are several."""
     named = [
-        table.with_columns(pl.format("{}: {}", pl.lit(name), "cell").alias("cell")) if len(tables) > 1 else table
+        table.with_columns(pl.format("{}: {}", pl.lit(name), "cell").alias("cell"))
+        if len(tables) > 1
+        else table
         for name, table in tables.items()
     ]
     return pl.concat(named)
@@ -212,12 +225,16 @@ def tabulated(
     tables: Mapping[str, pl.DataFrame], show: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
     """What `show` makes of each study's table, below each other, with the study."""
-    shown = [show(table).insert_column(0, pl.lit(name).alias("study")) for name, table in tables.items() if table.height]
+    shown = [
+        show(table).insert_column(0, pl.lit(name).alias("study"))
+        for name, table in tables.items()
+        if table.height
+    ]
     return pl.concat(shown, how="diagonal")
 
 
 def agreement(tables: Mapping[str, pl.DataFrame]) -> Iterator[Claim]:
-    """For each quantile, live by virtual under weir's own policies: the geometric mean over cells and classes, by repetition.
+    """For each quantile, live by virtual under weir's own policies: geometric means over cells and classes.
 
     Args:
         tables: what `quantiles` gives, by study.
@@ -232,8 +249,8 @@ def agreement(tables: Mapping[str, pl.DataFrame]) -> Iterator[Claim]:
         by_repetition = rows.group_by("repetition").agg(log.mean().exp().alias("ratio")).sort("repetition")
         of_cell = rows.group_by("cell", "class").agg(log.mean().exp().alias("ratio"))["ratio"]
         note = (
-            f"virtual time is the number to meet, within {band:.0%}; over {cells} cells and classes, of which the ratios are "
-            f"{of_cell.min():.3f} to {of_cell.max():.3f}"
+            f"virtual time is the number to meet, within {band:.0%}; over {cells} cells and classes, "
+            f"of which the ratios are {of_cell.min():.3f} to {of_cell.max():.3f}"
         )
         ours = mean_interval(by_repetition["ratio"].to_list())
         yield claim(f"V {quantile}", 1.0, ours, "live / virtual", note, band=band)

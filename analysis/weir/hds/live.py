@@ -1,4 +1,4 @@
-"""The studies `live-hds-*`: Figs. 3 to 8 on a block device, in seconds for minutes, and the same in virtual time."""
+"""The studies `live-hds-*`: Figs. 3 to 8 on a block device, in seconds for minutes."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -46,7 +46,9 @@ def studies(results: Path) -> dict[str, Study]:
 def described(found: dict[str, Study]) -> HTML | Markdown:
     """How many runs there are of each, or what to do where there are none."""
     if not found:
-        return Markdown(f"No study `{PREFIX}*` has been carried out: `make study STUDY={PREFIX.rstrip('-')}`, as root.")
+        return Markdown(
+            f"No study `{PREFIX}*` has been carried out: `make study STUDY={PREFIX.rstrip('-')}`, as root."
+        )
     rows = [
         {"study": study.name}
         | {words: sum(run.testbed == name for run in study.valid_runs) for words, name in _WORDS.items()}
@@ -72,7 +74,7 @@ def judged(study: Study, name: str, testbed: str) -> list[Claim]:
 
 
 def compared(made: Iterable[Claim], found: dict[str, Study]) -> pl.DataFrame:
-    """One row per claim: the paper, virtual time over minutes, virtual time and the block device over seconds.
+    """One row per claim: the paper, virtual time over minutes, and both testbeds over seconds.
 
     Args:
         made: the claims that have been judged in virtual time.
@@ -118,5 +120,9 @@ def figure(study: Study) -> Figure:
             axis.set_title(words, loc="left")
         axes[0].set_ylabel(figures.RECEIVED)
         figures.legend(drawn, axes[0])
-        draw.note(drawn, "Lines: means over repetitions in windows of a second; shades: the least and the most. Dashed: a stream begins.")
+        draw.note(
+            drawn,
+            "Lines: means over repetitions in windows of a second; shades: the least and the most.\n"
+            "Dashed: a stream begins.",
+        )
     return drawn

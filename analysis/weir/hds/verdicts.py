@@ -55,6 +55,7 @@ class Times:
 
 PAPER = Times()
 
+
 def reservation(table: pl.DataFrame) -> Iterator[Claim]:
     """H-R: what greedy leaves get, as shares of the total."""
     (scheduler,) = table["scheduler"].unique()
@@ -249,9 +250,9 @@ def adaptive(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     yield BANDS.judged("H-F8 total", over_seeds(gain), note)
     off = _off_windows(between(table, times.adapts_s, end), times.ratio_s)
     note = (
-        f"in the last {times.last_s} s; before {number(ratio['before'].mean())}; off by more than {RATIO_OFF:.0%} "
-        f"in {number(100 * off)} % of the windows of {times.ratio_s} s since then. By the text stream 2 keeps "
-        f"its rate meanwhile, which cannot be if the ratio is kept and the total rises"
+        f"in the last {times.last_s} s; before {number(ratio['before'].mean())}; off by more than "
+        f"{RATIO_OFF:.0%} in {number(100 * off)} % of the windows of {times.ratio_s} s since then. By the "
+        f"text stream 2 keeps its rate meanwhile, which cannot be if the ratio is kept and the total rises"
     )
     yield BANDS.judged("H-F8 ratio", over_seeds(ratio["after"]), note)
 

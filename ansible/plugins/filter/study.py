@@ -322,7 +322,9 @@ def device_files(modelled, disks, state, mounts=None, options=None):
         else:
             devices[name] = {"disk": _disk(disk)}
     # JSON is YAML.
-    files = {f"{state}/specs/{name}.yml": json.dumps(_spec(spec), indent=2) + "\n" for name, spec in specs.items()}
+    files = {
+        f"{state}/specs/{name}.yml": json.dumps(_spec(spec), indent=2) + "\n" for name, spec in specs.items()
+    }
     testbed = {"devices": devices, "mounts": mounts or {}} | ({"options": options} if options else {})
     return files | {f"{state}/testbed.json": json.dumps(testbed, indent=2) + "\n"}
 

@@ -123,7 +123,9 @@ impl Engine {
         match &self.setup.media {
             Media::Modelled(_) => {
                 // These classes and this policy were accepted before.
-                if let Ok(fresh) = dispatcher(&self.setup, &inner.policy, &specs, inner.queue_depth, inner.seed) {
+                if let Ok(fresh) =
+                    dispatcher(&self.setup, &inner.policy, &specs, inner.queue_depth, inner.seed)
+                {
                     inner.dispatcher = fresh;
                 }
                 inner.unused.clear();
