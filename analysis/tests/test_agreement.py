@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import write_study
 
-from weir.agreement import figures, results
+from weir.agreement import clockwise, figures, results
 from weir.load import load_study
 
 #: What each live request takes more than the virtual one, in ms, by part.
@@ -148,3 +148,67 @@ def test_figures_are_drawn_of_what_there_is(study):
     assert [len(axis.lines) for axis in drawn.axes] == [6, 6]
     assert figures.tails(study, "nobody") is None
     assert len(figures.parts(results.parts(study)).axes) == len(results.PARTS)
+
+
+# Clockwise.
+
+
+def clocked(ratio=1.0, live_misses=0.0, swap=False):
+    """Runs of three schedulers at two loads: under EDF best effort waits longest; the others are a tie."""
+    latency = {"edf": 100.0, "lst": 60.0, "deltal": 59.0}
+    swapped = {"edf": 60.0, "lst": 100.0, "deltal": 59.0}
+    return pl.DataFrame(
+        {
+            "testbed": testbed,
+            "scheduler": scheduler,
+            "variant": variant,
+            "repetition": repetition,
+            "mb_s": mb_s,
+            "latency_ms": (swapped if swap and testbed == "device" else latency)[scheduler]
+            * (1 + mb_s)
+            * (ratio if testbed == "device" else 1.0),
+            "misses_pct": live_misses if testbed == "device" else 0.0,
+        }
+        for testbed in ("device", "simulator")
+        for scheduler in latency
+        for variant, mb_s in (("rt-1", 0.8), ("rt-7", 5.9))
+        for repetition in range(2)
+    )
+
+
+def by_id(claims):
+    return {claim.id: claim for claim in claims}
+
+
+def test_what_was_measured_agrees_with_what_was_simulated():
+    found = by_id(clockwise.measured(clocked(1.04)))
+    assert {claim.status for claim in found.values()} == {"reproduced"}
+    assert found["B-F7.1 live"].ours == pytest.approx(1.04)
+    # LST and deltaL are a tie at both loads.
+    assert "of 4 pairs" in found["B-F7.1 live order"].note
+
+
+@pytest.mark.parametrize(
+    ("wrong", "missed"),
+    [
+        ({"ratio": 1.3}, "B-F7.1 live"),
+        ({"swap": True}, "B-F7.1 live order"),
+        ({"live_misses": 2.0}, "B-F7.2 live deadlines"),
+    ],
+)
+def test_what_does_not_agree_is_not_reproduced(wrong, missed):
+    assert by_id(clockwise.measured(clocked(**wrong)))[missed].status != "reproduced"
+
+
+def test_without_live_runs_clockwise_claims_nothing():
+    assert list(clockwise.measured(clocked().filter(pl.col("testbed") == "simulator"))) == []
+
+
+@pytest.mark.parametrize(("misses", "status"), [(0.0, "reproduced"), (0.5, "not reproduced")])
+def test_a_stream_that_asks_for_more_may_make_no_other_late(misses, status):
+    found = by_id(clockwise.crosstalk(clocked(live_misses=misses)))
+    assert found["B-F6.14 live"].status == status
+    assert found["B-F6.14 simulated"].status == "reproduced"
+    assert "best effort waits" in found["B-F6.14 live"].note
+    assert clockwise.tabulated(clocked()).height == 6
+    assert len(clockwise.latencies(clocked()).axes) == 2
