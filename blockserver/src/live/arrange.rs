@@ -87,7 +87,7 @@ impl Engine {
     }
 
     /// Makes an instant of CLOCK_MONOTONIC the models' and policies' time 0, at which they are in their first state, as in
-    /// virtual time: rotation, and what policies do by the clock, then agree with it.
+    /// virtual time: rotation, and what policies do by the clock, then agree with it. Classes are counted anew.
     ///
     /// # Errors
     /// They are off, requests are under way, or the instant is not near; nothing has changed then.
@@ -106,6 +106,7 @@ impl Engine {
         nothing_is_under_way(inner.dispatcher.outstanding())?;
         let specs: Vec<ClassSpec> = inner.classes.iter().map(|counts| counts.spec.clone()).collect();
         inner.dispatcher = dispatcher(&self.setup, &inner.policy, &specs, inner.queue_depth, inner.seed)?;
+        inner.classes.iter_mut().for_each(Counts::reset);
         // What it knows of processes has times of the clock until now.
         inner.attribution = Attribution::new(&specs);
         inner.pending.clear();
