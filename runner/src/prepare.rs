@@ -198,7 +198,8 @@ pub(crate) fn state_problems(
     let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
     let queues = devices.iter().flat_map(|device| {
         let settings = run.kernel_settings(&device.name);
-        device.queues.iter().filter_map(move |queue| queue::verify(queue, &settings).err())
+        let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+        device.queues.iter().filter_map(move |queue| queue::verify(queue, &settings, is_of_kernel).err())
     });
     mounts.chain(queues).collect()
 }

@@ -93,7 +93,8 @@ pub(crate) fn set(
     let mut policies = Vec::new();
     for device in &mut devices {
         let settings = run.kernel_settings(&device.name);
-        device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, journal))?;
+        let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+        device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
         if !device.members.is_empty() {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }

@@ -166,6 +166,10 @@ fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
     let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
     devices.sort();
     devices.dedup();
+    // A server with policies is also one without; of two that are else the same it comes last.
+    let with_policies: Vec<RunDevice> = devices.iter().filter(|device| device.live).cloned().collect();
+    devices
+        .retain(|device| device.live || !with_policies.contains(&RunDevice { live: true, ..device.clone() }));
     devices
 }
 

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterator
 
-import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
@@ -132,7 +131,7 @@ def crosstalk(table: pl.DataFrame) -> Iterator[Claim]:
                 rows.filter((pl.col("scheduler") == scheduler) & (pl.col("variant") == variant))["latency_ms"]
                 for variant in (variants[0], variants[-1])
             ]
-            least, most = (number(float(np.mean(one))) for one in of)
+            least, most = (number(float(one.mean())) for one in of)
             worst.append(f"{scheduler}: best effort waits {most} ms, and {least} where it asks least")
         note = f"deadlines missed by the streams that keep to their contracts, worst run; {'; '.join(worst)}"
         yield claim(f"B-F6.14 {words}", None, misses, "%", note, limits=(0.0, 0.0))
