@@ -20,8 +20,8 @@
 # repetition.
 #
 # In an open loop both are asked the same at the same times. In a closed loop (the greedy readers of
-# `live-hds-*`) each request waits for the answer before it, so that their requests drift apart; what is compared
-# there is what they get, in the notebook of hierarchical disk sharing.
+# `live-hds-*`) each request waits for the answer before it, so that their requests drift apart; what is
+# compared there is what they get, in the notebook of hierarchical disk sharing.
 
 # %%
 from weir.agreement import clockwise, figures, results
@@ -46,8 +46,8 @@ grid(results.tabulated(quantiles, results.side_by_side))
 # %% [markdown]
 # ## Tails
 #
-# The study `live-agreement`, or the first that is there. Where lines lie on each other, the live device is the
-# virtual one.
+# The study `live-agreement`, or the first that is there. Where lines lie on each other, the live device
+# is the virtual one.
 
 # %%
 study = both.get("agreement", next(iter(both.values())))
