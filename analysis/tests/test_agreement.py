@@ -131,6 +131,7 @@ def test_what_is_equal_agrees_and_what_is_half_does_not():
     row = {
         "cell": "a",
         "is_own": True,
+        "is_open": True,
         "class": "text",
         "quantile": "p95",
         "repetition": 0,
