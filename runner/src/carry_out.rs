@@ -19,6 +19,7 @@ use crate::capture::Recording;
 use crate::joint::{self, Meet};
 use crate::journal::Journal;
 use crate::limits::Limits;
+use crate::live;
 use crate::measure::{Measured, measure, read_bytes};
 use crate::prepare::state_problems;
 use crate::site::{self, After};
@@ -219,8 +220,9 @@ fn prepare_and_measure(
     }
     let use_before = Use::now(&options.state, filesystem, limits)?;
     let ground = Ground { state: &options.state, filesystem, limits, points: &stage.points };
+    let (devices, places, policies) = (&mut stage.devices, &stage.places, &stage.policies);
     let mut measured =
-        measure(run, options, meeting, &mut stage.devices, &stage.places, &ground, &stage.partial, began)?;
+        measure(run, options, meeting, devices, places, policies, &ground, &stage.partial, began)?;
     if let Some(problem) = networked::problem(&options.state, filesystem) {
         return Err(Error::Failed(problem));
     }
@@ -285,10 +287,12 @@ fn facts<'a>(
             Some(access) => stage.filling.as_ref().map(|it| it.end(access.total_bytes())).transpose()?,
             None => stage.moved,
         },
+        ways_ms: live::ways_ms(run, &measured.rows, &measured.live),
         clock_step_ns: measured.clock_step_ns,
         sites: after.iter().map(After::findings).collect(),
         state,
         models: measured.models.clone(),
+        policies: measured.live.iter().map(|(device, live)| (device.clone(), live.verify())).collect(),
         stolen: used.stolen.map_or(0.0, |stolen| stolen.of_wanted),
     })
 }
@@ -324,6 +328,7 @@ fn record(
         "access": measured.access,
         "capture": measured.capture.as_ref().map(Recording::report),
         "models": models,
+        "live": measured.live,
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
         "services": stage.services,

@@ -21,6 +21,7 @@ mod joint;
 mod journal;
 mod kept_files;
 mod limits;
+mod live;
 mod measure;
 mod mount;
 mod networked;

@@ -13,6 +13,7 @@ use crate::hot::HotDocuments;
 use crate::journal::Journal;
 use crate::kept_files::{self, KeptFiles};
 use crate::limits::Limits;
+use crate::live::Asked;
 use crate::networked::Filling;
 use crate::place::{self, Place};
 use crate::prepare::{
@@ -30,6 +31,8 @@ pub(crate) struct Stage {
     pub(crate) devices: Vec<BlockDevice>,
     pub(crate) points: Vec<MountPoint>,
     pub(crate) places: Vec<Place>,
+    /// What servers with policies were told.
+    pub(crate) policies: Vec<Asked>,
     /// Options of the file system that were set, as they were read back.
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) sites: Vec<Laid>,
@@ -87,12 +90,15 @@ pub(crate) fn set(
     if run.settings.warm_start {
         warm::read(run, filesystem, &places, &sites)?;
     }
+    let mut policies = Vec::new();
     for device in &mut devices {
-        device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
+        let settings = run.kernel_settings(&device.name);
+        let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+        device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
         if !device.members.is_empty() {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }
-        start_timing(device)?;
+        policies.extend(start_timing(run, device, &places)?);
     }
     limits.hold_servers(run, &options.state, filesystem, journal)?;
     run.services.iter().try_for_each(|service| limits.hold(service, &devices, journal))?;
@@ -107,6 +113,7 @@ pub(crate) fn set(
         devices,
         points,
         places,
+        policies,
         options,
         sites,
         hot,

@@ -14,6 +14,7 @@ mod filesystem;
 mod fs_option;
 mod hosts;
 mod level;
+mod live;
 mod plan;
 mod recipe;
 mod run;
