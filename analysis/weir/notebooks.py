@@ -30,6 +30,7 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "schedulers_compared": (),
     "clockwise": (),
     "shared_data_center": (),
+    "isolation": (),
 }
 #: Where results are: notebooks run in a process of their own and are told by the environment.
 RESULTS_VARIABLE = "WEIR_RESULTS"

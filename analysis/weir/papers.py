@@ -19,9 +19,10 @@ PAPERS: dict[str, str] = {
     "schedulers_compared": "common",
     "clockwise": "clockwise",
     "shared_data_center": "data-center",
+    "isolation": "isolation",
 }
 #: Papers whose studies need devices: their notebooks are written from those that have been carried out.
-MEASURED = ("data-center",)
+MEASURED = ("data-center", "isolation")
 STUDIES = Path("studies")
 
 

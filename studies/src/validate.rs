@@ -13,7 +13,7 @@ use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{access, counterpart, fs_option, hosts, recipe, simulated, surroundings, tiers};
+use crate::{access, control_check, counterpart, fs_option, hosts, recipe, simulated, surroundings, tiers};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -48,6 +48,7 @@ pub(crate) fn check(
             .chain(access::check(study, testbed))
             .chain(hosts::check(study, testbed))
             .chain(fs_option::check(study, testbed))
+            .chain(control_check::check(study))
         {
             check.problem(field, message);
         }
@@ -263,6 +264,11 @@ impl Check<'_> {
                 let message =
                     "is given, but a simulated server has no page cache of the kernel: leave it out";
                 self.problem(hold(name), message);
+            }
+        }
+        for (name, given) in [("cgroup", !settings.cgroup.is_empty()), ("io_cost", settings.io_cost.is_some())] {
+            if simulated && given {
+                self.problem(hold(name), "is given, but a simulated server knows no control groups: leave it out");
             }
         }
         let classes: Vec<&str> = self.study.classes.keys().map(String::as_str).collect();
