@@ -1,4 +1,4 @@
-"""The kernel's controllers of disks as factors: obeyed, read back, skipped where they are absent, and taken back."""
+"""The kernel's controllers of disks as factors: obeyed, read back, skipped where absent, and taken back."""
 
 import json
 import os
@@ -101,7 +101,9 @@ def groups(bench):
     yield Groups(bench)
     down = weir("clean", "--state", bench.state)
     assert down.returncode == 0, down.stderr
-    left = [path for top in Path("/sys/fs/cgroup").glob("**/weir") for path in top.glob(f"*{bench.folder.name}*")]
+    left = [
+        path for top in Path("/sys/fs/cgroup").glob("**/weir") for path in top.glob(f"*{bench.folder.name}*")
+    ]
     assert left == []
 
 
@@ -112,13 +114,14 @@ def rates(observed, seconds):
 
 def test_limits_are_obeyed_and_what_is_absent_is_skipped(groups):
     runs = groups.plan(
-        "cgroup: [{one: io.max.riops=200, two: io.max.rbps=4096000}, {one: io.latency=10000}, {two: io.prio.class=idle}]"
+        "cgroup: [{one: io.max.riops=200, two: io.max.rbps=4096000}, {one: io.latency=10000},"
+        " {two: io.prio.class=idle}]"
     )
     limited = next(run for level, run in runs.items() if "riops" in level)
     said, rules, observed = groups.run(limited)
     assert said["status"] == "valid" and rules["R-CONTROL"]["status"] == "valid", rules
     found = rates(observed, 1.7)
-    # 200 requests a second, and 4096000 bytes in requests of 4096. A group may save up for 0.1 s before it begins.
+    # 200 requests a second, and 4096000 bytes in requests of 4096.
     assert found["one"] == pytest.approx(200, rel=0.1)
     assert found["two"] == pytest.approx(1000, rel=0.1)
     classes = observed["controllers"]["classes"]
@@ -138,19 +141,24 @@ def test_limits_are_obeyed_and_what_is_absent_is_skipped(groups):
     # What was skipped is tried again, and what was done is not.
     missing = weir("plan", groups.bench.folder / "groups.yml", "--json", "--missing", groups.bench.results)
     again = {run["id"] for run in json.loads(missing.stdout)["runs"]}
-    skipped = {run for run in runs.values() if not (groups.bench.results / "groups" / run / "observed.json").exists()}
+    skipped = {
+        run for run in runs.values() if not (groups.bench.results / "groups" / run / "observed.json").exists()
+    }
     assert again == skipped
 
 
 def test_an_open_loop_class_has_a_process_of_its_own(groups):
-    text = ', with: {files.size: {fixed: {bytes: 1048576}}, files.count: 8, arrivals.poisson.rate_per_s: 300}'
+    text = ", with: {files.size: {fixed: {bytes: 1048576}}, files.count: 8, arrivals.poisson.rate_per_s: 300}"
     study = "cgroup: [{one: io.max.riops=150}]"
     file = groups.plan(study, two="")
     plan = groups.bench.folder / "groups.yml"
     # The second class becomes an open loop, limited as well.
     plan.write_text(
         plan.read_text()
-        .replace("  two: {workload: random-4k, with: " + FILES.replace("DEPTH", "8"), "  two: {workload: poisson-text" + text)
+        .replace(
+            "  two: {workload: random-4k, with: " + FILES.replace("DEPTH", "8"),
+            "  two: {workload: poisson-text" + text,
+        )
         .replace("{one: io.max.riops=150}", "{two: io.max.riops=5000}")
     )
     planned = weir("plan", plan, "--json")
@@ -188,7 +196,8 @@ def test_what_cannot_be_is_said_before_anything_is_touched(dry_bench):
 @pytest.mark.controllers
 def test_bfq_divides_a_disk_as_weights_say(groups):
     runs = groups.plan(
-        'cgroup: [{one: io.bfq.weight=400, two: io.bfq.weight=100}, {one: io.bfq.weight=100, two: io.bfq.weight=400}]',
+        "cgroup: [{one: io.bfq.weight=400, two: io.bfq.weight=100},"
+        " {one: io.bfq.weight=100, two: io.bfq.weight=400}]",
         profile="hdd-7200",
         hold=", scheduler: bfq low_latency=0",
         warmup_s=1,
@@ -205,7 +214,7 @@ def test_bfq_divides_a_disk_as_weights_say(groups):
 
 @pytest.mark.controllers
 def test_the_cost_model_divides_a_disk_as_weights_say(groups):
-    """This test moves the controller of disks to version 2 where it has to, which needs nobody else with groups."""
+    """Moves the controller of disks to version 2 where it has to, which needs nobody else with groups."""
     before = version()
     runs = groups.plan(
         "cgroup: [{one: io.weight=400, two: io.weight=100}]",

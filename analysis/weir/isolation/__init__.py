@@ -1,1 +1,1 @@
-"""The isolation benchmark: what each mechanism of the kernel, and each policy, does for and to those who share a disk."""
+"""The isolation benchmark: what each mechanism does for and to those who share a disk."""

@@ -1,10 +1,10 @@
 """The five desiderata, each as a number of plain arrays: formula, unit and source (docs/isolation.md).
 
-Overhead, fairness, priority against utilisation and burst response are those of Doekemeijer, Ren, De Matteis,
-Chandrasekaran and Trivedi, "Does Linux provide performance isolation for NVMe SSDs? Configuring cgroups for I/O
-control in the NVMe era" (IISWC 2025), and of its isol-bench; work conservation is that of Heo et al., "IOCost:
-block IO control for containers in datacenters" (ASPLOS 2022). Where a number has no value the function returns
-None.
+Overhead, fairness, priority against utilisation and burst response are those of Doekemeijer, Ren, De
+Matteis, Chandrasekaran and Trivedi, "Does Linux provide performance isolation for NVMe SSDs? Configuring
+cgroups for I/O control in the NVMe era" (IISWC 2025), and of its isol-bench; work conservation is that
+of Heo et al., "IOCost: block IO control for containers in datacenters" (ASPLOS 2022). Where a number has
+no value the function returns None.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,9 @@ def added(with_it: float, without: float) -> float:
     return (with_it - without) / without
 
 
-def weighted_fairness(received: ArrayLike, weights: ArrayLike, alone: ArrayLike | None = None) -> float | None:
+def weighted_fairness(
+    received: ArrayLike, weights: ArrayLike, alone: ArrayLike | None = None
+) -> float | None:
     """Jain's index of x = received / alone / weight: 1 where all have got what their weights say.
 
     Args:
@@ -73,8 +75,8 @@ def largest_share_error(received: ArrayLike, weights: ArrayLike) -> float | None
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
     """Indices of the points (utilisation, slowdown) that no other one beats, by utilisation.
 
-    A point is beaten by one that has at least its utilisation and at most its slowdown, and is better in one of
-    the two: Pareto's order, as isol-bench draws priority against utilisation.
+    A point is beaten by one that has at least its utilisation and at most its slowdown, and is better in one
+    of the two: Pareto's order, as isol-bench draws priority against utilisation.
     """
 
     def beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
@@ -84,7 +86,9 @@ def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
     return sorted(kept, key=lambda i: points[i])
 
 
-def rates_per_s(completed_ns: ArrayLike, begin_ns: int, end_ns: int, interval_ms: int = INTERVAL_MS) -> np.ndarray:
+def rates_per_s(
+    completed_ns: ArrayLike, begin_ns: int, end_ns: int, interval_ms: int = INTERVAL_MS
+) -> np.ndarray:
     """Requests answered in each whole interval of a window, per second."""
     width = interval_ms * 1_000_000
     whole = max((end_ns - begin_ns) // width, 0)
@@ -96,8 +100,9 @@ def rates_per_s(completed_ns: ArrayLike, begin_ns: int, end_ns: int, interval_ms
 def burst_response_ms(rates: ArrayLike, interval_ms: int = INTERVAL_MS) -> float | None:
     """How long a class that begins at the first interval waits until it has what it is going to have, in ms.
 
-    The end of the first interval from which on the mean rate over `HOLD_INTERVALS` is at least `REACHED_SHARE`
-    of the mean over the last `SETTLED_SHARE` of all intervals. At least one interval: it cannot be told finer.
+    The end of the first interval from which on the mean rate over `HOLD_INTERVALS` is at least
+    `REACHED_SHARE` of the mean over the last `SETTLED_SHARE` of all intervals. At least one interval: it
+    cannot be told finer.
 
     Returns:
         None where nothing was answered in the end, or there are fewer than twice `HOLD_INTERVALS`.

@@ -17,7 +17,18 @@ BARS = "Points: means over repetitions; bars: 95 % t intervals where there are a
 #: Two loads on one line stand so far above and below it.
 SHIFT = 0.16
 #: The kernel's own first, in the order in which one would try them; policies of the block server follow.
-ORDER = ("none", "group", "mq-deadline", "kyber", "bfq-levels", "bfq", "io.prio.class", "io.max", "io.latency", "io.weight")
+ORDER = (
+    "none",
+    "group",
+    "mq-deadline",
+    "kyber",
+    "bfq-levels",
+    "bfq",
+    "io.prio.class",
+    "io.max",
+    "io.latency",
+    "io.weight",
+)
 
 
 def mechanisms(rows: pl.DataFrame) -> list[str]:
@@ -34,7 +45,12 @@ def over_blocks(rows: pl.DataFrame, column: str) -> Interval | None:
 
 
 def _dots(
-    axis: Axes, rows: pl.DataFrame, names: Sequence[str], column: str, settings: Sequence[str], log: bool = False
+    axis: Axes,
+    rows: pl.DataFrame,
+    names: Sequence[str],
+    column: str,
+    settings: Sequence[str],
+    log: bool = False,
 ) -> None:
     """A line for each mechanism, a point for each load."""
     for at, setting in enumerate(settings):
@@ -47,7 +63,14 @@ def _dots(
             if found.low is not None and found.high is not None:
                 low = max(found.low, found.estimate / 50) if log else found.low
                 axis.plot([low, found.high], [y + shift] * 2, color=PALETTE[at], linewidth=1)
-            axis.plot(found.estimate, y + shift, MARKERS[at], color=PALETTE[at], markersize=4, label=setting if y == 0 else None)
+            axis.plot(
+                found.estimate,
+                y + shift,
+                MARKERS[at],
+                color=PALETTE[at],
+                markersize=4,
+                label=setting if y == 0 else None,
+            )
     if log:
         draw.plain_log_axis(axis)
     _names(axis, names)
@@ -74,7 +97,12 @@ def overhead(rows: pl.DataFrame) -> Figure:
             axes,
             ("p50_us", "p99_us", "requests_per_s", "cpu_us"),
             ("latency", "latency", "throughput", "throughput"),
-            ("Median (us)\none at a time", "99th percentile (us)\none at a time", "Requests (1/s)\n16 at once", "CPU (us/request)\n16 at once"),
+            (
+                "Median (us)\none at a time",
+                "99th percentile (us)\none at a time",
+                "Requests (1/s)\n16 at once",
+                "CPU (us/request)\n16 at once",
+            ),
             strict=True,
         ):
             part = rows.filter(pl.col("setting") == setting)
@@ -84,7 +112,10 @@ def overhead(rows: pl.DataFrame) -> Figure:
                 axis.axvline(free.estimate, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
             axis.set_xlim(left=0)
             axis.set_xlabel(title)
-        draw.note(figure, BARS + " Dashed: without a mechanism. CPU: of the program that asks, its system calls among it.")
+        draw.note(
+            figure,
+            BARS + " Dashed: without a mechanism. CPU: of the program that asks, its system calls among it.",
+        )
     return figure
 
 
@@ -107,7 +138,10 @@ def fairness(rows: pl.DataFrame) -> Figure:
         axes[2].set_xlim(left=0)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
-        draw.note(figure, BARS + " weights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.")
+        draw.note(
+            figure,
+            BARS + " weights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
+        )
     return figure
 
 
@@ -130,7 +164,13 @@ def priority(rows: pl.DataFrame) -> Figure:
                     use.estimate, slow.estimate, MARKERS[at % len(MARKERS)], color=PALETTE[at % len(PALETTE)],
                     markersize=6, label=label, linestyle="none",
                 )  # fmt: skip
-                axis.annotate(str(setting), (use.estimate, slow.estimate), (4, 3), textcoords="offset points", fontsize=6.5)
+                axis.annotate(
+                    str(setting),
+                    (use.estimate, slow.estimate),
+                    (4, 3),
+                    textcoords="offset points",
+                    fontsize=6.5,
+                )
         best = [points[i] for i in desiderata.frontier(points)]
         axis.plot([x for x, _ in best], [y for _, y in best], color=LINE, zorder=0, linewidth=1.2)
         axis.set_xlim(left=0)
@@ -140,7 +180,10 @@ def priority(rows: pl.DataFrame) -> Figure:
         axis.set_xlabel("Utilisation: requests of both / those without a mechanism")
         axis.set_ylabel("Slowdown of the urgent class\n(99th percentile / alone)")
         figure.legend(loc="outside right upper", frameon=False)
-        draw.note(figure, "Means over repetitions. Right and low is better; the line joins what no other setting beats.")
+        draw.note(
+            figure,
+            "Means over repetitions. Right and low is better; the line joins what no other setting beats.",
+        )
     return figure
 
 

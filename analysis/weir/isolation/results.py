@@ -38,7 +38,10 @@ def _answered(run: Run) -> pl.DataFrame:
         scan_requests(run)
         .filter(pl.col("completed_ns").is_not_null() & (pl.col("status") == 0))
         .select(
-            "class", "intended_ns", "completed_ns", ((pl.col("completed_ns") - pl.col("intended_ns")) / 1e6).alias("response_ms")
+            "class",
+            "intended_ns",
+            "completed_ns",
+            ((pl.col("completed_ns") - pl.col("intended_ns")) / 1e6).alias("response_ms"),
         )
         .collect()
     )
@@ -70,13 +73,17 @@ def overhead(study: Study) -> pl.DataFrame:
 
 
 def fairness(study: Study) -> pl.DataFrame:
-    """`jain` by the promised weights, `share_error`, `requests_per_s` of all, and each class's `share_NAME`."""
+    """`jain` by the promised weights, `share_error`, `requests_per_s` of all, and `share_NAME` of each."""
     rows = []
     for run in study.valid_runs:
         promised = PROMISED[parts(str(run.levels["variant"]))[1]]
         counted = dict(_within(_answered(run), run.window_ns)["class"].value_counts().iter_rows())
         rates = [counted.get(name, 0) / run.duration_s for name in promised]
-        shares = {f"share_{name}": rate / sum(rates) for name, rate in zip(promised, rates, strict=True)} if sum(rates) else {}
+        shares = (
+            {f"share_{name}": rate / sum(rates) for name, rate in zip(promised, rates, strict=True)}
+            if sum(rates)
+            else {}
+        )
         rows.append(
             _identity(run)
             | {
@@ -92,8 +99,8 @@ def fairness(study: Study) -> pl.DataFrame:
 def priority(study: Study, begins_s: float) -> pl.DataFrame:
     """What the urgent class has and costs: a row per run.
 
-    `lone_per_s`: rate of the batch class before the urgent one begins; `p99_ms` and `urgent_per_s` of the urgent
-    class, and `all_per_s` of both, in the second half of the time that it asks; `burst_ms`.
+    `lone_per_s`: rate of the batch class before the urgent one begins; `p99_ms` and `urgent_per_s` of the
+    urgent class, and `all_per_s` of both, in the second half of the time that it asks; `burst_ms`.
 
     Args:
         study: the study of priority.
@@ -126,8 +133,9 @@ def priority(study: Study, begins_s: float) -> pl.DataFrame:
 def compared(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows of `priority` beside the baseline of their block.
 
-    `slowdown`: p99 of the urgent class / its p99 alone; `utilisation`: rate of both / that without a mechanism;
-    `conserved`: the batch class's lone rate / that without a mechanism. Blocks without both baselines are left out.
+    `slowdown`: p99 of the urgent class / its p99 alone; `utilisation`: rate of both / that without a
+    mechanism; `conserved`: the batch class's lone rate / that without a mechanism. Blocks without both
+    baselines are left out.
     """
     of_block = {}
     for (block,), part in rows.group_by("block"):

@@ -56,7 +56,9 @@ def _best(rows: pl.DataFrame) -> pl.DataFrame:
 def _percent(rows: pl.DataFrame, free: pl.DataFrame) -> Interval | None:
     """100 * rate / rate without a mechanism, paired by block."""
     both = rows.join(free, on="block", suffix="_free")
-    ratio = both.with_columns((100 * pl.col("requests_per_s") / pl.col("requests_per_s_free")).alias("percent"))
+    ratio = both.with_columns(
+        (100 * pl.col("requests_per_s") / pl.col("requests_per_s_free")).alias("percent")
+    )
     return over_blocks(ratio, "percent")
 
 

@@ -37,7 +37,13 @@ TICK_S = 0.5
 #: In place of a host: runs that several carry out at once.
 TOGETHER = "together"
 #: What may become of a run, and the word for it.
-STATUSES = {"valid": "valid", "invalid": "INVALID", "failed": "FAILED", "present": "done before", "skipped": "skipped"}
+STATUSES = {
+    "valid": "valid",
+    "invalid": "INVALID",
+    "failed": "FAILED",
+    "present": "done before",
+    "skipped": "skipped",
+}
 
 
 class CallbackModule(DefaultCallback):
