@@ -30,7 +30,8 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let classify = |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
+    let classify =
+        |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
     let mut changed = false;
     if args.r#move {
         changed = move_to_two(&args.state).map_err(classify)? == Move::Done;

@@ -53,11 +53,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let all = plan.runs.len();
     if let Some(results) = &args.missing {
         let folder = results.join(&plan.study);
-        let done =
-            |folder: &Path| {
-                let again = args.retry_invalid && weir_runner::is_invalid(folder);
-                folder.is_dir() && !again && !weir_runner::is_skipped(folder)
-            };
+        let done = |folder: &Path| {
+            let again = args.retry_invalid && weir_runner::is_invalid(folder);
+            folder.is_dir() && !again && !weir_runner::is_skipped(folder)
+        };
         plan.runs.retain(|run| !done(&folder.join(&run.id)));
         plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
     }

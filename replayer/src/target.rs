@@ -128,7 +128,8 @@ fn open_directory(path: &Path, access: Access) -> Result<(Vec<OpenFile>, HashMap
 fn open_file(path: &Path, kind: Kind, access: Access) -> Result<OpenFile, Error> {
     let failed = |doing| move |source| Error::Target { path: path.to_owned(), doing, source };
     // On a block device O_EXCL fails while the device is mounted or otherwise held.
-    let exclusive = if kind == Kind::BlockDevice && access.write && access.exclusive { libc::O_EXCL } else { 0 };
+    let exclusive =
+        if kind == Kind::BlockDevice && access.write && access.exclusive { libc::O_EXCL } else { 0 };
     let open = |flags: i32| {
         OpenOptions::new().read(true).write(access.write).custom_flags(exclusive | flags).open(path)
     };

@@ -92,7 +92,8 @@ impl Targets {
     /// # Errors
     /// A target is missing, of the wrong kind, in use, or may not be opened this way.
     pub fn open(layout: &Layout) -> Result<Self, Error> {
-        let access = Access { write: layout.allow_writes, direct: !layout.buffered, exclusive: !layout.shared };
+        let access =
+            Access { write: layout.allow_writes, direct: !layout.buffered, exclusive: !layout.shared };
         let mut opened = Targets {
             targets: Vec::new(),
             names: Vec::new(),

@@ -84,7 +84,8 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
         return Err(Error::Failed(format!("replay of class {class} has no output")));
     };
     let device = place.class.device.as_str().into();
-    let mut apart = Apart { child, said: BufReader::new(said), class: class.clone(), device, answered, words };
+    let mut apart =
+        Apart { child, said: BufReader::new(said), class: class.clone(), device, answered, words };
     let mut line = String::new();
     apart.said.read_line(&mut line).map_err(failed)?;
     if line.trim() != "ready" {

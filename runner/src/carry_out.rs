@@ -171,7 +171,13 @@ pub(crate) fn alone(
 }
 
 /// Leaves a folder that says why there is no such run on this host.
-fn skip(run: &Run, options: &Options, reason: String, left: &[String], folder: &Path) -> Result<Outcome, Error> {
+fn skip(
+    run: &Run,
+    options: &Options,
+    reason: String,
+    left: &[String],
+    folder: &Path,
+) -> Result<Outcome, Error> {
     if !left.is_empty() {
         return Err(Error::Failed(format!("{reason}; not undone: {}", left.join("; "))));
     }

@@ -76,9 +76,9 @@ pub(crate) fn move_controller(run: &Run, options: &Options, journal: &mut Journa
         return Ok(());
     }
     journal.note(Change::IoController(options.state.clone()))?;
-    io_controller::move_to_two(&options.state)
-        .map(|_| ())
-        .map_err(|error| Error::Unavailable(format!("the controller of disks cannot be moved to version 2: {error}")))
+    io_controller::move_to_two(&options.state).map(|_| ()).map_err(|error| {
+        Error::Unavailable(format!("the controller of disks cannot be moved to version 2: {error}"))
+    })
 }
 
 impl Controls {
@@ -179,16 +179,24 @@ impl Controls {
             let Some((disk, _)) = class.disk else { continue };
             let found = class.group.io(disk, &class.wanted);
             if found != class.wanted {
-                return Some(Err(format!("the group of {} says `{found}`, not `{}`", class.name, class.wanted)));
+                return Some(Err(format!(
+                    "the group of {} says `{found}`, not `{}`",
+                    class.name, class.wanted
+                )));
             }
             let Some((read, written)) = self.moved(class) else { continue };
             counted += 1;
             for (op, by_group, what) in [(Op::Read, read, "read"), (Op::Write, written, "wrote")] {
                 let of_class = rows.iter().filter(|row| *row.class == *class.name && row.op == op);
-                let asked: u64 =
-                    of_class.filter(|row| row.completed_ns.is_some() && row.status == 0).map(|row| row.size_bytes).sum();
+                let asked: u64 = of_class
+                    .filter(|row| row.completed_ns.is_some() && row.status == 0)
+                    .map(|row| row.size_bytes)
+                    .sum();
                 if (by_group as f64) < asked as f64 * LEAST_SHARE {
-                    return Some(Err(format!("{} {what} {asked} bytes, but its group only {by_group}", class.name)));
+                    return Some(Err(format!(
+                        "{} {what} {asked} bytes, but its group only {by_group}",
+                        class.name
+                    )));
                 }
             }
         }

@@ -73,7 +73,13 @@ pub(crate) fn of(
             let Some(model) = wanted.model.or(measured) else { continue };
             let disk = Disk::of(&node).map_err(|error| Error::Failed(error.to_string()))?;
             let kernel_name = queue.kernel_name.clone();
-            costs.push(Cost { kernel_name, disk, model, bounds: wanted.bounds, calibrated: measured.is_some() });
+            costs.push(Cost {
+                kernel_name,
+                disk,
+                model,
+                bounds: wanted.bounds,
+                calibrated: measured.is_some(),
+            });
         }
         if measured.is_some() {
             device.set_timing(false)?;
@@ -103,7 +109,10 @@ impl Cost {
         for (name, line) in self.lines() {
             let path = cost_file(name).ok_or_else(|| Error::Failed(format!("{name} is gone")))?;
             let before = way_back(name, line_of(name, self.disk).as_deref());
-            journal.note(Change::Setting { path: path.clone(), before: format!("{} {before}", self.disk.key()) })?;
+            journal.note(Change::Setting {
+                path: path.clone(),
+                before: format!("{} {before}", self.disk.key()),
+            })?;
             let text = format!("{} {line}", self.disk.key());
             fs::write(&path, &text).map_err(Error::io(&format!("cannot write {text:?} to"), &path))?;
         }
@@ -114,7 +123,8 @@ impl Cost {
     pub(crate) fn problem(&self) -> Option<String> {
         self.lines().into_iter().find_map(|(name, wanted)| {
             let found = line_of(name, self.disk).unwrap_or_default();
-            (found != wanted).then(|| format!("{name} of {} says `{found}`, not `{wanted}`", self.kernel_name))
+            (found != wanted)
+                .then(|| format!("{name} of {} says `{found}`, not `{wanted}`", self.kernel_name))
         })
     }
 

@@ -42,7 +42,12 @@ struct Kind {
 ///
 /// # Errors
 /// It cannot be opened, a request fails, or the run is to end.
-pub(crate) fn measure(node: &Path, size_bytes: u64, at_once: u32, stop: &AtomicBool) -> Result<CostModel, Error> {
+pub(crate) fn measure(
+    node: &Path,
+    size_bytes: u64,
+    at_once: u32,
+    stop: &AtomicBool,
+) -> Result<CostModel, Error> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -101,7 +106,8 @@ fn rate_per_s(
             Ok(())
         };
         let ask = &ask;
-        let threads: Vec<_> = (0..u64::from(at_once)).map(|thread| scope.spawn(move || ask(thread))).collect();
+        let threads: Vec<_> =
+            (0..u64::from(at_once)).map(|thread| scope.spawn(move || ask(thread))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
     })?;
     if stop.load(Ordering::Relaxed) {
@@ -126,7 +132,10 @@ mod tests {
         }
         let model = measure(&path, 8 << 20, 2, &AtomicBool::new(false)).unwrap();
         // Any disk does more in large requests than in small ones, and more than one of each.
-        assert!(model.rbps > model.rseqiops * SMALL_BYTES && model.wbps > model.wseqiops * SMALL_BYTES, "{model:?}");
+        assert!(
+            model.rbps > model.rseqiops * SMALL_BYTES && model.wbps > model.wseqiops * SMALL_BYTES,
+            "{model:?}"
+        );
         assert!(model.rrandiops > 1 && model.wrandiops > 1, "{model:?}");
         assert!(measure(&path, 8 << 20, 2, &AtomicBool::new(true)).is_err());
     }

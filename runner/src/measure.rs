@@ -9,9 +9,9 @@ use weir_records::{Op, Page, Request};
 use weir_replayer::{Fidelity, Targets, clock};
 use weir_studies::{Engine, Run};
 
-use crate::apart;
 use crate::Error;
 use crate::access::{self, Accessed, Ground};
+use crate::apart;
 use crate::block_device::BlockDevice;
 use crate::capture::{Capture, Recording};
 use crate::carry_out::Options;

@@ -85,7 +85,9 @@ pub fn move_to_two(state: &Path) -> Result<Move, Error> {
         if io_version() == Some(IoVersion::Two) {
             Ok(())
         } else {
-            Err(Error::Failed("the kernel took blkio off version 1, and did not give it to version 2".to_owned()))
+            Err(Error::Failed(
+                "the kernel took blkio off version 1, and did not give it to version 2".to_owned(),
+            ))
         }
     });
     if let Err(error) = done {
@@ -151,7 +153,10 @@ fn remount(moved: &Moved, controllers: &str, whose: &str) -> Result<(), Error> {
             });
         }
         if !has_waited {
-            eprintln!("waiting until the kernel has given up the control groups with {whose} (up to {} s)", PATIENCE.as_secs());
+            eprintln!(
+                "waiting until the kernel has given up the control groups with {whose} (up to {} s)",
+                PATIENCE.as_secs()
+            );
             has_waited = true;
         }
         sleep(GLANCE);
@@ -172,10 +177,14 @@ fn plan(mounts: &str, controllers: &str) -> Result<Moved, String> {
             one = Some((PathBuf::from(point), options));
         }
     }
-    let two = two.ok_or("version 2 of control groups is not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")?;
+    let two = two
+        .ok_or("version 2 of control groups is not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")?;
     let (mount, options) = one.ok_or("the controller of disks is with neither version of control groups")?;
     let known = |name: &str| {
-        controllers.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>()).find(|fields| fields.first() == Some(&name))
+        controllers
+            .lines()
+            .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
+            .find(|fields| fields.first() == Some(&name))
     };
     let of_mount: Vec<&str> = options.iter().copied().filter(|option| known(option).is_some()).collect();
     if of_mount != ["blkio"] {
@@ -189,9 +198,10 @@ fn plan(mounts: &str, controllers: &str) -> Result<Moved, String> {
     let is_free = |name: &&str| {
         known(name).is_some_and(|fields| fields.get(1) == Some(&"0") && fields.get(3) == Some(&"1"))
     };
-    let stand_in = STAND_INS.into_iter().find(|name| is_free(name)).ok_or_else(|| {
-        format!("none of {} is free to stand in for blkio meanwhile", STAND_INS.join(", "))
-    })?;
+    let stand_in = STAND_INS
+        .into_iter()
+        .find(|name| is_free(name))
+        .ok_or_else(|| format!("none of {} is free to stand in for blkio meanwhile", STAND_INS.join(", ")))?;
     let flag = |option: &str| match option {
         "nosuid" => libc::MS_NOSUID,
         "nodev" => libc::MS_NODEV,

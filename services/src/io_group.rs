@@ -61,7 +61,9 @@ impl Group {
     /// it has in groups, not at the top.
     pub fn lacks(&self, wanted: &ControlGroup) -> Option<String> {
         let Some(version) = io_version() else {
-            return Some("this host has no controller of disks (blkio or io) in its control groups".to_owned());
+            return Some(
+                "this host has no controller of disks (blkio or io) in its control groups".to_owned(),
+            );
         };
         wanted.files().into_iter().find_map(|file| {
             let of_one = OF_VERSION_1.iter().find(|(name, _)| *name == file).and_then(|(_, one)| *one);

@@ -32,8 +32,12 @@ pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
         let messages = of_class(name, class, &cells);
         found.extend(messages.into_iter().map(|message| (field.clone(), message)));
     }
-    let weighs =
-        |cell: &Settings| study.classes.iter().any(|(name, class)| in_cell(name, class, cell).is_some_and(|group| group.weight.is_some()));
+    let weighs = |cell: &Settings| {
+        study
+            .classes
+            .iter()
+            .any(|(name, class)| in_cell(name, class, cell).is_some_and(|group| group.weight.is_some()))
+    };
     if (study.hold.io_cost.is_some() || study.factors.io_cost.is_some()) && !cells.iter().any(weighs) {
         let field = if study.factors.io_cost.is_some() { "factors.io_cost" } else { "hold.io_cost" };
         let message = "is given, but no class has an io.weight, for which it is: give one, or leave it out";
@@ -72,7 +76,8 @@ fn of_class(name: &str, class: &Class, cells: &[Settings]) -> Vec<String> {
     }
     let mut weighed = with.iter().filter(|(_, group)| group.bfq_weight.is_some()).peekable();
     if weighed.peek().is_some() && weighed.all(|(cell, _)| cell.scheduler.name != "bfq") {
-        messages.push("has io.bfq.weight, which only the scheduler bfq knows: use that, or io.weight".to_owned());
+        messages
+            .push("has io.bfq.weight, which only the scheduler bfq knows: use that, or io.weight".to_owned());
     }
     messages
 }

@@ -130,7 +130,8 @@ impl ControlGroup {
             "io.prio.class" => {
                 let found = PrioClass::ALL.iter().find(|(word, _)| *word == value);
                 let words = PrioClass::ALL.map(|(word, _)| word).join(", ");
-                let (_, class) = found.ok_or_else(|| format!("`{name}={value}`: it must be one of {words}"))?;
+                let (_, class) =
+                    found.ok_or_else(|| format!("`{name}={value}`: it must be one of {words}"))?;
                 once(self.prio_class.replace(*class).is_none())
             }
             _ => Err(unknown(name)),

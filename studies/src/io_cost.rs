@@ -88,7 +88,8 @@ impl CostBounds {
         let decimal = |least: f64, most: f64| {
             let found = value.parse::<f64>().ok().filter(|found| (least..=most).contains(found));
             // The kernel keeps two digits.
-            found.map(|found| (found * 100.0).round() / 100.0)
+            found
+                .map(|found| (found * 100.0).round() / 100.0)
                 .ok_or_else(|| format!("`{name}={value}`: it must be a number from {least} to {most}"))
         };
         let whole = || {
@@ -142,7 +143,9 @@ impl TryFrom<String> for IoCost {
             } else {
                 let known = CostModel::NAMES.iter().chain(&CostBounds::NAMES);
                 let known = known.copied().collect::<Vec<_>>().join(", ");
-                return Err(format!("`{word}` is nothing of a cost model: use {CALIBRATED}, or NAME=VALUE with {known}"));
+                return Err(format!(
+                    "`{word}` is nothing of a cost model: use {CALIBRATED}, or NAME=VALUE with {known}"
+                ));
             }
         }
         if bounds.min > bounds.max {
@@ -211,7 +214,10 @@ mod tests {
     fn a_model_is_whole_or_measured() {
         assert_eq!(read("calibrated").unwrap(), IoCost::default());
         let given = read("rbps=6 rseqiops=5 rrandiops=4 wbps=3 wseqiops=2 wrandiops=1").unwrap();
-        assert_eq!(given.model.unwrap().words(), "rbps=6 rseqiops=5 rrandiops=4 wbps=3 wseqiops=2 wrandiops=1");
+        assert_eq!(
+            given.model.unwrap().words(),
+            "rbps=6 rseqiops=5 rrandiops=4 wbps=3 wseqiops=2 wrandiops=1"
+        );
         assert!(read("rbps=6").unwrap_err().contains("has all of"));
         assert!(read("calibrated rbps=6 rseqiops=5 rrandiops=4 wbps=3 wseqiops=2 wrandiops=1").is_err());
     }

@@ -266,9 +266,14 @@ impl Check<'_> {
                 self.problem(hold(name), message);
             }
         }
-        for (name, given) in [("cgroup", !settings.cgroup.is_empty()), ("io_cost", settings.io_cost.is_some())] {
+        for (name, given) in
+            [("cgroup", !settings.cgroup.is_empty()), ("io_cost", settings.io_cost.is_some())]
+        {
             if simulated && given {
-                self.problem(hold(name), "is given, but a simulated server knows no control groups: leave it out");
+                self.problem(
+                    hold(name),
+                    "is given, but a simulated server knows no control groups: leave it out",
+                );
             }
         }
         let classes: Vec<&str> = self.study.classes.keys().map(String::as_str).collect();

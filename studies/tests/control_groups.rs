@@ -94,16 +94,20 @@ fn the_isolation_benchmark_is_whole() {
     for (name, cells) in [("overhead", 16), ("fairness", 11), ("priority", 14)] {
         let plan = plan(&root().join(format!("studies/isolation-{name}.yml"))).unwrap();
         assert_eq!(plan.runs.len(), cells * plan.repetitions as usize, "{name}");
-        let seconds: BTreeSet<String> = plan.runs.iter().map(|run| format!("{} {}", run.warmup_s, run.duration_s)).collect();
+        let seconds: BTreeSet<String> =
+            plan.runs.iter().map(|run| format!("{} {}", run.warmup_s, run.duration_s)).collect();
         assert_eq!(seconds.len(), 1, "{name}");
         for run in &plan.runs {
             let mechanism = run.levels["variant"].as_str().unwrap().split('/').next().unwrap();
-            let files: BTreeSet<&str> = run.classes.iter().filter_map(|class| class.cgroup).flat_map(|group| group.files()).collect();
+            let files: BTreeSet<&str> =
+                run.classes.iter().filter_map(|class| class.cgroup).flat_map(|group| group.files()).collect();
             match mechanism {
                 "io.max" | "io.weight" | "io.latency" | "io.prio.class" => {
                     assert_eq!(files, BTreeSet::from([mechanism]), "{name}");
                 }
-                "bfq" => assert!(run.settings.scheduler.name == "bfq" && files.iter().all(|file| *file == "io.bfq.weight")),
+                "bfq" => assert!(
+                    run.settings.scheduler.name == "bfq" && files.iter().all(|file| *file == "io.bfq.weight")
+                ),
                 _ => assert!(files.is_empty(), "{name}: {mechanism}"),
             }
         }
