@@ -38,8 +38,7 @@ pub(crate) struct Report {
 /// # Errors
 /// Why it has not.
 pub(crate) fn check() -> Result<(), String> {
-    let lacks = |name: &&str| cost_file(name).is_none();
-    match [MODEL, BOUNDS].iter().find(lacks) {
+    match [MODEL, BOUNDS].into_iter().find(|name| cost_file(name).is_none()) {
         Some(name) => Err(format!("this kernel has no {name} (CONFIG_BLK_CGROUP_IOCOST)")),
         None => Ok(()),
     }

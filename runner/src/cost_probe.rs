@@ -82,33 +82,35 @@ fn rate_per_s(
     let places = if kind.random { size_bytes } else { size_bytes.min(SEQUENTIAL_BYTES) } / kind.size_bytes;
     let began = Instant::now();
     let end = began + if kind.random { RANDOM } else { SEQUENTIAL };
-    std::thread::scope(|scope| {
-        let ask = |thread: u64| {
-            let mut random = ChaCha8Rng::seed_from_u64(SEED + thread);
-            let mut memory = vec![0u8; (kind.size_bytes + SMALL_BYTES) as usize];
-            // Direct requests want memory at a multiple of the disk's blocks.
-            let first = memory.as_ptr().align_offset(SMALL_BYTES as usize);
-            let buffer = &mut memory[first..first + kind.size_bytes as usize];
-            while Instant::now() < end && !stop.load(Ordering::Relaxed) {
-                let place = if kind.random {
-                    random.random_range(0..places.max(1))
-                } else {
-                    next.fetch_add(1, Ordering::Relaxed) % places.max(1)
-                };
-                let offset = place * kind.size_bytes;
-                if kind.write {
-                    file.write_all_at(buffer, offset)?;
-                } else {
-                    file.read_exact_at(buffer, offset)?;
-                }
-                answered.fetch_add(1, Ordering::Relaxed);
+    let ask = |thread: u64| -> std::io::Result<()> {
+        let mut random = ChaCha8Rng::seed_from_u64(SEED + thread);
+        let mut memory = vec![0u8; (kind.size_bytes + SMALL_BYTES) as usize];
+        // Direct requests want memory at a multiple of the disk's blocks.
+        let first = memory.as_ptr().align_offset(SMALL_BYTES as usize);
+        let buffer = &mut memory[first..first + kind.size_bytes as usize];
+        while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+            let place = if kind.random {
+                random.random_range(0..places.max(1))
+            } else {
+                next.fetch_add(1, Ordering::Relaxed) % places.max(1)
+            };
+            let offset = place * kind.size_bytes;
+            if kind.write {
+                file.write_all_at(buffer, offset)?;
+            } else {
+                file.read_exact_at(buffer, offset)?;
             }
-            Ok(())
-        };
-        let ask = &ask;
+            answered.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    let ask = &ask;
+    std::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..u64::from(at_once)).map(|thread| scope.spawn(move || ask(thread))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread failed")))
+        })
     })?;
     if stop.load(Ordering::Relaxed) {
         return Err(std::io::Error::other("interrupted; undone"));
