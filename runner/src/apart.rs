@@ -28,6 +28,7 @@ pub(crate) struct Apart {
     said: BufReader<ChildStdout>,
     class: String,
     device: Arc<str>,
+    planned: PathBuf,
     answered: PathBuf,
     words: PathBuf,
 }
@@ -84,14 +85,13 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
         return Err(Error::Failed(format!("replay of class {class} has no output")));
     };
     let device = place.class.device.as_str().into();
-    let mut apart =
-        Apart { child, said: BufReader::new(said), class: class.clone(), device, answered, words };
+    let (said, class) = (BufReader::new(said), class.clone());
+    let mut apart = Apart { child, said, class, device, planned, answered, words };
     let mut line = String::new();
     apart.said.read_line(&mut line).map_err(failed)?;
     if line.trim() != "ready" {
         return Err(apart.failure("did not begin"));
     }
-    let _ = fs::remove_file(&planned);
     Ok(Some(apart))
 }
 
@@ -149,6 +149,8 @@ impl Apart {
             row.device = Some(Arc::clone(&self.device));
             rows.push(row);
         }
+        // The run's table holds what these hold.
+        let _ = fs::remove_file(&self.planned);
         let _ = fs::remove_file(&self.answered);
         Ok((rows, fidelity))
     }
