@@ -249,6 +249,32 @@ def test_devices_are_served_once_and_as_needed():
     ]
 
 
+def test_a_device_with_policies_is_served_so_and_serves_runs_without_one():
+    plain = {"name": "shared", "profile": "hdd-7200", "heads": 1, "stripe_unit_kib": 64, "size_mib": 64}
+    live = plain | {"live": True}
+
+    def run(id, scheduler, device, **fields):
+        settings = {"filesystem": "raw", "scheduler": scheduler}
+        return {"id": id, "settings": settings, "devices": [device], "classes": []} | fields
+
+    runs = [run("a", "hds root_kb_s=100", live, live=True), run("b", "bfq low_latency=0", live)]
+    raw = {"name": "raw", "on_device": True, "make": [], "mount_type": None}
+    needs = study.needs({"runs": runs}, runs, [raw], {})
+    assert needs["schedulers"] == ["bfq", "none"] and needs["modelled"] == [live]
+    # A variant of the study that has none asks the same server.
+    mixed = [runs[0], run("c", "none", plain)]
+    assert study.needs({"runs": mixed}, mixed, [raw], {})["modelled"] == [live]
+    spec = json.loads(study.device_files([live], {}, "/s")["/s/specs/shared.yml"])
+    assert spec == plain | {"live": {"policy": "fcfs"}}
+
+    def served(live):
+        return [{"running": True, "state_file": "/s/shared.json", "state": {"spec": plain | {"live": live}}}]
+
+    assert study.unserved_devices([live], served({"policy": "cello", "queue_depth": 1})) == []
+    assert study.unserved_devices([live], served(None)) == [live]
+    assert study.unserved_devices([plain], served({"policy": "cello"})) == []
+
+
 def test_an_owner_lives_or_not():
     me = controller.LookupModule().run([])[0]
     assert me["pid"] == os.getpid() and me["alive"]

@@ -31,8 +31,9 @@
 
 # %%
 from weir.book import Book
-from weir.hds import figures, sizes, verdicts
+from weir.hds import figures, live, sizes, verdicts
 from weir.hds.results import windows
+from weir.hds.verdicts import PAPER
 from weir.notebooks import grid
 
 book = Book.open("hds")
@@ -94,7 +95,7 @@ book.show(figures.over_time(table), "fig-6")
 table = sizes.at(windows(book.studies["root"]))
 book.claim(verdicts.root(table))
 off = verdicts.off_points(table)
-book.show(figures.root(table, off, verdicts.STEP_S, verdicts.STEP_KB_S * 1024 / 1e6), "fig-7")
+book.show(figures.root(table, off, PAPER.step_s, PAPER.step_kb_s * 1024 / 1e6), "fig-7")
 
 # %% [markdown]
 # ## A root that adapts (Fig. 8)
@@ -102,7 +103,7 @@ book.show(figures.root(table, off, verdicts.STEP_S, verdicts.STEP_KB_S * 1024 / 
 # %%
 table = sizes.at(windows(book.studies["adaptive"]))
 book.claim(verdicts.adaptive(table))
-book.show(figures.over_time(table, events=(verdicts.SECOND_S, verdicts.ADAPTS_S)), "fig-8")
+book.show(figures.over_time(table, events=(PAPER.second_s, PAPER.adapts_s)), "fig-8")
 
 # %% [markdown]
 # ## Beyond the paper: a reservation in KB/s
@@ -113,6 +114,27 @@ book.show(figures.over_time(table, events=(verdicts.SECOND_S, verdicts.ADAPTS_S)
 # %%
 table = windows(book.studies["bandwidth"])
 book.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
+
+# %% [markdown]
+# ## On a block device
+#
+# Figs. 3 to 8 again in real time: the same policy in front of the same model, behind a block device of the
+# kernel
+# that fio reads (docs/live.md). So that all of it is done within minutes, what took minutes takes seconds;
+# the studies
+# `live-hds-*` have the same short times in virtual time, so that what the device changes can be told from
+# what
+# their shortness does. They need root: `make study STUDY=live-hds`.
+
+# %%
+found = live.studies(book.folder.parent)
+live.described(found)
+
+# %%
+grid(live.compared(book.made, found)) if found else None
+
+# %%
+book.show(live.figure(found["borrowing"]), "live-fig-5") if "borrowing" in found else None
 
 # %% [markdown]
 # ## What was fitted: the size of requests

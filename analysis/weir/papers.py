@@ -11,7 +11,7 @@ from weir.errors import InputError
 from weir.load import Study, load_study
 from weir.traces.plane import Plane
 
-#: Notebooks that need all studies of a paper, by the prefix of these studies' names.
+#: Notebooks that need all studies of a paper, or of a question, by the prefix of these studies' names.
 PAPERS: dict[str, str] = {
     "partitioned_vs_integrated_shenoy": "shenoy",
     "qos_guarantees_wijayaratne": "wijayaratne",
@@ -20,9 +20,10 @@ PAPERS: dict[str, str] = {
     "clockwise": "clockwise",
     "shared_data_center": "data-center",
     "isolation": "isolation",
+    "virtual_vs_real": "live",
 }
-#: Papers whose studies need devices: their notebooks are written from those that have been carried out.
-MEASURED = ("data-center", "isolation")
+#: Those whose studies need devices: their notebooks are written from those that have been carried out.
+MEASURED = ("data-center", "isolation", "live")
 STUDIES = Path("studies")
 
 

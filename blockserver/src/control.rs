@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::live::{ClassSpec, LiveStats};
+use crate::live::{Arrangement, ClassSpec, LiveStats};
 use crate::state::State;
 use crate::stats::Stats;
 
@@ -34,6 +34,12 @@ pub(crate) enum Command {
     RemoveClass { name: String },
     /// Put another policy in place.
     SetPolicy { policy: String },
+    /// Put policy, classes and queue depth in place at once.
+    Arrange { arrangement: Box<Arrangement> },
+    /// What of these is in force.
+    Arrangement {},
+    /// Make an instant of CLOCK_MONOTONIC time 0 of models and policies.
+    Begin { at_ns: u64 },
 }
 
 /// What the server answers.
@@ -44,6 +50,7 @@ pub(crate) enum Answer {
     Stats(Box<Stats>),
     Live(Box<LiveStats>),
     Classes(Vec<ClassSpec>),
+    Arrangement(Box<Arrangement>),
     Error(String),
 }
 
@@ -148,6 +155,34 @@ impl Control {
     /// As [`set_class`](Self::set_class).
     pub fn set_policy(&mut self, policy: &str) -> Result<(), Error> {
         self.ask(&Command::SetPolicy { policy: policy.to_owned() }).map(|_| ())
+    }
+
+    /// Puts policy, classes and queue depth in place of those that are there, models and accounts in their first state.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if they do not go together, or requests are under way: nothing has changed. [`Error::System`].
+    pub fn arrange(&mut self, wanted: &Arrangement) -> Result<(), Error> {
+        self.ask(&Command::Arrange { arrangement: Box::new(wanted.clone()) }).map(|_| ())
+    }
+
+    /// What of these is in force; the class that takes the rest is among the classes.
+    ///
+    /// # Errors
+    /// As [`live`](Self::live).
+    pub fn arrangement(&mut self) -> Result<Arrangement, Error> {
+        match self.ask(&Command::Arrangement {})? {
+            Answer::Arrangement(arrangement) => Ok(*arrangement),
+            other => Err(Error::Refused(format!("it answered {other:?} when asked what is in force"))),
+        }
+    }
+
+    /// Makes an instant of CLOCK_MONOTONIC, in ns, time 0 of models and policies, at which they are in their first state.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if timing is off, requests are under way or the instant is not near: nothing has changed.
+    /// [`Error::System`].
+    pub fn begin_at(&mut self, at_ns: u64) -> Result<(), Error> {
+        self.ask(&Command::Begin { at_ns }).map(|_| ())
     }
 
     fn ask(&mut self, command: &Command) -> Result<Answer, Error> {

@@ -11,8 +11,8 @@ use std::thread;
 use crate::control::{Answer, Command};
 use crate::service::Service;
 
-/// No command is longer.
-const MAX_LINE_BYTES: u64 = 4096;
+/// No command is longer: 64 classes and a policy that names them fit.
+const MAX_LINE_BYTES: u64 = 65_536;
 
 /// Listens on `path`, for the user of this process alone, until the process ends.
 pub(crate) fn listen(path: &Path, service: Arc<Service>) -> io::Result<()> {
@@ -58,7 +58,7 @@ fn answer_all(stream: impl Read, mut writer: impl Write, service: &Service) -> i
 }
 
 /// An example of each command.
-const COMMANDS: &str = r#"{"cmd":"timing","on":false}, {"cmd":"stats","reset":true}, {"cmd":"discard"}, {"cmd":"live"}, {"cmd":"classes"}, {"cmd":"set_class","class":{"name":"video"}}, {"cmd":"remove_class","name":"video"}, {"cmd":"set_policy","policy":"fcfs"}"#;
+const COMMANDS: &str = r#"{"cmd":"timing","on":false}, {"cmd":"stats","reset":true}, {"cmd":"discard"}, {"cmd":"live"}, {"cmd":"classes"}, {"cmd":"set_class","class":{"name":"video"}}, {"cmd":"remove_class","name":"video"}, {"cmd":"set_policy","policy":"fcfs"}, {"cmd":"arrange","arrangement":{"policy":"fcfs","queue_depth":1,"seed":0,"classes":[]}}, {"cmd":"arrangement"}, {"cmd":"begin","at_ns":1000000000}"#;
 
 fn execute(command: Command, service: &Service) -> Answer {
     let done = |done: Result<(), String>| done.map_or_else(Answer::Error, |()| Answer::Done);
@@ -76,6 +76,11 @@ fn execute(command: Command, service: &Service) -> Answer {
         Command::SetClass { class } => done(service.set_class(*class)),
         Command::RemoveClass { name } => done(service.remove_class(&name)),
         Command::SetPolicy { policy } => done(service.set_policy(&policy)),
+        Command::Arrange { arrangement } => done(service.arrange(&arrangement)),
+        Command::Arrangement {} => service
+            .arrangement()
+            .map_or_else(Answer::Error, |arrangement| Answer::Arrangement(Box::new(arrangement))),
+        Command::Begin { at_ns } => done(service.begin_at(at_ns)),
     }
 }
 
@@ -113,6 +118,9 @@ mod tests {
             "{\"cmd\":\"set_class\",\"class\":{\"name\":\"a b\"}}",
             "{\"cmd\":\"set_policy\",\"policy\":\"fcsf\"}",
             "{\"cmd\":\"remove_class\",\"name\":\"nobody\"}",
+            "{\"cmd\":\"arrange\",\"arrangement\":{\"policy\":\"fcfs\",\"queue_depth\":0,\"seed\":0,\"classes\":[]}}",
+            "{\"cmd\":\"arrange\",\"arrangement\":{\"policy\":\"fcfs\"}}",
+            "{\"cmd\":\"begin\",\"at_ns\":18446744073709551615}",
         ];
         for line in lines {
             let all = answers(&service, format!("{line}\n").as_bytes());
@@ -141,7 +149,7 @@ mod tests {
         fn any_lines_get_an_answer_each(
             lines in prop::collection::vec(prop_oneof![
                 prop::collection::vec(any::<u8>(), 1..80),
-                "\\{\"cmd\":\"(live|classes|stats|timing|set_policy)\",?[ -~]{0,30}\\}?".prop_map(String::into_bytes),
+                "\\{\"cmd\":\"(live|classes|stats|timing|set_policy|arrange|arrangement|begin)\",?[ -~]{0,30}\\}?".prop_map(String::into_bytes),
             ], 0..8),
         ) {
             let service = service(LIVE);

@@ -49,8 +49,8 @@ pub use control::Control;
 pub use down::{DownOutcome, DownReport, down, down_all};
 pub use error::Error;
 pub use live::{
-    ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, IoPriority, Layout, LiveSpec,
-    LiveStats, Wants,
+    Arrangement, ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, IoPriority, Layout,
+    LiveSpec, LiveStats, Wants,
 };
 pub use loop_device::missing_capability;
 pub use server::serve;

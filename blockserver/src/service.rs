@@ -9,7 +9,7 @@ use crate::backing::Backing;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::filesystem::FileService;
-use crate::live::{self, ClassSpec, LiveStats};
+use crate::live::{self, Arrangement, ClassSpec, LiveStats};
 use crate::nbd::Export;
 use crate::spec::ServeSpec;
 use crate::stats::Stats;
@@ -173,6 +173,30 @@ impl Service {
         self.engines()?.iter().try_for_each(|engine| engine.set_policy(policy))
     }
 
+    /// Puts policy, classes and queue depth in place at once.
+    ///
+    /// # Errors
+    /// As [`live::Engine::arrange`], or there is no policy, or a device for each class.
+    pub fn arrange(&self, wanted: &Arrangement) -> Result<(), String> {
+        self.alone()?.arrange(wanted)
+    }
+
+    /// What is in force.
+    ///
+    /// # Errors
+    /// There is no policy, or a device for each class.
+    pub fn arrangement(&self) -> Result<Arrangement, String> {
+        Ok(self.alone()?.arrangement())
+    }
+
+    /// Sets time 0 of models and policies.
+    ///
+    /// # Errors
+    /// As [`live::Engine::begin_at`], or there is no policy.
+    pub fn begin_at(&self, at_ns: u64) -> Result<(), String> {
+        self.engines()?.iter().try_for_each(|engine| engine.begin_at(at_ns))
+    }
+
     /// Ends the threads.
     pub fn stop(&self) {
         match self {
@@ -187,6 +211,17 @@ impl Service {
                 Err("this server has no policy; start it with --policy, or `live:` in its spec".to_owned())
             }
             Service::Live { engines, .. } => Ok(engines),
+        }
+    }
+}
+
+impl Service {
+    /// The one engine of an integrated server.
+    fn alone(&self) -> Result<&live::Engine, String> {
+        match self.engines()? {
+            [engine] => Ok(&**engine),
+            _ => Err("a partitioned server has a policy for each of its devices: change them one by one"
+                .to_owned()),
         }
     }
 }

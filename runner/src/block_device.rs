@@ -53,6 +53,8 @@ pub(crate) struct BlockDevice {
     pub(crate) size_bytes: u64,
     /// Connection to the server of a modelled device.
     pub(crate) control: Option<Control>,
+    /// Whether that server can put policies in front of its disks.
+    pub(crate) has_policies: bool,
 }
 
 impl BlockDevice {
@@ -78,7 +80,16 @@ impl BlockDevice {
         let single = |node: PathBuf, heads, control| {
             let (queue, size_bytes) = queue(name, &node, heads, used).map_err(refuse)?;
             let queues = vec![queue];
-            Ok(BlockDevice { name: name.clone(), node, queues, members: Vec::new(), size_bytes, control })
+            let members = Vec::new();
+            Ok(BlockDevice {
+                name: name.clone(),
+                node,
+                queues,
+                members,
+                size_bytes,
+                control,
+                has_policies: false,
+            })
         };
         match device {
             Device::Modelled { state } => {
@@ -86,7 +97,8 @@ impl BlockDevice {
                 let control = Control::connect(&state).map_err(|error| refuse(error.to_string()))?;
                 let device =
                     state.device.ok_or_else(|| refuse("its server has not made a device yet".to_owned()))?;
-                single(device.path, wanted.heads, Some(control))
+                let has_policies = state.spec.live.is_some();
+                Ok(BlockDevice { has_policies, ..single(device.path, wanted.heads, Some(control))? })
             }
             Device::Disk(disk) => {
                 let found = single(stable_node(&disk.path).map_err(refuse)?, wanted.heads, None)?;
@@ -112,6 +124,7 @@ impl BlockDevice {
                     queues,
                     members: members.iter().map(|disk| disk.path.clone()).collect(),
                     control: None,
+                    has_policies: false,
                 })
             }
         }

@@ -253,9 +253,10 @@ fn prepare_and_measure(
     let use_before = Use::now(&options.state, filesystem, limits)?;
     let ground = Ground { state: &options.state, filesystem, limits, points: &stage.points };
     stage.controls.begin();
+    let (devices, places, policies) = (&mut stage.devices, &stage.places, &stage.policies);
     let (controls, partial) = (&stage.controls, &stage.partial);
     let mut measured =
-        measure(run, options, meeting, &mut stage.devices, &stage.places, &ground, controls, partial, began)?;
+        measure(run, options, meeting, devices, places, policies, &ground, controls, partial, began)?;
     if let Some(problem) = networked::problem(&options.state, filesystem) {
         return Err(Error::Failed(problem));
     }
@@ -325,6 +326,7 @@ fn facts<'a>(
         state,
         controls: stage.controls.judge(&measured.rows),
         models: measured.models.clone(),
+        policies: measured.live.iter().map(|(device, live)| (device.clone(), live.verify())).collect(),
         stolen: used.stolen.map_or(0.0, |stolen| stolen.of_wanted),
     })
 }
@@ -362,6 +364,7 @@ fn record(
         "access": measured.access,
         "capture": measured.capture.as_ref().map(Recording::report),
         "models": models,
+        "live": measured.live,
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
         "controllers": stage.controls.report(state),

@@ -59,7 +59,12 @@ pub(crate) fn of(
     for device in devices {
         let mut measured = None;
         if wanted.model.is_none() {
-            device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
+            let settings = run.kernel_settings(&device.name);
+            let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+            device
+                .queues
+                .iter()
+                .try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
             device.set_timing(true)?;
         }
         for queue in &device.queues {

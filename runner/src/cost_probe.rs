@@ -23,8 +23,8 @@ const LARGE_BYTES: u64 = 1 << 20;
 /// Sequential requests begin again from the first byte behind this one: memory behind a modelled disk is not to fill up.
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
 /// Long enough for a hundred random requests of a disk.
-const RANDOM: Duration = Duration::from_millis(1000);
-const SEQUENTIAL: Duration = Duration::from_millis(400);
+const RANDOM: Duration = Duration::from_millis(700);
+const SEQUENTIAL: Duration = Duration::from_millis(300);
 /// More at once than this measures the scheduler of processors.
 const MOST_AT_ONCE: u32 = 32;
 /// Random places differ between kinds and threads, and not between runs.

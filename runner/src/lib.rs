@@ -25,6 +25,7 @@ mod joint;
 mod journal;
 mod kept_files;
 mod limits;
+mod live;
 mod measure;
 mod mount;
 mod networked;

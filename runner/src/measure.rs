@@ -1,5 +1,6 @@
 //! The part of a run that is measured.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use crate::carry_out::Options;
 use crate::control::Controls;
 use crate::fio;
 use crate::joint;
+use crate::live::{self, Asked, InForce};
 use crate::networked;
 use crate::open_loop::{Merged, layout};
 use crate::place::Place;
@@ -39,6 +41,8 @@ pub(crate) struct Measured {
     pub(crate) access: Option<Accessed>,
     pub(crate) capture: Option<Recording>,
     pub(crate) models: Vec<(String, weir_blockserver::Stats)>,
+    /// Of devices with policies, by name.
+    pub(crate) live: BTreeMap<String, InForce>,
     pub(crate) device_read_bytes: u64,
     pub(crate) clock_step_ns: f64,
     pub(crate) setup_s: f64,
@@ -58,6 +62,7 @@ pub(crate) fn measure(
     mut meeting: Option<&mut Meeting>,
     devices: &mut [BlockDevice],
     places: &[Place],
+    policies: &[Asked],
     ground: &Ground<'_>,
     controls: &Controls,
     partial: &Path,
@@ -89,6 +94,7 @@ pub(crate) fn measure(
         None => clock::monotonic_ns() + lead_ns,
         Some(meeting) => joint::begin(meeting, LEAD)?,
     };
+    let begun = live::begin(devices, epoch_ns)?;
     let setup_s = began.elapsed().as_secs_f64();
 
     let mut jobs = Vec::new();
@@ -163,6 +169,7 @@ pub(crate) fn measure(
             models.push((device.name.clone(), stats));
         }
     }
+    let live = live::look(devices, policies, &begun);
     rows.sort_by_key(|row| (row.intended_ns, row.request));
     let mut pages = Vec::new();
     for (row, number) in rows.iter_mut().zip(0..) {
@@ -181,6 +188,7 @@ pub(crate) fn measure(
         access: accessed,
         capture,
         models,
+        live,
         device_read_bytes,
         clock_step_ns,
         setup_s,

@@ -39,6 +39,7 @@ pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec
             let root = target(&class.device);
             let (path, offsets_bytes) = if raw {
                 let first = used.entry(&class.device).or_default();
+                *first = first.next_multiple_of(row_bytes(run, &class.device));
                 let offsets = files.offsets_bytes().iter().map(|offset| offset + *first).collect();
                 *first += files.total_bytes();
                 (root, offsets)
@@ -48,6 +49,13 @@ pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec
             Place { class: class.clone(), recipe: recipe.clone(), files, path, offsets_bytes }
         })
         .collect()
+}
+
+/// Where a class may begin on a raw device. Servers with policies are compared with virtual time, where each begins with a row of
+/// stripe units, one on each head.
+fn row_bytes(run: &Run, device: &str) -> u64 {
+    let live = run.devices.iter().find(|found| found.name == device && found.live);
+    live.map_or(1, |device| u64::from(device.heads) * (device.stripe_unit_kib << 10)).max(1)
 }
 
 /// The file of a class on a file system.

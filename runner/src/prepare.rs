@@ -12,6 +12,8 @@ use crate::block_device::BlockDevice;
 use crate::carry_out::Options;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
+use crate::live::{self, Asked};
+use crate::place::Place;
 use crate::testbed::Testbed;
 use crate::{array, given, mount, networked, queue};
 
@@ -42,7 +44,17 @@ pub(crate) fn open_devices(
                 wanted.size_mib
             )));
         }
-        device.queues.iter().try_for_each(|queue| queue::check(queue, &run.settings))?;
+        let scheduler = run.scheduler_of(&wanted.name);
+        if !scheduler.is_of_kernel() && !device.has_policies {
+            return Err(Error::Refused(format!(
+                "device `{}`: scheduler {} needs a server with policies before it, and there is {}; have it served as the plan says (`live`), or use the kernel's schedulers",
+                wanted.name,
+                scheduler.name,
+                if device.control.is_some() { "one without" } else { "none before a disk" }
+            )));
+        }
+        let settings = run.kernel_settings(&wanted.name);
+        device.queues.iter().try_for_each(|queue| queue::check(queue, &settings))?;
         Ok(device)
     };
     run.devices.iter().map(open).collect()
@@ -161,14 +173,19 @@ pub(crate) fn forget_what_was_written(
     Ok(())
 }
 
-/// From here on a modelled device takes the model's time. A server with a policy is given a run's policy and classes here, before
-/// it begins in its first state: [`weir_blockserver::Control::set_policy`] and `set_class`, with the ranges where its files lie.
-pub(crate) fn start_timing(device: &mut BlockDevice) -> Result<(), Error> {
+/// From here on a modelled device takes the model's time, and a server with a policy rules by the run's, with its classes where
+/// their files lie.
+pub(crate) fn start_timing(
+    run: &Run,
+    device: &mut BlockDevice,
+    places: &[Place],
+) -> Result<Option<Asked>, Error> {
+    let asked = live::arrange(run, device, places)?;
     device.set_timing(true)?;
-    let Some(control) = &mut device.control else { return Ok(()) };
+    let Some(control) = &mut device.control else { return Ok(asked) };
     let failed = |error: weir_blockserver::Error| Error::Failed(error.to_string());
     control.stats(true).map_err(failed)?;
-    Ok(())
+    Ok(asked)
 }
 
 /// What is not as it was set.
@@ -179,7 +196,10 @@ pub(crate) fn state_problems(
     points: &[MountPoint],
 ) -> Vec<String> {
     let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
-    let queues = devices.iter().flat_map(|device| &device.queues);
-    let queues = queues.filter_map(|queue| queue::verify(queue, &run.settings).err());
+    let queues = devices.iter().flat_map(|device| {
+        let settings = run.kernel_settings(&device.name);
+        let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+        device.queues.iter().filter_map(move |queue| queue::verify(queue, &settings, is_of_kernel).err())
+    });
     mounts.chain(queues).collect()
 }

@@ -12,6 +12,10 @@ use crate::journal::{Journal, selected};
 /// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
 const SCHEDULER_REQUESTS: u32 = 256;
 
+/// Requests that follow each other on the disk are not made one (`nomerges`, Documentation/ABI/stable/sysfs-block): a policy behind
+/// the queue is to see each as it was sent. The kernel's own schedulers have what the kernel has.
+const NO_MERGES: &str = "2";
+
 /// Tags of a loop device: more cannot be had.
 const MOST_TAGS: u32 = 128;
 
@@ -46,7 +50,12 @@ pub(crate) fn check(queue: &Queue, settings: &Settings) -> Result<(), Error> {
 ///
 /// # Errors
 /// The kernel does not accept a value.
-pub(crate) fn apply(queue: &Queue, settings: &Settings, journal: &mut Journal) -> Result<(), Error> {
+pub(crate) fn apply(
+    queue: &Queue,
+    settings: &Settings,
+    is_of_kernel: bool,
+    journal: &mut Journal,
+) -> Result<(), Error> {
     let scheduler = queue.sys("queue/scheduler");
     let requests = queue.sys("queue/nr_requests");
     // The device's own tags can be set only while no scheduler stands before them. Writing the number
@@ -86,17 +95,23 @@ pub(crate) fn apply(queue: &Queue, settings: &Settings, journal: &mut Journal) -
         return Err(Error::Failed(format!("{} has no writeback throttling", queue.kernel_name)));
     }
     journal.set(&queue.sys("queue/read_ahead_kb"), &settings.read_ahead_kib.to_string())?;
-    verify(queue, settings).map_err(Error::Failed)
+    if !is_of_kernel {
+        journal.set(&queue.sys("queue/nomerges"), NO_MERGES)?;
+    }
+    verify(queue, settings, is_of_kernel).map_err(Error::Failed)
 }
 
 /// Whether the queue is in the state that was asked for: checked before and after the measurement.
-pub(crate) fn verify(queue: &Queue, settings: &Settings) -> Result<(), String> {
+pub(crate) fn verify(queue: &Queue, settings: &Settings, is_of_kernel: bool) -> Result<(), String> {
     let requests = if settings.scheduler.name == "none" { tags(queue, settings) } else { SCHEDULER_REQUESTS };
     let mut wanted = vec![
         (queue.sys("queue/scheduler"), settings.scheduler.name.clone()),
         (queue.sys("queue/nr_requests"), requests.to_string()),
         (queue.sys("queue/read_ahead_kb"), settings.read_ahead_kib.to_string()),
     ];
+    if !is_of_kernel {
+        wanted.push((queue.sys("queue/nomerges"), NO_MERGES.to_owned()));
+    }
     for (tunable, value) in &settings.scheduler.tunables {
         wanted.push((queue.sys("queue/iosched").join(tunable), value.clone()));
     }

@@ -14,6 +14,7 @@ use crate::hot::HotDocuments;
 use crate::journal::Journal;
 use crate::kept_files::{self, KeptFiles};
 use crate::limits::Limits;
+use crate::live::Asked;
 use crate::networked::Filling;
 use crate::place::{self, Place};
 use crate::prepare::{
@@ -33,6 +34,8 @@ pub(crate) struct Stage {
     pub(crate) controls: Controls,
     pub(crate) points: Vec<MountPoint>,
     pub(crate) places: Vec<Place>,
+    /// What servers with policies were told.
+    pub(crate) policies: Vec<Asked>,
     /// Options of the file system that were set, as they were read back.
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) sites: Vec<Laid>,
@@ -92,12 +95,15 @@ pub(crate) fn set(
     if run.settings.warm_start {
         warm::read(run, filesystem, &places, &sites)?;
     }
+    let mut policies = Vec::new();
     for device in &mut devices {
-        device.queues.iter().try_for_each(|queue| queue::apply(queue, &run.settings, journal))?;
+        let settings = run.kernel_settings(&device.name);
+        let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+        device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
         if !device.members.is_empty() {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }
-        start_timing(device)?;
+        policies.extend(start_timing(run, device, &places)?);
     }
     controls.set(&devices, journal)?;
     limits.hold_servers(run, &options.state, filesystem, journal)?;
@@ -114,6 +120,7 @@ pub(crate) fn set(
         controls,
         points,
         places,
+        policies,
         options,
         sites,
         hot,

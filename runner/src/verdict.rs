@@ -118,6 +118,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) controls: Option<Result<String, String>>,
     /// Of modelled devices, by name.
     pub(crate) models: Vec<(String, Stats)>,
+    /// Of devices with policies, by name: which was in force, or what was not as the run asked.
+    pub(crate) policies: Vec<(String, Result<String, String>)>,
     /// Share of the time in which processors had work and were not given to this machine.
     pub(crate) stolen: f64,
 }
@@ -150,6 +152,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         network(facts),
         sites(facts),
         model(facts),
+        policy(facts),
         clock(facts),
         state(facts),
         controls(facts),
@@ -349,6 +352,25 @@ fn model(facts: &Facts<'_>) -> Ruling {
     Ruling { value, limit, ..ruling("R-MODEL", status, reason) }
 }
 
+fn policy(facts: &Facts<'_>) -> Ruling {
+    if facts.policies.is_empty() {
+        return ruling("R-POLICY", Status::Skipped, "no server with policies stands before a device");
+    }
+    let words = |broken: bool| {
+        let told = facts.policies.iter().filter(|(_, found)| found.is_err() == broken);
+        let words = told.map(|(device, found)| {
+            let (Ok(words) | Err(words)) = found;
+            format!("device {device}: {words}")
+        });
+        words.collect::<Vec<_>>().join("; ")
+    };
+    let (kept, broken) = (words(false), words(true));
+    match broken.is_empty() {
+        true => ruling("R-POLICY", Status::Valid, kept),
+        false => ruling("R-POLICY", Status::Invalid, broken),
+    }
+}
+
 pub(crate) fn clock(facts: &Facts<'_>) -> Ruling {
     let reason =
         format!("the wall clock moved {:.3} ms against the monotonic one", facts.clock_step_ns / 1e6);
@@ -432,6 +454,7 @@ mod tests {
             ("R-NETWORK", Facts { written: Some((100, 7)), ..base() }),
             ("R-SITE", Facts { sites: vec![Findings { violations: 1, ..kept.clone() }], ..base() }),
             ("R-SITE", Facts { sites: vec![Findings { found: 6, ..kept.clone() }], ..base() }),
+            ("R-POLICY", Facts { policies: vec![("shared".to_owned(), Err("fcfs".to_owned()))], ..base() }),
             ("R-CLOCK", Facts { clock_step_ns: -1e9, ..base() }),
             ("R-STATE", Facts { state: vec!["scheduler".to_owned()], ..base() }),
         ] {

@@ -13,8 +13,8 @@ pub const KERNEL_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"]
 /// A scheduler with tunables that differ from its defaults.
 ///
 /// Written `mq-deadline` or `mq-deadline read_expire=100 fifo_batch=1`. On the device testbed it is one of
-/// [`KERNEL_SCHEDULERS`], and tunables are the files in `/sys/block/DEV/queue/iosched/`; in the simulator it is one of
-/// weir's own policies with its settings (`weir list schedulers`).
+/// [`KERNEL_SCHEDULERS`], and tunables are the files in `/sys/block/DEV/queue/iosched/`, or, as in the simulator, one of
+/// weir's own policies with its settings (`weir list schedulers`), which then rules the modelled disks behind the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Scheduler {
@@ -22,6 +22,18 @@ pub struct Scheduler {
     pub name: String,
     /// Tunables by name.
     pub tunables: BTreeMap<String, String>,
+}
+
+impl Scheduler {
+    /// One without tunables.
+    pub fn named(name: &str) -> Self {
+        Scheduler { name: name.to_owned(), tunables: BTreeMap::new() }
+    }
+
+    /// Whether it is the kernel's, and not a policy of weir's own.
+    pub fn is_of_kernel(&self) -> bool {
+        KERNEL_SCHEDULERS.contains(&self.name.as_str())
+    }
 }
 
 impl TryFrom<String> for Scheduler {
@@ -74,7 +86,7 @@ impl JsonSchema for Scheduler {
             "type": "string",
             "pattern": "^[A-Za-z0-9_-]+( [a-z0-9_]+=[^ ]+)*$",
             "examples": ["none", "mq-deadline", "kyber", "bfq", "scan", "scan-edf", "cello"],
-            "description": "Scheduler, with tunables as in `mq-deadline read_expire=100`: the kernel's on the device testbed, weir's own in the simulator"
+            "description": "Scheduler, with tunables as in `mq-deadline read_expire=100`: the kernel's on the device testbed, or a policy of weir's own, which is what the simulator has"
         })
     }
 }

@@ -20,7 +20,7 @@ use crate::site::SiteBenchmark;
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{access, counterpart, fs_option, recipe, simulated, surroundings};
+use crate::{access, counterpart, fs_option, live, recipe, simulated, surroundings};
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -166,6 +166,10 @@ fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
     let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
     devices.sort();
     devices.dedup();
+    // A server with policies is also one without; of two that are else the same it comes last.
+    let with_policies: Vec<RunDevice> = devices.iter().filter(|device| device.live).cloned().collect();
+    devices
+        .retain(|device| device.live || !with_policies.contains(&RunDevice { live: true, ..device.clone() }));
     devices
 }
 
@@ -246,7 +250,9 @@ fn resolve(
     if study.testbed.are_two() && testbed == Testbed::Simulator {
         settings = counterpart::settings(&settings);
     }
-    let devices = devices(study, &settings.filesystem, settings.architecture);
+    let is_live = testbed == Testbed::Device && live::is_one(study);
+    let mut devices = devices(study, &settings.filesystem, settings.architecture);
+    devices.iter_mut().for_each(|device| device.live = is_live);
     let mut classes: Vec<RunClass> = study
         .classes
         .iter()
@@ -257,7 +263,8 @@ fn resolve(
         })
         .filter(|(.., clients)| *clients > 0)
         .map(|(name, class, workload, clients)| RunClass {
-            simulated: (testbed == Testbed::Simulator).then(|| simulated(study, class, workload, &settings)),
+            simulated: (is_live || testbed == Testbed::Simulator)
+                .then(|| simulated(study, class, workload, &settings)),
             name: name.clone(),
             workload: class.workload.clone(),
             recipe: workload.clone(),
@@ -286,6 +293,7 @@ fn resolve(
         study: study.name.clone(),
         question: study.question.clone(),
         testbed,
+        live: is_live && !settings.scheduler.is_of_kernel(),
         cell: hash(cell),
         levels: cell.iter().map(|(name, level)| (name.clone(), label(level))).collect(),
         settings,
@@ -363,6 +371,7 @@ pub(crate) fn devices(study: &Study, filesystem: &str, architecture: Architectur
         heads,
         stripe_unit_kib: study.storage.stripe_unit_kib,
         size_mib: study.storage.size_mib * u64::from(heads),
+        live: false,
     };
     if let Some(access) = FileSystem::load(filesystem).and_then(|found| found.network) {
         return (0..study.storage.heads)

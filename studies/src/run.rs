@@ -18,6 +18,10 @@ use crate::testbed::Testbed;
 
 /// Version of the layout of `run.json`.
 pub const FORMAT: u32 = 1;
+/// The kernel's scheduler that leaves requests as they come.
+const HANDS_ON: &str = "none";
+/// Tags of a loop device.
+pub(crate) const MOST_TAGS: u32 = 128;
 
 /// One repetition of a cell. Whoever carries it out needs nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +79,9 @@ pub struct Run {
     /// Services that run meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<RunService>,
+    /// Its scheduler is a policy of weir's own in front of the disks of block devices; the kernel's before them is none.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub live: bool,
     /// What opening and reading a file costs; its classes are among `classes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<RunAccess>,
@@ -137,12 +144,12 @@ pub struct RunClass {
     /// Then, mean time between an answer and the next request of a client, in ms; absent: an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_ms: Option<f64>,
-    /// Simulator: what it wants, and its weight and buffer cache.
+    /// Simulator, and devices with policies: what it wants, its weight and scheduler; of the simulator its buffer cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedClass>,
 }
 
-/// What a simulator has to know of a class besides.
+/// What a simulator, or a server with a policy, has to know of a class besides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimulatedClass {
     /// What it wants of schedulers.
@@ -195,6 +202,13 @@ pub struct RunDevice {
     pub stripe_unit_kib: u64,
     /// Size of all heads together, in MiB.
     pub size_mib: u64,
+    /// Whether its server can put policies of weir's own in front of the heads: some run of the study has one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub live: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Run {
@@ -206,6 +220,23 @@ impl Run {
     /// Length of the warm-up, in ns.
     pub fn warmup_ns(&self) -> i64 {
         (self.warmup_s * 1e9).round() as i64
+    }
+
+    /// The scheduler of a device: that of the class which has it for itself, or the study's.
+    pub fn scheduler_of(&self, device: &str) -> &Scheduler {
+        let asker = self.classes.iter().find(|class| class.device == device);
+        let own = asker.and_then(|class| class.simulated.as_ref());
+        own.map_or(&self.settings.scheduler, |simulated| &simulated.scheduler)
+    }
+
+    /// The state of the kernel's queue before a device. Where a policy of weir's own decides, the kernel hands everything on:
+    /// its scheduler is none, and it has as many tags as there are.
+    pub fn kernel_settings(&self, device: &str) -> Settings {
+        let scheduler = self.scheduler_of(device);
+        if scheduler.is_of_kernel() {
+            return Settings { scheduler: scheduler.clone(), ..self.settings.clone() };
+        }
+        Settings { scheduler: Scheduler::named(HANDS_ON), queue_depth: MOST_TAGS, ..self.settings.clone() }
     }
 
     /// Gives the run the id that its content has. What only describes it is left out, so that rewording a

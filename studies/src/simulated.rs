@@ -7,6 +7,7 @@ use weir_specs::Document;
 
 use crate::contract::Contract;
 use crate::level::{Architecture, Scheduler};
+use crate::live;
 use crate::spec::{Class, Placement, Study, Wants};
 use crate::testbed::Testbed;
 
@@ -108,7 +109,7 @@ pub(crate) fn defaults(study: &mut Study, document: &Document) {
     let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
     // Beside devices it has what they have.
     if !study.testbed.are_virtual() {
-        return;
+        return live::defaults(study, is_held("queue_depth"));
     }
     if study.testbed.is_only(Testbed::Admission) {
         study.hold.admission.get_or_insert_default();
@@ -122,11 +123,12 @@ pub(crate) fn defaults(study: &mut Study, document: &Document) {
     }
 }
 
-/// Whether a scheduler can be made for the classes of a study.
-pub(crate) fn check_scheduler(scheduler: &Scheduler, study: &Study) -> Result<(), String> {
-    let classes: Vec<weir_schedulers::Class> = study
-        .classes
-        .iter()
+/// Whether a scheduler can be made for some classes of a study.
+pub(crate) fn check_scheduler<'a>(
+    scheduler: &Scheduler,
+    classes: impl Iterator<Item = (&'a String, &'a Class)>,
+) -> Result<(), String> {
+    let classes: Vec<weir_schedulers::Class> = classes
         .map(|(name, class)| weir_schedulers::Class {
             name: name.clone(),
             service: class.wants.map_or(Service::Interactive, Wants::service),

@@ -205,18 +205,18 @@ pub struct Class {
     /// What it was promised.
     #[serde(default)]
     pub objective: Option<Objective>,
-    /// Simulator: what it wants of a scheduler that knows classes; if absent, `real_time` where the workload has
+    /// Simulator, and schedulers of weir's own on devices: what it wants of a scheduler that knows classes; if absent, `real_time` where the workload has
     /// deadlines and `interactive` where it has none.
     #[serde(default)]
     pub wants: Option<Wants>,
-    /// Simulator: its weight with schedulers that share a disk; 1 if absent.
+    /// The same: its weight with schedulers that share a disk; 1 if absent.
     #[serde(default)]
     pub weight: Option<f64>,
-    /// Simulator: what each of its clients is promised of each disk, or all together if it is not real-time, by schedulers
+    /// The same: what each of its clients is promised of each disk, or all together if it is not real-time, by schedulers
     /// with contracts.
     #[serde(default)]
     pub contract: Option<Contract>,
-    /// Simulator: the scheduler of its own disks where the architecture is partitioned; the study's if absent.
+    /// The same: the scheduler of its own disks where the architecture is partitioned; the study's if absent.
     #[serde(default)]
     pub scheduler: Option<Scheduler>,
     /// Simulator: stripe unit of its files, in KiB; the storage's if absent.
@@ -291,7 +291,7 @@ pub struct Factors {
     /// `no-cache: {classes.text.cache_mib: 0}` or `small: {classes.text.with.files.count: 10, storage.profile: ssd-sata}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<BTreeMap<String, BTreeMap<String, Value>>>,
-    /// Kernel I/O scheduler.
+    /// Scheduler: the kernel's, or one of weir's own, which on devices rules modelled disks in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Vec<Scheduler>>,
     /// File system.
@@ -353,7 +353,7 @@ pub struct Factors {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Scheduler; if absent, mq-deadline on the device testbed and scan in the simulator.
+    /// Scheduler, the kernel's or weir's own; if absent, mq-deadline on the device testbed and scan in the simulator.
     pub scheduler: Scheduler,
     /// File system.
     pub filesystem: String,
@@ -375,7 +375,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_cost: Option<IoCost>,
     /// Requests that each head of a device works on at once (its tags): 4, the least a kernel grants, if absent; in the
-    /// simulator 1.
+    /// simulator, and where all schedulers are weir's own, 1.
     pub queue_depth: u32,
     /// Target latency of writeback throttling in microseconds; 0 is off.
     pub wbt_lat_usec: u64,

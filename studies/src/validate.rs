@@ -11,16 +11,17 @@ use crate::admission_check;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
+use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{access, control_check, counterpart, fs_option, hosts, recipe, simulated, surroundings, tiers};
+use crate::{
+    access, control_check, counterpart, fs_option, hosts, live, recipe, simulated, surroundings, tiers,
+};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
 /// The least tags that the kernel's block layer grants (`BLKDEV_MIN_RQ`).
 const FEWEST_TAGS: u32 = 4;
-/// Tags of a loop device.
-const MOST_TAGS: u32 = 128;
 /// What the programs of a run need themselves, about.
 const LEAST_MEMORY_MIB: f64 = 32.0;
 /// A file system that has the devices that the architecture says.
@@ -49,6 +50,7 @@ pub(crate) fn check(
             .chain(hosts::check(study, testbed))
             .chain(fs_option::check(study, testbed))
             .chain(control_check::check(study))
+            .chain(live::check(study, testbed))
         {
             check.problem(field, message);
         }
@@ -140,11 +142,11 @@ impl Check<'_> {
             }
             match self.testbed {
                 Testbed::Device => {
-                    for at in simulated::fields_of(class) {
-                        self.problem(
-                            format!("{field}.{at}"),
-                            "is for `testbed: simulator` only: leave it out",
-                        );
+                    for (at, message) in live::check_class(self.study, class) {
+                        self.problem(format!("{field}.{at}"), message);
+                    }
+                    if let Some(scheduler) = class.scheduler.as_ref().filter(|own| !own.is_of_kernel()) {
+                        self.scheduler(&format!("{field}.scheduler"), scheduler);
                     }
                 }
                 Testbed::Simulator | Testbed::Admission => {
@@ -242,7 +244,9 @@ impl Check<'_> {
         }
         if simulated && !(1..=MOST_TAGS).contains(&depth) {
             self.problem(hold("queue_depth"), format!("is {depth}; it must be from 1 to {MOST_TAGS}"));
-        } else if !simulated && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
+        } else if !simulated && live::is_all(self.study) && !(1..=MOST_TAGS).contains(&depth) {
+            self.problem(hold("queue_depth"), format!("is {depth}; it must be from 1 to {MOST_TAGS}"));
+        } else if !simulated && !live::is_all(self.study) && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
             self.problem(
                 hold("queue_depth"),
                 format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
@@ -286,12 +290,18 @@ impl Check<'_> {
 
     fn scheduler(&mut self, field: &str, scheduler: &Scheduler) {
         match self.testbed {
-            Testbed::Device if !KERNEL_SCHEDULERS.contains(&scheduler.name.as_str()) => {
-                self.problem(field, one_of("scheduler", &scheduler.name, KERNEL_SCHEDULERS));
+            Testbed::Device if scheduler.is_of_kernel() => {}
+            Testbed::Device => {
+                let own = weir_schedulers::POLICIES.iter().map(|entry| entry.name);
+                let known: Vec<&str> = KERNEL_SCHEDULERS.into_iter().chain(own).collect();
+                if !known.contains(&scheduler.name.as_str()) {
+                    self.problem(field, one_of("scheduler", &scheduler.name, known));
+                } else if let Err(message) = live::check_scheduler(scheduler, self.study) {
+                    self.problem(field, message);
+                }
             }
-            Testbed::Device => {}
             Testbed::Simulator | Testbed::Admission => {
-                if let Err(message) = simulated::check_scheduler(scheduler, self.study) {
+                if let Err(message) = simulated::check_scheduler(scheduler, self.study.classes.iter()) {
                     self.problem(field, message);
                 }
             }

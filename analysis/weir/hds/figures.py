@@ -20,12 +20,14 @@ BANDS = "Lines: means over repetitions in windows of two seconds; shades: the le
 PRINTED = "#555555"
 
 
-def _figure(columns: int, height: float, **share: object) -> tuple[Figure, list[Axes]]:
+def panels_of(columns: int, height: float, **share: object) -> tuple[Figure, list[Axes]]:
+    """A figure of the text block's width with panels beside each other."""
     figure = Figure(figsize=(WIDTH_INCH, height), layout="constrained")
     return figure, list(figure.subplots(1, columns, squeeze=False, **share).flat)
 
 
-def _legend(figure: Figure, axis: Axes, columns: int = 5) -> None:
+def legend(figure: Figure, axis: Axes, columns: int = 5) -> None:
+    """The legend of a figure whose panels all have the lines of one of them."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
 
@@ -75,7 +77,7 @@ def overload(table: pl.DataFrame) -> Figure:
     )
     names = ["Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"]
     with style():
-        figure, axes = _figure(3, 2.9, sharey=True)
+        figure, axes = panels_of(3, 2.9, sharey=True)
         for axis, letter, name in zip(axes, "abc", names, strict=True):
             for at, stream in enumerate(sorted(got[STREAM].unique())):
                 rows = got.filter((pl.col("control") == name) & (pl.col(STREAM) == stream))
@@ -92,7 +94,7 @@ def overload(table: pl.DataFrame) -> Figure:
         for printed in (12.7, 5.7):
             axes[2].axhline(printed, color=PRINTED, linestyle="--", linewidth=0.8)
         axes[0].set_ylabel(RECEIVED)
-        _legend(figure, axes[0])
+        legend(figure, axes[0])
         draw.note(
             figure, BARS + " Shades: 5 to 95 % of all seconds. Dotted: all that is asked; dashed: the paper."
         )
@@ -121,13 +123,13 @@ def isolation(table: pl.DataFrame) -> Figure:
     }
     (scheduler,) = parts["(a) with token buckets"]["scheduler"].unique()
     with style():
-        figure, axes = _figure(2, 2.9, sharey=True)
+        figure, axes = panels_of(2, 2.9, sharey=True)
         for axis, (title, rows) in zip(axes, parts.items(), strict=True):
             series(axis, rows)
             axis.set_title(title, loc="left")
         _reserved(axes[0], scheduler)
         axes[0].set_ylabel(RECEIVED)
-        _legend(figure, axes[0])
+        legend(figure, axes[0])
         draw.note(figure, BANDS + " Dotted: what is reserved.")
     return figure
 
@@ -143,14 +145,14 @@ def over_time(
     """Figs. 5, 6 and 8: rates over time, with the times at which something begins."""
     (scheduler,) = table["scheduler"].unique()
     with style():
-        figure, axes = _figure(1, 3.0)
+        figure, axes = panels_of(1, 3.0)
         series(axes[0], table, total=total)
         for at in events:
             axes[0].axvline(at, color=PRINTED, linewidth=0.7, linestyle="--")
         if reserved:
             _reserved(axes[0], scheduler)
         axes[0].set_ylabel(RECEIVED)
-        _legend(figure, axes[0])
+        legend(figure, axes[0])
         words = " Dashed: something begins." if events else ""
         draw.note(figure, BANDS + words + (" Dotted: what is reserved." if reserved else ""))
     return figure
@@ -160,7 +162,7 @@ def root(table: pl.DataFrame, off_points: np.ndarray, step_s: int, step_mb_s: fl
     """Fig. 7: rates while the root's rises, and how far the worst share is off."""
     (scheduler,) = table["scheduler"].unique()
     with style():
-        figure, axes = _figure(2, 3.0, width_ratios=[2, 1])
+        figure, axes = panels_of(2, 3.0, width_ratios=[2, 1])
         series(axes[0], table, total=True)
         start = fluid.root_mb_s(scheduler)
         steps = np.arange(off_points.shape[1])
@@ -180,7 +182,7 @@ def root(table: pl.DataFrame, off_points: np.ndarray, step_s: int, step_mb_s: fl
         axes[1].set_xlabel("Root's rate, more than at first (MB/s)")
         axes[1].set_ylabel("Share off (points), worst stream")
         axes[1].set_ylim(bottom=0)
-        _legend(figure, axes[0])
+        legend(figure, axes[0])
         draw.note(figure, BANDS + "\nRight: means with 95 % t intervals; dashed: where the paper's failed.")
     return figure
 
@@ -194,7 +196,7 @@ def bandwidth(table: pl.DataFrame, promised_mb_s: float) -> Figure:
     }
     window = table.with_columns(pl.col(SECOND) // 2 * 2)
     with style():
-        figure, axes = _figure(2, 2.9)
+        figure, axes = panels_of(2, 2.9)
         for at, (name, rule) in enumerate(kinds.items()):
             rows = window.filter(rule)
             first = rows.filter(pl.col(STREAM) == "stream1").group_by("repetition", SECOND)
@@ -218,7 +220,7 @@ def bandwidth(table: pl.DataFrame, promised_mb_s: float) -> Figure:
             axis.set_xlabel(TIME)
             axis.set_ylim(bottom=0)
         axes[0].set_ylabel(RECEIVED)
-        _legend(figure, axes[0], 3)
+        legend(figure, axes[0], 3)
         draw.note(figure, BANDS + "\nDotted: 6000 KB/s. Another stream comes every 25 s.")
     return figure
 
@@ -239,7 +241,7 @@ def sensitivity(table: pl.DataFrame) -> Figure:
     settings = sorted(found["setting"].unique())
     variants = sorted(found["variant"].unique())
     with style():
-        figure, axes = _figure(2, 3.6, sharey=True)
+        figure, axes = panels_of(2, 3.6, sharey=True)
         for at, name in enumerate(settings):
             for axis, column in zip(axes, ("off", "total"), strict=True):
                 part = found.filter(pl.col("setting") == name)
@@ -254,7 +256,7 @@ def sensitivity(table: pl.DataFrame) -> Figure:
         axes[0].axvline(3, color=PRINTED, linestyle=":", linewidth=0.9)
         axes[0].set_xlabel("Share off (points), worst stream")
         axes[1].set_xlabel("Total (MB/s)")
-        _legend(figure, axes[0], 3)
+        legend(figure, axes[0], 3)
         draw.note(figure, "Means over repetitions. Dotted: the band of Fig. 4.")
     return figure
 

@@ -4,6 +4,7 @@ Every number is formed within a repetition first; its interval is over repetitio
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +20,40 @@ from weir.traces.claims import Claim, over_seeds, text
 BANDS = Bands(Path(__file__).with_name("bands.toml"))
 #: A stream that gets this share of what it asks for gets what it asks for.
 SATISFIED = 0.97
-#: After a stream begins or the root changes, so long until rates are looked at.
-SETTLED_S = 5
-#: Fig. 7: seconds of a step, and how many points a share may be off.
-STEP_S, STEP_KB_S = 20, 384
+#: Fig. 7: how many points a share may be off.
 OFF_POINTS = 5.0
-#: Fig. 8: when the second stream begins, when the root begins to adapt, and the end that is looked at.
-SECOND_S, ADAPTS_S, LAST_S = 40, 70, 60
-#: And when the ratio of a window of so many seconds is said to be off.
-RATIO_OFF, RATIO_S = 0.1, 5
+#: When the ratio of a window is said to be off.
+RATIO_OFF = 0.1
+
+
+@dataclass(frozen=True)
+class Times:
+    """When something happens in an experiment, in seconds; the paper's are the defaults.
+
+    Attributes:
+        settled_s: after a stream begins or the root changes, so long until rates are looked at.
+        phase_s: Fig. 5: from one stream's begin to the next.
+        stream_s: Fig. 6: the same.
+        step_s: Fig. 7: length of a step.
+        step_kb_s: Fig. 7: by how much the root rises in each, in KB/s (1024 bytes).
+        second_s: Fig. 8: when the second stream begins.
+        adapts_s: Fig. 8: when the root begins to adapt.
+        last_s: Fig. 8: the end that is looked at.
+        ratio_s: Fig. 8: windows of the ratio.
+    """
+
+    settled_s: int = 5
+    phase_s: int = 60
+    stream_s: int = 25
+    step_s: int = 20
+    step_kb_s: int = 384
+    second_s: int = 40
+    adapts_s: int = 70
+    last_s: int = 60
+    ratio_s: int = 5
+
+
+PAPER = Times()
 
 
 def reservation(table: pl.DataFrame) -> Iterator[Claim]:
@@ -133,12 +159,13 @@ def isolation(table: pl.DataFrame) -> Iterator[Claim]:
         yield BANDS.judged(f"H-F4 {at}", over_seeds(of_stream(rows, f"stream{at}", "share_pct")), note)
 
 
-def borrowing(table: pl.DataFrame) -> Iterator[Claim]:
+def borrowing(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     """H-F5."""
     (scheduler,) = table["scheduler"].unique()
     root = fluid.root_mb_s(scheduler)
     reserved = fluid.shares(fluid.tree_of(scheduler))
-    phases = [rates(between(table, at + SETTLED_S, at + 60)) for at in (0, 60, 120)]
+    begins = [at * times.phase_s for at in range(3)]
+    phases = [rates(between(table, at + times.settled_s, at + times.phase_s)) for at in begins]
     alone = [100 * rate / root for rate in of_stream(phases[0], "stream1", RATE)]
     yield BANDS.judged("H-F5 alone", over_seeds(alone), f"the root has {number(root)} MB/s")
     pair = [np.array(of_stream(phases[1], name, RATE)) / root for name in ("stream1", "stream2")]
@@ -152,15 +179,17 @@ def borrowing(table: pl.DataFrame) -> Iterator[Claim]:
     yield BANDS.judged("H-F5 surplus", over_seeds(100 * (pair[0] + pair[1])), note, shape=all(least))
     for at in (1, 2, 3):
         got = of_stream(phases[2], f"stream{at}", "share_pct")
-        note = f"from {120 + SETTLED_S} to 180 s"
+        note = f"from {begins[2] + times.settled_s} to {begins[2] + times.phase_s} s"
         yield BANDS.judged(f"H-F5 {at}", over_seeds(got), note)
 
 
-def throughput(table: pl.DataFrame) -> Iterator[Claim]:
+def throughput(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     """H-F6."""
     streams = table[STREAM].n_unique()
+    every_s = times.stream_s
     steps = [
-        np.array(totals(between(table, at * 25 + SETTLED_S, (at + 1) * 25))[RATE]) for at in range(streams)
+        np.array(totals(between(table, at * every_s + times.settled_s, (at + 1) * every_s))[RATE])
+        for at in range(streams)
     ]
     by_step = np.stack(steps)
     drop = 100 * (1 - by_step.min(axis=0) / by_step.max(axis=0))
@@ -168,14 +197,15 @@ def throughput(table: pl.DataFrame) -> Iterator[Claim]:
     yield BANDS.judged("H-F6", over_seeds(drop), f"MB/s by streams {means}")
 
 
-def off_points(table: pl.DataFrame) -> np.ndarray:
+def off_points(table: pl.DataFrame, times: Times = PAPER) -> np.ndarray:
     """Fig. 7: by repetition and step of the root, how far the worst stream's share is off, in points."""
     (scheduler,) = table["scheduler"].unique()
     reserved = fluid.shares(fluid.tree_of(scheduler))
-    last = int(table[SECOND].max()) // STEP_S
+    step_s = times.step_s
+    last = int(table[SECOND].max()) // step_s
     found = []
     for step in range(last + 1):
-        got = rates(between(table, step * STEP_S + SETTLED_S, (step + 1) * STEP_S))
+        got = rates(between(table, step * step_s + times.settled_s, (step + 1) * step_s))
         off = [
             np.abs(np.array(of_stream(got, name, "share_pct")) - 100 * own) for name, own in reserved.items()
         ]
@@ -183,11 +213,11 @@ def off_points(table: pl.DataFrame) -> np.ndarray:
     return np.stack(found, axis=1)
 
 
-def root(table: pl.DataFrame) -> Iterator[Claim]:
+def root(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     """H-F7."""
-    off = off_points(table)
-    yield BANDS.judged("H-F7 holds", over_seeds(off[:, 0]), f"at {STEP_S} s")
-    mb_s = STEP_KB_S * 1024 / 1e6
+    off = off_points(table, times)
+    yield BANDS.judged("H-F7 holds", over_seeds(off[:, 0]), f"at {times.step_s} s")
+    mb_s = times.step_kb_s * 1024 / 1e6
     fails = [int(np.flatnonzero(row > OFF_POINTS)[0]) if (row > OFF_POINTS).any() else None for row in off]
     kept = [len(row) for row, at in zip(off, fails, strict=True) if at is None]
     means = ", ".join(
@@ -203,11 +233,11 @@ def root(table: pl.DataFrame) -> Iterator[Claim]:
         yield BANDS.judged("H-F7 fails", ours, note, shape=grows)
 
 
-def adaptive(table: pl.DataFrame) -> Iterator[Claim]:
+def adaptive(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     """H-F8."""
     end = int(table[SECOND].max()) + 1
-    before = between(table, SECOND_S + SETTLED_S, ADAPTS_S)
-    after = between(table, end - LAST_S, end)
+    before = between(table, times.second_s + times.settled_s, times.adapts_s)
+    after = between(table, end - times.last_s, end)
     gain = np.array(totals(after)[RATE]) / np.array(totals(before)[RATE])
     ratio = {}
     for name, part in (("before", before), ("after", after)):
@@ -215,21 +245,21 @@ def adaptive(table: pl.DataFrame) -> Iterator[Claim]:
         ratio[name] = np.array(of_stream(got, "stream1", RATE)) / np.array(of_stream(got, "stream2", RATE))
     note = (
         f"total {number(totals(before)[RATE].mean())} MB/s before, {number(totals(after)[RATE].mean())} in "
-        f"the last {LAST_S} s"
+        f"the last {times.last_s} s"
     )
     yield BANDS.judged("H-F8 total", over_seeds(gain), note)
-    off = _off_windows(between(table, ADAPTS_S, end))
+    off = _off_windows(between(table, times.adapts_s, end), times.ratio_s)
     note = (
-        f"in the last {LAST_S} s; before {number(ratio['before'].mean())}; off by more than {RATIO_OFF:.0%} "
-        f"in {number(100 * off)} % of the windows of {RATIO_S} s since then. By the text stream 2 keeps "
-        f"its rate meanwhile, which cannot be if the ratio is kept and the total rises"
+        f"in the last {times.last_s} s; before {number(ratio['before'].mean())}; off by more than "
+        f"{RATIO_OFF:.0%} in {number(100 * off)} % of the windows of {times.ratio_s} s since then. By the "
+        f"text stream 2 keeps its rate meanwhile, which cannot be if the ratio is kept and the total rises"
     )
     yield BANDS.judged("H-F8 ratio", over_seeds(ratio["after"]), note)
 
 
-def _off_windows(table: pl.DataFrame) -> float:
+def _off_windows(table: pl.DataFrame, window_s: int) -> float:
     """The share of windows in which streams 1 and 2 are not 3:1."""
-    window = pl.col(SECOND) // RATIO_S
+    window = pl.col(SECOND) // window_s
     each = table.group_by("repetition", window, STREAM).agg(pl.col(RATE).mean())
     wide = each.pivot(STREAM, index=["repetition", SECOND], values=RATE)
     return float(((wide["stream1"] / wide["stream2"] / 3 - 1).abs() > RATIO_OFF).mean())

@@ -211,7 +211,10 @@ def needs(plan, runs, file_systems, disks, mounts=()):
         if run["settings"]["filesystem"] in mounted:
             pass
         elif run["settings"]["filesystem"] in on_device | clusters.keys():
-            devices |= {device["name"]: device for device in run["devices"]}
+            for device in run["devices"]:
+                # A server with policies serves runs without one as well.
+                live = device.get("live") or devices.get(device["name"], {}).get("live")
+                devices[device["name"]] = device | ({"live": True} if live else {})
         else:
             used_mib += sum(device["size_mib"] for device in run["devices"])
         in_memory_mib = max(in_memory_mib, used_mib)
@@ -227,7 +230,8 @@ def needs(plan, runs, file_systems, disks, mounts=()):
     if modelled:
         commands.add("fusermount3")
     schedulers = {
-        run["settings"]["scheduler"].split()[0]
+        # Before a policy of weir's own the kernel has none.
+        "none" if run.get("live") else run["settings"]["scheduler"].split()[0]
         for run in todo
         if run["devices"] and run["settings"]["filesystem"] not in mounted
     }
@@ -286,7 +290,15 @@ def unserved_devices(modelled, served):
 
 def _serves(entry, device):
     spec = entry["state"]["spec"]
-    return entry["running"] and all(spec[field] == value for field, value in device.items())
+    # Which policy it has is for each run to say.
+    fits = all(
+        bool(spec.get("live")) if field == "live" else spec[field] == value for field, value in device.items()
+    )
+    return entry["running"] and fits
+
+
+def _spec(device):
+    return device | ({"live": {"policy": "fcfs"}} if device.get("live") else {})
 
 
 def device_files(modelled, disks, state, mounts=None, options=None):
@@ -310,7 +322,9 @@ def device_files(modelled, disks, state, mounts=None, options=None):
         else:
             devices[name] = {"disk": _disk(disk)}
     # JSON is YAML.
-    files = {f"{state}/specs/{name}.yml": json.dumps(spec, indent=2) + "\n" for name, spec in specs.items()}
+    files = {
+        f"{state}/specs/{name}.yml": json.dumps(_spec(spec), indent=2) + "\n" for name, spec in specs.items()
+    }
     testbed = {"devices": devices, "mounts": mounts or {}} | ({"options": options} if options else {})
     return files | {f"{state}/testbed.json": json.dumps(testbed, indent=2) + "\n"}
 

@@ -5,7 +5,6 @@ use std::fs;
 
 use super::classes::{ClassSpec, IoPriority};
 
-const MIB: u64 = 1 << 20;
 /// What is known of a process is asked for again after so long: it may be moved to another group, or its pid be another's.
 const KNOWN_FOR_NS: u64 = 100_000_000;
 /// Processes that are remembered at once.
@@ -54,8 +53,8 @@ impl Attribution {
     /// For these classes, of which one takes the rest.
     pub fn new(classes: &[ClassSpec]) -> Self {
         let mark = |class: &ClassSpec| Mark {
-            range: class.range_mib.map(|[from, to]| (from.saturating_mul(MIB), to.saturating_mul(MIB))),
-            stream_bytes: class.stream_mib.map(|mib| mib.saturating_mul(MIB).max(1)),
+            range: class.range().map(|[from, to]| (from, to)),
+            stream_bytes: class.stream().map(|bytes| bytes.max(1)),
             cgroup: class.cgroup.as_ref().map(|path| path.trim_end_matches('/').to_owned()),
             ioprio: class.ioprio,
         };
@@ -136,6 +135,8 @@ fn ask(pid: u32, now_ns: u64) -> Known {
 mod tests {
     use super::*;
 
+    const MIB: u64 = 1 << 20;
+
     fn classes(marks: &[ClassSpec]) -> Attribution {
         Attribution::new(&super::super::classes::completed(marks))
     }
@@ -152,6 +153,15 @@ mod tests {
         assert_eq!(attribution.class_of(0, MIB, &caller), (1, 0));
         assert_eq!(attribution.class_of(0, 3 * MIB - 1, &caller), (1, 1));
         assert_ne!(attribution.class_of(0, 3 * MIB, &caller).0, 1);
+        let mut by_bytes = classes(&[ClassSpec {
+            range_bytes: Some([100, 400]),
+            stream_bytes: Some(150),
+            ..named("video")
+        }]);
+        assert_eq!(by_bytes.class_of(0, 99, &caller).0, 1);
+        assert_eq!(by_bytes.class_of(0, 249, &caller), (0, 0));
+        assert_eq!(by_bytes.class_of(0, 250, &caller), (0, 1));
+        assert_eq!(by_bytes.class_of(0, 400, &caller).0, 1);
         let unknown = Caller { pid: 0, ..caller };
         assert_eq!(attribution.class_of(0, 0, &unknown).0, 2, "the rest");
     }

@@ -12,6 +12,7 @@ use weir_specs::{Document, Problems};
 pub const MOST_CLASSES: usize = 64;
 /// Name of the class that takes what is nobody's, where no class without a mark is given.
 pub const OTHER: &str = "other";
+const MIB: u64 = 1 << 20;
 
 /// What a class wants of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,8 +52,8 @@ pub struct ContractSpec {
     pub streams: u32,
 }
 
-/// One class. A request is of the first class of which all marks that are given (`range_mib`, `cgroup`, `ioprio`) fit it; at most
-/// one class has no mark, and takes the rest.
+/// One class. A request is of the first class of which all marks that are given (a range, `cgroup`, `ioprio`) fit it; at most
+/// one class has no mark or says `rest`, and takes the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassSpec {
@@ -73,16 +74,25 @@ pub struct ClassSpec {
     /// First MiB, and the one after the last, of the part of the device that is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_mib: Option<[u64; 2]>,
+    /// Its first byte, and the one after the last, in place of `range_mib`, for those whose parts do not end with a MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range_bytes: Option<[u64; 2]>,
     /// Each stream's part of the range, in MiB: stream n is what begins n of these behind its start. Without, an NBD
     /// connection is a stream, and all else one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_mib: Option<u64>,
+    /// The same in bytes, in place of `stream_mib`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_bytes: Option<u64>,
     /// Control group of the asking process, as in /proc/PID/cgroup: this one and those below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
     /// I/O priority class of the asking process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ioprio: Option<IoPriority>,
+    /// Whether it also takes what fits no class, in place of one without a mark.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub rest: bool,
     /// Of a partitioned server: the disks that are its own.
     #[serde(default = "one")]
     pub heads: u32,
@@ -118,6 +128,10 @@ fn one() -> u32 {
     1
 }
 
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 fn weight_one() -> f64 {
     1.0
 }
@@ -141,9 +155,12 @@ impl ClassSpec {
             deadline_ms: None,
             contract: None,
             range_mib: None,
+            range_bytes: None,
             stream_mib: None,
+            stream_bytes: None,
             cgroup: None,
             ioprio: None,
+            rest: false,
             heads: 1,
             size_mib: None,
         }
@@ -151,7 +168,17 @@ impl ClassSpec {
 
     /// Whether it takes what fits no other.
     pub fn takes_the_rest(&self) -> bool {
-        self.range_mib.is_none() && self.cgroup.is_none() && self.ioprio.is_none()
+        self.rest || (self.range().is_none() && self.cgroup.is_none() && self.ioprio.is_none())
+    }
+
+    /// The part of the device that is its own: its first byte, and the one after the last.
+    pub fn range(&self) -> Option<[u64; 2]> {
+        self.range_bytes.or(self.range_mib.map(|range| range.map(|mib| mib.saturating_mul(MIB))))
+    }
+
+    /// Each stream's part of the range, in bytes.
+    pub fn stream(&self) -> Option<u64> {
+        self.stream_bytes.or(self.stream_mib.map(|mib| mib.saturating_mul(MIB)))
     }
 
     /// How long after its arrival a request is due, in ns.
@@ -198,6 +225,14 @@ impl ClassSpec {
                 return Err(("contract.streams", format!("is {}; use 1 to 100000", contract.streams)));
             }
         }
+        for (field, twin, are_both) in [
+            ("range_bytes", "range_mib", self.range_bytes.is_some() && self.range_mib.is_some()),
+            ("stream_bytes", "stream_mib", self.stream_bytes.is_some() && self.stream_mib.is_some()),
+        ] {
+            if are_both {
+                return Err((field, format!("is given beside {twin}; leave one of them out")));
+            }
+        }
         if let Some([from, to]) = self.range_mib {
             let end = size_mib.unwrap_or(u64::MAX >> 20);
             if from >= to || to > end {
@@ -208,10 +243,21 @@ impl ClassSpec {
                 ));
             }
         }
-        match (self.stream_mib, self.range_mib) {
-            (Some(0), _) => return Err(("stream_mib", "is 0; it must be at least 1".to_owned())),
+        if let Some([from, to]) = self.range_bytes {
+            let end = size_mib.map_or(u64::MAX, |mib| mib.saturating_mul(MIB));
+            if from >= to || to > end {
+                let found = format!("is [{from}, {to}]");
+                return Err((
+                    "range_bytes",
+                    format!("{found}; give the first byte and the one after the last, within 0 to {end}"),
+                ));
+            }
+        }
+        let field = if self.stream_bytes.is_some() { "stream_bytes" } else { "stream_mib" };
+        match (self.stream(), self.range()) {
+            (Some(0), _) => return Err((field, "is 0; it must be at least 1".to_owned())),
             (Some(_), None) => {
-                return Err(("stream_mib", "is given without range_mib; give that too".to_owned()));
+                return Err((field, "is given without a range; give range_mib too".to_owned()));
             }
             _ => {}
         }
@@ -248,7 +294,7 @@ pub fn check(classes: &[ClassSpec], size_mib: Option<u64>) -> Result<(), ClassPr
             && let Some(other) = classes[..at].iter().find(|other| other.takes_the_rest())
         {
             let message = format!(
-                "`{}` and `{}` have no mark; give one of them range_mib, cgroup or ioprio",
+                "`{}` and `{}` have no mark, or take the rest; give one of them range_mib, cgroup or ioprio alone",
                 other.name, class.name
             );
             return Err(problem(at, ("name", message)));
@@ -285,6 +331,12 @@ mod tests {
         assert_eq!(at(&[ClassSpec { range_mib: Some([10, 101]), ..class("a") }]), "0.range_mib");
         assert_eq!(at(&[ClassSpec { range_mib: Some([10, 10]), ..class("a") }]), "0.range_mib");
         assert_eq!(at(&[ClassSpec { stream_mib: Some(1), ..class("a") }]), "0.stream_mib");
+        let bytes = |range| ClassSpec { range_bytes: Some(range), ..class("a") };
+        assert_eq!(at(&[bytes([0, (100 << 20) + 1])]), "0.range_bytes");
+        assert_eq!(at(&[bytes([7, 7])]), "0.range_bytes");
+        assert_eq!(at(&[ClassSpec { range_mib: Some([0, 1]), ..bytes([0, 9]) }]), "0.range_bytes");
+        assert_eq!(at(&[ClassSpec { stream_bytes: Some(0), ..bytes([0, 9]) }]), "0.stream_bytes");
+        assert_eq!(check(&[bytes([1, 9]), class("b")], Some(100)), Ok(()));
         let contract = Some(ContractSpec { cost_ms: 0.0, period_ms: 1.0, streams: 1 });
         assert_eq!(at(&[ClassSpec { contract, ..class("a") }]), "0.contract.cost_ms");
         assert_eq!(check(&[class("a"), class("b")], None), Ok(()), "a partitioned server needs no marks");
@@ -297,6 +349,9 @@ mod tests {
             |all: Vec<ClassSpec>| all.into_iter().map(|class| class.name).collect::<Vec<_>>().join(" ");
         assert_eq!(names(completed(std::slice::from_ref(&video))), "video other");
         assert_eq!(names(completed(&[video.clone(), class("text")])), "video text");
+        assert_eq!(names(completed(&[ClassSpec { rest: true, ..video.clone() }])), "video");
+        let both = [ClassSpec { rest: true, ..video.clone() }, class("text")];
+        assert!(check(&both, Some(100)).unwrap_err().message.contains("`video` and `text`"));
         assert_eq!(names(completed(&[ClassSpec { name: OTHER.into(), ..video }])), "other other1");
     }
 }

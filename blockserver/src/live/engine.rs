@@ -5,7 +5,7 @@
 //! ([`Engine::take_completions`]) when real devices are done. All go through one lock, and send answers outside it.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,8 +25,8 @@ use crate::backing::Backing;
 use crate::clock::{now_ns, run_first};
 use crate::stats::{Counters, Times};
 
-/// Makes the machines of the heads in their first state.
-pub(crate) type Machines = Box<dyn Fn() -> Vec<Machine> + Send + Sync>;
+/// Makes the machines of the heads in their first state, from a seed.
+pub(crate) type Machines = Box<dyn Fn(u64) -> Vec<Machine> + Send + Sync>;
 
 /// Where the data are.
 pub(crate) enum Media {
@@ -48,8 +48,8 @@ pub(crate) struct Setup {
     pub size_bytes: u64,
     /// Stripe unit in bytes.
     pub stripe_unit_bytes: u64,
-    /// Requests that a head is given at once.
-    pub queue_depth: usize,
+    /// Requests that a head is given at once, unless it is arranged anew.
+    pub queue_depth: u32,
     /// The policy, as a person writes it.
     pub policy: String,
     /// The classes, checked.
@@ -60,8 +60,10 @@ pub(crate) struct Setup {
 pub(crate) struct Engine {
     pub(super) setup: Setup,
     pub(super) inner: Mutex<Inner>,
-    /// Engine time 0 on CLOCK_MONOTONIC: models and policies begin near 0, as in virtual time.
-    pub(super) epoch_ns: u64,
+    /// Engine time 0 on CLOCK_MONOTONIC, changed under the lock: models and policies begin near 0, as in virtual time.
+    pub(super) epoch_ns: AtomicU64,
+    /// When it was made, on the same clock.
+    pub(super) started_ns: u64,
     pub(super) alarm: Alarm,
     /// Whether requests go to the policies at all.
     pub(super) timed: AtomicBool,
@@ -78,7 +80,8 @@ impl Engine {
     pub fn new(setup: Setup) -> Result<Self, String> {
         let policy = PolicyText::parse(&setup.policy)?;
         let classes = completed(&setup.classes);
-        let dispatcher = dispatcher(&setup, &policy, &classes)?;
+        let (queue_depth, seed, started_ns) = (setup.queue_depth, 0, now_ns());
+        let dispatcher = dispatcher(&setup, &policy, &classes, queue_depth, seed)?;
         let inner = Inner {
             dispatcher,
             pending: Vec::new(),
@@ -89,6 +92,8 @@ impl Engine {
             classes: classes.iter().map(Counts::new).collect(),
             policy_text: setup.policy.clone(),
             policy,
+            queue_depth,
+            seed,
             times: Times::default(),
             max_outstanding: 0,
             busy_since_ns: None,
@@ -102,7 +107,8 @@ impl Engine {
         Ok(Engine {
             setup,
             inner: Mutex::new(inner),
-            epoch_ns: now_ns(),
+            epoch_ns: AtomicU64::new(started_ns),
+            started_ns,
             alarm: Alarm::new(),
             timed: AtomicBool::new(true),
             counters: Counters::default(),
@@ -126,7 +132,7 @@ impl Engine {
 
     /// Engine time, in ns.
     pub(super) fn now_ns(&self) -> u64 {
-        now_ns().saturating_sub(self.epoch_ns)
+        now_ns().saturating_sub(self.epoch_ns.load(Ordering::Acquire))
     }
 
     /// A read has arrived. What lies behind the end is refused.
@@ -189,7 +195,7 @@ impl Engine {
             }
         };
         let (class, deadline_ns, error) = (0, None, None);
-        let pending = Pending {
+        let mut pending = Pending {
             reply,
             data,
             op,
@@ -208,6 +214,8 @@ impl Engine {
             drop(guard);
             return self.send(answer(pending));
         }
+        // Time 0 may have been set since it was stamped, and it must not come from the future.
+        pending.arrived_ns = arrived_ns.min(self.now_ns());
         if let Err(refused) = inner.arrive(caller, pending) {
             drop(guard);
             self.counters.error();
@@ -229,7 +237,7 @@ impl Engine {
         inner.settle(now_ns, answers);
         match inner.dispatcher.next_ns() {
             NEVER => self.alarm.set(NEVER),
-            next_ns => self.alarm.set(self.epoch_ns.saturating_add(next_ns)),
+            next_ns => self.alarm.set(self.epoch_ns.load(Ordering::Acquire).saturating_add(next_ns)),
         }
     }
 
@@ -298,11 +306,13 @@ pub(super) fn dispatcher(
     setup: &Setup,
     policy: &PolicyText,
     classes: &[ClassSpec],
+    queue_depth: u32,
+    seed: u64,
 ) -> Result<Dispatcher<Machine>, String> {
-    let machines = (setup.machines)();
+    let machines = (setup.machines)(seed);
     let policies = policy.build(classes, machines.len()).map_err(|error| error.to_string())?;
     let heads = machines.into_iter().zip(policies).map(|(machine, policy)| {
-        Head::new(machine, policy, setup.queue_depth).telling_apart(real_time(classes))
+        Head::new(machine, policy, queue_depth as usize).telling_apart(real_time(classes))
     });
     Ok(Dispatcher::new(heads.collect(), setup.stripe_unit_bytes, setup.size_bytes))
 }

@@ -64,6 +64,8 @@ pub(super) struct Inner {
     pub(super) attribution: Attribution,
     pub(super) policy: PolicyText,
     pub(super) policy_text: String,
+    pub(super) queue_depth: u32,
+    pub(super) seed: u64,
     pub(super) times: Times,
     pub(super) max_outstanding: u64,
     pub(super) busy_since_ns: Option<u64>,

@@ -123,7 +123,9 @@ impl Engine {
         match &self.setup.media {
             Media::Modelled(_) => {
                 // These classes and this policy were accepted before.
-                if let Ok(fresh) = dispatcher(&self.setup, &inner.policy, &specs) {
+                if let Ok(fresh) =
+                    dispatcher(&self.setup, &inner.policy, &specs, inner.queue_depth, inner.seed)
+                {
                     inner.dispatcher = fresh;
                 }
                 inner.unused.clear();
@@ -203,7 +205,7 @@ impl Engine {
         }
         LiveStats {
             policy: inner.policy_text.clone(),
-            uptime_s: now_ns as f64 / 1e9,
+            uptime_s: crate::clock::now_ns().saturating_sub(self.started_ns) as f64 / 1e9,
             outstanding: inner.dispatcher.outstanding() as u64,
             classes,
             heads,

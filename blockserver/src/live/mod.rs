@@ -1,5 +1,6 @@
 //! Policies in real time: the schedulers of `weir-schedulers` in front of modelled disks or real devices.
 
+mod arrange;
 mod attribution;
 mod buffer;
 mod class_stats;
@@ -16,6 +17,7 @@ mod spec;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use arrange::Arrangement;
 pub(crate) use attribution::Caller;
 pub(crate) use buffer::{Buffer, Payload, Reply, Written};
 pub use class_stats::{ClassStats, HeadStats, LiveStats};

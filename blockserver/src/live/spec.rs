@@ -218,8 +218,16 @@ pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine
         let mut parts = Vec::new();
         for class in &live.classes {
             let size_bytes = class.size_mib.unwrap_or(spec.size_mib) << 20;
-            let alone =
-                ClassSpec { range_mib: None, stream_mib: None, cgroup: None, ioprio: None, ..class.clone() };
+            let alone = ClassSpec {
+                range_mib: None,
+                range_bytes: None,
+                stream_mib: None,
+                stream_bytes: None,
+                cgroup: None,
+                ioprio: None,
+                rest: false,
+                ..class.clone()
+            };
             let backing = backing(spec, size_bytes, Some(&class.name))?;
             let engine = engine(spec, live, &profile, class.heads, size_bytes, vec![alone], backing)?;
             engines.push(Arc::clone(&engine));
@@ -244,13 +252,13 @@ pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine
     let whole =
         Part { name: spec.name.clone(), about, engine: Arc::clone(&engine), first_byte: 0, size_bytes };
     let of_class = |class: &ClassSpec| {
-        let [from, to] = class.range_mib?;
+        let [from, to] = class.range()?;
         Some(Part {
             name: class.name.clone(),
             about: format!("the part of {} that is of class {}", spec.name, class.name),
             engine: Arc::clone(&engine),
-            first_byte: from << 20,
-            size_bytes: (to - from) << 20,
+            first_byte: from,
+            size_bytes: to - from,
         })
     };
     let parts = std::iter::once(whole).chain(live.classes.iter().filter_map(of_class)).collect();
@@ -290,7 +298,7 @@ fn engine(
     let each_bytes = head_bytes(heads, stripe_unit_bytes, size_bytes);
     let model = {
         let profile = profile.clone();
-        move |head: u64| Model::new(&profile, each_bytes, head)
+        move |seed: u64| Model::new(&profile, each_bytes, seed)
     };
     let wrong = |error: ProfileError| Error::Profile { file: spec.name.clone(), error };
     for head in 0..u64::from(heads) {
@@ -302,14 +310,16 @@ fn engine(
         false => Machine::Model(model),
     };
     // Each was made before, so none fails.
-    let machines = move || -> Vec<Machine> { (0..u64::from(heads)).flat_map(&model).map(machine).collect() };
+    let machines = move |seed: u64| -> Vec<Machine> {
+        (0..u64::from(heads)).flat_map(|head| model(seed.wrapping_add(head))).map(machine).collect()
+    };
     let setup = Setup {
         media,
         machines: Box::new(machines),
         is_instant: profile.is_instant() && !is_real,
         size_bytes,
         stripe_unit_bytes,
-        queue_depth: live.queue_depth as usize,
+        queue_depth: live.queue_depth,
         policy: live.policy.clone(),
         classes,
     };

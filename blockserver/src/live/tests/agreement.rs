@@ -16,7 +16,7 @@ use super::super::attribution::Caller;
 use super::super::buffer::Written;
 use super::super::classes::completed;
 use super::{Logged, Running, reply};
-use crate::live::ClassSpec;
+use crate::live::{Arrangement, ClassSpec};
 
 const MIB: u64 = 1 << 20;
 const SIZE_MIB: u64 = 512;
@@ -103,15 +103,32 @@ fn classes() -> Vec<ClassSpec> {
     ]
 }
 
-/// Bursts with pauses, so that queues build up and empty.
-fn in_real_time(policy: &str, heads: u32, depth: usize) -> Vec<Logged> {
+/// Bursts with pauses, so that queues build up and empty. A server that `is_arranged` began as another.
+fn in_real_time(policy: &str, heads: u32, depth: usize, is_arranged: bool) -> Vec<Logged> {
     let folder = tempfile::tempdir().unwrap();
     let yaml = serde_json::json!({
         "name": "agreement", "profile": "hdd-15k", "heads": heads, "size_mib": SIZE_MIB,
         "stripe_unit_kib": UNIT_KIB,
-        "live": {"policy": policy, "queue_depth": depth, "classes": classes()},
+        "live": match is_arranged {
+            true => serde_json::json!({"policy": "look", "queue_depth": 7}),
+            false => serde_json::json!({"policy": policy, "queue_depth": depth, "classes": classes()}),
+        },
     });
     let running = Running::start(&yaml.to_string(), folder.path());
+    if is_arranged {
+        let engine = &running.engine;
+        engine.set_timing(false);
+        let (reply, answer) = reply();
+        engine.read(0, 4096, &Caller::default(), reply);
+        answer.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
+        let policy = policy.to_owned();
+        let arrangement = Arrangement { policy, queue_depth: depth as u32, seed: 0, classes: classes() };
+        engine.arrange(&arrangement).unwrap();
+        engine.set_timing(true);
+        engine.begin_at(crate::clock::now_ns()).unwrap();
+        let classes = completed(&arrangement.classes);
+        assert_eq!(engine.arrangement(), Arrangement { classes, ..arrangement });
+    }
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut answers = Vec::new();
     for _ in 0..4 {
@@ -144,7 +161,7 @@ fn real_and_virtual_time_agree_to_the_ns() {
     for (number, policy) in policies.into_iter().enumerate() {
         // One disk with one request at a time, and an array with a queue in each disk.
         let (heads, depth) = if number % 2 == 0 { (1, 1) } else { (3, 2) };
-        let real = in_real_time(policy, heads, depth);
+        let real = in_real_time(policy, heads, depth, number % 4 < 2);
         assert_eq!(real.len(), 40, "{policy}");
         let of_real: Vec<(u16, u64, u64)> =
             real.iter().map(|one| (one.wanted.class, one.wanted.offset_bytes, one.done_ns)).collect();
@@ -157,7 +174,7 @@ fn real_and_virtual_time_agree_to_the_ns() {
 
 #[test]
 fn reads_and_writes_are_told_apart() {
-    let log = in_real_time("fcfs", 1, 1);
+    let log = in_real_time("fcfs", 1, 1, false);
     let writes = log.iter().filter(|one| one.wanted.op == Op::Write).count();
     assert!(writes > 0 && writes < log.len(), "{writes}");
 }

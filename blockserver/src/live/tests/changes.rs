@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::attribution::Caller;
 use super::{Running, reply};
-use crate::live::ClassSpec;
+use crate::live::{Arrangement, ClassSpec};
 
 const YAML: &str = "{name: changes, profile: ssd-sata, heads: 2, size_mib: 64,
     live: {policy: sfq, classes: [{name: video, range_mib: [0, 32], deadline_ms: 0.001}]}}";
@@ -47,6 +47,39 @@ fn no_request_is_lost_by_a_change() {
     let video = stats.classes.iter().find(|class| class.name == "video").unwrap();
     // Nothing is read from a flash device in 1 us.
     assert!(video.requests > 0 && video.misses == video.requests, "{video:?}");
+}
+
+#[test]
+fn a_server_is_arranged_anew_only_while_nobody_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let yaml = "{name: arranged, profile: hdd-7200, size_mib: 64, live: {policy: sfq}}";
+    let running = Running::start(yaml, folder.path());
+    let engine = &running.engine;
+    let arrangement = |policy: &str| Arrangement {
+        policy: policy.to_owned(),
+        queue_depth: 2,
+        seed: 3,
+        classes: vec![ClassSpec { range_bytes: Some([4096, 8192]), ..ClassSpec::named("a") }],
+    };
+    let before = engine.arrangement();
+    let (reply, answer) = reply();
+    engine.read(0, 4096, &Caller::default(), reply);
+    for refused in [engine.arrange(&arrangement("fcfs")), engine.begin_at(crate::clock::now_ns())] {
+        assert!(refused.unwrap_err().contains("under way"));
+    }
+    answer.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
+    let now_ns = crate::clock::now_ns();
+    assert!(engine.arrange(&arrangement("fcsf")).unwrap_err().contains("fcfs"));
+    assert!(engine.arrange(&arrangement("hds tree=b")).is_err(), "a tree of somebody else");
+    assert!(engine.begin_at(now_ns + 3_600_000_000_000).unwrap_err().contains("CLOCK_MONOTONIC"));
+    assert!(engine.begin_at(0).is_err());
+    assert_eq!(engine.arrangement(), before, "what is refused changes nothing");
+    engine.set_timing(false);
+    assert!(engine.begin_at(now_ns).unwrap_err().contains("off"));
+    engine.arrange(&arrangement("fcfs")).unwrap();
+    let found = engine.arrangement();
+    assert_eq!((found.policy.as_str(), found.queue_depth, found.classes.len()), ("fcfs", 2, 2));
+    assert_eq!(engine.live_stats().classes.len(), 2);
 }
 
 #[test]

@@ -1,0 +1,140 @@
+"""Drawings of both testbeds: quantiles against each other, tails, and the parts of their difference."""
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from weir import draw
+from weir.agreement.results import LIVE, PARTS, VIRTUAL, cell, pairs
+from weir.load import Study
+from weir.statistics import mean_interval
+from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
+from weir.tables import response_ms, scan_requests
+
+#: The line of equal answers.
+EQUAL = "#555555"
+#: Shares of requests at which tails are drawn, from the fastest to the slowest.
+SHARES = np.concatenate([np.linspace(0.01, 0.98, 98), np.linspace(0.981, 0.999, 19)])
+#: Letters of a cell's name on one line.
+CELL_LETTERS = 34
+
+
+def against(table: pl.DataFrame) -> Figure:
+    """Each quantile of each cell, class and repetition: live over virtual, on logarithmic axes.
+
+    Args:
+        table: quantiles of one or more studies.
+    """
+    classes = sorted(table["class"].unique())
+    named = sorted(table["quantile"].unique())
+    low = 0.8 * float(min(table["live_ms"].min(), table["virtual_ms"].min()))
+    high = 1.25 * float(max(table["live_ms"].max(), table["virtual_ms"].max()))
+    with style():
+        figure = Figure(figsize=(WIDTH_INCH, 3.2), layout="constrained")
+        axes = list(figure.subplots(1, len(named), sharex=True, sharey=True, squeeze=False).flat)
+        for axis, quantile in zip(axes, named, strict=True):
+            axis.plot([low, high], [low, high], color=EQUAL, linewidth=0.8, linestyle=":")
+            for at, name in enumerate(classes):
+                rows = table.filter((pl.col("class") == name) & (pl.col("quantile") == quantile))
+                axis.plot(
+                    rows["virtual_ms"], rows["live_ms"], linestyle="none", alpha=0.7, markersize=3.5,
+                    marker=MARKERS[at % len(MARKERS)], color=PALETTE[at % len(PALETTE)], label=name,
+                )  # fmt: skip
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+            axis.set_xlim(low, high)
+            axis.set_ylim(low, high)
+            axis.set_aspect("equal")
+            draw.plain_log_axis(axis)
+            axis.set_title(quantile, loc="left")
+            axis.set_xlabel("Virtual time (ms)")
+        axes[0].set_ylabel("Live (ms)")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=5, frameon=False)
+        draw.note(figure, "A point: a cell and class in one repetition. Dotted: equal.")
+    return figure
+
+
+def tails(study: Study, app_class: str) -> Figure | None:
+    """How response times of a class are distributed, by cell, on both testbeds; None if there are none."""
+    found: dict[str, dict[str, list[np.ndarray]]] = {}
+    for live, virtual in pairs(study):
+        of_cell = found.setdefault(cell(live), {LIVE: [], VIRTUAL: []})
+        for run in (live, virtual):
+            wanted = (pl.col("class") == app_class) & ~pl.col("warmup")
+            rows = scan_requests(run).filter(wanted).with_columns(response_ms()).collect()["response_ms"]
+            if rows.len():
+                of_cell[run.testbed].append(np.sort(rows.to_numpy()))
+    found = {name: of for name, of in found.items() if of[LIVE] and of[VIRTUAL]}
+    if not found:
+        return None
+    columns = min(3, len(found))
+    rows_of = -(-len(found) // columns)
+    with style():
+        figure = Figure(figsize=(WIDTH_INCH, 0.8 + 1.9 * rows_of), layout="constrained")
+        axes = list(figure.subplots(rows_of, columns, sharex=True, sharey=True, squeeze=False).flat)
+        for axis, (name, of) in zip(axes, found.items(), strict=False):
+            for at, (testbed, words) in enumerate([(VIRTUAL, "virtual time"), (LIVE, "live")]):
+                for number, sorted_ms in enumerate(of[testbed]):
+                    # The same definition as the metric: a value that was observed.
+                    rank = np.ceil(SHARES * sorted_ms.size - 1e-9).astype(int) - 1
+                    axis.plot(
+                        np.maximum(sorted_ms[rank], 1e-3), SHARES, color=PALETTE[at], linestyle=LINES[at],
+                        linewidth=0.9,
+                        label=words if number == 0 else None,
+                    )  # fmt: skip
+            axis.set_xscale("log")
+            draw.plain_log_axis(axis)
+            short = (
+                name if len(name) <= CELL_LETTERS else name[: CELL_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+            )
+            axis.set_title(short, loc="left")
+        for axis in axes[len(found) :]:
+            axis.set_visible(False)
+        for axis in axes[-columns:]:
+            axis.set_xlabel(f"Response of {app_class} (ms)")
+        for axis in axes[::columns]:
+            axis.set_ylabel("Share answered")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+        draw.note(figure, "A line: one repetition.")
+    return figure
+
+
+def parts(table: pl.DataFrame) -> Figure:
+    """What live answers take more than virtual ones, on average, by cell and class: bars for each part.
+
+    Args:
+        table: what `weir.agreement.results.parts` gives.
+    """
+    keys = table.select("cell", "class").unique(maintain_order=True).rows()
+    with style():
+        figure = Figure(figsize=(WIDTH_INCH, 1.1 + 0.24 * len(keys)), layout="constrained")
+        axes = list(figure.subplots(1, len(PARTS), sharey=True, squeeze=False).flat)
+        for at, (axis, (column, words)) in enumerate(zip(axes, PARTS.items(), strict=True)):
+            for y, (name, app_class) in enumerate(keys):
+                rows = table.filter((pl.col("cell") == name) & (pl.col("class") == app_class))
+                found = mean_interval(rows[column].to_list())
+                axis.barh(y, found.estimate, color=PALETTE[at], height=0.65)
+                if found.low is not None:
+                    axis.plot([found.low, found.high], [y, y], color=EQUAL, linewidth=0.9)
+            axis.axvline(0, color=EQUAL, linewidth=0.6)
+            axis.set_title(_broken(words), loc="left")
+            axis.set_xlabel("ms")
+            axis.grid(axis="x")
+            axis.grid(visible=False, axis="y")
+        shown = [f"{name[:CELL_LETTERS]}: {app_class}" for name, app_class in keys]
+        axes[0].set_yticks(range(len(keys)), shown)
+        axes[0].set_ylim(len(keys) - 0.5, -0.5)
+        draw.note(figure, "Means over repetitions with 95 % t intervals. Scales differ from panel to panel.")
+    return figure
+
+
+def _broken(words: str, letters: int = 22) -> str:
+    lines = [""]
+    for word in words.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > letters:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)

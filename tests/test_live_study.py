@@ -1,0 +1,137 @@
+"""A study whose device is ruled by weir's own policies: live, and in virtual time by the same file."""
+
+import json
+import threading
+
+import polars as pl
+import pytest
+from support import simulate, weir
+
+STUDY = """\
+name: {name}
+question: Do policies rule a block device as they rule virtual disks?
+testbed: {testbed}
+seed: 11
+repetitions: 1
+warmup_s: 0.2
+duration_s: 1.5
+capture: none
+storage: {{profile: hdd-7200, heads: 2, size_mib: 128}}
+classes:
+  text: {{workload: poisson-text, clients: 60, weight: 2}}
+  video: {{workload: mpeg-vbr, clients: 20, with: {{files.count: 4}}}}
+factors:
+  scheduler: ["{first}", cello]
+"""
+FIRST = "scan-edf batch_ms=20"
+
+
+@pytest.fixture(scope="module")
+def live(shared_bench):
+    """The plan of the study, its file, and how to carry out a run on a served device."""
+    folder = shared_bench.folder
+    study = folder / "live.yml"
+    study.write_text(STUDY.format(name="live", testbed="device", first=FIRST))
+    plan = json.loads(weir("plan", study, "--json").stdout)
+    (folder / "plan.json").write_text(json.dumps(plan))
+    (device,) = plan["devices"]
+    assert device.pop("live") is True
+    spec = folder / "shared.yml"
+    spec.write_text(json.dumps(device | {"live": {"policy": "fcfs"}}))
+    begun = weir("serve", spec, "--state", shared_bench.state, "--background")
+    assert begun.returncode == 0, begun.stderr
+    state = str(shared_bench.state / "shared.json")
+    (folder / "testbed.json").write_text(json.dumps({"devices": {"shared": {"modelled": {"state": state}}}}))
+
+    def carry_out(run, results="results"):
+        done = weir(
+            *("run", folder / "plan.json", "--id", run["id"], "--testbed", folder / "testbed.json"),
+            *("--results", folder / results, "--state", folder / "runs"),
+        )
+        assert done.returncode in (0, 3), done.stderr
+        return folder / results / run["id"]
+
+    yield plan, folder, carry_out
+    assert weir("serve", "--down-all", shared_bench.state).returncode == 0
+
+
+def rule(folder, name):
+    verdict = json.loads((folder / "verdict.json").read_text())
+    return next(ruling for ruling in verdict["rules"] if ruling["rule"] == name)
+
+
+def by_scheduler(runs):
+    return {run["settings"]["scheduler"]: run for run in runs}
+
+
+def test_the_same_file_is_answered_live_and_in_virtual_time(live):
+    """This test will carry out a run under each of two policies, on a block device and simulated."""
+    plan, folder, carry_out = live
+    simulated = simulate(folder, STUDY.format(name="virtual", testbed="simulator", first=FIRST))
+    assert simulated.returncode == 0, simulated.stderr
+    virtual = json.loads(weir("plan", folder / "virtual.yml", "--json").stdout)
+    virtual = by_scheduler(virtual["runs"])
+    for scheduler, run in by_scheduler(plan["runs"]).items():
+        done = carry_out(run)
+        kept = rule(done, "R-POLICY")
+        assert kept["status"] == "valid" and scheduler in kept["reason"], kept
+        assert rule(done, "R-STATE")["status"] == "valid", rule(done, "R-STATE")
+        in_force = json.loads((done / "observed.json").read_text())["live"]["shared"]
+        found = in_force["found"]
+        assert (found["policy"], found["queue_depth"]) == (scheduler, 1)
+        assert in_force["began_with_run"] is True
+        text, video = found["classes"]
+        assert (text["name"], text["weight"], video["name"]) == ("text", 2.0, "video")
+        assert (video["wants"], video["deadline_ms"], video["rest"]) == ("real_time", 1000.0, True)
+        rows = pl.read_parquet(done / "requests.parquet")
+        counted = {one["name"]: one["requests"] for one in in_force["stats"]["classes"]}
+        assert counted == dict(rows.group_by("class").len().iter_rows())
+        # The same requests, at the same times; nearly the same answers.
+        other = pl.read_parquet(folder / "results" / virtual[scheduler]["id"] / "requests.parquet")
+        assert rows["intended_ns"].to_list() == other["intended_ns"].to_list()
+        assert rows["size_bytes"].sum() == other["size_bytes"].sum()
+        median = [(table["completed_ns"] - table["intended_ns"]).median() for table in (rows, other)]
+        assert 0.7 < median[0] / median[1] < 1.5, (scheduler, median)
+
+
+def test_a_policy_that_somebody_changed_makes_the_run_invalid(live):
+    """This test will put another policy in place while a run is under way."""
+    plan, folder, carry_out = live
+    state = folder / "state"
+    run = by_scheduler(plan["runs"])["cello"]
+    done = []
+    worker = threading.Thread(target=lambda: done.append(carry_out(run, "meddled")))
+    worker.start()
+    while worker.is_alive():
+        top = json.loads(weir("top", "--once", "--json", "--state", state).stdout or "{}")
+        if top.get("policy") == "cello" and any(one["requests"] for one in top["classes"]):
+            assert weir("class", "policy", "sfq", "--state", state).returncode == 0
+            break
+    worker.join()
+    broken = rule(done[0], "R-POLICY")
+    assert broken["status"] == "invalid" and "at the end it was sfq" in broken["reason"], broken
+
+
+def test_a_device_without_policies_and_an_unknown_policy_are_refused(live):
+    """This test will ask for a policy where no server stands, and for one that does not exist."""
+    plan, folder, _ = live
+    study = folder / "wrong.yml"
+    study.write_text(STUDY.format(name="wrong", testbed="device", first="scan-efd"))
+    refused = weir("plan", study)
+    assert refused.returncode == 2, refused.stderr
+    assert "wrong.yml" in refused.stderr and "did you mean `scan-edf`" in refused.stderr, refused.stderr
+    spec = folder / "plain.yml"
+    spec.write_text('{name: plain, profile: "null", heads: 2, size_mib: 256}')
+    assert weir("serve", spec, "--state", folder / "plain", "--background").returncode == 0
+    try:
+        bed = {"devices": {"shared": {"modelled": {"state": str(folder / "plain/plain.json")}}}}
+        (folder / "plain.json").write_text(json.dumps(bed))
+        refused = weir(
+            *("run", folder / "plan.json", "--id", plan["runs"][0]["id"]),
+            *("--testbed", folder / "plain.json", "--results", folder / "none", "--state", folder / "runs"),
+        )
+        assert refused.returncode == 2, refused.stderr
+        assert "`shared`" in refused.stderr and "needs a server with policies" in refused.stderr
+        assert not (folder / "none").exists()
+    finally:
+        assert weir("serve", "--down-all", folder / "plain").returncode == 0
