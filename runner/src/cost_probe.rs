@@ -22,7 +22,7 @@ const SMALL_BYTES: u64 = 4096;
 const LARGE_BYTES: u64 = 1 << 20;
 /// Sequential requests begin again from the first byte behind this one: memory behind a modelled disk is not to fill up.
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
-/// Long enough for a hundred random requests of a disk.
+/// Long enough for some seventy random requests of a disk.
 const RANDOM: Duration = Duration::from_millis(700);
 const SEQUENTIAL: Duration = Duration::from_millis(300);
 /// More at once than this measures the scheduler of processors.
