@@ -34,7 +34,7 @@ book.describe()
 # %%
 cost = results.overhead(book.studies["overhead"])
 shared = results.fairness(book.studies["fairness"])
-urgent = results.compared(results.priority(book.studies["priority"], begins_s=2))
+urgent = results.compared(results.priority(book.studies["priority"]))
 grid(summary.summary(cost, shared, urgent))
 
 # %% [markdown]

@@ -205,11 +205,11 @@ impl Controls {
         }
         let groups = self.classes.len();
         let how = if counted == groups {
-            "and the kernel counted each class's bytes in its own".to_owned()
+            ", and the kernel counted each class's bytes in its own".to_owned()
         } else {
             format!("; this kernel counts bytes for {counted} of them")
         };
-        Some(Ok(format!("{groups} groups were as set, before and after, {how}")))
+        Some(Ok(format!("{groups} groups were as set, before and after{how}")))
     }
 
     /// For `observed.json`; `None` of a run without groups.

@@ -58,8 +58,8 @@ pub(crate) fn of(
     let mut costs = Vec::new();
     for device in devices {
         let mut measured = None;
+        let settings = run.kernel_settings(&device.name);
         if wanted.model.is_none() {
-            let settings = run.kernel_settings(&device.name);
             let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
             device
                 .queues
@@ -71,7 +71,8 @@ pub(crate) fn of(
             let node = PathBuf::from("/dev").join(&queue.kernel_name);
             if wanted.model.is_none() {
                 let size_bytes = device.size_bytes / device.queues.len().max(1) as u64;
-                let at_once = run.settings.queue_depth.saturating_mul(queue.heads);
+                // Twice as many as the disk takes at once, so that it never waits for the next one.
+                let at_once = settings.queue_depth.saturating_mul(queue.heads).saturating_mul(2);
                 measured = Some(cost_probe::measure(&node, size_bytes, at_once, stop)?);
             }
             let Some(model) = wanted.model.or(measured) else { continue };

@@ -1,7 +1,7 @@
 //! What a disk does in a second, for the kernel's cost model: measured on the disk itself, before its files are there.
 //!
-//! As the kernel's own tools/cgroup/iocost_coef_gen.py does with fio: direct requests of one kind at a time, as many at once
-//! as the device takes. What is on the disk is lost.
+//! As the kernel's own tools/cgroup/iocost_coef_gen.py does with fio: direct requests of one kind at a time, more at once
+//! than the device takes. What is on the disk is lost.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -28,7 +28,7 @@ const SEQUENTIAL: Duration = Duration::from_millis(300);
 /// More at once than this measures the scheduler of processors.
 const MOST_AT_ONCE: u32 = 32;
 /// Random places differ between kinds and threads, and not between runs.
-const SEED: u64 = 0x10c0_57;
+const SEED: u64 = 0x0010_c057;
 
 /// One kind of request.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Written `calibrated`, or `rbps=... rseqiops=... rrandiops=... wbps=... wseqiops=... wrandiops=...`, with any of
 /// `rpct rlat wpct wlat min max` behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct IoCost {
     /// The model; measured before the run if absent.
@@ -106,12 +106,6 @@ impl CostBounds {
             _ => self.max = decimal(1.0, 10_000.0)?,
         }
         Ok(())
-    }
-}
-
-impl Default for IoCost {
-    fn default() -> Self {
-        IoCost { model: None, bounds: CostBounds::default() }
     }
 }
 

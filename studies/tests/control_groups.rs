@@ -91,7 +91,7 @@ fn what_would_say_nothing_is_refused_with_its_field() {
 /// The benchmark asks the same of all mechanisms: what differs is how the classes are kept apart.
 #[test]
 fn the_isolation_benchmark_is_whole() {
-    for (name, cells) in [("overhead", 26), ("fairness", 19), ("priority", 20)] {
+    for (name, cells) in [("overhead", 26), ("fairness", 19), ("priority", 21)] {
         let plan = plan(&root().join(format!("studies/isolation-{name}.yml"))).unwrap();
         assert_eq!(plan.runs.len(), cells * plan.repetitions as usize, "{name}");
         let seconds: BTreeSet<String> =

@@ -17,6 +17,8 @@ BASELINE = "none"
 URGENT, BATCH = "urgent", "batch"
 #: Its cell in which the urgent class has the disk to itself.
 ALONE = "alone"
+#: What the batch class has by itself is counted in so many ms before the urgent one begins.
+LONE_MS = 1000
 #: What each class of the study of fairness is promised, by the load.
 PROMISED = {"weights": {"a": 4, "b": 2, "c": 1}, "greedy": {"a": 1, "b": 1, "c": 1}}
 
@@ -96,31 +98,32 @@ def fairness(study: Study) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def priority(study: Study, begins_s: float) -> pl.DataFrame:
+def priority(study: Study) -> pl.DataFrame:
     """What the urgent class has and costs: a row per run.
 
-    `lone_per_s`: rate of the batch class before the urgent one begins; `p99_ms` and `urgent_per_s` of the
-    urgent class, and `all_per_s` of both, in the second half of the time that it asks; `burst_ms`.
-
-    Args:
-        study: the study of priority.
-        begins_s: when the urgent class begins, from the start of the run.
+    The urgent class begins with its first request: a program takes its time to start. `lone_per_s`: rate of
+    the batch class in the `LONE_MS` before; `p99_ms` and `urgent_per_s` of the urgent class, and `all_per_s`
+    of both, in the second half of the time that it asks; `burst_ms`. Runs in which it asked nothing are left
+    out.
     """
     rows = []
     for run in study.valid_runs:
-        start, end = run.window_ns
-        begins = round(begins_s * 1e9)
-        settled = (begins + (end - begins) // 2, end)
+        _, end = run.window_ns
         answered = _answered(run)
         urgent = answered.filter(pl.col("class") == URGENT)
         batch = answered.filter(pl.col("class") == BATCH)
+        if urgent.is_empty():
+            continue
+        begins = int(urgent["intended_ns"].min())  # type: ignore[arg-type]
+        settled = (begins + (end - begins) // 2, end)
+        lone = (begins - LONE_MS * 1_000_000, begins)
         late, both = _within(urgent, settled), _within(answered, settled)
         seconds = (settled[1] - settled[0]) / 1e9
         rates = desiderata.rates_per_s(urgent["completed_ns"].to_numpy(), begins, end)
         rows.append(
             _identity(run)
             | {
-                "lone_per_s": _within(batch, (start, begins)).height / ((begins - start) / 1e9),
+                "lone_per_s": _within(batch, lone).height * 1000 / LONE_MS,
                 "p99_ms": quantile(late["response_ms"].to_numpy(), 0.99),
                 "urgent_per_s": late.height / seconds,
                 "all_per_s": both.height / seconds,
