@@ -13,7 +13,9 @@ from weir.statistics import Interval, mean_interval
 from weir.style import MARKERS, PALETTE, WIDTH_INCH, style
 
 LINE = "#bbbbbb"
-BARS = "Points: means over repetitions; bars: 95 % t intervals where there are at least two."
+BARS = "Points: means over repetitions; rings: each of them; bars: 95 % t intervals of at least three."
+#: Repetitions of which an interval is drawn.
+FEWEST = 3
 #: Two loads on one line stand so far above and below it.
 SHIFT = 0.16
 #: The kernel's own first, in the order in which one would try them; policies of the block server follow.
@@ -60,7 +62,18 @@ def _dots(
             found = over_blocks(part.filter(pl.col("mechanism") == name), column)
             if found is None:
                 continue
-            if found.low is not None and found.high is not None:
+            each = part.filter(pl.col("mechanism") == name)[column].to_list()
+            axis.plot(
+                each,
+                [y + shift] * len(each),
+                MARKERS[at],
+                color=PALETTE[at],
+                markersize=6,
+                fillstyle="none",
+                alpha=0.5,
+            )
+            # Of two an interval is 18 times as wide as they are apart.
+            if found.n >= FEWEST and found.low is not None and found.high is not None:
                 low = max(found.low, found.estimate / 50) if log else found.low
                 axis.plot([low, found.high], [y + shift] * 2, color=PALETTE[at], linewidth=1)
             axis.plot(

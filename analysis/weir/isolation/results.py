@@ -102,9 +102,9 @@ def priority(study: Study) -> pl.DataFrame:
     """What the urgent class has and costs: a row per run.
 
     The urgent class begins with its first request: a program takes its time to start. `lone_per_s`: rate of
-    the batch class in the `LONE_MS` before; `p99_ms` and `urgent_per_s` of the urgent class, and `all_per_s`
-    of both, in the second half of the time that it asks; `burst_ms`. Runs in which it asked nothing are left
-    out.
+    the batch class in the `LONE_MS` before; `p99_ms` of all requests of the urgent class; `urgent_per_s` and
+    `all_per_s` (of both), in the second half of the time that it asks; `burst_ms`. Runs in which it asked
+    nothing are left out.
     """
     rows = []
     for run in study.valid_runs:
@@ -124,7 +124,7 @@ def priority(study: Study) -> pl.DataFrame:
             _identity(run)
             | {
                 "lone_per_s": _within(batch, lone).height * 1000 / LONE_MS,
-                "p99_ms": quantile(late["response_ms"].to_numpy(), 0.99),
+                "p99_ms": quantile(urgent["response_ms"].to_numpy(), 0.99),
                 "urgent_per_s": late.height / seconds,
                 "all_per_s": both.height / seconds,
                 "burst_ms": desiderata.burst_response_ms(rates),
