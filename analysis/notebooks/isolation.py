@@ -40,7 +40,9 @@ grid(summary.summary(cost, shared, urgent))
 # %% [markdown]
 # ## Overhead
 #
-# A device that takes no time, one client, a mechanism that has nothing to do.
+# A device that takes no time, one client, a mechanism that has nothing to do. Everything else that the
+# processors did is in these numbers: where the rings of one mechanism are far apart, the machine was busy,
+# and nothing follows.
 
 # %%
 book.show(figures.overhead(cost), "overhead")
