@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles test-cluster molecule durability durability-live lint lint-code lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles test-cluster test-controllers molecule durability durability-live lint lint-code lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ test-roles: setup ## Play the roles of parallel file systems on stubs, and two o
 
 test-cluster: setup ## Lose hosts, vary options of network file systems, look for secrets and listeners (some minutes, needs root)
 	$(PYTHON) -m pytest -m cluster tests
+
+test-controllers: setup ## Weights of disks, and the kernel's controller moved to version 2 and back, killed on the way (some minutes, needs root)
+	$(PYTHON) -m pytest -m controllers tests
 
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
 	@cd ansible && ANSIBLE_CONFIG=$(CURDIR)/ansible/ansible.cfg molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)

@@ -30,6 +30,7 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "schedulers_compared": (),
     "clockwise": (),
     "shared_data_center": (),
+    "isolation": (),
     "virtual_vs_real": (),
 }
 #: Where results are: notebooks run in a process of their own and are told by the environment.

@@ -19,10 +19,11 @@ PAPERS: dict[str, str] = {
     "schedulers_compared": "common",
     "clockwise": "clockwise",
     "shared_data_center": "data-center",
+    "isolation": "isolation",
     "virtual_vs_real": "live",
 }
 #: Those whose studies need devices: their notebooks are written from those that have been carried out.
-MEASURED = ("data-center", "live")
+MEASURED = ("data-center", "isolation", "live")
 STUDIES = Path("studies")
 
 

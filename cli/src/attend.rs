@@ -46,6 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state: args.state,
         retry_invalid: false,
         stop: stop_on_signal(),
+        move_io_controller: false,
         meet: args.meet.read()?,
     };
     let outcome = weir_runner::attend(&run, &args.device, &options).map_err(classify)?;

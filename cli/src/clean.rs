@@ -7,7 +7,8 @@ use anyhow::Context as _;
 
 use crate::exit::bad_input;
 
-/// Undo what a run that died left behind, and take down all modelled devices, services, clusters and the test network.
+/// Undo what a run that died left behind, take down all modelled devices, services, clusters and the test network, and
+/// move the kernel's controller of disks back if it was moved.
 ///
 /// Only what the state folder lists is touched, by recorded process, device and path. Results stay, and so do the data of
 /// sites as they are before each run, unless --snapshots is given.
@@ -45,6 +46,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 left += 1;
             }
         }
+    }
+    if weir_services::io_controller::move_back(&args.state)? {
+        println!("undone: the kernel's controller of disks is with version 1 of control groups again");
     }
     // Processes and mounts that lived on its hosts are gone now.
     weir_network::down(&args.state)?.iter().for_each(|line| println!("taken down: {line}"));

@@ -8,6 +8,7 @@ mod class;
 mod clean;
 mod cluster;
 mod collect;
+mod controllers;
 mod disks;
 mod documents;
 mod exit;
@@ -71,6 +72,7 @@ enum Command {
     Site(site::Args),
     Replay(replay::Args),
     Collect(collect::Args),
+    Controllers(controllers::Args),
     Fsbench(fsbench::Args),
     Top(top::Args),
     Trace(trace::Args),
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         Command::Site(args) => site::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Collect(args) => collect::run(args),
+        Command::Controllers(args) => controllers::run(args),
         Command::Fsbench(args) => fsbench::run(args),
         Command::Top(args) => top::run(args),
         Command::Trace(args) => trace::run(args),

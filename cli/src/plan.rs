@@ -23,7 +23,7 @@ pub struct Args {
     /// Print the whole plan as JSON.
     #[arg(long)]
     json: bool,
-    /// Leave out runs that this folder of results already holds.
+    /// Leave out runs that this folder of results already holds; those that a host could not carry out are tried again.
     #[arg(long, value_name = "DIR")]
     missing: Option<PathBuf>,
     /// With --missing: count runs that were judged invalid as missing.
@@ -53,8 +53,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let all = plan.runs.len();
     if let Some(results) = &args.missing {
         let folder = results.join(&plan.study);
-        let done =
-            |folder: &Path| folder.is_dir() && !(args.retry_invalid && weir_runner::is_invalid(folder));
+        let done = |folder: &Path| {
+            let again = args.retry_invalid && weir_runner::is_invalid(folder);
+            folder.is_dir() && !again && !weir_runner::is_skipped(folder)
+        };
         plan.runs.retain(|run| !done(&folder.join(&run.id)));
         plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
     }

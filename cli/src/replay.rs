@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_records::{Request, TableReader, TableWriter};
 use weir_replayer::{
@@ -59,6 +60,13 @@ pub struct Args {
     /// Seed of the data that are written
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Let others write to the same block device at the same time
+    #[arg(long)]
+    shared: bool,
+    /// Begin when told: print `ready` once everything is open and checked, then read the time to begin at
+    /// from standard input, a line with ns on CLOCK_MONOTONIC
+    #[arg(long)]
+    await_epoch: bool,
     /// Print the fidelity as JSON
     #[arg(long)]
     json: bool,
@@ -77,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             args.out.display()
         )));
     }
-    let epoch_ns = clock::monotonic_ns() + LEAD_NS;
+    let epoch_ns = if args.await_epoch { epoch_from_input()? } else { clock::monotonic_ns() + LEAD_NS };
     let writer = TableWriter::create(&args.out, epoch_ns).map_err(bad_input)?;
     let fidelity = send(&args, &options, &targets, &summary, epoch_ns, writer)?;
     if args.json {
@@ -113,6 +121,7 @@ fn layout(args: &Args) -> anyhow::Result<Layout> {
         classes: BTreeMap::new(),
         allow_writes: args.allow_writes,
         buffered: args.buffered,
+        shared: args.shared,
     };
     for text in &args.class_target {
         let (class, path) = pair("--class-target", text, "CLASS=PATH")?;
@@ -138,6 +147,15 @@ fn layout(args: &Args) -> anyhow::Result<Layout> {
         route.priority = level;
     }
     Ok(layout)
+}
+
+/// Says that all is ready, and reads when to begin.
+fn epoch_from_input() -> anyhow::Result<i64> {
+    println!("ready");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("cannot read the time to begin at")?;
+    let bad = |_| bad_input(format!("--await-epoch: `{}` is no time in ns: write one line", line.trim()));
+    line.trim().parse().map_err(bad)
 }
 
 fn pair<'a>(option: &str, text: &'a str, form: &str) -> anyhow::Result<(&'a str, &'a str)> {

@@ -36,6 +36,10 @@ pub struct Args {
     /// If the run is there, but was judged invalid: carry it out again, and replace it.
     #[arg(long)]
     retry_invalid: bool,
+    /// Move the kernel's controller of disks to version 2 of control groups for a run that uses it, and back
+    /// again afterwards: a change of the whole machine, for which nobody else may have groups with it.
+    #[arg(long)]
+    move_io_controller: bool,
     #[command(flatten)]
     meet: MeetArgs,
     /// Print the outcome as JSON.
@@ -61,6 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         state: args.state,
         retry_invalid: args.retry_invalid,
         stop: stop_on_signal(),
+        move_io_controller: args.move_io_controller,
         meet: args.meet.read()?,
     };
     let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(classify)?;
@@ -71,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub fn classify(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(_) => bad_input(error),
-        Error::Failed(_) => anyhow::Error::new(error),
+        Error::Failed(_) | Error::Unavailable(_) => anyhow::Error::new(error),
     }
 }
 
@@ -106,6 +111,14 @@ pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
         }
         Outcome::Done { verdict, timing, requests } => {
             report_done(run, verdict, timing, *requests, &[], as_json)
+        }
+        Outcome::Skipped { reason } => {
+            if as_json {
+                println!("{}", json!({"id": run.id, "status": "skipped", "reason": reason}));
+            } else {
+                println!("{name}: skipped: {reason}");
+            }
+            ExitCode::SUCCESS
         }
         Outcome::Ended { ended, spent_s } => {
             if as_json {

@@ -72,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
         outcome.map(|outcome| progress.tell(run, &outcome, &results)).map_err(|error| match error {
             Error::Refused(_) => bad_input(format!("run {} {}: {error}", run.id, describe(run))),
-            Error::Failed(_) => anyhow::Error::new(error),
+            Error::Failed(_) | Error::Unavailable(_) => anyhow::Error::new(error),
         })
     })?;
     progress.bar.finish_and_clear();
@@ -173,7 +173,7 @@ impl Progress {
             Outcome::Present => (0, !weir_runner::is_invalid(&results.join(&run.id))),
             Outcome::Done { verdict, requests, .. } => (*requests, verdict.status != Status::Invalid),
             // Of several hosts: there are none in virtual time.
-            Outcome::Ended { .. } => (0, false),
+            Outcome::Ended { .. } | Outcome::Skipped { .. } => (0, false),
         };
         if let Outcome::Done { verdict, .. } = outcome
             && !valid

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds of `CLOCK_MONOTONIC` now.
 pub fn monotonic_ns() -> i64 {
@@ -30,7 +30,7 @@ pub(crate) fn voluntary_switches() -> i64 {
 }
 
 /// The scheduling class that the pacing thread ran in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
     /// `SCHED_FIFO`, ahead of ordinary threads.

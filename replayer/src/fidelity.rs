@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::clock::Scheduling;
 use crate::target::{Kind, Target};
 
 /// How one target was used.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetReport {
     /// The target as it was named.
     pub path: String,
@@ -29,7 +29,7 @@ pub struct TargetReport {
 }
 
 /// How faithfully a stream was sent. Times in ns, each lateness against the absolute intended time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fidelity {
     /// The instant of `CLOCK_MONOTONIC` that all times are relative to.
     pub epoch_monotonic_ns: i64,
@@ -79,6 +79,50 @@ pub struct Fidelity {
     pub scheduling: Scheduling,
     /// Each target, in the order of first mention.
     pub targets: Vec<TargetReport>,
+}
+
+impl Fidelity {
+    /// Of two replays at the same time as of one: counts are added, of lateness the worse is taken.
+    #[must_use]
+    pub fn and(mut self, other: Fidelity) -> Self {
+        for (sum, more) in [
+            (&mut self.planned, other.planned),
+            (&mut self.sent, other.sent),
+            (&mut self.completed, other.completed),
+            (&mut self.failed, other.failed),
+            (&mut self.unfinished, other.unfinished),
+            (&mut self.refused, other.refused),
+            (&mut self.stopped, other.stopped),
+            // Of each at its own time: at least one had so many, at most all together.
+            (&mut self.max_in_flight, other.max_in_flight),
+            (&mut self.held_back, other.held_back),
+            (&mut self.starved, other.starved),
+            (&mut self.queue_overflows, other.queue_overflows),
+        ] {
+            *sum += more;
+        }
+        for (worst, found) in [
+            (&mut self.lateness_median_ns, other.lateness_median_ns),
+            (&mut self.lateness_p99_ns, other.lateness_p99_ns),
+            (&mut self.lateness_p999_ns, other.lateness_p999_ns),
+            (&mut self.lateness_max_ns, other.lateness_max_ns),
+            (&mut self.handover_median_ns, other.handover_median_ns),
+            (&mut self.handover_p99_ns, other.handover_p99_ns),
+            (&mut self.handover_max_ns, other.handover_max_ns),
+        ] {
+            *worst = (*worst).max(found);
+        }
+        self.span_error = [self.span_error, other.span_error]
+            .into_iter()
+            .flatten()
+            .reduce(|one, two| if two.abs() > one.abs() { two } else { one });
+        for (errno, count) in other.errors {
+            *self.errors.entry(errno).or_default() += count;
+        }
+        self.cpu_seconds += other.cpu_seconds;
+        self.targets.extend(other.targets);
+        self
+    }
 }
 
 /// Collects a [`Fidelity`] while requests are sent.

@@ -7,14 +7,14 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::buffer::Buffer;
 use crate::files::{file_id, file_name};
 use crate::{Error, clock};
 
 /// What a target is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A block device, addressed by byte.
@@ -59,6 +59,8 @@ pub(crate) struct Target {
 pub(crate) struct Access {
     pub write: bool,
     pub direct: bool,
+    /// Whether a block device that is written to is held, so that nobody else holds it.
+    pub exclusive: bool,
 }
 
 impl Target {
@@ -126,7 +128,8 @@ fn open_directory(path: &Path, access: Access) -> Result<(Vec<OpenFile>, HashMap
 fn open_file(path: &Path, kind: Kind, access: Access) -> Result<OpenFile, Error> {
     let failed = |doing| move |source| Error::Target { path: path.to_owned(), doing, source };
     // On a block device O_EXCL fails while the device is mounted or otherwise held.
-    let exclusive = if kind == Kind::BlockDevice && access.write { libc::O_EXCL } else { 0 };
+    let exclusive =
+        if kind == Kind::BlockDevice && access.write && access.exclusive { libc::O_EXCL } else { 0 };
     let open = |flags: i32| {
         OpenOptions::new().read(true).write(access.write).custom_flags(exclusive | flags).open(path)
     };

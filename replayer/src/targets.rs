@@ -42,6 +42,8 @@ pub struct Layout {
     pub allow_writes: bool,
     /// Use the page cache even where direct transfers work.
     pub buffered: bool,
+    /// Whoever starts the replay holds the device, or lets several write to it at once.
+    pub shared: bool,
 }
 
 /// The open targets of a stream.
@@ -90,7 +92,8 @@ impl Targets {
     /// # Errors
     /// A target is missing, of the wrong kind, in use, or may not be opened this way.
     pub fn open(layout: &Layout) -> Result<Self, Error> {
-        let access = Access { write: layout.allow_writes, direct: !layout.buffered };
+        let access =
+            Access { write: layout.allow_writes, direct: !layout.buffered, exclusive: !layout.shared };
         let mut opened = Targets {
             targets: Vec::new(),
             names: Vec::new(),

@@ -16,6 +16,7 @@ use weir_studies::{Capture, Engine, FileSystem, Run};
 use crate::Error;
 use crate::access::Ground;
 use crate::capture::Recording;
+use crate::control;
 use crate::joint::{self, Meet};
 use crate::journal::Journal;
 use crate::limits::Limits;
@@ -26,7 +27,7 @@ use crate::site::{self, After};
 use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
 use crate::usage::{Use, residency};
-use crate::verdict::{Facts, Verdict, is_invalid, judge};
+use crate::verdict::{Facts, Verdict, is_invalid, is_skipped, judge, skipped};
 use crate::{fs_options, given, networked, service};
 
 /// Where a run works on this host.
@@ -40,6 +41,8 @@ pub struct Options {
     pub retry_invalid: bool,
     /// Set to `true` to end the run early and undo it.
     pub stop: Arc<AtomicBool>,
+    /// Whether the kernel's controller of disks may be moved to version 2 of control groups for a run that uses it.
+    pub move_io_controller: bool,
     /// Where this host meets the others of a run that several carry out together.
     pub meet: Option<Meet>,
 }
@@ -72,6 +75,11 @@ pub enum Outcome {
         timing: Timing,
         /// Rows of `requests.parquet`.
         requests: u64,
+    },
+    /// This host's kernel does not have what it varies; its folder says so.
+    Skipped {
+        /// What it does not have.
+        reason: String,
     },
     /// Another host ended it, of those that carried it out together; what was done here was undone.
     Ended {
@@ -113,7 +121,9 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
         }
     }
     let folder = options.results.join(&run.id);
-    if folder.is_dir() && !(options.retry_invalid && is_invalid(&folder)) {
+    // What could not be had before is asked for again: it may be there now.
+    let again = (options.retry_invalid && is_invalid(&folder)) || is_skipped(&folder);
+    if folder.is_dir() && !again {
         return Ok(Outcome::Present);
     }
     alone(run, testbed, options, None, &folder)
@@ -149,6 +159,9 @@ pub(crate) fn alone(
         None => error,
     });
     let left = journal.undo();
+    if let Err(Error::Unavailable(reason)) = done {
+        return skip(run, options, reason, &left, folder);
+    }
     let mut finished = done?;
     if !left.is_empty() {
         return Err(Error::Failed(format!("measured, but not undone: {}", left.join("; "))));
@@ -156,6 +169,25 @@ pub(crate) fn alone(
     finished.timing.teardown_s += began.elapsed().as_secs_f64() - finished.ended_s;
     publish(&finished, folder)?;
     Ok(Outcome::Done { verdict: finished.verdict, timing: finished.timing, requests: finished.requests })
+}
+
+/// Leaves a folder that says why there is no such run on this host.
+fn skip(
+    run: &Run,
+    options: &Options,
+    reason: String,
+    left: &[String],
+    folder: &Path,
+) -> Result<Outcome, Error> {
+    if !left.is_empty() {
+        return Err(Error::Failed(format!("{reason}; not undone: {}", left.join("; "))));
+    }
+    let partial = options.partial(run);
+    fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
+    write_json(&partial.join("run.json"), run)?;
+    write_json(&partial.join("verdict.json"), &skipped(&reason))?;
+    put_in_place(&partial, folder)?;
+    Ok(Outcome::Skipped { reason })
 }
 
 /// A run whose data lie in its partial folder.
@@ -213,6 +245,7 @@ fn prepare_and_measure(
     journal: &mut Journal,
 ) -> Result<Finished, Error> {
     let Bench { run, testbed, options, filesystem, began } = *bench;
+    control::move_controller(run, options, journal)?;
     let mut stage = stage::set(run, testbed, options, filesystem, limits, journal)?;
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
         // The memory is the servers': who asks them has rows to keep, and reads no file. What was written stays charged.
@@ -220,9 +253,11 @@ fn prepare_and_measure(
     }
     let use_before = Use::now(&options.state, filesystem, limits)?;
     let ground = Ground { state: &options.state, filesystem, limits, points: &stage.points };
+    stage.controls.begin();
     let (devices, places, policies) = (&mut stage.devices, &stage.places, &stage.policies);
+    let (controls, partial) = (&stage.controls, &stage.partial);
     let mut measured =
-        measure(run, options, meeting, devices, places, policies, &ground, &stage.partial, began)?;
+        measure(run, options, meeting, devices, places, policies, &ground, controls, partial, began)?;
     if let Some(problem) = networked::problem(&options.state, filesystem) {
         return Err(Error::Failed(problem));
     }
@@ -247,7 +282,7 @@ fn prepare_and_measure(
     let facts = facts(run, filesystem, &stage, &measured, &after, &used, state)?;
     let verdict = judge(&facts);
     let all_answered = facts.failed == 0;
-    let observed = record(run, &stage, limits, &mut measured, &after, &used, &verdict)?;
+    let observed = record(run, &options.state, &stage, limits, &mut measured, &after, &used, &verdict)?;
     if all_answered {
         stage.kept_files.leave();
     }
@@ -291,6 +326,7 @@ fn facts<'a>(
         clock_step_ns: measured.clock_step_ns,
         sites: after.iter().map(After::findings).collect(),
         state,
+        controls: stage.controls.judge(&measured.rows),
         models: measured.models.clone(),
         policies: measured.live.iter().map(|(device, live)| (device.clone(), live.verify())).collect(),
         stolen: used.stolen.map_or(0.0, |stolen| stolen.of_wanted),
@@ -298,8 +334,10 @@ fn facts<'a>(
 }
 
 /// Writes all but `observed.json`, and gives that.
+#[allow(clippy::too_many_arguments)]
 fn record(
     run: &Run,
+    state: &Path,
     stage: &Stage,
     limits: &Limits,
     measured: &mut Measured,
@@ -331,6 +369,7 @@ fn record(
         "live": measured.live,
         "device_read_bytes": measured.device_read_bytes,
         "clock_step_ns": measured.clock_step_ns,
+        "controllers": stage.controls.report(state),
         "services": stage.services,
         "filesystem_options": stage.options,
         "sites": site::observed(after, std::mem::take(&mut measured.visited), measured.web.as_ref()),

@@ -11,6 +11,9 @@ pub enum Error {
     /// Failed on the way; what had been done was undone.
     #[error("{0}")]
     Failed(String),
+    /// This host's kernel does not have what the run varies; what had been done was undone.
+    #[error("{0}")]
+    Unavailable(String),
 }
 
 impl Error {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use weir_records::{Op, Request};
+use weir_services::Group;
 use weir_studies::Run;
 use weir_workloads::{Access, Arrivals, Distribution, Sizes};
 
@@ -49,11 +50,17 @@ pub(crate) struct Report {
     pub(crate) words: String,
 }
 
-/// Starts fio for a class. Its logs go to `folder`.
+/// Starts fio for a class, in the class's control group if it has one. Its logs go to `folder`.
 ///
 /// # Errors
 /// fio is not installed or cannot start.
-pub(crate) fn start(run: &Run, place: &Place, place_index: usize, folder: &Path) -> Result<Job, Error> {
+pub(crate) fn start(
+    run: &Run,
+    place: &Place,
+    place_index: usize,
+    folder: &Path,
+    group: Option<&Group>,
+) -> Result<Job, Error> {
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     let file = folder.join("job.fio");
     fs::write(&file, job_file(run, place)?).map_err(Error::io("cannot write", &file))?;
@@ -62,6 +69,9 @@ pub(crate) fn start(run: &Run, place: &Place, place_index: usize, folder: &Path)
     let mut command = Command::new("fio");
     command.args(["--output-format=json", "--output=result.json", "job.fio"]).current_dir(folder);
     command.stdout(words.try_clone().map_err(Error::io("cannot write", folder))?).stderr(words);
+    if let Some(group) = group {
+        group.admit(&mut command).map_err(|error| Error::Failed(error.to_string()))?;
+    }
     // SAFETY: prctl is async-signal-safe; fio must not outlive a run that is killed.
     unsafe {
         command.pre_exec(|| {

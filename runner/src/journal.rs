@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use weir_services::Group;
+use weir_services::{Group, io_controller};
 
 use crate::Error;
 use crate::{array, mount, tree};
@@ -54,6 +54,8 @@ pub(crate) enum Change {
         /// Its limit before; none if absent.
         before_bytes: Option<u64>,
     },
+    /// The kernel's controller of disks was moved to version 2 of control groups, as this state folder has it.
+    IoController(PathBuf),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -193,6 +195,9 @@ fn take_back(change: &Change) -> Result<(), String> {
             weir_services::stop(state, name).map(|_| ()).map_err(|error| error.to_string())
         }
         Change::Group(group) => group.remove().map(|_| ()).map_err(|error| error.to_string()),
+        Change::IoController(state) => {
+            io_controller::move_back(state).map(|_| ()).map_err(|error| error.to_string())
+        }
         Change::Tree(path) => tree::remove(path).map_err(|error| error.to_string()),
         Change::MemoryLimit { group, before_bytes } => {
             group.restore_memory(*before_bytes).map_err(|error| error.to_string())
@@ -215,7 +220,9 @@ fn take_back(change: &Change) -> Result<(), String> {
         }
         Change::Setting { path, before } => match fs::write(path, before) {
             // A device that is gone has no settings to restore; a killed one may refuse.
-            Err(error) if path.exists() && error.raw_os_error() != Some(libc::EINVAL) => {
+            Err(error)
+                if path.exists() && !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENODEV)) =>
+            {
                 Err(format!("cannot write {before:?} to {}: {error}", path.display()))
             }
             _ => Ok(()),

@@ -6,10 +6,14 @@
 //! be undone by the next ([`recover`]).
 
 mod access;
+mod apart;
 mod array;
 mod block_device;
 mod capture;
 mod carry_out;
+mod control;
+mod cost;
+mod cost_probe;
 mod error;
 mod fill;
 mod fio;
@@ -49,4 +53,4 @@ pub use joint::{Joined, Meet, attend, join};
 pub use journal::recover;
 pub use simulate::{simulate, sweep};
 pub use testbed::{Device, Disk, Testbed};
-pub use verdict::{Ruling, Status, Verdict, is_invalid};
+pub use verdict::{Ruling, Status, Verdict, is_invalid, is_skipped};

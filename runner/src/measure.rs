@@ -12,9 +12,11 @@ use weir_studies::{Engine, Run};
 
 use crate::Error;
 use crate::access::{self, Accessed, Ground};
+use crate::apart;
 use crate::block_device::BlockDevice;
 use crate::capture::{Capture, Recording};
 use crate::carry_out::Options;
+use crate::control::Controls;
 use crate::fio;
 use crate::joint;
 use crate::live::{self, Asked, InForce};
@@ -62,12 +64,22 @@ pub(crate) fn measure(
     places: &[Place],
     policies: &[Asked],
     ground: &Ground<'_>,
+    controls: &Controls,
     partial: &Path,
     began: Instant,
 ) -> Result<Measured, Error> {
-    let stream = Merged::new(run, places)?;
-    let targets = Targets::open(&layout(places, run.settings.buffered))
+    // Classes with control groups have processes; all others are sent together, by one clock.
+    let (grouped, together): (Vec<&Place>, Vec<&Place>) =
+        places.iter().partition(|place| controls.group(&place.class.name).is_some());
+    let stream = Merged::new(run, together.iter().copied())?;
+    let targets = Targets::open(&layout(together.iter().copied(), run.settings.buffered))
         .map_err(|error| Error::Failed(error.to_string()))?;
+    let mut alone = Vec::new();
+    for place in grouped.into_iter().filter(|place| place.class.engine == Engine::Replay) {
+        let Some(group) = controls.group(&place.class.name) else { continue };
+        let folder = partial.join("logs").join(format!("replay-{}", place.class.name));
+        alone.extend(apart::start(run, place, group, &folder)?);
+    }
     if !run.settings.warm_start {
         networked::forget(ground.state, ground.filesystem)?;
     }
@@ -88,11 +100,12 @@ pub(crate) fn measure(
     let mut jobs = Vec::new();
     for (index, place) in places.iter().enumerate().filter(|(_, place)| place.class.engine == Engine::Fio) {
         let folder = partial.join("logs").join(format!("fio-{}", place.class.name));
-        jobs.push(fio::start(run, place, index, &folder)?);
+        jobs.push(fio::start(run, place, index, &folder, controls.group(&place.class.name))?);
     }
+    alone.iter_mut().try_for_each(|replay| replay.begin(epoch_ns))?;
     let asking = Asking::begin(visitors, visits, run, epoch_ns, &options.stop)?;
     let mut rows = Vec::new();
-    let fidelity = if stream.is_empty() {
+    let mut fidelity = if stream.is_empty() {
         None
     } else {
         let replay_options = weir_replayer::Options {
@@ -117,6 +130,14 @@ pub(crate) fn measure(
                 .map_err(|error| Error::Failed(error.to_string()))?,
         )
     };
+    for replay in alone {
+        let (found, told) = replay.finish(&options.stop)?;
+        rows.extend(found);
+        fidelity = Some(match fidelity {
+            None => told,
+            Some(others) => others.and(told),
+        });
+    }
     let mut reports = Vec::new();
     for job in jobs {
         let (found, report) = job.finish(run, places, epoch_ns, &options.stop)?;

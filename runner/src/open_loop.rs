@@ -25,12 +25,12 @@ struct Source {
 }
 
 impl Merged {
-    /// Begins the streams of a run.
+    /// Begins the streams of some classes of a run: of those that are open loops.
     ///
     /// # Errors
     /// A frame-size file cannot be read.
-    pub(crate) fn new(run: &Run, places: &[Place]) -> Result<Self, Error> {
-        let open_loop = places.iter().filter(|place| place.class.engine == Engine::Replay);
+    pub(crate) fn new<'a>(run: &Run, places: impl IntoIterator<Item = &'a Place>) -> Result<Self, Error> {
+        let open_loop = places.into_iter().filter(|place| place.class.engine == Engine::Replay);
         let streams = open_loop
             .map(|place| {
                 let options = StreamOptions {
@@ -78,17 +78,18 @@ impl Iterator for Merged {
 }
 
 /// Where each class goes and at which priority.
-pub(crate) fn layout(places: &[Place], buffered: bool) -> Layout {
+pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Place>, buffered: bool) -> Layout {
     let route = |place: &Place| Route {
         path: place.path.clone(),
         base_offset_bytes: 0,
         priority: place.class.priority.map_or(IoPriority::Inherited, priority),
     };
-    let open_loop = places.iter().filter(|place| place.class.engine == Engine::Replay);
+    let open_loop: Vec<&Place> =
+        places.into_iter().filter(|place| place.class.engine == Engine::Replay).collect();
     let classes: BTreeMap<String, Route> =
-        open_loop.clone().map(|place| (place.class.name.clone(), route(place))).collect();
-    let writes = |place: &Place| place.recipe.may_write();
-    Layout { default: None, classes, allow_writes: open_loop.into_iter().any(writes), buffered }
+        open_loop.iter().map(|place| (place.class.name.clone(), route(place))).collect();
+    let allow_writes = open_loop.iter().any(|place| place.recipe.may_write());
+    Layout { default: None, classes, allow_writes, buffered, shared: false }
 }
 
 fn priority(priority: Priority) -> IoPriority {

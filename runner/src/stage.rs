@@ -9,6 +9,7 @@ use weir_studies::{FileSystem, Run};
 
 use crate::block_device::BlockDevice;
 use crate::carry_out::{Options, write_json};
+use crate::control::Controls;
 use crate::hot::HotDocuments;
 use crate::journal::Journal;
 use crate::kept_files::{self, KeptFiles};
@@ -29,6 +30,8 @@ pub(crate) struct Stage {
     /// That of its logs.
     pub(crate) logs: PathBuf,
     pub(crate) devices: Vec<BlockDevice>,
+    /// Control groups of the classes.
+    pub(crate) controls: Controls,
     pub(crate) points: Vec<MountPoint>,
     pub(crate) places: Vec<Place>,
     /// What servers with policies were told.
@@ -67,12 +70,14 @@ pub(crate) fn set(
     fs::create_dir_all(&logs).map_err(Error::io("cannot make", &partial))?;
     write_json(&partial.join("run.json"), run)?;
 
+    let mut controls = Controls::make(run, limits, journal)?;
     // Outside of the run's memory: what loads them is not part of it.
     let mut kept = Vec::new();
     for (service, of_site) in site::all(run) {
         kept.push((service, site::keep(service, of_site, &options.state, &logs, journal)?));
     }
     limits.enter(journal)?;
+    controls.calibrate(run, &mut devices, &options.stop, journal)?;
     let points = make_file_systems(run, testbed, options, filesystem, &mut devices, journal)?;
     fs_options::set(run, filesystem, &points)?;
     let filling = Filling::begin(filesystem, &options.state)?;
@@ -100,6 +105,7 @@ pub(crate) fn set(
         }
         policies.extend(start_timing(run, device, &places)?);
     }
+    controls.set(&devices, journal)?;
     limits.hold_servers(run, &options.state, filesystem, journal)?;
     run.services.iter().try_for_each(|service| limits.hold(service, &devices, journal))?;
     let hot = hot::lay_out(run, &places, &options.state, journal)?;
@@ -111,6 +117,7 @@ pub(crate) fn set(
         partial,
         logs,
         devices,
+        controls,
         points,
         places,
         policies,

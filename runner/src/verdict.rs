@@ -52,6 +52,17 @@ pub fn is_invalid(folder: &Path) -> bool {
     serde_json::from_slice::<Verdict>(&text).is_ok_and(|verdict| verdict.status == Status::Invalid)
 }
 
+/// Whether a folder holds a run that this host could not carry out.
+pub fn is_skipped(folder: &Path) -> bool {
+    let text = std::fs::read(folder.join("verdict.json")).unwrap_or_default();
+    serde_json::from_slice::<Verdict>(&text).is_ok_and(|verdict| verdict.status == Status::Skipped)
+}
+
+/// The verdict on a run that this host could not carry out.
+pub(crate) fn skipped(why: &str) -> Verdict {
+    Verdict { status: Status::Skipped, rules: vec![ruling("R-CONTROL", Status::Skipped, why)] }
+}
+
 /// Median lateness of a replay that changes no response time worth measuring on a disk.
 const LATENESS_MEDIAN_LIMIT_NS: f64 = 250_000.0;
 /// One request in a hundred may be as late as a scheduling tick of the kernel (250 Hz) and a half.
@@ -103,6 +114,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) clock_step_ns: f64,
     /// Mounts and queues that are not as they should be at the end.
     pub(crate) state: Vec<String>,
+    /// Of control groups of classes: that they were as set and had the requests, or what is wrong; absent where there are none.
+    pub(crate) controls: Option<Result<String, String>>,
     /// Of modelled devices, by name.
     pub(crate) models: Vec<(String, Stats)>,
     /// Of devices with policies, by name: which was in force, or what was not as the run asked.
@@ -148,6 +161,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         way(facts),
         clock(facts),
         state(facts),
+        controls(facts),
     ];
     let broken = rules.iter().any(|ruling| ruling.status == Status::Invalid);
     Verdict { status: if broken { Status::Invalid } else { Status::Valid }, rules }
@@ -389,6 +403,14 @@ fn state(facts: &Facts<'_>) -> Ruling {
     match facts.state.first() {
         Some(first) => ruling("R-STATE", Status::Invalid, format!("not as it was set: {first}")),
         None => ruling("R-STATE", Status::Valid, "mounts and queues were as set, before and after"),
+    }
+}
+
+fn controls(facts: &Facts<'_>) -> Ruling {
+    match &facts.controls {
+        None => ruling("R-CONTROL", Status::Skipped, "no class has a control group of its own"),
+        Some(Ok(words)) => ruling("R-CONTROL", Status::Valid, words),
+        Some(Err(problem)) => ruling("R-CONTROL", Status::Invalid, problem),
     }
 }
 

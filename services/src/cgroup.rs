@@ -3,9 +3,14 @@
 //! Both layouts are known: version 2, one tree; and version 1, a tree for each controller, beside which there may be an empty
 //! version 2 tree that is good for telling who belongs together. Groups lie below `weir/` at the top of each tree.
 
+use std::ffi::{CStr, CString};
+use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -92,6 +97,12 @@ pub struct Cpu {
     pub system_ns: u64,
 }
 
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
 impl Group {
     /// The group of a state folder, in which all its others lie: folders do not get into each other's way.
     pub fn of_state(state: &Path) -> Self {
@@ -163,6 +174,21 @@ impl Group {
     /// The files that a process writes `0` to in order to join.
     pub(crate) fn doors(&self) -> Vec<PathBuf> {
         trees().iter().map(|tree| tree.top().join(&self.name).join("cgroup.procs")).collect()
+    }
+
+    /// Has a program begin in it: the new process joins before it becomes the program.
+    ///
+    /// # Errors
+    /// A path holds a NUL.
+    pub fn admit(&self, command: &mut Command) -> Result<(), Error> {
+        let text = |path: PathBuf| {
+            CString::new(path.as_os_str().as_bytes())
+                .map_err(|_| Error::Refused(format!("{}: holds a NUL", path.display())))
+        };
+        let doors: Vec<CString> = self.doors().into_iter().map(text).collect::<Result<_, _>>()?;
+        // SAFETY: between fork and exec only system calls are made, on memory that was laid out before.
+        unsafe { command.pre_exec(move || doors.iter().try_for_each(|door| enter(door))) };
+        Ok(())
     }
 
     /// Moves this process into it. What it used until then stays charged to where it was.
@@ -316,6 +342,21 @@ impl Group {
             Tree::Two { top, memory: true, .. } => Some(top.join(&self.name).join(two)),
             _ => None,
         })
+    }
+}
+
+/// Moves this process into a group by one of its doors. Only system calls: after a fork other threads' locks may be held.
+pub(crate) fn enter(door: &CStr) -> io::Result<()> {
+    // SAFETY: the path ends with NUL, the text is as long as said, the descriptor is this process's own.
+    unsafe {
+        let to = libc::open(door.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if to < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let written = libc::write(to, c"0".as_ptr().cast(), 1);
+        let error = io::Error::last_os_error();
+        libc::close(to);
+        if written == 1 { Ok(()) } else { Err(error) }
     }
 }
 

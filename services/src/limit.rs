@@ -28,7 +28,8 @@ impl Disk {
         Ok(Disk { major: libc::major(number), minor: libc::minor(number) })
     }
 
-    fn key(self) -> String {
+    /// Its numbers as the kernel writes them, such as `7:0`.
+    pub fn key(self) -> String {
         format!("{}:{}", self.major, self.minor)
     }
 }
@@ -116,7 +117,7 @@ impl Group {
     }
 
     /// Its file of that name, and whether it is one of version 2.
-    fn io_file(&self, one: &str, two: &str) -> Option<(PathBuf, bool)> {
+    pub(crate) fn io_file(&self, one: &str, two: &str) -> Option<(PathBuf, bool)> {
         trees().iter().find_map(|tree| match tree {
             Tree::Blkio(top) => Some((top.join(self.name()).join(one), false)),
             Tree::Two { top, io: true, .. } => Some((top.join(self.name()).join(two), true)),
@@ -126,7 +127,7 @@ impl Group {
 }
 
 /// The number behind a word on the line of a disk.
-fn of_disk(text: &str, disk: Disk, word: &str) -> Option<u64> {
+pub(crate) fn of_disk(text: &str, disk: Disk, word: &str) -> Option<u64> {
     let key = disk.key();
     let lines = text.lines().filter_map(|line| line.strip_prefix(&key)?.strip_prefix(' '));
     lines.filter_map(|rest| rest.split_once(word)).find_map(|(_, rest)| {

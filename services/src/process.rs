@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::brick::unmount;
-use crate::cgroup::Group;
+use crate::cgroup::{Group, enter};
 use crate::user::User;
 
 /// How long a process lives that is written down.
@@ -221,9 +221,7 @@ impl Entry {
             checked(libc::write(to, line.as_ptr().cast(), length) as i64)?;
             libc::close(to);
             for door in &self.doors {
-                let to = checked(libc::open(door.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC).into())? as i32;
-                checked(libc::write(to, c"0".as_ptr().cast(), 1) as i64)?;
-                libc::close(to);
+                enter(door)?;
             }
             if let Some(namespace) = &self.namespace {
                 checked(libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET).into())?;

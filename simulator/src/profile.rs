@@ -25,6 +25,7 @@ const PROFILES: &[(&str, &str)] = &[
     ("dec-rz26", include_str!("../profiles/dec-rz26.yml")),
     ("ssd-nvme", include_str!("../profiles/ssd-nvme.yml")),
     ("ssd-sata", include_str!("../profiles/ssd-sata.yml")),
+    ("flash-slow", include_str!("../profiles/flash-slow.yml")),
     ("null", include_str!("../profiles/null.yml")),
 ];
 

@@ -135,6 +135,7 @@ pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
         clients: 1,
         engine: Engine::Access,
         priority: None,
+        cgroup: None,
         objective: None,
         device: SHARED_DEVICE.to_owned(),
         through: None,

@@ -19,8 +19,10 @@ const SCHEDULERS: [(&str, &str); 4] =
 /// A simulated server has no file system of the kernel: files lie one behind the other.
 const FILE_SYSTEM: &str = "raw";
 /// Factors of the kernel that nothing in virtual time stands for.
-const KERNEL_ONLY: [&str; 7] = [
+const KERNEL_ONLY: [&str; 9] = [
     "priority",
+    "cgroup",
+    "io_cost",
     "wbt_lat_usec",
     "read_ahead_kib",
     "buffered",
@@ -39,6 +41,8 @@ pub(crate) fn settings(on_device: &Settings) -> Settings {
         filesystem_options: BTreeMap::new(),
         buffered: false,
         warm_start: false,
+        cgroup: BTreeMap::new(),
+        io_cost: None,
         memory_mib: None,
         server_memory_mib: None,
         ..on_device.clone()

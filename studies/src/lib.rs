@@ -8,11 +8,14 @@ mod access;
 mod admission;
 mod admission_check;
 mod contract;
+mod control_check;
+mod control_group;
 mod counterpart;
 mod estimate;
 mod filesystem;
 mod fs_option;
 mod hosts;
+mod io_cost;
 mod level;
 mod live;
 mod plan;
@@ -34,9 +37,11 @@ pub use admission::{
     StreamPolicy, TransferBound,
 };
 pub use contract::Contract;
+pub use control_group::{ControlGroup, IoMax, PrioClass};
 pub use filesystem::{FileSystem, NetworkAccess};
 pub use fs_option::{ByRole, FsOption, Values};
 pub use hosts::{Hosts, Lost};
+pub use io_cost::{CostBounds, CostModel, IoCost};
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};

@@ -278,6 +278,7 @@ fn resolve(
             through: class.through.clone(),
             think_ms: class.think_ms,
             priority: settings.priority.get(name).copied().or(class.priority),
+            cgroup: settings.cgroup.get(name).copied().or(class.cgroup),
             objective: class.objective.clone(),
             device: match settings.architecture {
                 Architecture::Partitioned => name.clone(),

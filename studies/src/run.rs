@@ -9,6 +9,7 @@ use weir_workloads::sessions::AnyWorkload;
 
 use crate::access::RunAccess;
 use crate::contract::Contract;
+use crate::control_group::ControlGroup;
 use crate::hosts::{Hosts, Lost};
 use crate::level::{Priority, Scheduler};
 use crate::site::Site;
@@ -130,6 +131,9 @@ pub struct RunClass {
     pub engine: Engine,
     /// I/O priority; absent: the kernel's default.
     pub priority: Option<Priority>,
+    /// Values of its control group; absent: its processes stay where the run is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<ControlGroup>,
     /// What it was promised.
     pub objective: Option<Objective>,
     /// Name of the device it asks.

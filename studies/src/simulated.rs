@@ -62,6 +62,10 @@ pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
             format!("is {priority}, but a simulated server knows no priorities of the kernel: use weight");
         problems.push(("priority", message));
     }
+    if class.cgroup.is_some() {
+        let message = "is given, but a simulated server knows no control groups: use weight";
+        problems.push(("cgroup", message.to_owned()));
+    }
     problems
 }
 

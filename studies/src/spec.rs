@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::access::StudyAccess;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::contract::Contract;
+use crate::control_group::ControlGroup;
 use crate::hosts::Hosts;
+use crate::io_cost::IoCost;
 use crate::level::{Architecture, Priority, Scheduler};
 use crate::site::Site;
 use crate::testbed::Testbeds;
@@ -196,6 +198,10 @@ pub struct Class {
     /// I/O priority of its requests.
     #[serde(default)]
     pub priority: Option<Priority>,
+    /// Values of the control group that its clients are in, such as `io.weight=800`: its processes alone are in it. Where
+    /// any class of a run has some, each class is in a group of its own.
+    #[serde(default)]
+    pub cgroup: Option<ControlGroup>,
     /// What it was promised.
     #[serde(default)]
     pub objective: Option<Objective>,
@@ -311,6 +317,12 @@ pub struct Factors {
     /// I/O priority by class; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Vec<BTreeMap<String, Priority>>>,
+    /// Control groups by class, such as `{video: io.weight=800}`; replaces the class's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Vec<BTreeMap<String, ControlGroup>>>,
+    /// Cost model of the disks behind `io.weight`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_cost: Option<Vec<IoCost>>,
     /// Requests that each head of a device works on at once (its tags).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<Vec<u32>>,
@@ -356,6 +368,12 @@ pub struct Settings {
     pub clients: BTreeMap<String, u32>,
     /// I/O priority by class, where it differs from the class's own.
     pub priority: BTreeMap<String, Priority>,
+    /// Control group by class, where it differs from the class's own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cgroup: BTreeMap<String, ControlGroup>,
+    /// Cost model of the disks behind `io.weight`; measured before each run if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_cost: Option<IoCost>,
     /// Requests that each head of a device works on at once (its tags): 4, the least a kernel grants, if absent; in the
     /// simulator, and where all schedulers are weir's own, 1.
     pub queue_depth: u32,
@@ -391,6 +409,8 @@ impl Default for Settings {
             load: 1.0,
             clients: BTreeMap::new(),
             priority: BTreeMap::new(),
+            cgroup: BTreeMap::new(),
+            io_cost: None,
             // Deep enough to keep a disk busy, shallow enough to leave the scheduler a choice.
             queue_depth: 4,
             wbt_lat_usec: 0,

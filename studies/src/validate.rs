@@ -14,7 +14,9 @@ use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
-use crate::{access, counterpart, fs_option, hosts, live, recipe, simulated, surroundings, tiers};
+use crate::{
+    access, control_check, counterpart, fs_option, hosts, live, recipe, simulated, surroundings, tiers,
+};
 
 /// Share of a device that files may fill: a file system needs room for itself.
 const FILL_SHARE: f64 = 0.7;
@@ -47,6 +49,7 @@ pub(crate) fn check(
             .chain(access::check(study, testbed))
             .chain(hosts::check(study, testbed))
             .chain(fs_option::check(study, testbed))
+            .chain(control_check::check(study))
             .chain(live::check(study, testbed))
         {
             check.problem(field, message);
@@ -264,6 +267,16 @@ impl Check<'_> {
                 let message =
                     "is given, but a simulated server has no page cache of the kernel: leave it out";
                 self.problem(hold(name), message);
+            }
+        }
+        for (name, given) in
+            [("cgroup", !settings.cgroup.is_empty()), ("io_cost", settings.io_cost.is_some())]
+        {
+            if simulated && given {
+                self.problem(
+                    hold(name),
+                    "is given, but a simulated server knows no control groups: leave it out",
+                );
             }
         }
         let classes: Vec<&str> = self.study.classes.keys().map(String::as_str).collect();

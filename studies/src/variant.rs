@@ -96,10 +96,12 @@ fn set(study: &mut Value, path: &str, replacement: &Value) -> Result<(), String>
             overrides[within.as_str()] = replacement.clone();
             return Ok(());
         }
-        if !fields.contains_key(step) {
+        // What is held and has its default may be absent; whether there is such a setting is asked when the study is read.
+        let may_be_absent = first == "hold" && depth == 2;
+        if !fields.contains_key(step) && !may_be_absent {
             return Err(one_of("field", step, fields.keys().map(String::as_str)));
         }
-        at = &mut fields[step];
+        at = fields.entry(step).or_insert(Value::Null);
     }
     *at = replacement.clone();
     Ok(())

@@ -37,7 +37,13 @@ TICK_S = 0.5
 #: In place of a host: runs that several carry out at once.
 TOGETHER = "together"
 #: What may become of a run, and the word for it.
-STATUSES = {"valid": "valid", "invalid": "INVALID", "failed": "FAILED", "present": "done before"}
+STATUSES = {
+    "valid": "valid",
+    "invalid": "INVALID",
+    "failed": "FAILED",
+    "present": "done before",
+    "skipped": "skipped",
+}
 
 
 class CallbackModule(DefaultCallback):
@@ -174,7 +180,7 @@ class CallbackModule(DefaultCallback):
         line = self._runs.add(result.host.get_name(), result.result["item"], outcome)
         if outcome.error or not self._bar:
             self._say(line, error=bool(outcome.error))
-        elif outcome.status == "invalid":
+        elif outcome.status in ("invalid", "skipped"):
             self._bar.say(line)
         if self._bar:
             self._bar.update()
@@ -218,6 +224,7 @@ class Outcome:
 
     def __init__(self, result):
         self.status, self.requests, self.timing, self.broken, self.error = "failed", 0, {}, [], ""
+        self.reason = ""
         try:
             said = json.loads(result.get("stdout") or "null")
         except ValueError:
@@ -227,6 +234,7 @@ class Outcome:
             self.requests = said.get("requests", 0)
             self.timing = said.get("timing", {})
             self.broken = said.get("broken", [])
+            self.reason = said.get("reason", "")
         else:
             self.error = "\n".join(_failure(result)) or "it ended without saying why"
 
@@ -244,6 +252,8 @@ class Outcome:
             return f"FAILED\n{_indented(self.error)}"
         if self.status == "present":
             return "done before"
+        if self.status == "skipped":
+            return f"skipped: {self.reason}"
         status = f"INVALID ({'; '.join(self.broken)})" if self.broken else self.status
         return f"{status}, {self.requests} requests, {self.seconds('measured'):.1f} s of {self.whole_s:.1f} s"
 

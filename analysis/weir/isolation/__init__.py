@@ -1,0 +1,1 @@
+"""The isolation benchmark: what each mechanism does for and to those who share a disk."""

@@ -1,0 +1,229 @@
+"""The page of the isolation benchmark: each desideratum, a line or a point per mechanism."""
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from weir import draw
+from weir.isolation import desiderata
+from weir.isolation.results import ALONE, BASELINE
+from weir.statistics import Interval, mean_interval
+from weir.style import MARKERS, PALETTE, WIDTH_INCH, style
+
+LINE = "#bbbbbb"
+BARS = "Points: means over repetitions; rings: each of them; bars: 95 % t intervals of at least three."
+#: Repetitions of which an interval is drawn.
+FEWEST = 3
+#: Two loads on one line stand so far above and below it.
+SHIFT = 0.16
+#: The kernel's own first, in the order in which one would try them; policies of the block server follow.
+ORDER = (
+    "none",
+    "group",
+    "mq-deadline",
+    "kyber",
+    "bfq-levels",
+    "bfq",
+    "io.prio.class",
+    "io.max",
+    "io.latency",
+    "io.weight",
+)
+
+
+def mechanisms(rows: pl.DataFrame) -> list[str]:
+    """The mechanisms of a table, the kernel's own first."""
+    found = set(rows["mechanism"].unique()) - {ALONE}
+    known = [name for name in ORDER if name in found]
+    return known + sorted(found - set(known))
+
+
+def over_blocks(rows: pl.DataFrame, column: str) -> Interval | None:
+    """The mean of a column over repetitions; None where it has no value in one of them."""
+    values = rows[column].to_list() if column in rows.columns else []
+    return mean_interval(values) if values and all(value is not None for value in values) else None
+
+
+def _dots(
+    axis: Axes,
+    rows: pl.DataFrame,
+    names: Sequence[str],
+    column: str,
+    settings: Sequence[str],
+    log: bool = False,
+) -> None:
+    """A line for each mechanism, a point for each load."""
+    for at, setting in enumerate(settings):
+        part = rows.filter(pl.col("setting") == setting)
+        shift = SHIFT * (2 * at - len(settings) + 1)
+        for y, name in enumerate(names):
+            found = over_blocks(part.filter(pl.col("mechanism") == name), column)
+            if found is None:
+                continue
+            each = part.filter(pl.col("mechanism") == name)[column].to_list()
+            axis.plot(
+                each,
+                [y + shift] * len(each),
+                MARKERS[at],
+                color=PALETTE[at],
+                markersize=6,
+                fillstyle="none",
+                alpha=0.5,
+            )
+            # Of two an interval is 18 times as wide as they are apart.
+            if found.n >= FEWEST and found.low is not None and found.high is not None:
+                low = max(found.low, found.estimate / 50) if log else found.low
+                axis.plot([low, found.high], [y + shift] * 2, color=PALETTE[at], linewidth=1)
+            axis.plot(
+                found.estimate,
+                y + shift,
+                MARKERS[at],
+                color=PALETTE[at],
+                markersize=4,
+                label=setting if y == 0 else None,
+            )
+    if log:
+        draw.plain_log_axis(axis)
+    _names(axis, names)
+
+
+def _names(axis: Axes, names: Sequence[str]) -> None:
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.grid(axis="y", color="#eeeeee")
+    axis.grid(axis="x", color="#dddddd", linewidth=0.6)
+
+
+def _panels(columns: int, lines: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(WIDTH_INCH, 1.0 + 0.25 * lines), layout="constrained")
+    return figure, list(figure.subplots(1, columns, sharey=True, squeeze=False).flat)
+
+
+def overhead(rows: pl.DataFrame) -> Figure:
+    """What each mechanism costs a single client: response time, rate and processor time."""
+    names = mechanisms(rows)
+    with style():
+        figure, axes = _panels(4, len(names))
+        for axis, column, setting, title in zip(
+            axes,
+            ("p50_us", "p99_us", "requests_per_s", "cpu_us"),
+            ("latency", "latency", "throughput", "throughput"),
+            (
+                "Median (us)\none at a time",
+                "99th percentile (us)\none at a time",
+                "Requests (1/s)\n16 at once",
+                "CPU (us/request)\n16 at once",
+            ),
+            strict=True,
+        ):
+            part = rows.filter(pl.col("setting") == setting)
+            _dots(axis, part, names, column, [setting])
+            free = over_blocks(part.filter(pl.col("mechanism") == BASELINE), column)
+            if free is not None:
+                axis.axvline(free.estimate, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
+            axis.set_xlim(left=0)
+            axis.set_xlabel(title)
+        draw.note(
+            figure,
+            BARS + " Dashed: without a mechanism. CPU: of the program that asks, its system calls among it.",
+        )
+    return figure
+
+
+def fairness(rows: pl.DataFrame) -> Figure:
+    """Jain's index and errors of shares, and what all get together."""
+    names = mechanisms(rows)
+    settings = [name for name in ("weights", "greedy") if name in set(rows["setting"])]
+    with style():
+        figure, axes = _panels(3, len(names))
+        for axis, column, title in zip(
+            axes,
+            ("jain", "share_error", "requests_per_s"),
+            ("Jain's index by\npromised weights", "Largest error\nof a share", "Requests of all\n(1/s)"),
+            strict=True,
+        ):
+            _dots(axis, rows, names, column, settings)
+            axis.set_xlabel(title)
+        axes[0].set_xlim(1 / 3, 1.02)
+        axes[1].set_xlim(left=0)
+        axes[2].set_xlim(left=0)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+        draw.note(
+            figure,
+            BARS + " weights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
+        )
+    return figure
+
+
+def priority(rows: pl.DataFrame) -> Figure:
+    """Slowdown of the urgent class over the utilisation of the device; the line joins what nothing beats."""
+    names = mechanisms(rows)
+    with style():
+        figure = Figure(figsize=(WIDTH_INCH, 3.4), layout="constrained")
+        axis = figure.subplots()
+        points: list[tuple[float, float]] = []
+        for at, name in enumerate(names):
+            part = rows.filter(pl.col("mechanism") == name)
+            for (setting,), cell in part.group_by("setting", maintain_order=True):
+                use, slow = over_blocks(cell, "utilisation"), over_blocks(cell, "slowdown")
+                if use is None or slow is None:
+                    continue
+                points.append((use.estimate, slow.estimate))
+                label = name if name not in axis.get_legend_handles_labels()[1] else None
+                axis.plot(
+                    use.estimate, slow.estimate, MARKERS[at % len(MARKERS)], color=PALETTE[at % len(PALETTE)],
+                    markersize=6, label=label, linestyle="none",
+                )  # fmt: skip
+                axis.annotate(
+                    str(setting),
+                    (use.estimate, slow.estimate),
+                    (4, 3),
+                    textcoords="offset points",
+                    fontsize=6.5,
+                )
+        best = [points[i] for i in desiderata.frontier(points)]
+        axis.plot([x for x, _ in best], [y for _, y in best], color=LINE, zorder=0, linewidth=1.2)
+        axis.set_xlim(left=0)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(draw.plain)
+        axis.yaxis.set_minor_formatter(draw.plain)
+        axis.set_xlabel("Utilisation: requests of both / those without a mechanism")
+        axis.set_ylabel("Slowdown of the urgent class\n(99th percentile / alone)")
+        figure.legend(loc="outside right upper", frameon=False)
+        draw.note(
+            figure,
+            "Means over repetitions. Right and low is better; the line joins what no other setting beats.",
+        )
+    return figure
+
+
+def bursts(rows: pl.DataFrame) -> Figure:
+    """How soon the urgent class has its rate, and what is left to the batch class when it asks by itself."""
+    rows = rows.with_columns(
+        pl.when(pl.col("setting") == "")
+        .then(pl.col("mechanism"))
+        .otherwise(pl.col("mechanism") + " " + pl.col("setting"))
+        .alias("cell")
+    )
+    names = _cells(rows)
+    rows = rows.with_columns(pl.col("cell").alias("mechanism"), pl.lit("").alias("setting"))
+    with style():
+        figure, axes = _panels(2, len(names))
+        _dots(axes[0], rows, names, "burst_ms", [""], log=True)
+        _dots(axes[1], rows, names, "conserved", [""])
+        axes[0].set_xlabel(f"Response to a burst (ms; at least {desiderata.INTERVAL_MS})")
+        axes[1].set_xlabel("Work conservation: rate by itself / without a mechanism")
+        axes[1].set_xlim(left=0)
+        axes[1].axvline(1, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
+        draw.note(figure, BARS)
+    return figure
+
+
+def _cells(rows: pl.DataFrame) -> list[str]:
+    """Mechanisms with their settings, in the order of mechanisms."""
+    place: Callable[[str], int] = mechanisms(rows).index
+    found = rows.select("mechanism", "setting", "cell").unique().rows()
+    return [cell for _, _, cell in sorted(found, key=lambda row: (place(row[0]), len(row[1]), row[1]))]

@@ -1,0 +1,53 @@
+//! `weir controllers`: what control groups of this host can do with disks.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use weir_services::io_controller::{Move, is_moved, move_back, move_to_two};
+use weir_services::{Error, IoVersion, io_version};
+
+use crate::exit::bad_input;
+
+/// Show which version of control groups has the disks, or move them to version 2 and back.
+///
+/// Moving is a change of the whole machine, and takes up to 90 s while control groups of earlier runs are still known to
+/// the kernel. The state folder remembers it; `weir clean` takes it back as well.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The state folder of `weir run` and `weir serve`.
+    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
+    state: PathBuf,
+    /// Move the controller of disks to version 2, where it is with version 1.
+    #[arg(long, conflicts_with = "restore")]
+    r#move: bool,
+    /// Move it back, if it was moved from this state folder.
+    #[arg(long)]
+    restore: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let classify =
+        |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
+    let mut changed = false;
+    if args.r#move {
+        changed = move_to_two(&args.state).map_err(classify)? == Move::Done;
+    } else if args.restore {
+        changed = move_back(&args.state).map_err(classify)?;
+    }
+    let version = io_version().map(|version| if version == IoVersion::Two { 2 } else { 1 });
+    let moved = is_moved(&args.state);
+    if args.json {
+        println!("{}", json!({"version": version, "moved": moved, "changed": changed}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let how = if moved { ", moved there from version 1" } else { "" };
+    match version {
+        Some(version) => println!("disks are with version {version} of control groups{how}"),
+        None => println!("disks are with neither version of control groups"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,162 @@
+//! An open-loop class that is sent by a process of its own, in a control group of its own.
+//!
+//! Version 2 of control groups tells processes apart where disks are concerned, not threads. The process is this program's
+//! `weir replay`: it opens and checks all that it is to send, says `ready`, and begins at the time that it is then told.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use weir_records::{Request, TableReader, write_all};
+use weir_replayer::Fidelity;
+use weir_services::Group;
+use weir_studies::Run;
+
+use crate::Error;
+use crate::open_loop::Merged;
+use crate::place::Place;
+
+/// A class whose process is ready to send.
+pub(crate) struct Apart {
+    child: Child,
+    said: BufReader<ChildStdout>,
+    class: String,
+    device: Arc<str>,
+    planned: PathBuf,
+    answered: PathBuf,
+    words: PathBuf,
+}
+
+/// Gets ready to send the requests of an open-loop class; `None` if it has none.
+///
+/// # Errors
+/// They cannot be written down, or the process cannot be started or refuses them.
+pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> Result<Option<Apart>, Error> {
+    let class = &place.class.name;
+    fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    let rows: Vec<Request> = Merged::new(run, [place])?.collect();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let planned = folder.join("planned.parquet");
+    write_all(&planned, 0, &rows).map_err(|error| Error::Failed(error.to_string()))?;
+    let program = std::env::current_exe()
+        .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
+    let words = folder.join("words.txt");
+    let answered = folder.join("answered.parquet");
+    let mut command = Command::new(program);
+    command
+        .arg("replay")
+        .arg(&planned)
+        .args(["--target".as_ref(), place.path.as_os_str()])
+        .args(["--out".as_ref(), answered.as_os_str()])
+        .args(["--seed", &run.seed.to_string(), "--json", "--await-epoch", "--shared"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(File::create(&words).map_err(Error::io("cannot write", &words))?);
+    if let Some(priority) = place.class.priority {
+        command.args(["--priority", &format!("{class}={priority}")]);
+    }
+    if place.recipe.may_write() {
+        command.arg("--allow-writes");
+    }
+    if run.settings.buffered {
+        command.arg("--buffered");
+    }
+    group.admit(&mut command).map_err(|error| Error::Failed(error.to_string()))?;
+    // SAFETY: prctl is async-signal-safe; the process must not outlive a run that is killed.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    let failed = |error: std::io::Error| Error::Failed(format!("replay of class {class}: {error}"));
+    let mut child = command.spawn().map_err(failed)?;
+    let Some(said) = child.stdout.take() else {
+        return Err(Error::Failed(format!("replay of class {class} has no output")));
+    };
+    let device = place.class.device.as_str().into();
+    let (said, class) = (BufReader::new(said), class.clone());
+    let mut apart = Apart { child, said, class, device, planned, answered, words };
+    let mut line = String::new();
+    apart.said.read_line(&mut line).map_err(failed)?;
+    if line.trim() != "ready" {
+        return Err(apart.failure("did not begin"));
+    }
+    Ok(Some(apart))
+}
+
+impl Drop for Apart {
+    /// Where another class failed, this one must not go on below what is undone.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How often a run looks whether the process has ended, or is to end.
+const GLANCE: Duration = Duration::from_millis(10);
+
+impl Apart {
+    /// Tells it when to begin.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub(crate) fn begin(&mut self, epoch_monotonic_ns: i64) -> Result<(), Error> {
+        let Some(mut told) = self.child.stdin.take() else { return Err(self.failure("was told before")) };
+        writeln!(told, "{epoch_monotonic_ns}").map_err(|_| self.failure("ended before it began"))
+    }
+
+    /// Waits for it; its rows are relative to the run's start.
+    ///
+    /// # Errors
+    /// It failed, or the run is to end.
+    pub(crate) fn finish(mut self, stop: &AtomicBool) -> Result<(Vec<Request>, Fidelity), Error> {
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if stop.load(Ordering::Relaxed) => {
+                    return Err(Error::Failed("interrupted; undone".to_owned()));
+                }
+                Ok(None) => sleep(GLANCE),
+                Err(error) => return Err(Error::Failed(format!("replay of class {}: {error}", self.class))),
+            }
+        };
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Failed("interrupted; undone".to_owned()));
+        }
+        if !status.success() {
+            return Err(self.failure("failed"));
+        }
+        let mut text = String::new();
+        let read = self.said.read_to_string(&mut text);
+        read.map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
+        let fidelity = serde_json::from_str(&text)
+            .map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
+        let bad = |error: weir_records::Error| Error::Failed(error.to_string());
+        let mut rows = Vec::new();
+        for row in TableReader::<Request>::open(&self.answered).map_err(bad)? {
+            let mut row = row.map_err(bad)?;
+            row.device = Some(Arc::clone(&self.device));
+            rows.push(row);
+        }
+        // The run's table holds what these hold.
+        let _ = fs::remove_file(&self.planned);
+        let _ = fs::remove_file(&self.answered);
+        Ok((rows, fidelity))
+    }
+
+    fn failure(&self, how: &str) -> Error {
+        let words = fs::read_to_string(&self.words).unwrap_or_default();
+        Error::Failed(format!("replay of class {} {how}: {}", self.class, words.trim()))
+    }
+}

@@ -1,0 +1,255 @@
+//! Moving the kernel's controller of disks from version 1 of control groups (`blkio`) to version 2 (`io`), and back.
+//!
+//! A kernel that has version 1 mounted keeps the controller there; unmounting it may be impossible as long as anyone holds
+//! it. Mounting it again with another controller in its place (mount(2), `MS_REMOUNT`) sets it free for version 2. That is a
+//! change of the whole machine: it is written down in the state folder before it is made, and taken back from there.
+//! The kernel allows it only while there is no group below the top, and one that is gone still counts as long as any request
+//! or worker thread knows it: with a loop device up to 60 s after its last request.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::io_group::{IoVersion, io_version};
+
+/// What was moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Moved {
+    /// Where version 1 has it mounted.
+    mount: PathBuf,
+    /// The controllers of that mount, such as `blkio`.
+    controllers: String,
+    /// What takes their place meanwhile: one that nobody uses.
+    stand_in: String,
+    /// Flags of the mount.
+    flags: u64,
+    /// The top of version 2.
+    two: PathBuf,
+}
+
+/// How a request to move ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// It was moved now.
+    Done,
+    /// It was with version 2 already: nothing was done, and nothing is to be taken back.
+    Unneeded,
+}
+
+/// Longer than a loop device's idle workers know a group (`LOOP_IDLE_WORKER_TIMEOUT`, 60 s).
+const PATIENCE: Duration = Duration::from_secs(90);
+const GLANCE: Duration = Duration::from_millis(250);
+/// Controllers of version 1 that nothing in version 2 stands for, and that hardly anyone uses.
+const STAND_INS: [&str; 2] = ["net_prio", "net_cls"];
+
+fn record(state: &Path) -> PathBuf {
+    state.join("io-controller.json")
+}
+
+/// Whether it was moved from this state folder, and is to be moved back.
+pub fn is_moved(state: &Path) -> bool {
+    record(state).exists()
+}
+
+/// Moves it to version 2 and writes down in the state folder how to move it back.
+///
+/// # Errors
+/// It cannot be moved here, or somebody has groups with it.
+pub fn move_to_two(state: &Path) -> Result<Move, Error> {
+    if io_version() == Some(IoVersion::Two) {
+        return Ok(Move::Unneeded);
+    }
+    // Of one that was killed before it had moved anything.
+    move_back(state)?;
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let table = fs::read_to_string("/proc/cgroups").unwrap_or_default();
+    let moved = plan(&mounts, &table).map_err(Error::Refused)?;
+    fs::create_dir_all(state).map_err(Error::io("cannot make", state))?;
+    let path = record(state);
+    let write = || {
+        let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        serde_json::to_writer(&mut file, &moved)?;
+        file.sync_all()
+    };
+    write().map_err(Error::io("cannot write", &path))?;
+    let done = remount(&moved, &moved.stand_in, "blkio").and_then(|()| {
+        if io_version() == Some(IoVersion::Two) {
+            Ok(())
+        } else {
+            Err(Error::Failed(
+                "the kernel took blkio off version 1, and did not give it to version 2".to_owned(),
+            ))
+        }
+    });
+    if let Err(error) = done {
+        move_back(state)?;
+        return Err(error);
+    }
+    Ok(Move::Done)
+}
+
+/// Moves it back, if it was moved from this state folder; says whether it was.
+///
+/// # Errors
+/// Somebody still has groups with it; the record stays, so that this can be tried again.
+pub fn move_back(state: &Path) -> Result<bool, Error> {
+    let path = record(state);
+    let Ok(text) = fs::read(&path) else { return Ok(false) };
+    let Ok(moved) = serde_json::from_slice::<Moved>(&text) else {
+        // Written before anything is changed: a record that is not whole says that nothing was.
+        fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
+        return Ok(false);
+    };
+    if io_version() != Some(IoVersion::One) {
+        let control = moved.two.join("cgroup.subtree_control");
+        let _ = fs::write(&control, "-io");
+        remount(&moved, &moved.controllers, "io")?;
+    }
+    fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
+    Ok(true)
+}
+
+/// Mounts version 1's tree again with other controllers. Waits until the groups of those are gone.
+fn remount(moved: &Moved, controllers: &str, whose: &str) -> Result<(), Error> {
+    let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| Error::Failed("a path holds a NUL".to_owned()));
+    let target = text(moved.mount.as_os_str().as_bytes())?;
+    let data = text(controllers.as_bytes())?;
+    let began = Instant::now();
+    let mut has_waited = false;
+    loop {
+        // SAFETY: all texts end with NUL and outlive the call.
+        let done = unsafe {
+            libc::mount(
+                c"cgroup".as_ptr(),
+                target.as_ptr(),
+                c"cgroup".as_ptr(),
+                libc::MS_REMOUNT | moved.flags,
+                data.as_ptr().cast(),
+            )
+        };
+        if done == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EBUSY) || began.elapsed() > PATIENCE {
+            let text = format!("cannot mount {} with {controllers}", moved.mount.display());
+            return Err(if error.raw_os_error() == Some(libc::EBUSY) {
+                Error::Failed(format!(
+                    "{text}: there are still control groups with {whose} that are not gone after {} s: end what is in \
+                     them, then try again",
+                    PATIENCE.as_secs()
+                ))
+            } else {
+                Error::Failed(format!("{text}: {error}"))
+            });
+        }
+        if !has_waited {
+            eprintln!(
+                "waiting until the kernel has given up the control groups with {whose} (up to {} s)",
+                PATIENCE.as_secs()
+            );
+            has_waited = true;
+        }
+        sleep(GLANCE);
+    }
+}
+
+/// What is to be moved where, from the tables of mounts and of controllers.
+fn plan(mounts: &str, controllers: &str) -> Result<Moved, String> {
+    let mut one = None;
+    let mut two = None;
+    for line in mounts.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [_, point, kind, options, ..] = fields[..] else { continue };
+        let options: Vec<&str> = options.split(',').collect();
+        if kind == "cgroup2" {
+            two = Some(PathBuf::from(point));
+        } else if kind == "cgroup" && options.contains(&"blkio") {
+            one = Some((PathBuf::from(point), options));
+        }
+    }
+    let two = two
+        .ok_or("version 2 of control groups is not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")?;
+    let (mount, options) = one.ok_or("the controller of disks is with neither version of control groups")?;
+    let known = |name: &str| {
+        controllers
+            .lines()
+            .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
+            .find(|fields| fields.first() == Some(&name))
+    };
+    let of_mount: Vec<&str> = options.iter().copied().filter(|option| known(option).is_some()).collect();
+    if of_mount != ["blkio"] {
+        return Err(format!(
+            "{} has {} together: only a blkio that is mounted by itself can be moved",
+            mount.display(),
+            of_mount.join(",")
+        ));
+    }
+    // With hierarchy 0 it is not mounted anywhere; the last field says that it is not turned off.
+    let is_free = |name: &&str| {
+        known(name).is_some_and(|fields| fields.get(1) == Some(&"0") && fields.get(3) == Some(&"1"))
+    };
+    let stand_in = STAND_INS
+        .into_iter()
+        .find(|name| is_free(name))
+        .ok_or_else(|| format!("none of {} is free to stand in for blkio meanwhile", STAND_INS.join(", ")))?;
+    let flag = |option: &str| match option {
+        "nosuid" => libc::MS_NOSUID,
+        "nodev" => libc::MS_NODEV,
+        "noexec" => libc::MS_NOEXEC,
+        "noatime" => libc::MS_NOATIME,
+        "relatime" => libc::MS_RELATIME,
+        "ro" => libc::MS_RDONLY,
+        _ => 0,
+    };
+    let flags = options.iter().fold(0, |flags, option| flags | flag(option));
+    Ok(Moved { mount, controllers: "blkio".to_owned(), stand_in: stand_in.to_owned(), flags, two })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "cgroup /c/memory cgroup rw,memory 0 0\n\
+        cgroup /c/blkio cgroup rw,nosuid,nodev,noexec,relatime,blkio 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
+    const TABLE: &str = "#subsys_name hierarchy num_cgroups enabled\nblkio 7 1 1\nmemory 4 205 1\nnet_cls 0 12 1\nnet_prio 0 12 1\n";
+
+    #[test]
+    fn a_blkio_by_itself_can_be_moved() {
+        let moved = plan(MOUNTS, TABLE).unwrap();
+        assert_eq!((moved.mount.to_str().unwrap(), moved.two.to_str().unwrap()), ("/c/blkio", "/c/unified"));
+        assert_eq!((moved.controllers.as_str(), moved.stand_in.as_str()), ("blkio", "net_prio"));
+        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RELATIME;
+        assert_eq!(moved.flags, flags);
+        let other = plan(MOUNTS, &TABLE.replace("net_prio 0", "net_prio 9")).unwrap();
+        assert_eq!(other.stand_in, "net_cls");
+    }
+
+    #[test]
+    fn what_cannot_be_moved_says_why() {
+        let together = MOUNTS.replace("relatime,blkio", "relatime,blkio,memory");
+        assert!(plan(&together, TABLE).unwrap_err().contains("together"));
+        assert!(plan(&MOUNTS.replace("cgroup2", "none"), TABLE).unwrap_err().contains("version 2"));
+        assert!(plan(MOUNTS, "blkio 7 1 1\nnet_cls 0 12 0\n").unwrap_err().contains("free"));
+        assert!(plan("", TABLE).is_err());
+    }
+
+    #[test]
+    fn what_was_not_moved_is_not_moved_back() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!move_back(folder.path()).unwrap());
+        // Cut off while it was written: nothing had been changed.
+        fs::write(record(folder.path()), "{\"mount\":").unwrap();
+        assert!(!move_back(folder.path()).unwrap());
+        assert!(!is_moved(folder.path()));
+    }
+}
