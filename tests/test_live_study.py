@@ -76,6 +76,8 @@ def test_the_same_file_is_answered_live_and_in_virtual_time(live):
         kept = rule(done, "R-POLICY")
         assert kept["status"] == "valid" and scheduler in kept["reason"], kept
         assert rule(done, "R-STATE")["status"] == "valid", rule(done, "R-STATE")
+        # On a busy machine it may be broken, but it is always known.
+        assert 0 < rule(done, "R-WAY")["value"] < 1000, rule(done, "R-WAY")
         in_force = json.loads((done / "observed.json").read_text())["live"]["shared"]
         found = in_force["found"]
         assert (found["policy"], found["queue_depth"]) == (scheduler, 1)

@@ -110,6 +110,7 @@ def test_agreement_is_the_geometric_mean_by_repetition(ratios):
         {
             "cell": cell,
             "is_own": True,
+            "is_open": True,
             "class": "text",
             "quantile": "p50",
             "repetition": at,
@@ -119,7 +120,8 @@ def test_agreement_is_the_geometric_mean_by_repetition(ratios):
         for (cell, at), ratio in zip([(c, r) for c in "ab" for r in range(3)], ratios, strict=True)
     ]
     kernel = rows[0] | {"is_own": False, "cell": "c", "live_ms": 1e6}
-    (claim,) = results.agreement({"one": pl.DataFrame([*rows, kernel])})
+    closed = rows[0] | {"is_open": False, "cell": "d", "live_ms": 1e6}
+    (claim,) = results.agreement({"one": pl.DataFrame([*rows, kernel, closed])})
     each = [np.sqrt(ratios[at] * ratios[at + 3]) for at in range(3)]
     assert claim.ours == pytest.approx(np.mean(each))
     assert (claim.status == "reproduced") == (abs(claim.ours - 1) <= 0.05)
@@ -129,6 +131,7 @@ def test_what_is_equal_agrees_and_what_is_half_does_not():
     row = {
         "cell": "a",
         "is_own": True,
+        "is_open": True,
         "class": "text",
         "quantile": "p95",
         "repetition": 0,

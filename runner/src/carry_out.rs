@@ -20,6 +20,7 @@ use crate::control;
 use crate::joint::{self, Meet};
 use crate::journal::Journal;
 use crate::limits::Limits;
+use crate::live;
 use crate::measure::{Measured, measure, read_bytes};
 use crate::prepare::state_problems;
 use crate::site::{self, After};
@@ -321,6 +322,7 @@ fn facts<'a>(
             Some(access) => stage.filling.as_ref().map(|it| it.end(access.total_bytes())).transpose()?,
             None => stage.moved,
         },
+        ways_ms: live::ways_ms(run, &measured.rows, &measured.live),
         clock_step_ns: measured.clock_step_ns,
         sites: after.iter().map(After::findings).collect(),
         state,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use weir_blockserver::{Arrangement, ClassSpec, ContractSpec, LiveStats};
+use weir_records::Request;
 use weir_studies::{Run, RunClass, RunDevice, SimulatedClass};
 use weir_workloads::{Access, Arrivals, Deadline, Popularity, Workload};
 
@@ -192,6 +193,24 @@ pub(crate) fn look(
     asked.iter().map(look_at).collect()
 }
 
+/// How long requests and answers of each class were on their way between client and server, in ms, on average: what clients waited
+/// less what the server says. Of devices whose policy is the run's own; not of classes whose requests the kernel cut.
+pub(crate) fn ways_ms(run: &Run, rows: &[Request], live: &BTreeMap<String, InForce>) -> Vec<(String, f64)> {
+    let own = live.iter().filter(|(device, _)| !run.scheduler_of(device).is_of_kernel());
+    let classes = own.filter_map(|(_, live)| live.stats.as_ref()).flat_map(|stats| &stats.classes);
+    classes
+        .filter_map(|class| {
+            let answered = rows.iter().filter(|row| *row.class == *class.name && row.status == 0);
+            let waited_ns: Vec<i64> = answered
+                .filter_map(|row| Some(row.completed_ns? - row.submitted_ns.unwrap_or(row.intended_ns)))
+                .collect();
+            let is_whole = !waited_ns.is_empty() && waited_ns.len() as u64 == class.requests;
+            let mean_ms = waited_ns.iter().sum::<i64>() as f64 / waited_ns.len() as f64 / 1e6;
+            is_whole.then(|| (class.name.clone(), mean_ms - class.mean_ms))
+        })
+        .collect()
+}
+
 impl InForce {
     /// The policy, in words; `Err` says what is not as it was asked for.
     pub(crate) fn verify(&self) -> Result<String, String> {
@@ -223,6 +242,56 @@ mod tests {
         let found = found.map(arrangement);
         InForce { asked: arrangement("hds root_kb_s=100"), found, began_with_run: true, stats: None }
     }
+
+    fn row(class: &str, submitted_ns: i64, completed_ns: Option<i64>) -> Request {
+        Request {
+            request: 0,
+            class: class.into(),
+            client: 0,
+            device: None,
+            file: None,
+            op: weir_records::Op::Read,
+            offset: 0,
+            size_bytes: 4096,
+            intended_ns: 0,
+            submitted_ns: Some(submitted_ns),
+            completed_ns,
+            deadline_ns: None,
+            served_ns: None,
+            status: 0,
+            warmup: false,
+        }
+    }
+
+    #[test]
+    fn a_class_is_on_its_way_for_what_its_server_does_not_know_of() {
+        let run: Run = serde_json::from_str(RUN).unwrap();
+        let class = |name: &str, requests, mean_ms| weir_blockserver::ClassStats {
+            name: name.to_owned(),
+            requests,
+            mean_ms,
+            ..Default::default()
+        };
+        let classes = vec![class("text", 2, 3.0), class("video", 7, 1.0)];
+        let stats = Some(LiveStats { classes, ..LiveStats::default() });
+        let live = BTreeMap::from([("shared".to_owned(), InForce { stats, ..in_force(None) })]);
+        let ms = |ms: i64| ms * 1_000_000;
+        let rows = [
+            row("text", ms(1), Some(ms(4))),
+            row("text", ms(2), Some(ms(8))),
+            row("video", 0, Some(9)),
+            row("text", 0, None),
+        ];
+        // Three and six ms, of which the server knows three each; of video the kernel made seven of one.
+        assert_eq!(ways_ms(&run, &rows, &live), [("text".to_owned(), 1.5)]);
+        let kernels = Run { settings: weir_studies::Settings::default(), ..run };
+        assert!(ways_ms(&kernels, &rows, &live).is_empty());
+    }
+
+    /// A run without classes under hds.
+    const RUN: &str = r#"{"format": 1, "id": "", "study": "", "question": "", "testbed": "device", "cell": "", "levels": {},
+        "settings": {"scheduler": "hds"}, "repetition": 0, "block": 0, "order": 0, "seed": 0, "warmup_s": 0, "duration_s": 1,
+        "capture": "none", "allowed_loss": 0, "fill_losses": false, "classes": [], "devices": []}"#;
 
     #[test]
     fn another_policy_other_classes_and_silence_are_told() {

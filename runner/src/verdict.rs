@@ -120,9 +120,14 @@ pub(crate) struct Facts<'a> {
     pub(crate) models: Vec<(String, Stats)>,
     /// Of devices with policies, by name: which was in force, or what was not as the run asked.
     pub(crate) policies: Vec<(String, Result<String, String>)>,
+    /// Of classes under these policies, by name: how long requests and answers were on their way, on average, in ms.
+    pub(crate) ways_ms: Vec<(String, f64)>,
     /// Share of the time in which processors had work and were not given to this machine.
     pub(crate) stolen: f64,
 }
+
+/// io_uring, block layer, loop device, FUSE and back take 0.2 to 0.3 ms where processors are free.
+const WAY_LIMIT_MS: f64 = 1.0;
 
 /// Stolen time of which a verdict speaks.
 const STOLEN_SHARE_TOLD: f64 = 0.02;
@@ -153,6 +158,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         sites(facts),
         model(facts),
         policy(facts),
+        way(facts),
         clock(facts),
         state(facts),
         controls(facts),
@@ -371,6 +377,22 @@ fn policy(facts: &Facts<'_>) -> Ruling {
     }
 }
 
+/// What a policy does not see it cannot order: a client that gets no processor, or more requests than a device has tags.
+fn way(facts: &Facts<'_>) -> Ruling {
+    let Some((class, way_ms)) = facts.ways_ms.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return ruling(
+            "R-WAY",
+            Status::Skipped,
+            "no class under a policy of weir's own whose requests came whole",
+        );
+    };
+    let words = format!(
+        "requests and answers of class {class} were {way_ms:.3} ms on their way between client and server on average"
+    );
+    let found = at_most("R-WAY", *way_ms, WAY_LIMIT_MS, &words);
+    Ruling { reason: words + &withheld(facts, found.status), ..found }
+}
+
 pub(crate) fn clock(facts: &Facts<'_>) -> Ruling {
     let reason =
         format!("the wall clock moved {:.3} ms against the monotonic one", facts.clock_step_ns / 1e6);
@@ -455,6 +477,7 @@ mod tests {
             ("R-SITE", Facts { sites: vec![Findings { violations: 1, ..kept.clone() }], ..base() }),
             ("R-SITE", Facts { sites: vec![Findings { found: 6, ..kept.clone() }], ..base() }),
             ("R-POLICY", Facts { policies: vec![("shared".to_owned(), Err("fcfs".to_owned()))], ..base() }),
+            ("R-WAY", Facts { ways_ms: vec![("a".to_owned(), 0.2), ("b".to_owned(), 1.2)], ..base() }),
             ("R-CLOCK", Facts { clock_step_ns: -1e9, ..base() }),
             ("R-STATE", Facts { state: vec!["scheduler".to_owned()], ..base() }),
         ] {

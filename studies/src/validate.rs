@@ -242,11 +242,10 @@ impl Check<'_> {
                 format!("is {}; a simulated server has no kernel file system: use raw", settings.filesystem);
             self.problem(hold("filesystem"), message);
         }
-        if simulated && !(1..=MOST_TAGS).contains(&depth) {
+        let is_free = simulated || live::is_all(self.study);
+        if is_free && !(1..=MOST_TAGS).contains(&depth) {
             self.problem(hold("queue_depth"), format!("is {depth}; it must be from 1 to {MOST_TAGS}"));
-        } else if !simulated && live::is_all(self.study) && !(1..=MOST_TAGS).contains(&depth) {
-            self.problem(hold("queue_depth"), format!("is {depth}; it must be from 1 to {MOST_TAGS}"));
-        } else if !simulated && !live::is_all(self.study) && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
+        } else if !is_free && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
             self.problem(
                 hold("queue_depth"),
                 format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),

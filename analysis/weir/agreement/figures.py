@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from weir import draw
 from weir.agreement.results import LIVE, PARTS, VIRTUAL, cell, pairs
@@ -46,6 +47,9 @@ def against(table: pl.DataFrame) -> Figure:
             axis.set_ylim(low, high)
             axis.set_aspect("equal")
             draw.plain_log_axis(axis)
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
+            axis.yaxis.set_minor_formatter(NullFormatter())
             axis.set_title(quantile, loc="left")
             axis.set_xlabel("Virtual time (ms)")
         axes[0].set_ylabel("Live (ms)")
@@ -130,7 +134,7 @@ def parts(table: pl.DataFrame) -> Figure:
     return figure
 
 
-def _broken(words: str, letters: int = 22) -> str:
+def _broken(words: str, letters: int = 17) -> str:
     lines = [""]
     for word in words.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > letters:
