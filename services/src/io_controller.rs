@@ -4,7 +4,7 @@
 //! it. Mounting it again with another controller in its place (mount(2), `MS_REMOUNT`) sets it free for version 2. That is a
 //! change of the whole machine: it is written down in the state folder before it is made, and taken back from there.
 //! The kernel allows it only while there is no group below the top, and one that is gone still counts as long as any request
-//! or worker thread knows it: with a loop device up to 60 s after its last request.
+//! or worker thread knows it: with a loop device up to 120 s after its last request.
 
 use std::ffi::CString;
 use std::fs;
@@ -45,8 +45,8 @@ pub enum Move {
     Unneeded,
 }
 
-/// Longer than a loop device's idle workers know a group (`LOOP_IDLE_WORKER_TIMEOUT`, 60 s).
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Longer than a loop device's idle workers know a group: they are looked at every 60 s, and go when they were idle for 60 s.
+const PATIENCE: Duration = Duration::from_secs(150);
 /// It is moved back although others had groups meanwhile: the minute of each begins when it ends.
 const PATIENCE_BACK: Duration = Duration::from_secs(300);
 const GLANCE: Duration = Duration::from_millis(250);
