@@ -70,7 +70,7 @@ test-cluster: setup ## Lose hosts, vary options of network file systems, look fo
 	$(PYTHON) -m pytest -m cluster tests
 
 test-controllers: setup ## Weights of disks, and the kernel's controller moved to version 2 and back, killed on the way (some minutes, needs root)
-	$(PYTHON) -m pytest -m controllers tests
+	WEIR_PATIENCE_S=400 $(PYTHON) -m pytest -m controllers tests
 
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
 	@cd ansible && ANSIBLE_CONFIG=$(CURDIR)/ansible/ansible.cfg molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)

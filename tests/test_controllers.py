@@ -252,7 +252,7 @@ def test_the_controller_is_moved_back_whatever_ends_a_run(groups, ending):
     (run,) = runs.values()
     process = groups.start(run, "--move-io-controller")
     record = groups.bench.state / "io-controller.json"
-    wait_for(lambda: process.poll() is not None or version() == 2, "the controller to move", 120)
+    wait_for(lambda: process.poll() is not None or version() == 2, "the controller to move", 200)
     if process.poll() is not None:
         said = process.communicate()[0]
         assert "skipped" in said, said
@@ -260,7 +260,7 @@ def test_the_controller_is_moved_back_whatever_ends_a_run(groups, ending):
     assert record.stat().st_mode & 0o777 == 0o600
     time.sleep(1.0)
     process.send_signal(ending)
-    process.communicate(timeout=150)
+    process.communicate(timeout=400)
     if ending == signal.SIGKILL:
         assert version() == 2 and record.exists()
         cleaned = weir("clean", "--state", groups.bench.state)

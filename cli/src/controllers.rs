@@ -11,7 +11,7 @@ use crate::exit::bad_input;
 
 /// Show which version of control groups has the disks, or move them to version 2 and back.
 ///
-/// Moving is a change of the whole machine, and takes up to 90 s while control groups of earlier runs are still known to
+/// Moving is a change of the whole machine, and takes up to 150 s while control groups of earlier runs are still known to
 /// the kernel. The state folder remembers it; `weir clean` takes it back as well.
 #[derive(clap::Args)]
 pub struct Args {

@@ -4,7 +4,7 @@
 //! it. Mounting it again with another controller in its place (mount(2), `MS_REMOUNT`) sets it free for version 2. That is a
 //! change of the whole machine: it is written down in the state folder before it is made, and taken back from there.
 //! The kernel allows it only while there is no group below the top, and one that is gone still counts as long as any request
-//! or worker thread knows it: with a loop device up to 60 s after its last request.
+//! or worker thread knows it: with a loop device up to 120 s after its last request.
 
 use std::ffi::CString;
 use std::fs;
@@ -45,8 +45,10 @@ pub enum Move {
     Unneeded,
 }
 
-/// Longer than a loop device's idle workers know a group (`LOOP_IDLE_WORKER_TIMEOUT`, 60 s).
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Longer than a loop device's idle workers know a group: they are looked at every 60 s, and go when they were idle for 60 s.
+const PATIENCE: Duration = Duration::from_secs(150);
+/// It is moved back although others had groups meanwhile: the minute of each begins when it ends.
+const PATIENCE_BACK: Duration = Duration::from_secs(300);
 const GLANCE: Duration = Duration::from_millis(250);
 /// Controllers of version 1 that nothing in version 2 stands for, and that hardly anyone uses.
 const STAND_INS: [&str; 2] = ["net_prio", "net_cls"];
@@ -81,7 +83,7 @@ pub fn move_to_two(state: &Path) -> Result<Move, Error> {
         file.sync_all()
     };
     write().map_err(Error::io("cannot write", &path))?;
-    let done = remount(&moved, &moved.stand_in, "blkio").and_then(|()| {
+    let done = remount(&moved, &moved.stand_in, "blkio", PATIENCE).and_then(|()| {
         if io_version() == Some(IoVersion::Two) {
             Ok(())
         } else {
@@ -112,14 +114,14 @@ pub fn move_back(state: &Path) -> Result<bool, Error> {
     if io_version() != Some(IoVersion::One) {
         let control = moved.two.join("cgroup.subtree_control");
         let _ = fs::write(&control, "-io");
-        remount(&moved, &moved.controllers, "io")?;
+        remount(&moved, &moved.controllers, "io", PATIENCE_BACK)?;
     }
     fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
     Ok(true)
 }
 
 /// Mounts version 1's tree again with other controllers. Waits until the groups of those are gone.
-fn remount(moved: &Moved, controllers: &str, whose: &str) -> Result<(), Error> {
+fn remount(moved: &Moved, controllers: &str, whose: &str, patience: Duration) -> Result<(), Error> {
     let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| Error::Failed("a path holds a NUL".to_owned()));
     let target = text(moved.mount.as_os_str().as_bytes())?;
     let data = text(controllers.as_bytes())?;
@@ -140,13 +142,13 @@ fn remount(moved: &Moved, controllers: &str, whose: &str) -> Result<(), Error> {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EBUSY) || began.elapsed() > PATIENCE {
+        if error.raw_os_error() != Some(libc::EBUSY) || began.elapsed() > patience {
             let text = format!("cannot mount {} with {controllers}", moved.mount.display());
             return Err(if error.raw_os_error() == Some(libc::EBUSY) {
                 Error::Failed(format!(
                     "{text}: there are still control groups with {whose} that are not gone after {} s: end what is in \
                      them, then try again",
-                    PATIENCE.as_secs()
+                    patience.as_secs()
                 ))
             } else {
                 Error::Failed(format!("{text}: {error}"))
@@ -155,7 +157,7 @@ fn remount(moved: &Moved, controllers: &str, whose: &str) -> Result<(), Error> {
         if !has_waited {
             eprintln!(
                 "waiting until the kernel has given up the control groups with {whose} (up to {} s)",
-                PATIENCE.as_secs()
+                patience.as_secs()
             );
             has_waited = true;
         }

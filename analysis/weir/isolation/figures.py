@@ -127,7 +127,7 @@ def overhead(rows: pl.DataFrame) -> Figure:
             axis.set_xlabel(title)
         draw.note(
             figure,
-            BARS + " Dashed: without a mechanism. CPU: of the program that asks, its system calls among it.",
+            BARS + "\nDashed: without a mechanism. CPU: of the program that asks, its system calls among it.",
         )
     return figure
 
@@ -153,7 +153,7 @@ def fairness(rows: pl.DataFrame) -> Figure:
         figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
         draw.note(
             figure,
-            BARS + " weights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
+            BARS + "\nweights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
         )
     return figure
 
