@@ -77,7 +77,7 @@ def test_text_uses_the_slack(served):
     [
         (("cost_ms: 45", "cost_ms: 0"), ["classes.video.contract.cost_ms", "must be above 0"]),
         (("cost_ms: 45, ", ""), ["classes.video.contract", "missing field `cost_ms`"]),
-        (("testbed: simulator", "testbed: device"), ["classes.video.contract", "`testbed: simulator` only"]),
+        (("testbed: simulator", "testbed: device"), ["its testbed is device", "[device, simulator]"]),
         (("deltal, fcfs", "deltal mode=exakt, fcfs"), ["factors.scheduler", "mode=exakt", "exact or thesis"]),
     ],
 )

@@ -128,7 +128,7 @@ def test_an_overload_is_a_result_with_the_time_it_began(tmp_path, clients, durat
     [
         (("look, fcfs", "lok, fcfs"), ["factors.scheduler", "did you mean `look`?"]),
         (("scheduler: look", "scheduler: look depth=3"), ["classes.text.scheduler", "no setting `depth`"]),
-        (("testbed: simulator", "testbed: device"), ["classes.text.scheduler", "`testbed: simulator` only"]),
+        (("testbed: simulator", "testbed: device"), ["classes.text.cache_mib", "`testbed: simulator` only"]),
         (("hdd-7200", "hdd-7201"), ["storage.profile", "hdd-7200"]),
         (("cache_mib: 4", "cache_mib: 4, weight: 0"), ["classes.text.weight", "from 0.001"]),
         (("cache_mib: 4", "cache_mib: 4, priority: rt/0"), ["classes.text.priority", "use weight"]),
