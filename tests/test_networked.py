@@ -117,6 +117,7 @@ def test_a_study_on_three_file_systems(bench):
     assert left == [] and not (bench.state / "network.json").exists()
 
 
+@pytest.mark.cluster
 def test_files_behind_a_web_server_are_written_once(bench):
     """This test will have two runs ask for the same files, each of which compares every answer."""
     if missing := _missing("mfsmaster", "mfschunkserver", "mfsmount", "ip", "nginx"):
@@ -149,6 +150,7 @@ def given(bench):
     subprocess.run(["umount", point], check=True)
 
 
+@pytest.mark.cluster
 def test_a_file_system_that_is_there_already_keeps_what_it_has(bench, given):
     """This test will carry out runs on a mount of its own, which they neither make nor unmount."""
     file = bench.folder / "given.yml"
@@ -169,6 +171,7 @@ def test_a_file_system_that_is_there_already_keeps_what_it_has(bench, given):
     assert (given / "theirs").read_text() == "stays"
 
 
+@pytest.mark.cluster
 def test_a_file_system_that_is_nowhere_is_refused(bench, given):
     """This test will name no mount, and then a folder on which nothing is mounted."""
     file = bench.folder / "given.yml"
