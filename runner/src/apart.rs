@@ -5,13 +5,10 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use weir_records::{Request, TableReader, write_all};
 use weir_replayer::Fidelity;
@@ -19,12 +16,13 @@ use weir_services::Group;
 use weir_studies::Run;
 
 use crate::Error;
+use crate::helper::Helper;
 use crate::open_loop::Merged;
 use crate::place::Place;
 
 /// A class whose process is ready to send.
 pub(crate) struct Apart {
-    child: Child,
+    program: Helper,
     said: BufReader<ChildStdout>,
     class: String,
     device: Arc<str>,
@@ -69,24 +67,14 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
     if run.settings.buffered {
         command.arg("--buffered");
     }
-    group.admit(&mut command).map_err(|error| Error::Failed(error.to_string()))?;
-    // SAFETY: prctl is async-signal-safe; the process must not outlive a run that is killed.
-    unsafe {
-        command.pre_exec(|| {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
-                return Err(std::io::Error::last_os_error());
-            }
-            Ok(())
-        });
-    }
     let failed = |error: std::io::Error| Error::Failed(format!("replay of class {class}: {error}"));
-    let mut child = command.spawn().map_err(failed)?;
-    let Some(said) = child.stdout.take() else {
+    let mut program = Helper::start(&mut command, Some(group), failed)?;
+    let Some(said) = program.child.stdout.take() else {
         return Err(Error::Failed(format!("replay of class {class} has no output")));
     };
     let device = place.class.device.as_str().into();
     let (said, class) = (BufReader::new(said), class.clone());
-    let mut apart = Apart { child, said, class, device, planned, answered, words };
+    let mut apart = Apart { program, said, class, device, planned, answered, words };
     let mut line = String::new();
     apart.said.read_line(&mut line).map_err(failed)?;
     if line.trim() != "ready" {
@@ -95,24 +83,15 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
     Ok(Some(apart))
 }
 
-impl Drop for Apart {
-    /// Where another class failed, this one must not go on below what is undone.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// How often a run looks whether the process has ended, or is to end.
-const GLANCE: Duration = Duration::from_millis(10);
-
 impl Apart {
     /// Tells it when to begin.
     ///
     /// # Errors
     /// It has ended.
     pub(crate) fn begin(&mut self, epoch_monotonic_ns: i64) -> Result<(), Error> {
-        let Some(mut told) = self.child.stdin.take() else { return Err(self.failure("was told before")) };
+        let Some(mut told) = self.program.child.stdin.take() else {
+            return Err(self.failure("was told before"));
+        };
         writeln!(told, "{epoch_monotonic_ns}").map_err(|_| self.failure("ended before it began"))
     }
 
@@ -121,19 +100,7 @@ impl Apart {
     /// # Errors
     /// It failed, or the run is to end.
     pub(crate) fn finish(mut self, stop: &AtomicBool) -> Result<(Vec<Request>, Fidelity), Error> {
-        let status = loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if stop.load(Ordering::Relaxed) => {
-                    return Err(Error::Failed("interrupted; undone".to_owned()));
-                }
-                Ok(None) => sleep(GLANCE),
-                Err(error) => return Err(Error::Failed(format!("replay of class {}: {error}", self.class))),
-            }
-        };
-        if stop.load(Ordering::Relaxed) {
-            return Err(Error::Failed("interrupted; undone".to_owned()));
-        }
+        let status = self.program.wait(&format!("replay of class {}", self.class), stop)?;
         if !status.success() {
             return Err(self.failure("failed"));
         }

@@ -2,12 +2,9 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,11 +15,12 @@ use weir_workloads::{Access, Arrivals, Distribution, Sizes};
 
 use crate::Error;
 use crate::fio_log::{self, JobLogs};
+use crate::helper::Helper;
 use crate::place::{Place, file_path};
 
 /// fio carrying out one class.
 pub(crate) struct Job {
-    child: Child,
+    program: Helper,
     place_index: usize,
     folder: PathBuf,
     clients: u32,
@@ -69,25 +67,13 @@ pub(crate) fn start(
     let mut command = Command::new("fio");
     command.args(["--output-format=json", "--output=result.json", "job.fio"]).current_dir(folder);
     command.stdout(words.try_clone().map_err(Error::io("cannot write", folder))?).stderr(words);
-    if let Some(group) = group {
-        group.admit(&mut command).map_err(|error| Error::Failed(error.to_string()))?;
-    }
-    // SAFETY: prctl is async-signal-safe; fio must not outlive a run that is killed.
-    unsafe {
-        command.pre_exec(|| {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
-                return Err(std::io::Error::last_os_error());
-            }
-            Ok(())
-        });
-    }
-    let child = command.spawn().map_err(|error| match error.kind() {
+    let program = Helper::start(&mut command, group, |error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             Error::Failed("fio: not installed; install the package fio".to_owned())
         }
         _ => Error::Failed(format!("fio: {error}")),
     })?;
-    Ok(Job { child, place_index, folder: folder.to_owned(), clients: place.class.clients })
+    Ok(Job { program, place_index, folder: folder.to_owned(), clients: place.class.clients })
 }
 
 /// The class in fio's language: one job a client.
@@ -171,32 +157,7 @@ fn seed(run_seed: u64, client: u32) -> u64 {
     run_seed.wrapping_add(u64::from(client)) & (u64::MAX >> 1)
 }
 
-impl Drop for Job {
-    /// Where another class failed, this one must not go on below what is undone.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// How often a run looks whether fio has ended, or is to end.
-const GLANCE: Duration = Duration::from_millis(10);
-
 impl Job {
-    /// Waits for fio, which is ended where the run is.
-    fn wait(&mut self, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            if stop.load(Ordering::Relaxed) {
-                self.child.kill()?;
-                return self.child.wait();
-            }
-            sleep(GLANCE);
-        }
-    }
-
     /// Waits for fio and turns its logs into rows relative to the run's start.
     ///
     /// # Errors
@@ -209,10 +170,7 @@ impl Job {
         stop: &AtomicBool,
     ) -> Result<(Vec<Request>, Report), Error> {
         let place = &places[self.place_index];
-        let status = self.wait(stop).map_err(|error| Error::Failed(format!("fio: {error}")))?;
-        if stop.load(Ordering::Relaxed) {
-            return Err(Error::Failed("interrupted; undone".to_owned()));
-        }
+        let status = self.program.wait("fio", stop)?;
         let words = fs::read_to_string(self.folder.join("words.txt")).unwrap_or_default();
         let mut report = Report {
             class: place.class.name.clone(),

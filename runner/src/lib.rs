@@ -20,6 +20,7 @@ mod fio;
 mod fio_log;
 mod fs_options;
 mod given;
+mod helper;
 mod hot;
 mod joint;
 mod journal;

@@ -166,6 +166,19 @@ impl ClassSpec {
         }
     }
 
+    /// The class on a device of its own, where nothing needs to tell its requests apart.
+    pub fn alone(&self) -> Self {
+        ClassSpec {
+            wants: self.wants,
+            weight: self.weight,
+            deadline_ms: self.deadline_ms,
+            contract: self.contract.clone(),
+            heads: self.heads,
+            size_mib: self.size_mib,
+            ..Self::named(&self.name)
+        }
+    }
+
     /// Whether it takes what fits no other.
     pub fn takes_the_rest(&self) -> bool {
         self.rest || (self.range().is_none() && self.cgroup.is_none() && self.ioprio.is_none())

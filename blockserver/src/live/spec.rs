@@ -218,16 +218,7 @@ pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine
         let mut parts = Vec::new();
         for class in &live.classes {
             let size_bytes = class.size_mib.unwrap_or(spec.size_mib) << 20;
-            let alone = ClassSpec {
-                range_mib: None,
-                range_bytes: None,
-                stream_mib: None,
-                stream_bytes: None,
-                cgroup: None,
-                ioprio: None,
-                rest: false,
-                ..class.clone()
-            };
+            let alone = class.alone();
             let backing = backing(spec, size_bytes, Some(&class.name))?;
             let engine = engine(spec, live, &profile, class.heads, size_bytes, vec![alone], backing)?;
             engines.push(Arc::clone(&engine));

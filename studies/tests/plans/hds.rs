@@ -1,32 +1,14 @@
 //! Studies of hierarchical disk sharing: the shipped ones are whole, and a wrong tree is named where it stands.
 
-use std::path::{Path, PathBuf};
+use weir_workloads::Arrivals;
 
-use weir_studies::{Context, Plan};
-use weir_workloads::{Arrivals, Catalog};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn plan(file: &Path) -> Result<Plan, String> {
-    let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
-    let context = Context { workloads: &workloads, profiles: &["seagate-st340810a"], benchmarks: &[] };
-    Plan::from_file(file, &context).map_err(|problems| problems.to_string())
-}
-
-fn shipped(name: &str) -> Plan {
-    plan(&root().join(format!("studies/{name}.yml"))).unwrap()
-}
+use crate::support::{plan_named, root, shipped};
 
 /// What is wrong with a shipped study of which one piece of text was replaced.
 fn problems(name: &str, from: &str, to: &str) -> String {
     let text = std::fs::read_to_string(root().join(format!("studies/{name}.yml"))).unwrap();
     assert!(text.contains(from), "{name} does not hold {from}");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(format!("{name}.yml"));
-    std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
-    plan(&file).err().unwrap_or_default()
+    plan_named(name, &text.replacen(from, to, 1)).err().unwrap_or_default()
 }
 
 #[test]

@@ -1,17 +1,9 @@
 //! Studies of Clockwise: the shipped ones are whole, and their contracts are those of their streams.
 
-use std::path::Path;
+use weir_studies::{Run, RunClass};
+use weir_workloads::{Arrivals, Distribution, Sizes};
 
-use weir_studies::{Context, Plan, Run, RunClass};
-use weir_workloads::{Arrivals, Catalog, Distribution, Sizes};
-
-fn shipped(name: &str) -> Plan {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let workloads = Catalog::open(&root.join("workloads/specs")).unwrap();
-    let context = Context { workloads: &workloads, profiles: &["quantum-atlas-ii"], benchmarks: &[] };
-    let file = root.join(format!("studies/{name}.yml"));
-    Plan::from_file(&file, &context).map_err(|problems| problems.to_string()).unwrap()
-}
+use crate::support::shipped;
 
 const LAYOUTS: [(&str, usize); 4] = [
     ("clockwise-rotation", 3 * 14),

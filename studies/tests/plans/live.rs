@@ -1,22 +1,8 @@
 //! Studies whose devices are ruled by policies of weir's own: the same file in virtual time and live.
 
-use std::path::{Path, PathBuf};
+use weir_studies::{Run, Testbed};
 
-use weir_studies::{Context, Plan, Run, Testbed};
-use weir_workloads::Catalog;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn plan(text: &str) -> Result<Plan, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("trial.yml");
-    std::fs::write(&file, text).unwrap();
-    let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
-    let context = Context { workloads: &workloads, profiles: &["hdd-7200"], benchmarks: &[] };
-    Plan::from_file(&file, &context).map_err(|problems| problems.to_string())
-}
+use crate::support::plan_text;
 
 const TRIAL: &str = "\
 name: trial
@@ -36,8 +22,8 @@ factors:
 
 #[test]
 fn one_file_is_planned_for_both_testbeds() {
-    let live = plan(TRIAL).unwrap();
-    let virtual_time = plan(&TRIAL.replace("device", "simulator")).unwrap();
+    let live = plan_text(TRIAL).unwrap();
+    let virtual_time = plan_text(&TRIAL.replace("device", "simulator")).unwrap();
     assert_eq!((live.runs.len(), live.factors.clone()), (virtual_time.runs.len(), virtual_time.factors));
     for (live, virtual_time) in live.runs.iter().zip(&virtual_time.runs) {
         assert_eq!(live.settings, virtual_time.settings, "queue depth among them");
@@ -56,12 +42,12 @@ fn one_file_is_planned_for_both_testbeds() {
 #[test]
 fn policies_stand_beside_the_kernels_schedulers() {
     let text = TRIAL.replace("[scan-edf batch_ms=20, deltal]", "[mq-deadline, deltal]");
-    let runs = plan(&text).unwrap().runs;
+    let runs = plan_text(&text).unwrap().runs;
     assert!(runs.iter().all(|run| run.settings.queue_depth == 4 && run.devices[0].live));
     let of = |name: &str| runs.iter().find(|run| run.settings.scheduler.name == name).unwrap();
     assert!(of("deltal").live && !of("mq-deadline").live);
     assert_eq!(of("mq-deadline").kernel_settings("shared"), of("mq-deadline").settings);
-    let both = plan(&text.replace("testbed: device", "testbed: [device, simulator]")).unwrap().runs;
+    let both = plan_text(&text.replace("testbed: device", "testbed: [device, simulator]")).unwrap().runs;
     let simulated = |run: &&Run| run.testbed == Testbed::Simulator;
     let names: Vec<String> =
         both.iter().filter(simulated).map(|run| run.settings.scheduler.to_string()).collect();
@@ -74,12 +60,12 @@ fn a_partition_may_have_a_policy_of_its_own() {
     let text = TRIAL
         .replace("weight: 2", "scheduler: look")
         .replace("[scan-edf batch_ms=20, deltal]", "[mq-deadline, deltal]\n  architecture: [partitioned]");
-    for run in plan(&text).unwrap().runs {
+    for run in plan_text(&text).unwrap().runs {
         assert_eq!(run.scheduler_of("text").name, "look");
         assert_eq!(*run.scheduler_of("video"), run.settings.scheduler);
         assert_eq!(run.kernel_settings("text").scheduler.name, "none");
     }
-    let wrong = plan(&text.replace("scheduler: look", "scheduler: bfq")).unwrap_err();
+    let wrong = plan_text(&text.replace("scheduler: look", "scheduler: bfq")).unwrap_err();
     assert!(wrong.contains("classes.text.scheduler: is bfq, which is the kernel's"), "{wrong}");
 }
 
@@ -89,10 +75,10 @@ fn a_study_of_the_kernels_schedulers_is_as_it_was() {
         .replace(", weight: 2", "")
         .replace(", wants: real_time, contract: {cost_ms: 20, period_ms: 1000}", "")
         .replace("[scan-edf batch_ms=20, deltal]", "[none]");
-    let run = plan(&text).unwrap().runs.remove(0);
+    let run = plan_text(&text).unwrap().runs.remove(0);
     let written = serde_json::to_string(&run).unwrap();
     assert!(!written.contains("\"live\"") && run.classes.iter().all(|class| class.simulated.is_none()));
-    let wrong = plan(&text.replace("clients: 10", "clients: 10, weight: 2")).unwrap_err();
+    let wrong = plan_text(&text.replace("clients: 10", "clients: 10, weight: 2")).unwrap_err();
     assert!(wrong.contains("classes.text.weight") && wrong.contains("or name one"), "{wrong}");
 }
 
@@ -117,14 +103,14 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
             "factors.queue_depth.0: is 1; a kernel grants 4 to 128",
         ),
     ] {
-        let found = plan(&text).unwrap_err();
+        let found = plan_text(&text).unwrap_err();
         assert!(found.contains(said) && found.contains("trial.yml"), "{said}: {found}");
     }
-    assert!(plan(&hold("filesystem: ext4, architecture: partitioned")).is_ok());
+    assert!(plan_text(&hold("filesystem: ext4, architecture: partitioned")).is_ok());
     // What the kernel's scheduler has is its own.
     let mixed = TRIAL.replace(
         "deltal]",
         "none]\n  filesystem: [raw, ext4]\nexclude:\n  - {scheduler: scan-edf batch_ms=20, filesystem: ext4}",
     );
-    assert!(plan(&mixed).is_ok());
+    assert!(plan_text(&mixed).is_ok());
 }

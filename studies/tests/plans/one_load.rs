@@ -1,18 +1,10 @@
 //! The studies of all schedulers under one load ask both disks the same.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use weir_studies::{Context, Plan};
-use weir_workloads::Catalog;
+use weir_studies::Plan;
 
-fn shipped(name: &str) -> Plan {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let workloads = Catalog::open(&root.join("workloads/specs")).unwrap();
-    let context =
-        Context { workloads: &workloads, profiles: &["hdd-7200", "quantum-atlas-ii"], benchmarks: &[] };
-    Plan::from_file(&root.join(format!("studies/{name}.yml")), &context).unwrap()
-}
+use crate::support::shipped;
 
 /// Schedulers of a plan, without the rate of a disk that one of them has to be told.
 fn schedulers(plan: &Plan) -> BTreeSet<String> {

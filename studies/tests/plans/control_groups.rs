@@ -1,21 +1,10 @@
 //! Control groups of classes: levels of a factor, resolved in runs, refused where they would say nothing.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-use weir_studies::{Context, ControlGroup, Plan, Run};
-use weir_workloads::Catalog;
+use weir_studies::{ControlGroup, Plan, Run};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn plan(file: &Path) -> Result<Plan, String> {
-    let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
-    let profiles = ["hdd-7200", "flash-slow", "null"];
-    let context = Context { workloads: &workloads, profiles: &profiles, benchmarks: &[] };
-    Plan::from_file(file, &context).map_err(|problems| problems.to_string())
-}
+use crate::support::{plan_text, shipped};
 
 fn planned(testbed: &str, classes: &str, factors: &str, hold: &str) -> Result<Plan, String> {
     let text = format!(
@@ -23,10 +12,7 @@ fn planned(testbed: &str, classes: &str, factors: &str, hold: &str) -> Result<Pl
          storage: {{profile: hdd-7200, heads: 1, size_mib: 1024}}\nclasses: {{{classes}}}\nfactors: {{{factors}}}\n\
          hold: {{{hold}}}\n"
     );
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("trial.yml");
-    std::fs::write(&file, text).unwrap();
-    plan(&file)
+    plan_text(&text)
 }
 
 const TEXT: &str = "text: {workload: poisson-text, clients: 10}";
@@ -92,7 +78,7 @@ fn what_would_say_nothing_is_refused_with_its_field() {
 #[test]
 fn the_isolation_benchmark_is_whole() {
     for (name, cells) in [("overhead", 26), ("fairness", 19), ("priority", 21)] {
-        let plan = plan(&root().join(format!("studies/isolation-{name}.yml"))).unwrap();
+        let plan = shipped(&format!("isolation-{name}"));
         assert_eq!(plan.runs.len(), cells * plan.repetitions as usize, "{name}");
         let seconds: BTreeSet<String> =
             plan.runs.iter().map(|run| format!("{} {}", run.warmup_s, run.duration_s)).collect();

@@ -1,0 +1,13 @@
+//! From a study's file to its plan. One program for all: each would be linked by itself otherwise.
+
+mod accesses;
+mod admission;
+mod clockwise;
+mod control_groups;
+mod hds;
+mod joint;
+mod live;
+mod one_load;
+mod services;
+mod support;
+mod trials;

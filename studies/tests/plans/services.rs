@@ -1,0 +1,165 @@
+//! Classes that go through services, and services behind services.
+
+use weir_studies::Engine;
+
+use crate::support::{each_is_named, plan_text};
+
+const SITE: &str = "\
+name: trial
+question: Does it serve?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 1
+duration_s: 2
+storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+classes:
+  first: {workload: zipf-class0, clients: 10, through: web, think_ms: 0}
+  second: {workload: zipf-class1, clients: 3, through: web}
+services:
+  web: {service: nginx, port: 8080}
+factors:
+  filesystem: [ext4, tmpfs]
+hold: {buffered: true}
+";
+
+#[test]
+fn a_class_goes_through_a_service() {
+    let plan = plan_text(SITE).unwrap();
+    for run in &plan.runs {
+        assert!(run.classes.iter().all(|class| class.engine == Engine::Web));
+        let think_ms: Vec<_> = run.classes.iter().map(|class| class.think_ms).collect();
+        assert_eq!(think_ms, [Some(0.0), None]);
+        assert_eq!(run.services.len(), 1);
+    }
+}
+
+#[test]
+fn a_way_through_a_service_that_cannot_be_is_named() {
+    each_is_named(
+        SITE,
+        &[
+            (
+                "through: web}",
+                "through: wob}",
+                "classes.second.through: unknown service `wob`; did you mean `web`?",
+            ),
+            (
+                "through: web, think",
+                "think",
+                "classes.first.think_ms: is of clients that go `through` a service",
+            ),
+            ("think_ms: 0", "think_ms: -1", "classes.first.think_ms: must be from 0 to 1e9"),
+            ("think_ms: 0", "priority: rt/0", "classes.first.priority: is that of requests to a disk"),
+            (
+                "[ext4, tmpfs]",
+                "[ext4, raw]",
+                "classes.first.through: is web, which serves files; on raw there are none",
+            ),
+            (
+                "buffered: true",
+                "architecture: partitioned",
+                "classes.first.through: is web as another class's is",
+            ),
+            (
+                "port: 8080}",
+                "port: 8080}\n  idle: {service: nginx, port: 8081}",
+                "services.idle: no class goes",
+            ),
+        ],
+    );
+}
+
+const TIERS: &str = "\
+name: trial
+question: What do tiers give?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 1
+duration_s: 2
+storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+classes:
+  first: {workload: zipf-class0, clients: 10, through: a-proxy, think_ms: 0}
+services:
+  a-proxy: {service: nginx-proxy, port: 8081, before: web}
+  web: {service: nginx, port: 8080}
+factors:
+  variant:
+    plain: {}
+    hot: {services.web.hot_mib: 8}
+    limited: {services.web.read_mb_s: 1.5, services.web.memory_mib: 32}
+  memory_mib: [64, 96]
+hold: {buffered: true, filesystem: ext4}
+";
+
+#[test]
+fn what_is_asked_starts_before_what_asks_it() {
+    let plan = plan_text(TIERS).unwrap();
+    assert_eq!(plan.runs.len(), 6);
+    for run in &plan.runs {
+        let names: Vec<&str> = run.services.iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(names, ["web", "a-proxy"]);
+        let chain: Vec<&str> =
+            run.services_of(&run.classes[0]).iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(chain, ["a-proxy", "web"]);
+    }
+    let hot: Vec<Option<u64>> = plan.runs.iter().map(|run| run.services[0].hot_mib).collect();
+    assert_eq!(hot.iter().filter(|mib| **mib == Some(8)).count(), 2);
+}
+
+#[test]
+fn tiers_and_limits_that_cannot_be_are_named() {
+    each_is_named(
+        TIERS,
+        &[
+            (
+                "before: web}",
+                "before: wob}",
+                "services.a-proxy.before: unknown service `wob`; did you mean `web`?",
+            ),
+            ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which leads round"),
+            (
+                "port: 8080}",
+                "port: 8080, before: a-proxy}",
+                "services.web.before: is a-proxy, which leads round",
+            ),
+            (
+                "{services.web.hot_mib: 8}",
+                "{services.web.hot_mib: 60}",
+                "is 60 MiB of the 64 MiB that a run may use",
+            ),
+            (
+                "services.web.hot_mib",
+                "services.a-proxy.hot_mib",
+                "is of a service that has no files of its own",
+            ),
+            (
+                "clients: 10",
+                "with: {files.popularity: uniform}, clients: 10",
+                "class first are asked for equally often",
+            ),
+            ("memory_mib: 32}", "memory_mib: 80}", "is 80, but the whole run may use 64 MiB"),
+            (
+                "filesystem: ext4",
+                "filesystem: moosefs",
+                "on moosefs it reads from none: leave one of the two out",
+            ),
+            (
+                "buffered: true",
+                "server_memory_mib: 64",
+                "hold.server_memory_mib: is of the servers of a network",
+            ),
+            (
+                "buffered: true",
+                "warm_start: true",
+                "hold.warm_start: is given, but files that are not `buffered`",
+            ),
+            (
+                "buffered: true",
+                "buffered: true, warm_start: true",
+                "hold.warm_start: is given, but what is read before web starts",
+            ),
+        ],
+    );
+}

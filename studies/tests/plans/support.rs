@@ -1,0 +1,56 @@
+//! Planning, as all tests here need it.
+
+use std::path::{Path, PathBuf};
+
+use weir_studies::{Context, Plan};
+use weir_workloads::Catalog;
+
+/// Devices that the studies of these tests are on.
+const PROFILES: [&str; 7] = [
+    "flash-slow",
+    "hdd-7200",
+    "null",
+    "quantum-atlas-ii",
+    "seagate-barracuda",
+    "seagate-elite3",
+    "seagate-st340810a",
+];
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The plan of a file, or what is wrong with it.
+pub fn plan_file(file: &Path) -> Result<Plan, String> {
+    let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
+    let context = Context { workloads: &workloads, profiles: &PROFILES, benchmarks: &[] };
+    Plan::from_file(file, &context).map_err(|problems| problems.to_string())
+}
+
+/// The plan of a text called `trial`, or what is wrong with it.
+pub fn plan_text(text: &str) -> Result<Plan, String> {
+    plan_named("trial", text)
+}
+
+/// The plan of a text in a file of a name.
+pub fn plan_named(name: &str, text: &str) -> Result<Plan, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(format!("{name}.yml"));
+    std::fs::write(&file, text).unwrap();
+    plan_file(&file)
+}
+
+/// The plan of a study of the repository.
+pub fn shipped(name: &str) -> Plan {
+    plan_file(&root().join(format!("studies/{name}.yml"))).unwrap()
+}
+
+/// Changes a study in one place at a time: `(what is there, what comes in its place, what is said of it)`.
+pub fn each_is_named(study: &str, mistakes: &[(&str, &str, &str)]) {
+    for (from, to, said) in mistakes {
+        assert!(study.contains(from), "{from}");
+        let found = plan_text(&study.replacen(from, to, 1)).unwrap_err();
+        assert!(found.contains(said), "{to}: {found}");
+    }
+}
