@@ -78,8 +78,9 @@ molecule: setup ## Try out the roles on this machine, each with its way back (RO
 durability: setup ## Kill database, application server and browsers of a bookshop in turn for ten minutes on each engine; no order may be lost
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1
 
-durability-live: setup ## Kill a server with a policy under load 50 times; no acknowledged write may be lost
+durability-live: setup ## Kill servers, clients and runs with policies and groups 50 times; no acknowledged write may be lost, nothing left
 	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
+	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k whatever_is_killed tests
 
 lint: lint-code lint-roles ## Check the style of everything
 

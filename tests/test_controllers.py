@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import time
@@ -102,10 +103,7 @@ def groups(bench):
     yield Groups(bench)
     down = weir("clean", "--state", bench.state)
     assert down.returncode == 0, down.stderr
-    left = [
-        path for top in Path("/sys/fs/cgroup").glob("**/weir") for path in top.glob(f"*{bench.folder.name}*")
-    ]
-    assert left == []
+    assert groups_left(bench.folder) == []
 
 
 def rates(observed, seconds):
@@ -240,6 +238,58 @@ def test_the_cost_model_divides_a_disk_as_weights_say(groups):
     assert 50e6 < cost["model"]["rbps"] < 200e6, cost
     assert observed["controllers"]["moved"] == (before == 1)
     assert version() == before
+
+
+def clients(pid):
+    """Processes that a run has begun, and those that they have begun."""
+    found = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in text_of(file).split():
+            found += [int(child), *clients(child)]
+    return found
+
+
+def text_of(file):
+    """What is in a file of /proc, whose process may have ended."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+def groups_left(folder):
+    """Control groups of runs whose state is in a folder."""
+    return [path for top in Path("/sys/fs/cgroup").glob("**/weir") for path in top.glob(f"*{folder.name}*")]
+
+
+@pytest.mark.controllers
+def test_nothing_is_left_whatever_is_killed(groups):
+    """This test will kill the server of a device, a client or the run itself, 6 times or as often as WEIR_KILLS says."""
+    kills, bench = int(os.environ.get("WEIR_KILLS", "6")), groups.bench
+    draw = random.Random(kills)
+    killed = dict.fromkeys(("server", "client", "run"), 0)
+    for number in range(kills):
+        (run,) = groups.plan(
+            "cgroup: [{one: io.max.riops=300}]", hold=", scheduler: sfq", duration_s=2 + number / 1e6
+        ).values()
+        process = groups.start(run)
+        wait_for(lambda pid=process.pid: groups_left(bench.folder) and clients(pid), "clients in their groups")
+        time.sleep(draw.uniform(0, 2))
+        whom = draw.choice([*killed])
+        server = json.loads((bench.state / "devices/shared.json").read_text())["pid"]
+        begun = clients(process.pid)
+        victims = {"server": [server], "client": begun, "run": [process.pid]}[whom]
+        if victims and process.poll() is None:
+            os.kill(draw.choice(victims), signal.SIGKILL)
+            killed[whom] += 1
+        said = process.communicate(timeout=60)[0]
+        # A client's end is a result, of a run that is invalid; without its server a run has none.
+        assert process.returncode in {"server": (0, 1, 3), "client": (0, 3), "run": (0, 3, -9)}[whom], said
+        cleaned = weir("clean", "--state", bench.state)
+        assert cleaned.returncode == 0, (whom, cleaned.stderr)
+        assert bench.leftovers() == [] and groups_left(bench.folder) == [], whom
+        assert not any((bench.state / "journal").glob("*")), whom
+    assert sum(killed.values()) > kills / 2, killed
 
 
 @pytest.mark.controllers

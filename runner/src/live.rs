@@ -193,20 +193,34 @@ pub(crate) fn look(
     asked.iter().map(look_at).collect()
 }
 
-/// How long requests and answers of each class were on their way between client and server, in ms, on average: what clients waited
-/// less what the server says. Of devices whose policy is the run's own; not of classes whose requests the kernel cut.
-pub(crate) fn ways_ms(run: &Run, rows: &[Request], live: &BTreeMap<String, InForce>) -> Vec<(String, f64)> {
+/// What a class's requests met between client and server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Way {
+    /// They came whole: how long they and their answers were on their way, on average, in ms.
+    Whole(f64),
+    /// The kernel made more of them than the client asked for: how many were asked for and how many came.
+    Cut { asked: u64, came: u64 },
+}
+
+/// The way of each class between client and server: what clients waited less what the server says. Of devices whose policy is the
+/// run's own; not of classes of which the server saw fewer requests than were asked for, as one that was stopped early.
+pub(crate) fn ways(run: &Run, rows: &[Request], live: &BTreeMap<String, InForce>) -> Vec<(String, Way)> {
     let own = live.iter().filter(|(device, _)| !run.scheduler_of(device).is_of_kernel());
     let classes = own.filter_map(|(_, live)| live.stats.as_ref()).flat_map(|stats| &stats.classes);
     classes
         .filter_map(|class| {
-            let answered = rows.iter().filter(|row| *row.class == *class.name && row.status == 0);
-            let waited_ns: Vec<i64> = answered
+            let of_class = || rows.iter().filter(|row| *row.class == *class.name);
+            let waited_ns: Vec<i64> = of_class()
+                .filter(|row| row.status == 0)
                 .filter_map(|row| Some(row.completed_ns? - row.submitted_ns.unwrap_or(row.intended_ns)))
                 .collect();
+            let asked = of_class().count() as u64;
+            if asked > 0 && class.requests > asked {
+                return Some((class.name.clone(), Way::Cut { asked, came: class.requests }));
+            }
             let is_whole = !waited_ns.is_empty() && waited_ns.len() as u64 == class.requests;
             let mean_ms = waited_ns.iter().sum::<i64>() as f64 / waited_ns.len() as f64 / 1e6;
-            is_whole.then(|| (class.name.clone(), mean_ms - class.mean_ms))
+            is_whole.then(|| (class.name.clone(), Way::Whole(mean_ms - class.mean_ms)))
         })
         .collect()
 }
@@ -283,9 +297,10 @@ mod tests {
             row("text", 0, None),
         ];
         // Three and six ms, of which the server knows three each; of video the kernel made seven of one.
-        assert_eq!(ways_ms(&run, &rows, &live), [("text".to_owned(), 1.5)]);
+        let cut = Way::Cut { asked: 1, came: 7 };
+        assert_eq!(ways(&run, &rows, &live), [("text".to_owned(), Way::Whole(1.5)), ("video".to_owned(), cut)]);
         let kernels = Run { settings: weir_studies::Settings::default(), ..run };
-        assert!(ways_ms(&kernels, &rows, &live).is_empty());
+        assert!(ways(&kernels, &rows, &live).is_empty());
     }
 
     /// A run without classes under hds.

@@ -8,6 +8,7 @@ use weir_replayer::Fidelity;
 
 use crate::access::Accessed;
 use crate::fio::Report;
+use crate::live::Way;
 use crate::site::Findings;
 
 /// What became of a rule, or of a run.
@@ -120,8 +121,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) models: Vec<(String, Stats)>,
     /// Of devices with policies, by name: which was in force, or what was not as the run asked.
     pub(crate) policies: Vec<(String, Result<String, String>)>,
-    /// Of classes under these policies, by name: how long requests and answers were on their way, on average, in ms.
-    pub(crate) ways_ms: Vec<(String, f64)>,
+    /// Of classes under these policies, by name: what their requests met on their way there.
+    pub(crate) ways: Vec<(String, Way)>,
+    /// Whether files are ranges of the device, so that only its limits can cut a request.
+    pub(crate) is_raw: bool,
     /// Share of the time in which processors had work and were not given to this machine.
     pub(crate) stolen: f64,
 }
@@ -377,9 +380,25 @@ fn policy(facts: &Facts<'_>) -> Ruling {
     }
 }
 
-/// What a policy does not see it cannot order: a client that gets no processor, or more requests than a device has tags.
+/// What a policy does not see it cannot order: a client that gets no processor, or more requests than a device has tags. Nor does it
+/// see what was asked for where the kernel makes many requests of one.
 fn way(facts: &Facts<'_>) -> Ruling {
-    let Some((class, way_ms)) = facts.ways_ms.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+    let cut = facts.ways.iter().find_map(|(class, way)| match way {
+        Way::Cut { asked, came } => Some((class, asked, came)),
+        Way::Whole(_) => None,
+    });
+    if let (true, Some((class, asked, came))) = (facts.is_raw, cut) {
+        let words = format!(
+            "of the {asked} requests of class {class} the kernel made {came}: ask for no more at once than the device takes \
+             (queue/max_sectors_kb)"
+        );
+        return at_most("R-WAY", *came as f64, *asked as f64, &words);
+    }
+    let whole = facts.ways.iter().filter_map(|(class, way)| match way {
+        Way::Whole(ms) => Some((class, *ms)),
+        Way::Cut { .. } => None,
+    });
+    let Some((class, way_ms)) = whole.max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return ruling(
             "R-WAY",
             Status::Skipped,
@@ -389,7 +408,7 @@ fn way(facts: &Facts<'_>) -> Ruling {
     let words = format!(
         "requests and answers of class {class} were {way_ms:.3} ms on their way between client and server on average"
     );
-    let found = at_most("R-WAY", *way_ms, WAY_LIMIT_MS, &words);
+    let found = at_most("R-WAY", way_ms, WAY_LIMIT_MS, &words);
     Ruling { reason: words + &withheld(facts, found.status), ..found }
 }
 
@@ -456,6 +475,8 @@ mod tests {
         let mut ended = [report(10, 10)];
         ended[0].exit_code = None;
         let base = || Facts { fio: &good, rows: 10, allowed_loss: 1e-4, ..Facts::default() };
+        let whole = |class: &str, ms| (class.to_owned(), Way::Whole(ms));
+        let cut = ("c".to_owned(), Way::Cut { asked: 10, came: 20 });
         let kept = Findings {
             site: "shop".to_owned(),
             rules: 9,
@@ -477,7 +498,8 @@ mod tests {
             ("R-SITE", Facts { sites: vec![Findings { violations: 1, ..kept.clone() }], ..base() }),
             ("R-SITE", Facts { sites: vec![Findings { found: 6, ..kept.clone() }], ..base() }),
             ("R-POLICY", Facts { policies: vec![("shared".to_owned(), Err("fcfs".to_owned()))], ..base() }),
-            ("R-WAY", Facts { ways_ms: vec![("a".to_owned(), 0.2), ("b".to_owned(), 1.2)], ..base() }),
+            ("R-WAY", Facts { ways: vec![whole("a", 0.2), whole("b", 1.2)], ..base() }),
+            ("R-WAY", Facts { ways: vec![whole("a", 0.2), cut.clone()], is_raw: true, ..base() }),
             ("R-CLOCK", Facts { clock_step_ns: -1e9, ..base() }),
             ("R-STATE", Facts { state: vec!["scheduler".to_owned()], ..base() }),
         ] {
@@ -490,9 +512,13 @@ mod tests {
     #[test]
     fn what_does_not_apply_is_skipped_with_its_reason() {
         let good = [report(10, 10)];
-        let facts = Facts { fio: &good, rows: 10, loss: Some(Err("no BPF".to_owned())), ..Facts::default() };
+        // A file system may place one file in many extents.
+        let cut = vec![("c".to_owned(), Way::Cut { asked: 10, came: 20 })];
+        let facts =
+            Facts { fio: &good, rows: 10, loss: Some(Err("no BPF".to_owned())), ways: cut, ..Facts::default() };
         let verdict = judge(&facts);
         assert_eq!(status(&verdict, "R-LOSS"), Status::Skipped);
+        assert_eq!(status(&verdict, "R-WAY"), Status::Skipped);
         assert_eq!(verdict.status, Status::Valid);
         assert!(verdict.rules.iter().all(|ruling| !ruling.reason.is_empty()));
     }

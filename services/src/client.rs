@@ -147,7 +147,7 @@ fn plan(
         folder: run,
         namespace: Some(cluster.client_namespace.clone()),
         user: None,
-        stop_signal: libc::SIGTERM,
+        stop_signal: if access.kill_unmounted { libc::SIGKILL } else { libc::SIGTERM },
         stop_limit_ms: 10_000,
         mounts: Some(point.to_owned()),
         group,

@@ -284,8 +284,8 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
         unmount(point)?;
     }
     if let Some(identity) = process.identity {
-        // A client writes out what it has to once it is unmounted, and ends by itself.
-        if launch.mounts.is_some() {
+        // A client writes out what it has to once it is unmounted, and ends by itself, unless it is known to have done so.
+        if launch.mounts.is_some() && launch.stop_signal != libc::SIGKILL {
             gone_within(identity, limit);
         }
         if identity.is_alive() {

@@ -1,14 +1,11 @@
 //! The fitted drives against what was measured on them: the table of `docs/disks.md`. Needs the traces: `WEIR_TRACES` names
 //! the folder that holds `disksim/`.
 
-#[path = "../examples/validate_drives/demerit.rs"]
-mod demerit;
-#[path = "../examples/validate_drives/trace.rs"]
-mod trace;
-
 use std::path::Path;
 
 use weir_simulator::profile::{self, Profile};
+
+use crate::{demerit, trace};
 
 #[test]
 fn the_fitted_drives_are_as_near_to_the_measured_ones_as_the_documentation_says() {

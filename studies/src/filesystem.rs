@@ -80,6 +80,9 @@ pub struct NetworkAccess {
     pub cluster: String,
     /// Command of the client, which stays in the foreground and ends when it is unmounted.
     pub client: Vec<String>,
+    /// Whether the client is killed once it is unmounted, instead of waited for: closing a file must wait until servers have it.
+    #[serde(default)]
+    pub kill_unmounted: bool,
     /// A command that is carried out on the client's host whenever it has mounted.
     #[serde(default)]
     pub once_mounted: Vec<String>,

@@ -1,8 +1,6 @@
 //! Steps and pipelines.
 
-mod made;
-
-use made::{Made, all, here, ordered, request};
+use crate::made::{Made, all, here, ordered, request};
 use proptest::prelude::*;
 use weir_traces::caches::{Cache, Lru, Policy};
 use weir_traces::filter::{

@@ -1,9 +1,6 @@
 //! Every format: what is written comes back, what is damaged is an error or is counted, and nothing panics.
 
-#[allow(dead_code, reason = "the bench uses the rest")]
-mod common;
-
-use common::{Codec, Covers, codecs};
+use crate::common::{Codec, Covers, codecs};
 use proptest::prelude::*;
 use weir_traces::{FORMATS, Options, Reader, TraceOp, TraceRequest};
 
@@ -97,7 +94,7 @@ fn every_format_is_written_here() {
 
 #[test]
 fn many_requests_survive_and_are_told() {
-    let requests = common::requests(20_000, 1);
+    let requests = crate::common::requests(20_000, 1);
     for codec in codecs() {
         survive(&codec, &requests);
         let bytes = (codec.encode)(&requests);
@@ -111,7 +108,7 @@ fn many_requests_survive_and_are_told() {
 #[test]
 fn compressed_traces_are_read_in_place() {
     use std::io::Write;
-    let requests = common::requests(1000, 2);
+    let requests = crate::common::requests(1000, 2);
     let codec = codecs().into_iter().find(|codec| codec.format == "msr").unwrap();
     let plain = (codec.encode)(&requests);
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

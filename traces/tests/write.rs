@@ -1,11 +1,9 @@
 //! Traces that were written, read back: by the crate's own reader, by plain code, and by the programs they are for.
 
-mod made;
-
 use std::path::Path;
 use std::process::Command;
 
-use made::{Made, all, here, ordered};
+use crate::made::{Made, all, here, ordered};
 use proptest::prelude::*;
 use weir_traces::blktrace::{Event, Reader as BlkReader, category};
 use weir_traces::filter::SinceFirst;

@@ -6,7 +6,7 @@ root=$1 key=$2
 install -d -m 0700 "$root/root/.ssh"
 install -m 0600 "$key" "$root/root/.ssh/authorized_keys"
 printf 'weir-guest\n' > "$root/etc/hostname"
-printf '/dev/vda / ext4 noatime 0 1\n' > "$root/etc/fstab"
+printf '/dev/vda / ext4 noatime 0 0\n' > "$root/etc/fstab"
 # Only the file systems of studies are to be mounted, and nothing is to run that nobody has asked for.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer systemd-networkd-wait-online.service systemd-timesyncd.service getty@tty1.service \
@@ -19,10 +19,18 @@ for unit in multi-user.target.wants/nfs-server.service multi-user.target.wants/r
     multi-user.target.wants/nfs-client.target remote-fs.target.wants/nfs-client.target; do
     rm -f "$root/etc/systemd/system/$unit"
 done
+# Its first steps need few modules, and unpacking all takes an emulated processor long.
+echo MODULES=list > "$root/etc/initramfs-tools/conf.d/weir"
+printf '%s\n' virtio_pci virtio_blk ext4 crc32c_generic >> "$root/etc/initramfs-tools/modules"
+chroot "$root" update-initramfs -u -k all
 cat > "$root/usr/local/sbin/weir-guest" << 'SCRIPT'
 #!/bin/sh
 # The name and the addresses of this guest, as its kernel's command line says.
 set -eu
+# Its network cards come when udev has found them; all else that udev looks for need not be waited for.
+for card in eth0 eth1; do
+    until [ -e "/sys/class/net/$card" ]; do sleep 0.1; done
+done
 for word in $(cat /proc/cmdline); do
     case $word in
         weir.host=*) hostname "${word#*=}" ;;
@@ -39,8 +47,8 @@ cat > "$root/etc/systemd/system/weir-guest.service" << 'UNIT'
 [Unit]
 Description=Name and addresses of a test host
 DefaultDependencies=no
-After=systemd-udevd.service local-fs.target systemd-udev-settle.service
-Wants=systemd-udev-settle.service
+After=systemd-udevd.service local-fs.target
+TimeoutStartSec=120
 Before=network.target ssh.service
 
 [Service]
@@ -52,4 +60,6 @@ ExecStart=/usr/local/sbin/weir-guest
 WantedBy=multi-user.target
 UNIT
 ln -sf ../weir-guest.service "$root/etc/systemd/system/multi-user.target.wants/weir-guest.service"
+# Nothing in it is older than its /usr: what systemd would bring up to date at the first start of each guest.
+touch "$root/etc/.updated" "$root/var/.updated"
 rm -f "$root"/var/cache/apt/archives/*.deb "$root"/var/cache/apt/*.bin

@@ -1,0 +1,12 @@
+//! Formats, statistics and filters as a user of the crate has them.
+
+mod caches;
+#[allow(dead_code, reason = "the bench uses the rest")]
+mod common;
+mod contributing;
+mod filter;
+mod formats;
+mod made;
+mod samples;
+mod statistics;
+mod write;
