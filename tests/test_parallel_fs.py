@@ -73,9 +73,9 @@ def test_lustre_is_brought_up_by_these_commands(lustre_plays):
     assert up.code == 0, up.output
     network = [
         "modprobe lnet",
-        "modprobe lustre",
         "lnetctl lnet configure",
         "lnetctl net add --net tcp --if lab0",
+        "modprobe lustre",
     ]
     mkfs = "mkfs.lustre --fsname=weir --backfstype=ldiskfs"
     assert up.did("mds") == [
