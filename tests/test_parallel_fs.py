@@ -73,23 +73,23 @@ def test_lustre_is_brought_up_by_these_commands(lustre_plays):
     assert up.code == 0, up.output
     network = [
         "modprobe lnet",
-        "modprobe lustre",
         "lnetctl lnet configure",
         "lnetctl net add --net tcp --if lab0",
+        "modprobe lustre",
     ]
     mkfs = "mkfs.lustre --fsname=weir --backfstype=ldiskfs"
     assert up.did("mds") == [
         *network,
         f"{mkfs} --mdt --mgs --index=0 /dev/disk/by-id/test-meta",
-        f"mount -t lustre /dev/disk/by-id/test-meta {made.folder}/mds/run/targets/mdt0",
+        f"mount.lustre /dev/disk/by-id/test-meta {made.folder}/mds/run/targets/mdt0",
     ]
     ost = f"{mkfs} --ost --index=%d --mgsnode=127.0.0.4@tcp"
     assert up.did("oss") == [
         *network,
         f"{ost % 0} /dev/disk/by-id/test-data-0",
         f"{ost % 1} --reformat /dev/disk/by-id/test-data-1",
-        f"mount -t lustre /dev/disk/by-id/test-data-0 {made.folder}/oss/run/targets/ost0",
-        f"mount -t lustre /dev/disk/by-id/test-data-1 {made.folder}/oss/run/targets/ost1",
+        f"mount.lustre /dev/disk/by-id/test-data-0 {made.folder}/oss/run/targets/ost0",
+        f"mount.lustre /dev/disk/by-id/test-data-1 {made.folder}/oss/run/targets/ost1",
         "lctl set_param ost.OSS.ost_io.nrs_policies=tbf",
         "lctl set_param ost.OSS.ost_io.nrs_tbf_rule=start video jobid={replay.0 replay.1} rate=100",
         "lctl set_param ost.OSS.ost_io.nrs_tbf_rule="
@@ -97,7 +97,7 @@ def test_lustre_is_brought_up_by_these_commands(lustre_plays):
     ]
     assert up.did("client") == [
         *network,
-        f"mount -t lustre -o noatime 127.0.0.4@tcp:/weir {made.folder}/client/mnt",
+        f"mount.lustre -o noatime 127.0.0.4@tcp:/weir {made.folder}/client/mnt",
         "lctl set_param jobid_var=procname_uid",
         f"lfs setstripe -c 2 -S 1048576 {made.folder}/client/mnt",
     ]
@@ -105,8 +105,8 @@ def test_lustre_is_brought_up_by_these_commands(lustre_plays):
 
 def test_lustre_starts_in_order_over_hosts(lustre_plays):
     _, up, _, down = lustre_plays
-    mdt, ost = "mount -t lustre /dev/disk/by-id/test-meta", "mount -t lustre /dev/disk/by-id/test-data-"
-    assert up.at(mdt) < up.at(f"{ost}0") < up.at(f"{ost}1") < up.at("mount -t lustre -o noatime")
+    mdt, ost = "mount.lustre /dev/disk/by-id/test-meta", "mount.lustre /dev/disk/by-id/test-data-"
+    assert up.at(mdt) < up.at(f"{ost}0") < up.at(f"{ost}1") < up.at("mount.lustre -o noatime")
     assert down.code == 0, down.output
     ends = [line.rsplit("/", 1)[1] for line in down.did() if line.startswith("umount")]
     assert ends == ["mnt", "ost1", "ost0", "mdt0"]
@@ -122,7 +122,7 @@ def test_lustre_again_changes_nothing(lustre_plays):
 
 def test_lustre_is_taken_down_without_losing_data(lustre_plays):
     made, _, _, down = lustre_plays
-    network = ["lnetctl net del --net tcp --if lab0", "lnetctl lnet unconfigure"]
+    network = ["lnetctl net del --net tcp --if lab0", "lustre_rmmod"]
     assert down.did("client")[0] == "lctl set_param jobid_var=disable"
     assert down.did("oss")[0] == "lctl set_param ost.OSS.ost_io.nrs_policies=fifo"
     for host in ("client", "oss", "mds"):
@@ -130,6 +130,29 @@ def test_lustre_is_taken_down_without_losing_data(lustre_plays):
         assert json.loads((made.folder / host / "stub/mounts.json").read_text()) == {}
         assert not (made.folder / host / "run").exists()
     assert not any("mkfs" in line for line in down.did())
+
+
+def test_modules_that_were_loaded_before_stay_and_so_does_a_network_in_use(tmp_path):
+    targets = [{"kind": "mgs"}, {"kind": "mdt", "index": 0}]
+    hosts = {
+        "server": {"fs_lustre_roles": ["mgs", "mds"], "fs_lustre_targets": targets},
+        "client": {"fs_lustre_roles": ["client"]},
+    }
+    variables = {"fs_lustre_backend": "wbcfs", "fs_lustre_folder": "{{ bed }}/run"}
+    with bed(tmp_path, "fs_lustre", hosts, **variables) as made:
+        made.state("server", "modules", {"libcfs": 1, "lnet": 0})
+        assert (up := made.play()).code == 0, up.output
+        elsewhere = {"/mnt/home": {"FSTYPE": "lustre", "SOURCE": "10.0.0.1@tcp1:/home", "OPTIONS": "rw"}}
+        mounts = json.loads((tmp_path / "client/stub/mounts.json").read_text())
+        made.state("client", "mounts", mounts | elsewhere)
+        down = made.play(fs_lustre_state="absent")
+        assert down.code == 0, down.output
+        assert down.did("server")[-1] == "lnetctl net del --net tcp --if lab0"
+        assert not any(line.startswith(("lnetctl", "lustre_rmmod")) for line in down.did("client"))
+        # Once that is gone, too, what this role has loaded is unloaded.
+        made.state("client", "mounts", {})
+        assert (down := made.play(fs_lustre_state="absent")).code == 0, down.output
+        assert down.did("client")[-1] == "lustre_rmmod" and not (tmp_path / "client/run").exists()
 
 
 def test_lustre_does_not_format_what_it_has_formatted(lustre_plays):
@@ -192,13 +215,12 @@ def test_lustre_in_memory_is_told_what_it_is_by_its_environment(tmp_path):
     with bed(tmp_path, "fs_lustre", hosts, **variables) as made:
         up = made.play()
         assert up.code == 0, up.output
-        started = [entry for entry in up.commands if entry["argv"][0] == "mount.lustre"]
+        started = [entry for entry in up.commands if "lustre-wbcfs" in entry["argv"]]
         common = {"OSD_WBC_FSNAME": "weir", "OSD_WBC_MGS_NID": "127.0.0.2@tcp", "OSD_WBC_INDEX": "0"}
         kinds = [entry["environment"] for entry in started]
         assert kinds == [
             common | {"OSD_WBC_TGT_TYPE": kind, "OSD_WBC_PRIMARY_MDT": "0"} for kind in ("MGT", "MDT", "OST")
         ]
-        assert {entry["argv"][1] for entry in started} == {"lustre-wbcfs"}
         assert not any("mkfs" in line for line in up.did())
 
 

@@ -81,7 +81,12 @@ def umount():
 
 
 def findmnt():
-    """findmnt --noheadings --output COLUMNS --mountpoint POINT."""
+    """findmnt --noheadings --output COLUMNS --mountpoint POINT, or --output TARGET --types TYPES."""
+    if "--types" in ARGUMENTS:
+        kinds = option("--types").split(",")
+        found = [point for point, entry in load("mounts").items() if entry["FSTYPE"] in kinds]
+        # It says 0 even if there is none.
+        return print("\n".join(found))
     entry = load("mounts").get(option("--mountpoint"))
     if not entry:
         return 1
@@ -98,6 +103,29 @@ def ip():
     """ip -json address show to ADDRESS/32."""
     ours = option("to") == (HOST / "address").read_text() + "/32"
     print(json.dumps([{}, {"ifname": "lab0"}] if ours else []))
+
+
+def modprobe():
+    """modprobe MODULE; all of Lustre's need libcfs."""
+    lustre = {"libcfs": 1} if ARGUMENTS[-1] in ("lnet", "lustre") else {}
+    save("modules", load("modules") | lustre | {ARGUMENTS[-1]: 0})
+
+
+def lsmod():
+    """lsmod."""
+    print("Module                  Size  Used by")
+    for name, users in load("modules").items():
+        print(f"{name:<20} 16384  {users}")
+
+
+def lustre_rmmod():
+    """lustre_rmmod: LNet is taken down with the modules; its helpers are found by PATH."""
+    if not (Path(os.environ["PATH"].split(":")[0]) / "lnetctl").exists():
+        sys.exit("lustre_rmmod: lnetctl: command not found")
+    if any(entry["FSTYPE"] == "lustre" for entry in load("mounts").values()):
+        sys.exit("rmmod: ERROR: Module lustre is in use")
+    save("modules", {})
+    save("lnet", {})
 
 
 def mkfs_lustre():
@@ -133,6 +161,8 @@ def lnetctl():
             save("lnet", {"net": option("--if")})
         case ["net", "del"]:
             save("lnet", {})
+        case ["lnet", "unconfigure"] if load("modules"):
+            sys.exit("unconfigure: errno -16: LNet unconfigure error: Device or resource busy")
 
 
 def get_param():
@@ -256,7 +286,9 @@ PROGRAMS = [
     (r"ip ", ip, True),
     (r"mount(\.lustre)? |pvfs2fuse ", mount, False),
     (r"umount ", umount, False),
-    (r"modprobe ", nothing, False),
+    (r"modprobe ", modprobe, False),
+    (r"lsmod", lsmod, True),
+    (r"lustre_rmmod", lustre_rmmod, False),
     (r"mkfs\.lustre ", mkfs_lustre, False),
     (r"tunefs\.lustre --dryrun ", tunefs_lustre, True),
     (r"lnetctl net show ", lnetctl, True),
@@ -278,8 +310,8 @@ PROGRAMS = [
 
 #: The names under which it is called.
 NAMES = [
-    *("findmnt", "blkid", "ip", "mount", "umount", "modprobe"),
-    *("mount.lustre", "mkfs.lustre", "tunefs.lustre", "lnetctl", "lctl", "lfs"),
+    *("findmnt", "blkid", "ip", "mount", "umount", "modprobe", "lsmod"),
+    *("mount.lustre", "mkfs.lustre", "tunefs.lustre", "lnetctl", "lctl", "lfs", "lustre_rmmod"),
     *("beegfs-setup-mgmtd", "beegfs-setup-meta", "beegfs-setup-storage"),
     *("beegfs-mgmtd", "beegfs-meta", "beegfs-storage", "beegfs-helperd", "beegfs-ctl", "beegfs"),
     *("pvfs2-genconfig", "pvfs2-server", "pvfs2-client", "pvfs2fuse"),
