@@ -298,7 +298,10 @@ mod tests {
         ];
         // Three and six ms, of which the server knows three each; of video the kernel made seven of one.
         let cut = Way::Cut { asked: 1, came: 7 };
-        assert_eq!(ways(&run, &rows, &live), [("text".to_owned(), Way::Whole(1.5)), ("video".to_owned(), cut)]);
+        assert_eq!(
+            ways(&run, &rows, &live),
+            [("text".to_owned(), Way::Whole(1.5)), ("video".to_owned(), cut)]
+        );
         let kernels = Run { settings: weir_studies::Settings::default(), ..run };
         assert!(ways(&kernels, &rows, &live).is_empty());
     }

@@ -514,8 +514,13 @@ mod tests {
         let good = [report(10, 10)];
         // A file system may place one file in many extents.
         let cut = vec![("c".to_owned(), Way::Cut { asked: 10, came: 20 })];
-        let facts =
-            Facts { fio: &good, rows: 10, loss: Some(Err("no BPF".to_owned())), ways: cut, ..Facts::default() };
+        let facts = Facts {
+            fio: &good,
+            rows: 10,
+            loss: Some(Err("no BPF".to_owned())),
+            ways: cut,
+            ..Facts::default()
+        };
         let verdict = judge(&facts);
         assert_eq!(status(&verdict, "R-LOSS"), Status::Skipped);
         assert_eq!(status(&verdict, "R-WAY"), Status::Skipped);
