@@ -172,7 +172,7 @@ impl ClassSpec {
             wants: self.wants,
             weight: self.weight,
             deadline_ms: self.deadline_ms,
-            contract: self.contract.clone(),
+            contract: self.contract,
             heads: self.heads,
             size_mib: self.size_mib,
             ..Self::named(&self.name)
