@@ -323,7 +323,7 @@ fn facts<'a>(
             None => stage.moved,
         },
         ways: live::ways(run, &measured.rows, &measured.live),
-        is_raw: run.settings.filesystem == "raw",
+        is_raw: filesystem.mount_type.is_none(),
         clock_step_ns: measured.clock_step_ns,
         sites: after.iter().map(After::findings).collect(),
         state,

@@ -48,12 +48,12 @@ cat > "$root/etc/systemd/system/weir-guest.service" << 'UNIT'
 Description=Name and addresses of a test host
 DefaultDependencies=no
 After=systemd-udevd.service local-fs.target
-TimeoutStartSec=120
 Before=network.target ssh.service
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
+TimeoutStartSec=120
 ExecStart=/usr/local/sbin/weir-guest
 
 [Install]
