@@ -12,7 +12,7 @@ use crate::control::{Answer, Command};
 use crate::service::Service;
 
 /// No command is longer: 64 classes and a policy that names them fit.
-const MAX_LINE_BYTES: u64 = 65_536;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// Listens on `path`, for the user of this process alone, until the process ends.
 pub(crate) fn listen(path: &Path, service: Arc<Service>) -> io::Result<()> {

@@ -15,6 +15,7 @@ mod control;
 mod cost;
 mod cost_probe;
 mod error;
+mod extents;
 mod fill;
 mod fio;
 mod fio_log;

@@ -10,9 +10,9 @@ use weir_records::Request;
 use weir_studies::{Run, RunClass, RunDevice, SimulatedClass};
 use weir_workloads::{Access, Arrivals, Deadline, Popularity, Workload};
 
-use crate::Error;
 use crate::block_device::BlockDevice;
 use crate::place::Place;
+use crate::{Error, extents};
 
 /// Where the kernel's scheduler decides, the server leaves its order as it is and its disks all that it hands on.
 const LEAVES_IT: &str = "fcfs";
@@ -48,7 +48,7 @@ pub(crate) fn arrange(run: &Run, device: &mut BlockDevice, places: &[Place]) -> 
     let Some(wanted) = run.devices.iter().find(|wanted| wanted.name == device.name) else { return Ok(None) };
     let name = device.name.clone();
     let Some(control) = device.control.as_mut().filter(|_| device.has_policies) else { return Ok(None) };
-    let asked = arrangement(run, wanted, places);
+    let asked = arrangement(run, wanted, places)?;
     let failed = |what: &str, error: weir_blockserver::Error| {
         Error::Failed(format!("device `{name}`: {what} scheduler `{}`: {error}", asked.policy))
     };
@@ -64,8 +64,11 @@ pub(crate) fn arrange(run: &Run, device: &mut BlockDevice, places: &[Place]) -> 
     Ok(Some(Asked { device: name, arrangement: asked }))
 }
 
-/// What a run asks of the server of a device.
-pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Place]) -> Arrangement {
+/// What a run asks of the server of a device: where classes share it, each is told by where its files lie.
+///
+/// # Errors
+/// A file system does not say where it has placed them.
+pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Place]) -> Result<Arrangement, Error> {
     let scheduler = run.scheduler_of(&device.name);
     let (policy, queue_depth) = match scheduler.is_of_kernel() {
         true => (LEAVES_IT.to_owned(), LEAVES_IT_DEPTH),
@@ -73,19 +76,28 @@ pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Place]) -> Ar
     };
     // As in virtual time, where the same seed draws the same disks.
     let number = run.devices.iter().position(|other| other.name == device.name).unwrap_or(0) as u64;
-    let askers: Vec<(&RunClass, &SimulatedClass)> = run
+    let mut askers: Vec<(&RunClass, &SimulatedClass)> = run
         .classes
         .iter()
         .filter(|class| class.device == device.name)
         .filter_map(|class| Some((class, class.simulated.as_ref()?)))
         .collect();
+    let is_raw = places.iter().all(Place::is_raw);
+    if scheduler.is_of_kernel() && !is_raw {
+        // Nobody needs to tell them apart, and not every file system could.
+        askers.drain(..askers.len().saturating_sub(1));
+    }
     let last = askers.len().saturating_sub(1);
     let classes = askers.iter().zip(0..).map(|((class, told), at)| {
         let place = places.iter().find(|place| place.class.name == class.name);
         // Whoever is the last has what is nobody's, so that policies know of no class that the study does not have.
-        ClassSpec { rest: at == last, ..class_spec(class, told, place, askers.len() > 1) }
+        let spec = class_spec(class, told, place, askers.len() > 1);
+        let on_files = place.filter(|_| !is_raw && askers.len() > 1);
+        let extents_bytes = on_files.map_or(Ok(Vec::new()), |place| extents::of_folder(&place.path))?;
+        Ok(ClassSpec { rest: at == last, extents_bytes, ..spec })
     });
-    Arrangement { policy, queue_depth, seed: run.seed.wrapping_add(number << 32), classes: classes.collect() }
+    let classes = classes.collect::<Result<_, Error>>()?;
+    Ok(Arrangement { policy, queue_depth, seed: run.seed.wrapping_add(number << 32), classes })
 }
 
 fn class_spec(class: &RunClass, told: &SimulatedClass, place: Option<&Place>, shares: bool) -> ClassSpec {

@@ -52,6 +52,9 @@ pub struct FileSystem {
     /// Whether it lies on a block device.
     #[serde(default = "yes")]
     pub on_device: bool,
+    /// Whether FIEMAP says where on the device the bytes of a file lie: as ext4 and xfs do, and btrfs does not.
+    #[serde(default)]
+    pub tells_extents: bool,
     /// Smallest device it can be made on, in MiB.
     #[serde(default)]
     pub smallest_mib: u64,

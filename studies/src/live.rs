@@ -109,9 +109,15 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
             ));
         }
         let share = settings.architecture == Architecture::Integrated && study.classes.len() > 1;
-        (share && found.mount_type.is_some()).then(|| {
+        if share && study.services.values().any(|service| service.site.is_some()) {
+            return Some(format!(
+                "has scheduler {}, which tells classes by where their files lie, with a site, whose database places files as it goes: use the kernel's schedulers",
+                scheduler.name
+            ));
+        }
+        (share && found.mount_type.is_some() && !found.tells_extents).then(|| {
             format!(
-                "has {filesystem} with scheduler {}, which tells classes by where their files lie: use raw, or architecture: partitioned",
+                "has {filesystem} with scheduler {}, which tells classes by where their files lie, and {filesystem} does not say: use ext4, xfs or raw, or architecture: partitioned",
                 scheduler.name
             )
         })

@@ -25,7 +25,8 @@ pub(crate) struct Caller {
 /// What marks a class has.
 #[derive(Clone, Debug)]
 struct Mark {
-    range: Option<(u64, u64)>,
+    /// In order and apart: first byte, and the one after the last.
+    parts: Vec<[u64; 2]>,
     stream_bytes: Option<u64>,
     cgroup: Option<String>,
     ioprio: Option<IoPriority>,
@@ -53,7 +54,7 @@ impl Attribution {
     /// For these classes, of which one takes the rest.
     pub fn new(classes: &[ClassSpec]) -> Self {
         let mark = |class: &ClassSpec| Mark {
-            range: class.range().map(|[from, to]| (from, to)),
+            parts: class.parts(),
             stream_bytes: class.stream().map(|bytes| bytes.max(1)),
             cgroup: class.cgroup.as_ref().map(|path| path.trim_end_matches('/').to_owned()),
             ioprio: class.ioprio,
@@ -68,10 +69,8 @@ impl Attribution {
     pub fn class_of(&mut self, now_ns: u64, offset_bytes: u64, caller: &Caller) -> (u16, u32) {
         let class = self.fitting(now_ns, offset_bytes, caller.pid);
         let stream = match self.marks.get(usize::from(class)) {
-            Some(Mark { range: Some((from, to)), stream_bytes: Some(bytes), .. })
-                if (*from..*to).contains(&offset_bytes) =>
-            {
-                ((offset_bytes - from) / bytes).min(u64::from(u32::MAX)) as u32
+            Some(mark @ Mark { stream_bytes: Some(bytes), .. }) if mark.holds(offset_bytes) => {
+                ((offset_bytes - mark.parts[0][0]) / bytes).min(u64::from(u32::MAX)) as u32
             }
             _ => caller.stream,
         };
@@ -82,14 +81,22 @@ impl Attribution {
         let Self { marks, known, .. } = self;
         let known = (self.asks_about_callers && pid != 0).then(|| look_up(known, now_ns, pid));
         let fits = |mark: &Mark| {
-            (mark.range.is_some() || mark.cgroup.is_some() || mark.ioprio.is_some())
-                && mark.range.is_none_or(|(from, to)| (from..to).contains(&offset_bytes))
+            (!mark.parts.is_empty() || mark.cgroup.is_some() || mark.ioprio.is_some())
+                && (mark.parts.is_empty() || mark.holds(offset_bytes))
                 && mark.cgroup.as_ref().is_none_or(|path| known.is_some_and(|known| known.is_in(path)))
                 && mark.ioprio.is_none_or(|ioprio| known.is_some_and(|known| known.ioprio == ioprio))
         };
         // A partition comes first, whoever asks.
-        let by_range = marks.iter().position(|mark| mark.range.is_some() && fits(mark));
+        let by_range = marks.iter().position(|mark| !mark.parts.is_empty() && fits(mark));
         by_range.or_else(|| marks.iter().position(fits)).map_or(self.rest, |class| class as u16)
+    }
+}
+
+impl Mark {
+    /// Whether a byte is in one of its parts.
+    fn holds(&self, offset_bytes: u64) -> bool {
+        let before = self.parts.partition_point(|[from, _]| *from <= offset_bytes);
+        before > 0 && offset_bytes < self.parts[before - 1][1]
     }
 }
 
@@ -162,6 +169,12 @@ mod tests {
         assert_eq!(by_bytes.class_of(0, 249, &caller), (0, 0));
         assert_eq!(by_bytes.class_of(0, 250, &caller), (0, 1));
         assert_eq!(by_bytes.class_of(0, 400, &caller).0, 1);
+        let extents_bytes = vec![[100, 200], [200, 210], [400, 500]];
+        let mut by_extents = classes(&[ClassSpec { extents_bytes, ..named("video") }]);
+        let inside = |at: u64| matches!(at, 100..=209 | 400..=499);
+        for at in 0..600 {
+            assert_eq!(by_extents.class_of(0, at, &caller).0 == 0, inside(at), "{at}");
+        }
         let unknown = Caller { pid: 0, ..caller };
         assert_eq!(attribution.class_of(0, 0, &unknown).0, 2, "the rest");
     }

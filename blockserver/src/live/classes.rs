@@ -52,7 +52,7 @@ pub struct ContractSpec {
     pub streams: u32,
 }
 
-/// One class. A request is of the first class of which all marks that are given (a range, `cgroup`, `ioprio`) fit it; at most
+/// One class. A request is of the first class of which all marks that are given (a range or extents, `cgroup`, `ioprio`) fit it; at most
 /// one class has no mark or says `rest`, and takes the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -77,6 +77,10 @@ pub struct ClassSpec {
     /// Its first byte, and the one after the last, in place of `range_mib`, for those whose parts do not end with a MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_bytes: Option<[u64; 2]>,
+    /// Its parts, in place of a range: of each the first byte and the one after the last, in order and apart. As a file system has
+    /// placed files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extents_bytes: Vec<[u64; 2]>,
     /// Each stream's part of the range, in MiB: stream n is what begins n of these behind its start. Without, an NBD
     /// connection is a stream, and all else one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +160,7 @@ impl ClassSpec {
             contract: None,
             range_mib: None,
             range_bytes: None,
+            extents_bytes: Vec::new(),
             stream_mib: None,
             stream_bytes: None,
             cgroup: None,
@@ -181,7 +186,12 @@ impl ClassSpec {
 
     /// Whether it takes what fits no other.
     pub fn takes_the_rest(&self) -> bool {
-        self.rest || (self.range().is_none() && self.cgroup.is_none() && self.ioprio.is_none())
+        self.rest || (self.parts().is_empty() && self.cgroup.is_none() && self.ioprio.is_none())
+    }
+
+    /// The parts of the device that are its own, in order: its range, or its extents.
+    pub fn parts(&self) -> Vec<[u64; 2]> {
+        self.range().map_or_else(|| self.extents_bytes.clone(), |range| vec![range])
     }
 
     /// The part of the device that is its own: its first byte, and the one after the last.
@@ -264,6 +274,24 @@ impl ClassSpec {
                     "range_bytes",
                     format!("{found}; give the first byte and the one after the last, within 0 to {end}"),
                 ));
+            }
+        }
+        if !self.extents_bytes.is_empty() {
+            if self.range().is_some() {
+                return Err(("extents_bytes", "is given beside a range; leave one of them out".to_owned()));
+            }
+            let end = size_mib.map_or(u64::MAX, |mib| mib.saturating_mul(MIB));
+            let mut free_from = 0;
+            for [from, to] in &self.extents_bytes {
+                if *from < free_from || from >= to || *to > end {
+                    return Err((
+                        "extents_bytes",
+                        format!(
+                            "has [{from}, {to}]; give the first byte and the one after the last, in order and apart, within 0 to {end}"
+                        ),
+                    ));
+                }
+                free_from = *to;
             }
         }
         let field = if self.stream_bytes.is_some() { "stream_bytes" } else { "stream_mib" };
