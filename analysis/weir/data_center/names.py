@@ -58,6 +58,8 @@ SECOND_CLIENTS = "clients.second"
 #: Mixes of TPC-W.
 MIXES = ("browsing", "shopping", "ordering")
 PLAIN, HOT = "plain", "hot"
+#: Where the disks' server has a share for each site.
+RESERVED = "reserved"
 
 
 class Shared(NamedTuple):

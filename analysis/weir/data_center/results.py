@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from weir.data_center.names import OPERATIONS, SECOND_CLIENTS
+from weir.data_center.names import OPERATIONS, RESERVED, SECOND_CLIENTS
 from weir.data_center.samples import BATCHES, OF_BATCHES
 from weir.errors import InputError
 from weir.load import RUN_AGAIN, Run, Study
@@ -241,9 +241,15 @@ def _table(study: Study | None, rows_of: Any) -> pl.DataFrame | None:
     return pl.DataFrame(rows, infer_schema_length=None) if rows else None
 
 
+def _variant(run: Run) -> str:
+    # The only schedulers of weir's own in these studies are those that reserve.
+    is_reserved = str(run.levels.get("scheduler", "")).startswith("hds")
+    return RESERVED if is_reserved else str(run.levels.get("variant", ""))
+
+
 def _identity(run: Run) -> dict[str, Any]:
     return {
-        "variant": str(run.levels.get("variant", "")),
+        "variant": _variant(run),
         "filesystem": str(run.levels.get("filesystem", "")),
         "sites": 2 if run.levels.get(SECOND_CLIENTS, 0) else 1,
         "repetition": run.repetition,
