@@ -312,7 +312,7 @@ fn cached(facts: &Facts<'_>) -> Ruling {
 
 fn network(facts: &Facts<'_>) -> Ruling {
     let Some((written, sent)) = facts.written else {
-        return ruling("R-NETWORK", Status::Skipped, "the file system is local");
+        return ruling("R-NETWORK", Status::Skipped, "no network file system that a run brings up: it is local, or was mounted before");
     };
     if written == 0 {
         return ruling(
