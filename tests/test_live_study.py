@@ -1,5 +1,6 @@
 """A study whose device is ruled by weir's own policies: live, and in virtual time by the same file."""
 
+import contextlib
 import json
 import threading
 
@@ -26,22 +27,23 @@ factors:
 FIRST = "scan-edf batch_ms=20"
 
 
-@pytest.fixture(scope="module")
-def live(shared_bench):
-    """The plan of the study, its file, and how to carry out a run on a served device."""
-    folder = shared_bench.folder
+@contextlib.contextmanager
+def ruled(folder, state, text):
+    """The plan of a study, and how to carry out a run of it on a device that is served for it."""
     study = folder / "live.yml"
-    study.write_text(STUDY.format(name="live", testbed="device", first=FIRST))
-    plan = json.loads(weir("plan", study, "--json").stdout)
+    study.write_text(text)
+    planned = weir("plan", study, "--json")
+    assert planned.returncode == 0, planned.stderr
+    plan = json.loads(planned.stdout)
     (folder / "plan.json").write_text(json.dumps(plan))
     (device,) = plan["devices"]
     assert device.pop("live") is True
     spec = folder / "shared.yml"
     spec.write_text(json.dumps(device | {"live": {"policy": "fcfs"}}))
-    begun = weir("serve", spec, "--state", shared_bench.state, "--background")
+    begun = weir("serve", spec, "--state", state, "--background")
     assert begun.returncode == 0, begun.stderr
-    state = str(shared_bench.state / "shared.json")
-    (folder / "testbed.json").write_text(json.dumps({"devices": {"shared": {"modelled": {"state": state}}}}))
+    testbed = {"devices": {"shared": {"modelled": {"state": str(state / "shared.json")}}}}
+    (folder / "testbed.json").write_text(json.dumps(testbed))
 
     def carry_out(run, results="results"):
         done = weir(
@@ -51,8 +53,18 @@ def live(shared_bench):
         assert done.returncode in (0, 3), done.stderr
         return folder / results / run["id"]
 
-    yield plan, folder, carry_out
-    assert weir("serve", "--down-all", shared_bench.state).returncode == 0
+    try:
+        yield plan, carry_out
+    finally:
+        assert weir("serve", "--down-all", state).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def live(shared_bench):
+    """The plan of the study, its file, and how to carry out a run on a served device."""
+    text = STUDY.format(name="live", testbed="device", first=FIRST)
+    with ruled(shared_bench.folder, shared_bench.state, text) as (plan, carry_out):
+        yield plan, shared_bench.folder, carry_out
 
 
 def rule(folder, name):
@@ -115,6 +127,28 @@ def test_a_policy_that_somebody_changed_makes_the_run_invalid(live):
     worker.join()
     broken = rule(done[0], "R-POLICY")
     assert broken["status"] == "invalid" and "at the end it was sfq" in broken["reason"], broken
+
+
+def test_classes_on_a_file_system_are_told_by_where_their_files_lie(shared_bench):
+    """This test will carry out runs of two classes on one ext4 and one xfs."""
+    folder, state = shared_bench.folder / "files", shared_bench.folder / "files-state"
+    folder.mkdir()
+    text = STUDY.format(name="live", testbed="device", first="fcfs")
+    text = text.replace(", cello]", "]\n  filesystem: [ext4, xfs]").replace("size_mib: 128", "size_mib: 384")
+    with ruled(folder, state, text) as (plan, carry_out):
+        for run in plan["runs"]:
+            filesystem = run["settings"]["filesystem"]
+            done = carry_out(run)
+            assert rule(done, "R-POLICY")["status"] == "valid", rule(done, "R-POLICY")
+            in_force = json.loads((done / "observed.json").read_text())["live"]["shared"]
+            text, video = in_force["found"]["classes"]
+            assert text["extents_bytes"] and video["extents_bytes"] and video["rest"] is True
+            rows = pl.read_parquet(done / "requests.parquet")
+            asked = dict(rows.group_by("class").agg(pl.col("size_bytes").sum()).iter_rows())
+            served = {one["name"]: one["bytes"] for one in in_force["stats"]["classes"]}
+            # Requests are direct. The last class also has the file system's own, which are few.
+            assert served["text"] == asked["text"], filesystem
+            assert asked["video"] <= served["video"] < 1.2 * asked["video"], filesystem
 
 
 def test_a_device_without_policies_and_an_unknown_policy_are_refused(live):

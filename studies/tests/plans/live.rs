@@ -95,7 +95,7 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
             TRIAL.replace("size_mib: 1024", "size_mib: 1024, placement: spread"),
             "storage.placement: is not packed",
         ),
-        (hold("filesystem: ext4"), "hold.filesystem: has ext4 with scheduler scan-edf"),
+        (hold("filesystem: btrfs"), "hold.filesystem: has btrfs with scheduler scan-edf"),
         (hold("filesystem: tmpfs"), "hold.filesystem: has tmpfs"),
         (hold("queue_depth: 129"), "hold.queue_depth"),
         (
@@ -106,11 +106,13 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
         let found = plan_text(&text).unwrap_err();
         assert!(found.contains(said) && found.contains("trial.yml"), "{said}: {found}");
     }
-    assert!(plan_text(&hold("filesystem: ext4, architecture: partitioned")).is_ok());
+    for possible in ["ext4", "xfs", "btrfs, architecture: partitioned"] {
+        assert!(plan_text(&hold(&format!("filesystem: {possible}"))).is_ok(), "{possible}");
+    }
     // What the kernel's scheduler has is its own.
     let mixed = TRIAL.replace(
         "deltal]",
-        "none]\n  filesystem: [raw, ext4]\nexclude:\n  - {scheduler: scan-edf batch_ms=20, filesystem: ext4}",
+        "none]\n  filesystem: [raw, btrfs]\nexclude:\n  - {scheduler: scan-edf batch_ms=20, filesystem: btrfs}",
     );
     assert!(plan_text(&mixed).is_ok());
 }
