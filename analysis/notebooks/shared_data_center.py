@@ -198,7 +198,8 @@ book.unless_measured(names.HYBRID_NETWORK) or grid(hybrid_verdicts.gains_table(o
 # ## Beyond the paper: limiting the background instead
 #
 # Hot files in memory take memory from all others, and have to be known. A limit on the background's memory
-# or on its rate needs neither.
+# or on its rate needs neither, nor does a share of what the disks' server reads (reserved: three quarters are
+# the site's, what it leaves is the background's).
 
 # %%
 limited = results.served(book.study(names.LIMITS))
