@@ -227,6 +227,22 @@ def test_each_study_is_a_table(studies):
     assert held["burst_ms"] == 550
 
 
+def test_a_pause_of_the_host_in_one_baseline_changes_nothing():
+    """A table whose third repetition of both baselines met a pause will be compared."""
+    rates = {"lone_per_s": 100.0, "all_per_s": 100.0, "urgent_per_s": 10.0, "burst_ms": 50.0}
+    struck = {"lone_per_s": 5.0, "all_per_s": 5.0, "p99_ms": 90.0}
+    rows = [
+        {"mechanism": name, "setting": "", "block": block} | rates | {"p99_ms": p99_ms} | added
+        for block, added in enumerate(({}, {}, struck))
+        for name, p99_ms, added in (("alone", 1.0, added), ("none", 4.0, added), ("sfq", 2.0, {}))
+    ]
+    found = results.compared(pl.DataFrame(rows)).filter(pl.col("mechanism") == "sfq")
+    for column, expected in (("slowdown", 2.0), ("utilisation", 1.0), ("conserved", 1.0)):
+        assert found[column].to_list() == [expected] * 3
+    without = pl.DataFrame([row for row in rows if row["mechanism"] != "alone"])
+    assert results.compared(without).is_empty()
+
+
 def test_the_page_is_drawn(studies):
     cost, shared = results.overhead(studies["overhead"]), results.fairness(studies["fairness"])
     urgent = results.compared(results.priority(studies["priority"]))

@@ -254,10 +254,17 @@ fn a_spec_that_cannot_be_is_refused_by_name() {
     refused("policy: fcfs, queue_depth: 0", "from 1 to 128");
     refused("policy: fcfs, exports: []", "loop, file and nbd");
     refused("policy: fcfs, classes: [{name: a, range_mib: [0, 17]}]", "classes.0.range_mib");
-    for extents in ["[[0, 0]]", "[[4096, 8192], [0, 4096]]", "[[0, 8192], [4096, 12288]]", "[[0, 16777217]]"] {
-        refused(&format!("policy: fcfs, classes: [{{name: a, extents_bytes: {extents}}}]"), "classes.0.extents_bytes");
+    for extents in ["[[0, 0]]", "[[4096, 8192], [0, 4096]]", "[[0, 8192], [4096, 12288]]", "[[0, 16777217]]"]
+    {
+        refused(
+            &format!("policy: fcfs, classes: [{{name: a, extents_bytes: {extents}}}]"),
+            "classes.0.extents_bytes",
+        );
     }
-    refused("policy: fcfs, classes: [{name: a, range_mib: [0, 1], extents_bytes: [[0, 1]]}]", "classes.0.extents_bytes");
+    refused(
+        "policy: fcfs, classes: [{name: a, range_mib: [0, 1], extents_bytes: [[0, 1]]}]",
+        "classes.0.extents_bytes",
+    );
     refused("policy: fcfs, targets: [nowhere]", "nowhere");
     refused("policy: fcfs, targets: [small]", "4096 bytes");
     refused("policy: fcfs, targets: [small, small]", "`heads` is 1");

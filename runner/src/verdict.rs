@@ -312,7 +312,11 @@ fn cached(facts: &Facts<'_>) -> Ruling {
 
 fn network(facts: &Facts<'_>) -> Ruling {
     let Some((written, sent)) = facts.written else {
-        return ruling("R-NETWORK", Status::Skipped, "no network file system that a run brings up: it is local, or was mounted before");
+        return ruling(
+            "R-NETWORK",
+            Status::Skipped,
+            "no network file system that a run brings up: it is local, or was mounted before",
+        );
     };
     if written == 0 {
         return ruling(

@@ -9,13 +9,12 @@ from matplotlib.figure import Figure
 from weir import draw
 from weir.isolation import desiderata
 from weir.isolation.results import ALONE, BASELINE
-from weir.statistics import Interval, mean_interval
 from weir.style import MARKERS, PALETTE, WIDTH_INCH, style
 
 LINE = "#bbbbbb"
-BARS = "Points: means over repetitions; rings: each of them; bars: 95 % t intervals of at least three."
-#: Repetitions of which an interval is drawn.
-FEWEST = 3
+RINGS = "Points: medians over repetitions; rings: each of them."
+#: Points nearer to each other than this share of both axes have their names one below the other.
+NEAR = 0.05
 #: Two loads on one line stand so far above and below it.
 SHIFT = 0.16
 #: The kernel's own first, in the order in which one would try them; policies of the block server follow.
@@ -40,10 +39,13 @@ def mechanisms(rows: pl.DataFrame) -> list[str]:
     return known + sorted(found - set(known))
 
 
-def over_blocks(rows: pl.DataFrame, column: str) -> Interval | None:
-    """The mean of a column over repetitions; None where it has no value in one of them."""
-    values = rows[column].to_list() if column in rows.columns else []
-    return mean_interval(values) if values and all(value is not None for value in values) else None
+def over_blocks(rows: pl.DataFrame, column: str) -> float | None:
+    """The median of a column over repetitions; None where it has no value in one of them.
+
+    The median, since a pause of the host makes one repetition's tail many times as long, and never shorter.
+    """
+    values = rows[column] if column in rows.columns else pl.Series([], dtype=pl.Float64)
+    return None if values.is_empty() or values.null_count() else float(values.median())  # type: ignore[arg-type]
 
 
 def _dots(
@@ -72,12 +74,8 @@ def _dots(
                 fillstyle="none",
                 alpha=0.5,
             )
-            # Of two an interval is 18 times as wide as they are apart.
-            if found.n >= FEWEST and found.low is not None and found.high is not None:
-                low = max(found.low, found.estimate / 50) if log else found.low
-                axis.plot([low, found.high], [y + shift] * 2, color=PALETTE[at], linewidth=1)
             axis.plot(
-                found.estimate,
+                found,
                 y + shift,
                 MARKERS[at],
                 color=PALETTE[at],
@@ -122,12 +120,12 @@ def overhead(rows: pl.DataFrame) -> Figure:
             _dots(axis, part, names, column, [setting])
             free = over_blocks(part.filter(pl.col("mechanism") == BASELINE), column)
             if free is not None:
-                axis.axvline(free.estimate, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
+                axis.axvline(free, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
             axis.set_xlim(left=0)
             axis.set_xlabel(title)
         draw.note(
             figure,
-            BARS + "\nDashed: without a mechanism. CPU: of the program that asks, its system calls among it.",
+            RINGS + "\nDashed: without a mechanism. CPU: of the program that asks, with its system calls.",
         )
     return figure
 
@@ -153,7 +151,7 @@ def fairness(rows: pl.DataFrame) -> Figure:
         figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
         draw.note(
             figure,
-            BARS + "\nweights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
+            RINGS + "\nweights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
         )
     return figure
 
@@ -165,29 +163,25 @@ def priority(rows: pl.DataFrame) -> Figure:
         figure = Figure(figsize=(WIDTH_INCH, 3.4), layout="constrained")
         axis = figure.subplots()
         points: list[tuple[float, float]] = []
+        settings: list[str] = []
         for at, name in enumerate(names):
             part = rows.filter(pl.col("mechanism") == name)
             for (setting,), cell in part.group_by("setting", maintain_order=True):
                 use, slow = over_blocks(cell, "utilisation"), over_blocks(cell, "slowdown")
                 if use is None or slow is None:
                     continue
-                points.append((use.estimate, slow.estimate))
+                points.append((use, slow))
+                settings.append(str(setting))
                 label = name if name not in axis.get_legend_handles_labels()[1] else None
                 axis.plot(
-                    use.estimate, slow.estimate, MARKERS[at % len(MARKERS)], color=PALETTE[at % len(PALETTE)],
+                    use, slow, MARKERS[at % len(MARKERS)], color=PALETTE[at % len(PALETTE)],
                     markersize=6, label=label, linestyle="none",
                 )  # fmt: skip
-                axis.annotate(
-                    str(setting),
-                    (use.estimate, slow.estimate),
-                    (4, 3),
-                    textcoords="offset points",
-                    fontsize=6.5,
-                )
         best = [points[i] for i in desiderata.frontier(points)]
         axis.plot([x for x, _ in best], [y for _, y in best], color=LINE, zorder=0, linewidth=1.2)
         axis.set_xlim(left=0)
         axis.set_yscale("log")
+        _name_points(axis, points, settings)
         axis.yaxis.set_major_formatter(draw.plain)
         axis.yaxis.set_minor_formatter(draw.plain)
         axis.set_xlabel("Utilisation: requests of both / those without a mechanism")
@@ -195,9 +189,21 @@ def priority(rows: pl.DataFrame) -> Figure:
         figure.legend(loc="outside right upper", frameon=False)
         draw.note(
             figure,
-            "Means over repetitions. Right and low is better; the line joins what no other setting beats.",
+            "Medians over repetitions. Right and low is better; the line joins what no other setting beats.",
         )
     return figure
+
+
+def _name_points(axis: Axes, points: Sequence[tuple[float, float]], names: Sequence[str]) -> None:
+    """A name beside each point that has one; those of points that lie together, below each other."""
+    places = axis.transAxes.inverted().transform(axis.transData.transform(points)) if points else []
+    placed: list[tuple[float, float]] = []
+    for point, (x, y), name in zip(points, places, names, strict=True):
+        if not name:
+            continue
+        line = sum(abs(x - x2) < NEAR and abs(y - y2) < NEAR for x2, y2 in placed)
+        placed.append((x, y))
+        axis.annotate(name, point, (5, 3 - 7 * line), textcoords="offset points", fontsize=6.5)
 
 
 def bursts(rows: pl.DataFrame) -> Figure:
@@ -218,7 +224,7 @@ def bursts(rows: pl.DataFrame) -> Figure:
         axes[1].set_xlabel("Work conservation: rate by itself / without a mechanism")
         axes[1].set_xlim(left=0)
         axes[1].axvline(1, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
-        draw.note(figure, BARS)
+        draw.note(figure, RINGS)
     return figure
 
 

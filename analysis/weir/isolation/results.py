@@ -134,31 +134,31 @@ def priority(study: Study) -> pl.DataFrame:
 
 
 def compared(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `priority` beside the baseline of their block.
+    """The rows of `priority` beside the baselines: the medians over their repetitions.
 
     `slowdown`: p99 of the urgent class / its p99 alone; `utilisation`: rate of both / that without a
-    mechanism; `conserved`: the batch class's lone rate / that without a mechanism. Blocks without both
-    baselines are left out.
+    mechanism; `conserved`: the batch class's lone rate / that without a mechanism. Not paired by block: the
+    device is a model, which is as fast in each, and what a host's pause does to one repetition of a baseline
+    would be in all that are compared with it. Empty without both baselines.
     """
-    of_block = {}
-    for (block,), part in rows.group_by("block"):
-        alone = part.filter(pl.col("mechanism") == ALONE)
-        free = part.filter(pl.col("mechanism") == BASELINE)
-        if alone.height and free.height:
-            of_block[block] = (alone.row(0, named=True), free.row(0, named=True))
-    found = []
-    for row in rows.filter(pl.col("mechanism") != ALONE).iter_rows(named=True):
-        if row["block"] not in of_block:
-            continue
-        alone, free = of_block[row["block"]]
-        found.append(
-            row
-            | {
-                "slowdown": row["p99_ms"] / alone["p99_ms"] if row["p99_ms"] and alone["p99_ms"] else None,
-                "utilisation": row["all_per_s"] / free["all_per_s"],
-                "conserved": desiderata.conserved(row["lone_per_s"], free["lone_per_s"]),
-            }
+    alone, free = (rows.filter(pl.col("mechanism") == name) for name in (ALONE, BASELINE))
+    if alone.is_empty() or free.is_empty():
+        return rows.clear().with_columns(
+            pl.lit(None, pl.Float64).alias(name) for name in ("slowdown", "utilisation", "conserved")
         )
+    alone_ms, free_per_s, lone_per_s = (
+        float(part[column].median())  # type: ignore[arg-type]
+        for part, column in ((alone, "p99_ms"), (free, "all_per_s"), (free, "lone_per_s"))
+    )
+    found = [
+        row
+        | {
+            "slowdown": row["p99_ms"] / alone_ms if row["p99_ms"] else None,
+            "utilisation": row["all_per_s"] / free_per_s,
+            "conserved": desiderata.conserved(row["lone_per_s"], lone_per_s),
+        }
+        for row in rows.filter(pl.col("mechanism") != ALONE).iter_rows(named=True)
+    ]
     return pl.DataFrame(found)
 
 
