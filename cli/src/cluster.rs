@@ -36,7 +36,7 @@ pub struct Args {
 enum Action {
     /// Start the servers, and check that files that are written go over the network
     Up {
-        /// Which: glusterfs or moosefs
+        /// Which: cephfs, glusterfs or moosefs
         name: String,
         /// Servers, each with a folder of its own in the state folder
         #[arg(long, value_name = "N", default_value_t = 3)]
@@ -50,7 +50,7 @@ enum Action {
     },
     /// Start what this host has of a cluster of several hosts
     Serve {
-        /// Which: glusterfs or moosefs
+        /// Which: cephfs, glusterfs or moosefs
         name: String,
         #[command(flatten)]
         hosts: Hosts,

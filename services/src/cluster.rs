@@ -22,7 +22,8 @@ use crate::service::{Start, Tier, start};
 use crate::template::{Values, fill};
 
 /// Registry: the name and the text of each.
-const ALL: [(&str, &str); 2] = [
+const ALL: [(&str, &str); 3] = [
+    ("cephfs", include_str!("../clusters/cephfs.yml")),
     ("glusterfs", include_str!("../clusters/glusterfs.yml")),
     ("moosefs", include_str!("../clusters/moosefs.yml")),
 ];
@@ -55,7 +56,7 @@ pub struct Member {
     /// The port at which it is asked.
     pub port: u16,
     /// Placeholders of the service; in them `{first}` is the address of the first server, and `{clients}` are those of the
-    /// clients, with commas between them.
+    /// clients, with commas between them. One of its own that is called `index` is the server's number, from 0.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
 }
@@ -373,7 +374,14 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
     let own = cluster.set.iter().filter(|(name, _)| service.defaults.contains_key(*name));
     set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
     let count = if member.on == On::First { 1 } else { cluster.servers.len() };
-    for server in cluster.servers[..count].iter().filter(|server| server.brick.is_some()) {
+    for (index, server) in cluster.servers[..count].iter().enumerate() {
+        if server.brick.is_none() {
+            continue;
+        }
+        // Those that have a number have that of their server.
+        if service.defaults.contains_key("index") {
+            set.insert("index".to_owned(), index.to_string());
+        }
         let folder = Cluster::folder(state, &cluster.name).join(&server.host);
         let name = process_name(&cluster.name, &member.service, &server.host);
         let data = match member.on {
@@ -485,7 +493,7 @@ mod tests {
     fn every_network_file_system_has_its_cluster() {
         let all = FileSystem::names().filter_map(FileSystem::load).filter_map(|found| found.network);
         let clusters: Vec<String> = all.map(|network| network.cluster).collect();
-        assert_eq!(clusters.len(), 4);
+        assert_eq!(clusters.len(), 6);
         assert!(clusters.iter().all(|name| Description::load(name).is_some()), "{clusters:?}");
     }
 }

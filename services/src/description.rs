@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_specs::Document;
 
 /// Registry: the name and the text of each.
-const ALL: [(&str, &str); 9] = [
+const ALL: [(&str, &str); 13] = [
     ("nginx", include_str!("../specs/nginx.yml")),
     ("nginx-proxy", include_str!("../specs/nginx-proxy.yml")),
     ("apache", include_str!("../specs/apache.yml")),
@@ -16,6 +16,10 @@ const ALL: [(&str, &str); 9] = [
     ("moosefs-master", include_str!("../specs/moosefs-master.yml")),
     ("moosefs-chunkserver", include_str!("../specs/moosefs-chunkserver.yml")),
     ("glusterfs-brick", include_str!("../specs/glusterfs-brick.yml")),
+    ("ceph-mon", include_str!("../specs/ceph-mon.yml")),
+    ("ceph-mgr", include_str!("../specs/ceph-mgr.yml")),
+    ("ceph-osd", include_str!("../specs/ceph-osd.yml")),
+    ("ceph-mds", include_str!("../specs/ceph-mds.yml")),
     ("guest", include_str!("../specs/guest.yml")),
 ];
 

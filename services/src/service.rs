@@ -127,7 +127,9 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
             .flatten()
             .all(|entry| entry.file_name() == "lost+found");
         if is_empty {
-            prepare.iter().try_for_each(|words| carry_out(words, &wanted.run, user.as_ref()))?;
+            prepare.iter().try_for_each(|words| {
+                carry_out(words, &wanted.run, user.as_ref(), wanted.namespace.as_deref())
+            })?;
         }
     }
     let version = version_of(service, &program)?;
@@ -360,7 +362,12 @@ fn write_file(path: &Path, text: &str, user: Option<&User>) -> Result<(), Error>
 }
 
 /// Carries out a command to its end; its words become the error.
-fn carry_out(words: &[String], folder: &Path, user: Option<&User>) -> Result<(), Error> {
+fn carry_out(
+    words: &[String],
+    folder: &Path,
+    user: Option<&User>,
+    namespace: Option<&Path>,
+) -> Result<(), Error> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let file = on_path(program).ok_or_else(|| Error::Refused(format!("{program}: not installed")))?;
     let mut command = Command::new(file);
@@ -368,7 +375,11 @@ fn carry_out(words: &[String], folder: &Path, user: Option<&User>) -> Result<(),
     if let Some(user) = user {
         command.uid(user.uid).gid(user.gid).env("HOME", folder);
     }
-    let output = command.output().map_err(|error| Error::Failed(format!("{program}: {error}")))?;
+    let output = match namespace {
+        Some(namespace) => weir_network::within(namespace, || command.output())?,
+        None => command.output(),
+    };
+    let output = output.map_err(|error| Error::Failed(format!("{program}: {error}")))?;
     if output.status.success() {
         return Ok(());
     }

@@ -93,6 +93,11 @@ fn moosefs_carries_files() {
 }
 
 #[test]
+fn cephfs_carries_files() {
+    carries_files("cephfs", &["ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "ceph"]);
+}
+
+#[test]
 fn glusterfs_carries_files() {
     carries_files("glusterfs", &["glusterfsd", "glusterfs"]);
 }

@@ -9,7 +9,7 @@ use weir_specs::Document;
 use crate::fs_option::FsOption;
 
 /// Registry: the name and the text of each.
-const ALL: [(&str, &str); 14] = [
+const ALL: [(&str, &str); 16] = [
     ("ext4", include_str!("../filesystems/ext4.yml")),
     ("xfs", include_str!("../filesystems/xfs.yml")),
     ("btrfs", include_str!("../filesystems/btrfs.yml")),
@@ -17,6 +17,8 @@ const ALL: [(&str, &str); 14] = [
     ("raw", include_str!("../filesystems/raw.yml")),
     ("glusterfs", include_str!("../filesystems/glusterfs.yml")),
     ("glusterfs-direct", include_str!("../filesystems/glusterfs-direct.yml")),
+    ("cephfs", include_str!("../filesystems/cephfs.yml")),
+    ("cephfs-direct", include_str!("../filesystems/cephfs-direct.yml")),
     ("moosefs", include_str!("../filesystems/moosefs.yml")),
     ("moosefs-direct", include_str!("../filesystems/moosefs-direct.yml")),
     ("nfs", include_str!("../filesystems/nfs.yml")),
