@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := ansible/ansible.cfg
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-built test-analysis test-guest test-roles test-cluster test-controllers molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +28,8 @@ setup: tools ## Install what is missing: Debian packages, Python environment, th
 	@setup/python.sh
 	@setup/build.sh
 
-study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs)
-	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false)}' $(ANSIBLE_ARGS)
+study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs; ATTEMPTS=3 at once, on a disturbed host)
+	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
 
 hosts: setup ## Bring hosts up for studies and write their inventory (KIND=netns|qemu, N=2; KIND=ssh HOSTS=root@a,root@b:2222)
 	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts.yml -e '{"kind": "$(KIND)", "hosts_netns_count": $(N), "hosts_qemu_count": $(N), "hosts_ssh_hosts": "$(HOSTS)"}' $(ANSIBLE_ARGS)
@@ -44,21 +44,22 @@ figures: setup ## Run the notebooks of all studies that have results (STUDY=wija
 report: setup ## Write the page of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)
 
-# Building leaves a processor idle for much of the time: the analysis is tested meanwhile.
+# Tests of devices wait for these for much of the time: the analysis is tested meanwhile.
 test: tools ## Run every test: Rust, Python, end to end
-	@$(MAKE) --no-print-directory --jobs 2 test-built test-analysis
-	cargo test $(CARGO_TEST)
-	cargo test --release --locked --offline --workspace --doc
+	cargo test $(CARGO_TEST) --no-run
+	@touch target/tests-built
+	@$(MAKE) --no-print-directory --jobs 2 test-rust test-analysis
 	@setup/build.sh
 	$(PYTHON) -m pytest -n 2 -m binary analysis/tests
 	$(PYTHON) -m pytest -n 2 --dist loadfile tests
 
-test-built:
-	cargo test $(CARGO_TEST) --no-run
+test-rust:
+	cargo test $(CARGO_TEST)
+	cargo test --release --locked --offline --workspace --doc
 
 test-analysis:
 	@setup/python.sh
-	nice $(PYTHON) -m pytest -m "not binary" analysis/tests
+	nice -n 19 $(PYTHON) -m pytest -m "not binary" analysis/tests
 
 test-guest: setup ## Run what needs another kernel, in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest

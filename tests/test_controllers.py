@@ -20,7 +20,7 @@ repetitions: 1
 warmup_s: {warmup_s}
 duration_s: {duration_s}
 capture: none
-storage: {{profile: {profile}, heads: 1, size_mib: 128}}
+storage: {{profile: {profile}, heads: 1, size_mib: {size_mib}}}
 classes:
   one: {{workload: random-4k, with: {with_}, clients: 1}}
   two: {{workload: random-4k, with: {with_}, clients: 1{two}}}
@@ -28,7 +28,11 @@ factors:
   {factors}
 hold: {{filesystem: raw{hold}}}
 """
-FILES = "{files.size: {fixed: {bytes: 33554432}}, arrivals.closed.depth: DEPTH}"
+
+
+def files_of(depth=8, file_mib=32):
+    """What a class's workload is given."""
+    return f"{{files.size: {{fixed: {{bytes: {file_mib << 20}}}}}, arrivals.closed.depth: {depth}}}"
 
 
 def version():
@@ -42,20 +46,23 @@ class Groups:
     def __init__(self, bench):
         self.bench = bench
 
-    def plan(self, factors, profile='"null"', depth=8, hold="", two="", live="", **times):
+    def plan(self, factors, profile='"null"', depth=8, hold="", two="", live="", file_mib=32, **times):
         """Plans and serves, by a policy if `live` has one; the runs by the level of their one factor."""
         times = {"warmup_s": 0.2, "duration_s": 1.5} | times
-        files = FILES.replace("DEPTH", str(depth))
+        files = files_of(depth, file_mib)
+        size_mib = 4 * file_mib
         study = self.bench.folder / "groups.yml"
         study.write_text(
-            STUDY.format(factors=factors, profile=profile, with_=files, hold=hold, two=two, **times)
+            STUDY.format(
+                factors=factors, profile=profile, with_=files, hold=hold, two=two, size_mib=size_mib, **times
+            )
         )
         planned = weir("plan", study, "--json")
         assert planned.returncode == 0, planned.stderr
         (self.bench.folder / "plan.json").write_text(planned.stdout)
         plan = json.loads(planned.stdout)
         spec = self.bench.folder / "shared.yml"
-        spec.write_text(f"name: shared\nprofile: {profile}\nheads: 1\nsize_mib: 128\n{live}")
+        spec.write_text(f"name: shared\nprofile: {profile}\nheads: 1\nsize_mib: {size_mib}\n{live}")
         served = weir("serve", spec, "--state", self.bench.state / "devices", "--background")
         assert served.returncode == 0, served.stderr
         device = {"modelled": {"state": str(self.bench.state / "devices/shared.json")}}
@@ -121,11 +128,14 @@ def test_limits_are_obeyed_and_what_is_absent_is_skipped(groups):
     assert rules["R-CONTROL"]["status"] == "valid", rules
     found = rates(observed, 1.7)
     # 200 requests a second, and 4096000 bytes in requests of 4096.
-    assert found["one"] == pytest.approx(200, rel=0.1)
-    assert found["two"] == pytest.approx(1000, rel=0.1)
+    limits = {"one": 200, "two": 1000}
+    assert all(rate < 1.1 * limits[name] for name, rate in found.items()), found
+    # Who gets no processor does not come to a limit.
+    if observed["stolen"]["of_wanted"] < 0.02:
+        assert all(rate > 0.9 * limits[name] for name, rate in found.items()), found
     classes = observed["controllers"]["classes"]
     assert classes["one"]["set"] == classes["one"]["read_back"] == "io.max.riops=200"
-    assert classes["two"]["read_bytes"] >= 4096 * 1000
+    assert classes["two"]["read_bytes"] >= 0.9 * 4096 * found["two"] * 1.7
     # Not configured in every kernel, nor there in version 1.
     for level, run in runs.items():
         if run == limited:
@@ -155,7 +165,7 @@ def test_an_open_loop_class_has_a_process_of_its_own(groups):
     plan.write_text(
         plan.read_text()
         .replace(
-            "  two: {workload: random-4k, with: " + FILES.replace("DEPTH", "8"),
+            "  two: {workload: random-4k, with: " + files_of(),
             "  two: {workload: poisson-text" + text,
         )
         .replace("{one: io.max.riops=150}", "{two: io.max.riops=5000}")
@@ -178,7 +188,14 @@ def test_what_cannot_be_is_said_before_anything_is_touched(dry_bench):
     def refused(factors, hold=""):
         study.write_text(
             STUDY.format(
-                factors=factors, profile="hdd-7200", with_="{}", hold=hold, two="", warmup_s=0, duration_s=1
+                factors=factors,
+                profile="hdd-7200",
+                with_="{}",
+                hold=hold,
+                two="",
+                size_mib=128,
+                warmup_s=0,
+                duration_s=1,
             )
         )
         done = weir("plan", study)
@@ -219,6 +236,8 @@ def test_the_cost_model_divides_a_disk_as_weights_say(groups):
         "cgroup: [{one: io.weight=400, two: io.weight=100}]",
         profile="hdd-7200",
         hold=", scheduler: none",
+        # The kernel takes a request for random if it is more than 16 MiB from the group's last one.
+        file_mib=256,
         warmup_s=1,
         duration_s=10,
     )
@@ -231,7 +250,7 @@ def test_the_cost_model_divides_a_disk_as_weights_say(groups):
         pytest.skip(said["reason"])
     assert rules["R-CONTROL"]["status"] == "valid", rules
     found = rates(observed, 11)
-    assert 2.5 < found["one"] / found["two"] < 5.5, found
+    assert 2.5 < found["one"] / found["two"] < 5.5, (found, json.dumps(observed["controllers"]["cost"]))
     (cost,) = observed["controllers"]["cost"].values()
     # A disk of 7200 rpm: about 100 random requests a second, and 175 MB/s one behind the other.
     assert cost["calibrated"] and 60 < cost["model"]["rrandiops"] < 250, cost
@@ -298,7 +317,7 @@ def test_nothing_is_left_whatever_is_killed(groups):
         assert cleaned.returncode == 0, (whom, cleaned.stderr)
         assert bench.leftovers() == [] and groups_left(bench.folder) == [], whom
         assert not any((bench.state / "journal").glob("*")), whom
-    assert sum(killed.values()) > kills / 2, killed
+    assert sum(killed.values()) > kills / 2, (killed, said)
 
 
 @pytest.mark.controllers

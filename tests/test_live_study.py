@@ -106,7 +106,10 @@ def test_the_same_file_is_answered_live_and_in_virtual_time(live):
         assert asked[0] == asked[1]
         assert rows["size_bytes"].sum() == other["size_bytes"].sum()
         median = [(table["completed_ns"] - table["intended_ns"]).median() for table in (rows, other)]
-        assert 0.7 < median[0] / median[1] < 1.5, (scheduler, median)
+        # Never sooner; and by how much later is known only of a machine that had its processors.
+        in_time = all(rule(done, name)["status"] != "invalid" for name in ("R-LATE", "R-MODEL", "R-WAY"))
+        assert median[0] / median[1] > 0.7, (scheduler, median)
+        assert median[0] / median[1] < 1.5 or not in_time, (scheduler, median)
 
 
 def test_a_policy_that_somebody_changed_makes_the_run_invalid(live):

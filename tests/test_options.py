@@ -123,7 +123,8 @@ def test_what_is_set_by_command_reads_back_as_it_was_set(tmp_path):
     told = [json.loads(line)["argv"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert ["lfs", "setstripe", "-c", "2", "-S", "1048576", "/mnt/x/run"] in told
     assert [
-        "beegfs-ctl", "--mount=/mnt/x", "--setpattern", "--numtargets=3", "--chunksize=512K", "/mnt/x/run"
+        *("beegfs-ctl", "--cfgFile=/etc/beegfs/beegfs-client.conf"),
+        *("--setpattern", "--numtargets=3", "--chunksize=512K", "/mnt/x/run"),
     ] in told  # fmt: skip
 
 

@@ -259,11 +259,13 @@ def beegfs_plays(tmp_path_factory):
         interfaces = {file.read_text() for file in made.folder.glob("*/etc/interfaces")}
         alive = made.alive()
         again = made.play()
+        cached = made.play(tasks_from="set_cache", hosts="client", fs_beegfs_cache="native")
         down = made.play(fs_beegfs_state="absent")
         yield {
             "made": made,
             "up": up,
             "again": again,
+            "cached": cached,
             "down": down,
             "files": files,
             "secrets": secrets,
@@ -344,6 +346,13 @@ def test_beegfs_again_changes_nothing(beegfs_plays):
     assert again.code == 0, again.output
     assert all(up.changed.values()) and len(again.changed) == 3
     assert not any(again.changed.values()) and again.did() == [], again.output
+
+
+def test_beegfs_is_mounted_with_another_cache_by_a_play_of_the_client_alone(beegfs_plays):
+    folder, cached = beegfs_plays["made"].folder / "client", beegfs_plays["cached"]
+    assert cached.code == 0, cached.output
+    mount = f"mount -t beegfs -o cfgFile={folder}/etc/beegfs-client.conf beegfs_nodev {folder}/mnt"
+    assert cached.did() == [f"umount {folder}/mnt", mount]
 
 
 def test_beegfs_is_taken_down_without_losing_data(beegfs_plays):

@@ -79,6 +79,20 @@ def test_a_class_by_hand(run):
     assert text["deadline_miss_share"] is None
 
 
+def test_a_closed_loop_by_hand(run):
+    closed = replace(run, classes=tuple(replace(c, engine="fio") for c in run.classes))
+    text = run_metrics(closed)["classes"]["text"]
+    # What was answered in the window: 200 ms (asked before it), 10 and 30; what never was; not what was in
+    # flight at its end.
+    assert (text["requests"], text["unfinished"], text["requests_per_s"]) == (4, 1, 1.5)
+    assert text["response_max_ms"] == float("inf")
+    assert text["response_p50_ms"] == pytest.approx(30)
+    assert text["queueing_mean_ms"] == pytest.approx((4 + 10) / 2)
+    assert text["offered_mb_s"] == 2
+    # One that failed in the window is a sample without end, as in an open loop.
+    assert run_metrics(closed)["classes"]["video"]["response_max_ms"] == float("inf")
+
+
 def test_deadlines_and_failures_by_hand(run):
     video = run_metrics(run)["classes"]["video"]
     assert video["deadlines"] == 3

@@ -1,6 +1,7 @@
 """Figures: what is drawn is what was measured, and nothing is claimed that was not."""
 
 import math
+import warnings
 
 import numpy as np
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 import synthetic
 
 from weir import figures, style
-from weir.draw import interval_caption
+from weir.draw import interval_caption, level_texts
 from weir.gallery import exhibits
 from weir.layout import place, reference_level
 from weir.load import load_study
@@ -136,6 +137,33 @@ def test_more_factors_than_places_are_joined_not_mixed(study_folder):
     assert layout.row == "other factors"
     assert joined["other factors"].unique().to_list() == ["1, 1, 1"]
     assert layout.x in ("scheduler", "architecture")
+
+
+def test_settings_that_all_levels_have_are_not_shown():
+    levels = ["hds below=fcfs burst_ms=9", "hds below=c-look burst_ms=9", "cello burst_ms=9"]
+    assert level_texts(levels) == ["hds below=fcfs", "hds below=c-look", "cello"]
+    assert level_texts(levels[:1]) == levels[:1] and level_texts([1, 2.0, None]) == ["1", "2", "None"]
+    assert level_texts(["fcfs a=1", "fcfs a=1 b=2"]) == ["fcfs", "fcfs b=2"]
+
+
+def test_long_names_take_no_room_from_what_is_drawn(study_folder):
+    study = load_study(study_folder)
+    names = {level: f"{level} setting={'x' * 60}{level}" for level in study.factors["scheduler"]}
+    table = class_table(study).with_columns(pl.col("scheduler").replace(names))
+    study.factors["scheduler"] = list(names.values())
+    rows = table.filter(pl.col("class") == "text")
+    for figure in (
+        figures.intervals(study, rows, "response_p95_ms"),
+        figures.ratios(study, table, "response_p95_ms", "architecture"),
+    ):
+        # A layout that cannot be, since nothing is left for the panels, is warned of.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            style.encode(figure, "png")
+        panels = [axis.get_window_extent() for axis in figure.axes]
+        assert all(panel.width > 40 and panel.height > 40 for panel in panels)
+        for legend in figure.legends:
+            assert not any(legend.get_window_extent().overlaps(panel) for panel in panels)
 
 
 def test_the_reference_is_a_level_that_was_run(study_folder):

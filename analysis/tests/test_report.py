@@ -46,6 +46,15 @@ def test_a_page_without_a_valid_run_says_so(single_folder):
     assert "<img" not in page
 
 
+def test_a_page_tells_how_many_runs_were_repeated(single_folder):
+    assert "more than once" not in write_report(single_folder).read_text()
+    for run in load_study(single_folder).runs[:2]:
+        verdict = json.loads((run.path / "verdict.json").read_text())
+        (run.path / "verdict.json").write_text(json.dumps(verdict | {"attempt": 2}))
+    words = "carried out more than once, because a hypervisor kept processors</dt><dd>2</dd>"
+    assert words in write_report(single_folder).read_text()
+
+
 def test_one_repetition_has_no_brackets(single_folder):
     study = load_study(single_folder)
     table = present.results(study, class_table(study), "text")

@@ -1,8 +1,8 @@
 """`metrics.json`: the metrics of one run, computed from its tables and the classes it was to serve.
 
-Derived data: it can be deleted and computed again at any time. Only measured requests count (`warmup` is
-false); throughput counts what completed inside the measured interval, whenever it was asked for, so that
-overload does not flatter it.
+Derived data: it can be deleted and computed again at any time. Which requests tell of responses is
+`tables.is_sample`; offered load and arrivals are of those asked in the measured interval, and throughput of
+what completed in it, whenever it was asked for, so that overload does not flatter it.
 """
 
 import math
@@ -15,10 +15,10 @@ from weir import __version__, metrics
 from weir.documents import FORMAT, field, read_document, write_document
 from weir.errors import InputError
 from weir.load import AppClass, Run
-from weir.tables import response_ms, scan_block, scan_requests
+from weir.tables import is_sample, response_ms, scan_block, scan_requests
 
 #: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
-DEFINITIONS = 1
+DEFINITIONS = 3
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 #: The interval in which arrivals are counted for burstiness.
@@ -46,7 +46,7 @@ def run_metrics(run: Run) -> dict[str, Any]:
             "class", "client", "size_bytes", "intended_ns", "completed_ns", "deadline_ns", "served_ns",
             "status", "warmup",
         )
-        .with_columns(response_ms())
+        .with_columns(response_ms(), sample=is_sample(run))
     )  # fmt: skip
     requests = _collect(requests, run, "requests.parquet")
     known = {c.name for c in run.classes}
@@ -62,7 +62,7 @@ def run_metrics(run: Run) -> dict[str, Any]:
     }
     whole = _whole_run(run, classes)
     for app_class in run.classes:
-        _judge(app_class, classes[app_class.name], requests)
+        _judge(app_class, classes[app_class.name], requests.filter("sample"))
     return {"classes": classes, "devices": _devices(run), "run": whole}
 
 
@@ -151,9 +151,10 @@ def _collect(frame: pl.LazyFrame, run: Run, name: str) -> pl.DataFrame:
 def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dict[str, Any]:
     low, high = run.window_ns
     measured = requests.filter(~pl.col("warmup"))
-    response = measured["response_ms"].to_numpy()
     ok = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
     in_window = requests.filter(ok & (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
+    sampled = requests.filter("sample")
+    response = sampled["response_ms"].to_numpy()
     per_client = np.bincount(
         in_window["client"].to_numpy(),
         weights=in_window["size_bytes"].to_numpy(),
@@ -162,21 +163,21 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
     )
     interval_ns = BURST_INTERVAL_MS * 1_000_000
     arrivals = metrics.counts(measured["intended_ns"].to_numpy(), interval_ns, run.window_ns)
-    served = measured.filter(ok & pl.col("served_ns").is_not_null())
+    served = sampled.filter(ok & pl.col("served_ns").is_not_null())
     queueing = (served["served_ns"] - served["intended_ns"]).to_numpy() / 1e6
     service = (served["completed_ns"] - served["served_ns"]).to_numpy() / 1e6
     return {
-        "requests": measured.height,
-        "failed": measured.filter(pl.col("status") != 0).height,
-        "unfinished": measured.filter(pl.col("completed_ns").is_null()).height,
+        "requests": sampled.height,
+        "failed": sampled.filter(pl.col("status") != 0).height,
+        "unfinished": sampled["completed_ns"].null_count(),
         "response_mean_ms": metrics.mean(response),
         **{f"response_{name}_ms": metrics.quantile(response, q) for name, q in QUANTILES.items()},
         "response_max_ms": metrics.quantile(response, 1.0),
         "queueing_mean_ms": metrics.mean(queueing),
         "service_mean_ms": metrics.mean(service),
-        "deadlines": measured["deadline_ns"].count(),
+        "deadlines": sampled["deadline_ns"].count(),
         "deadline_miss_share": metrics.deadline_miss_share(
-            _floats(measured["completed_ns"]), _floats(measured["deadline_ns"]), measured["status"].to_numpy()
+            _floats(sampled["completed_ns"]), _floats(sampled["deadline_ns"]), sampled["status"].to_numpy()
         ),
         "offered_mb_s": metrics.throughput_mb_s(measured["size_bytes"].to_numpy(), run.duration_s),
         **_rates(run, app_class, in_window),
@@ -228,8 +229,7 @@ def _judge(app_class: AppClass, values: dict[str, Any], requests: pl.DataFrame |
         if requests is None:
             value = values.get(f"response_p{q * 100:g}_ms".replace(".", ""))
         else:
-            measured = requests.filter(~pl.col("warmup") & (pl.col("class") == app_class.name))
-            response = measured["response_ms"].to_numpy()
+            response = requests.filter(pl.col("class") == app_class.name)["response_ms"].to_numpy()
             value, within = metrics.quantile(response, q), metrics.share_within(response, limit)
     elif "deadline_miss_share" in objective:
         value, limit = values["deadline_miss_share"], float(objective["deadline_miss_share"])

@@ -1,6 +1,7 @@
 """The strokes that figures are made of: panels, groups with intervals, axes, legends, captions."""
 
 import math
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,12 @@ LOG_RATIO = 30
 GROUP_WIDTH = 0.6
 #: Characters of a panel's title on one line.
 TITLE_CHARS = 30
+#: Characters of a legend's line that fit beside the panels.
+LEGEND_CHARS = 34
+#: How much higher a figure is for each line of a legend above it.
+LEGEND_LINE_INCH = 0.21
+#: Characters of a level's name along the axis on one line.
+TICK_CHARS = 26
 _OBJECTIVE = {"color": "#333333", "linewidth": 0.9, "linestyle": (0, (4, 2))}
 
 
@@ -131,12 +138,12 @@ def name_levels(axis: Axes, places: Places) -> None:
         axis.set_xticks([0], ["all runs"])
         axis.set_xlim(-1, 1)
     elif places.scaled:
-        axis.set_xticks([float(level) for level in xs], [level_text(level) for level in xs])
+        axis.set_xticks([float(level) for level in xs], level_texts(xs))
     else:
-        axis.set_xticks(range(len(xs)), [level_text(level) for level in xs])
+        axis.set_xticks(range(len(xs)), [on_lines(text, TICK_CHARS) for text in level_texts(xs)])
         axis.set_xlim(-0.6, len(xs) - 0.4)
         width_chars = 80 / len(places.cols)
-        if sum(len(level_text(level)) + 2 for level in xs) > width_chars:
+        if sum(len(text) + 2 for text in level_texts(xs)) > width_chars:
             axis.tick_params(axis="x", labelrotation=25)
             for tick in axis.get_xticklabels():
                 tick.set(ha="right", rotation_mode="anchor")
@@ -161,11 +168,12 @@ def scale_values(axes: np.ndarray, values: list[float | None], limit: float | No
 
 
 def plain_log_axis(axis: Axes) -> None:
-    """A logarithmic x axis with few round ticks, whether it spans a fifth of a decade or three."""
+    """A logarithmic x axis with few round ticks, whether it spans a fifth of a decade or five."""
     axis.set_xscale("log")
     low, high = axis.get_xlim()
-    wide = high / low > 8
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if wide else MaxNLocator(5, steps=[1, 2, 5, 10]))
+    subs = (1, 2, 5) if high / low < 200 else (1,)
+    narrow = MaxNLocator(5, steps=[1, 2, 5, 10])
+    axis.xaxis.set_major_locator(LogLocator(subs=subs) if high / low > 8 else narrow)
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(FuncFormatter(plain))
 
@@ -174,9 +182,9 @@ def group_legend(figure: Figure, places: Places, limit: float | None) -> None:
     """What the colours and shapes are, and the objective's line."""
     handles = []
     if places.layout.hue is not None:
-        for h, level in enumerate(places.hues):
+        for h, text in enumerate(level_texts(places.hues)):
             marker = MARKERS[h % len(MARKERS)]
-            handles.append(_key(level_text(level), color=_colour(h), marker=marker, markersize=5))
+            handles.append(_key(text, color=_colour(h), marker=marker, markersize=5))
     if limit is not None:
         handles.append(_key("objective", **_OBJECTIVE))
     _legend(figure, handles, places.layout.hue)
@@ -186,18 +194,22 @@ def line_legend(figure: Figure, places: Places) -> None:
     """What the colours (levels along the axis elsewhere) and the dashes (colours elsewhere) are."""
     handles = []
     if places.layout.x is not None:
-        handles += [_key(level_text(v), color=_colour(i)) for i, v in enumerate(places.xs)]
+        handles += [_key(text, color=_colour(i)) for i, text in enumerate(level_texts(places.xs))]
     if places.layout.hue is not None:
-        dashes = enumerate(places.hues)
-        handles += [_key(level_text(v), color="#555555", linestyle=LINES[j % len(LINES)]) for j, v in dashes]
-    _legend(figure, handles, None)
+        dashes = enumerate(level_texts(places.hues))
+        handles += [_key(text, color="#555555", linestyle=LINES[j % len(LINES)]) for j, text in dashes]
+    # Of both there is no one name.
+    names = [name for name in (places.layout.x, places.layout.hue) if name is not None]
+    _legend(figure, handles, names[0] if len(names) == 1 else None)
 
 
 def panel_title(layout: Layout, row: Level | None, col: Level | None) -> str:
-    """The levels that a panel stands for; on two lines where one would be wider than a panel."""
+    """The levels that a panel stands for; on several lines where one would be wider than a panel."""
     places = ((layout.col, col), (layout.row, row))
     parts = [f"{name} {level_text(level)}" for name, level in places if name is not None]
-    return ("\n" if sum(map(len, parts)) > TITLE_CHARS else ", ").join(parts)
+    if sum(map(len, parts)) <= TITLE_CHARS:
+        return ", ".join(parts)
+    return "\n".join(on_lines(part, TITLE_CHARS) for part in parts)
 
 
 def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition") -> str:
@@ -224,6 +236,19 @@ def level_text(level: object) -> str:
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 
+def level_texts(levels: list[Level | None]) -> list[str]:
+    """Levels as they are written beside each other, without settings (`name=value`) that all of them have."""
+    words = [level_text(level).split(" ") for level in levels]
+    of_all = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
+    same = {word for word in of_all if "=" in word}
+    return [" ".join(word for word in of_level if word not in same) for of_level in words]
+
+
+def on_lines(text: str, chars: int) -> str:
+    """A text on lines of at most so many characters, parted at blanks if it can be."""
+    return textwrap.fill(text, chars, break_on_hyphens=False)
+
+
 def plain(value: float, _position: int) -> str:
     """A tick without powers of ten."""
     return f"{value:g}"
@@ -247,6 +272,14 @@ def _key(text: str, **line: object) -> Line2D:
 
 
 def _legend(figure: Figure, handles: list[Line2D], title: str | None) -> None:
-    if handles:
-        where = "outside right upper"
-        figure.legend(handles=handles, title=title, loc=where, frameon=False, alignment="left")
+    if not handles:
+        return
+    # A factor within one (`filesystem_options.stripe_count`) would take half of the figure's width.
+    name = title and title.rpartition(".")[2]
+    look = {"title": name, "title_fontsize": 8, "frameon": False, "alignment": "left"}
+    if max(len(handle.get_label()) for handle in handles) <= LEGEND_CHARS:
+        figure.legend(handles=handles, loc="outside right upper", **look)
+        return
+    # Beside the panels it would leave them no room: above them, for which the figure grows.
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE_INCH * (len(handles) + (name is not None)))
+    figure.legend(handles=handles, loc="outside upper left", **look)

@@ -21,6 +21,8 @@ from weir.tables import scan_measured
 
 #: Points of a distribution's line: more than a printed page resolves.
 TAIL_POINTS = 160
+#: Characters of a row's name on one line: about a third of a figure's width.
+ROW_CHARS = 38
 
 
 def intervals(
@@ -99,8 +101,9 @@ def ratios(
     names = [factor, *others] if len(levels) > 1 or not others else others
     cells = result.select(names).unique(maintain_order=True).rows()
     classes = [c.name for c in study.classes if c.name in set(result["class"])]
+    texts = _row_texts(cells, names)
     with style():
-        figure, axes = draw.panels(1, len(classes), height=1.0 + 0.2 * len(cells))
+        figure, axes = draw.panels(1, len(classes), height=1.0 + 0.2 * _lines(texts))
         for axis, name in zip(axes[0], classes, strict=True):
             of_class = result.filter(pl.col("class") == name)
             for y, cell in enumerate(cells):
@@ -110,19 +113,35 @@ def ratios(
             axis.grid(axis="x")
             axis.grid(visible=False, axis="y")
             axis.set_title(name)
-        texts = [cell_label(dict(zip(names, cell, strict=True)), names) for cell in cells]
         axes[0, 0].set_yticks(range(len(cells)), texts)
         axes[0, 0].set_ylim(len(cells) - 0.4, -0.6)
         if not as_difference:
             draw.plain_log_axis(axes[0, 0])
-        what = draw.level_text(levels[0]) if len(levels) == 1 else f"each {factor}"
+        first, *_, base = draw.level_texts([*levels, baseline])
+        what = first if len(levels) == 1 else f"each {factor}"
         relation = "minus" if as_difference else "relative to"
         unit = f" ({label(metric).unit})" if as_difference and label(metric).unit else ""
-        text = f"{label(metric).text}{unit}: {what} {relation} {draw.level_text(baseline)}"
+        text = f"{label(metric).text}{unit}: {what} {relation} {base}"
         figure.supxlabel(text, fontsize=9)
         caption = draw.interval_caption(result, "bars", unit="pair")
         draw.note(figure, f"Runs are paired by block; {caption}")
     return figure
+
+
+def _row_texts(cells: list[tuple[Level, ...]], names: list[str]) -> list[str]:
+    """What cells are called beside their rows, without settings that all have; some on several lines."""
+    columns = list(zip(*cells, strict=True))
+    for i, column in enumerate(columns):
+        if all(isinstance(level, str) for level in column):
+            columns[i] = draw.level_texts(list(column))
+    shown = zip(*columns, strict=True) if columns else cells
+    labels = [cell_label(dict(zip(names, cell, strict=True)), names) for cell in shown]
+    return [draw.on_lines(text, ROW_CHARS) for text in labels]
+
+
+def _lines(texts: list[str]) -> float:
+    """How many rows' heights rows with these texts take; a second line takes less than a row."""
+    return sum(1 + 0.7 * text.count("\n") for text in texts)
 
 
 def tail(study: Study, class_name: str) -> Figure:
@@ -154,9 +173,9 @@ def tail(study: Study, class_name: str) -> Figure:
                 axis.set_title(draw.panel_title(layout, row, col))
                 axis.grid(axis="both")
             axes[r, 0].set_ylabel("Share of requests\nthat took longer")
-        axes[0, 0].set(xscale="log", yscale="log")
+        axes[0, 0].set_yscale("log")
         for axis in axes.flat:
-            axis.xaxis.set_major_formatter(FuncFormatter(draw.plain))
+            draw.plain_log_axis(axis)
             axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
         figure.supxlabel("Response time (ms)", fontsize=9)
         draw.line_legend(figure, places)
@@ -196,8 +215,9 @@ def split(study: Study, table: pl.DataFrame) -> Figure:
     names = list(study.varied)
     queueing, service = (summarise(table, part, names, bounds=label(part).bounds) for part in parts)
     cells = queueing.select(names).rows() if names else [()]
+    texts = _row_texts(cells, names)
     with style():
-        figure, axes = draw.panels(1, 1, height=0.9 + 0.22 * len(cells))
+        figure, axes = draw.panels(1, 1, height=0.9 + 0.22 * _lines(texts))
         axis = axes[0, 0]
         start = np.zeros(len(cells))
         for i, (part, summary) in enumerate(zip(parts, (queueing, service), strict=True)):
@@ -211,7 +231,6 @@ def split(study: Study, table: pl.DataFrame) -> Figure:
                     ends = [start[y] + found["low"], start[y] + found["high"]]
                     axis.plot(ends, [level, level], color="#222222", linewidth=1)
             start = start + length
-        texts = [cell_label(dict(zip(names, cell, strict=True)), names) for cell in cells]
         axis.set_yticks(range(len(cells)), texts)
         axis.set_ylim(len(cells) - 0.4, -0.6)
         axis.grid(axis="x")

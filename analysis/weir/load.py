@@ -52,6 +52,8 @@ class Verdict:
 
     status: str
     rules: tuple[Rule, ...]
+    # Those before it were spoiled by a hypervisor that kept processors.
+    attempt: int = 1
 
     @property
     def reasons(self) -> str:
@@ -294,7 +296,8 @@ def _verdict(path: Path) -> Verdict:
                 limit=entry.get("limit"),
             )
         )
-    return Verdict(status=_status(document, path), rules=tuple(rules))
+    attempt = field(document, path, "attempt", int) if "attempt" in document else 1
+    return Verdict(status=_status(document, path), rules=tuple(rules), attempt=attempt)
 
 
 def _status(document: dict[str, Any], path: Path) -> str:

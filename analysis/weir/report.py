@@ -125,6 +125,7 @@ def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
         "invalid": len(study.runs_with("invalid")),
         "skipped": len(study.runs_with("skipped")),
         "missing": len(study.missing),
+        "repeated": sum(run.verdict.attempt > 1 for run in study.runs),
         "requests": int(table["requests"].sum()) if table.height else 0,
         "measured_share": f"{min(measured_s / spent_s, 1):.0%}" if spent_s > 0 else "n/a",
     }

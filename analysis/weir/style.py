@@ -6,18 +6,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib as mpl
-import seaborn as sns
 from matplotlib.figure import Figure
 
 #: The width of a printed text block.
 WIDTH_INCH = 7.2
-#: Wong, "Points of view: Color blindness" (Nature Methods 8, 2011), as seaborn ships it; shapes tell them
-#: apart too.
-PALETTE = sns.color_palette("colorblind")
+#: After Wong, "Points of view: Color blindness" (Nature Methods 8, 2011), as seaborn has it under the name of
+#: colorblind; shapes tell them apart too.
+PALETTE = [
+    "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc",
+    "#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9",
+]  # fmt: skip
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 LINES = ["-", "--", "-.", ":"]
 FORMATS = ("pdf", "png", "svg")
 
+_INK = "#262626"
 _RC = {
     "figure.dpi": 110,
     "savefig.dpi": 200,
@@ -31,7 +34,16 @@ _RC = {
     "axes.grid.axis": "y",
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
     "axes.edgecolor": "#555555",
+    "axes.labelcolor": _INK,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "lines.solid_capstyle": "round",
+    "patch.edgecolor": "w",
+    "patch.force_edgecolor": True,
+    "font.sans-serif": ["Arial", "DejaVu Sans", "Liberation Sans", "sans-serif"],
     "axes.spines.top": False,
     "axes.spines.right": False,
     # Text stays text in PDF, and an SVG is the same bytes every time.
@@ -43,7 +55,7 @@ _RC = {
 @contextmanager
 def style() -> Iterator[None]:
     """Draws with weir's style, leaving the caller's settings as they were."""
-    with sns.axes_style("ticks"), mpl.rc_context(_RC):
+    with mpl.rc_context(_RC):
         yield
 
 

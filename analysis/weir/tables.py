@@ -65,7 +65,8 @@ def scan_block(run: Run) -> pl.LazyFrame | None:
 def scan_measured(runs: Iterable[Run]) -> pl.LazyFrame:
     """The measured requests of many runs, with `run`, `repetition`, `block` and one column per factor.
 
-    Adds `response_ms`: completed minus intended, infinite where the request failed or never completed.
+    Which those are `is_sample` says. Adds `response_ms`: completed minus intended, infinite where the
+    request failed or never completed.
 
     Raises:
         InputError: as `scan_requests`; also if there is no run.
@@ -75,12 +76,29 @@ def scan_measured(runs: Iterable[Run]) -> pl.LazyFrame:
         identity = {"run": run.id, "repetition": run.repetition, "block": run.block, **run.levels}
         frames.append(
             scan_requests(run)
-            .filter(~pl.col("warmup"))
+            .filter(is_sample(run))
             .with_columns(response_ms(), *(pl.lit(value).alias(name) for name, value in identity.items()))
         )
     if not frames:
         raise InputError("results", "no valid run to read", "run the study first: make study")
     return pl.concat(frames, how="vertical_relaxed")
+
+
+def is_sample(run: Run) -> pl.Expr:
+    """Whether a request is one whose response is measured.
+
+    In an open loop: one that was due in the measured interval, however late it was answered. In a closed
+    loop: one that was answered in it (fio gives whatever a client has in flight when time is up the time of
+    the last of it), or due in it and never answered.
+    """
+    low, high = run.window_ns
+    closed = [c.name for c in run.classes if c.engine == "fio"]
+    answered = (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high)
+    return (
+        pl.when(pl.col("class").cast(pl.String).is_in(closed) & pl.col("completed_ns").is_not_null())
+        .then(answered)
+        .otherwise(~pl.col("warmup"))
+    )
 
 
 def response_ms() -> pl.Expr:

@@ -11,7 +11,7 @@ use std::thread;
 use crate::control::{Answer, Command};
 use crate::service::Service;
 
-/// No command is longer: 64 classes and a policy that names them fit.
+/// No command is longer: 64 classes fit, or some ten thousand parts of files.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// Listens on `path`, for the user of this process alone, until the process ends.

@@ -45,6 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         results: args.results,
         state: args.state,
         retry_invalid: false,
+        attempts: 1,
         stop: stop_on_signal(),
         move_io_controller: false,
         meet: args.meet.read()?,

@@ -36,6 +36,9 @@ pub struct Args {
     /// If the run is there, but was judged invalid: carry it out again, and replace it.
     #[arg(long)]
     retry_invalid: bool,
+    /// How often to carry it out at most, as long as nothing but processor time that a hypervisor kept made it invalid.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    attempts: u32,
     /// Move the kernel's controller of disks to version 2 of control groups for a run that uses it, and back
     /// again afterwards: a change of the whole machine, for which nobody else may have groups with it.
     #[arg(long)]
@@ -64,6 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         results: args.results,
         state: args.state,
         retry_invalid: args.retry_invalid,
+        attempts: args.attempts,
         stop: stop_on_signal(),
         move_io_controller: args.move_io_controller,
         meet: args.meet.read()?,

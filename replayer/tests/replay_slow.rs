@@ -12,6 +12,7 @@ use common::block_trace::{BlockEvent, BlockTrace};
 use common::{LoopDevice, poisson, send};
 use weir_records::Request;
 use weir_replayer::{Fidelity, Options};
+use weir_stolen::{in_time, undisturbed};
 
 const LENGTH: u64 = 64 << 20;
 
@@ -72,10 +73,10 @@ fn backing(folder: &Path) -> PathBuf {
 fn assert_open_loop(rows: &[Request], fidelity: &Fidelity, rate: f64) {
     println!("{}", serde_json::to_string_pretty(fidelity).unwrap());
     assert!(rows.iter().all(|row| row.status == 0 && row.completed_ns.is_some()));
-    assert!(fidelity.lateness_median_ns < 2_000_000, "median {} ns", fidelity.lateness_median_ns);
-    assert!(fidelity.lateness_p99_ns < 50_000_000, "p99 {} ns", fidelity.lateness_p99_ns);
+    in_time(fidelity.lateness_median_ns < 2_000_000, format_args!("{fidelity:?}"));
+    in_time(fidelity.lateness_p99_ns < 50_000_000, format_args!("{fidelity:?}"));
     // One stall of the machine at either end is 60 ms of the 2 s; the benchmark is where it is held to less.
-    assert!(fidelity.span_error.unwrap().abs() < 0.1, "{:?}", fidelity.span_error);
+    in_time(fidelity.span_error.unwrap().abs() < 0.1, format_args!("{fidelity:?}"));
     let response = |row: &Request| row.completed_ns.unwrap() - row.intended_ns;
     let mean = |rows: &[Request]| rows.iter().map(response).sum::<i64>() as f64 / rows.len() as f64 / 1e9;
     let (early, late) = (mean(&rows[..rows.len() / 10]), mean(&rows[rows.len() * 9 / 10..]));
@@ -86,13 +87,15 @@ fn assert_open_loop(rows: &[Request], fidelity: &Fidelity, rate: f64) {
 
 #[test]
 fn a_throttled_device_does_not_delay_what_follows() {
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let Some(device) = LoopDevice::attach(&backing(folder.path()), true) else { return };
-    let Some(throttle) = Throttle::new(&device, 250) else { return };
-    let options = Options { grace: Duration::from_secs(30), ..Options::default() };
-    let stream = poisson(1000.0, 1.0, LENGTH, 7);
-    let (rows, fidelity) = throttle.within(|| send(stream, &device.path, false, &options));
-    assert_open_loop(&rows, &fidelity, 1000.0);
+    undisturbed(|| {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let Some(device) = LoopDevice::attach(&backing(folder.path()), true) else { return };
+        let Some(throttle) = Throttle::new(&device, 250) else { return };
+        let options = Options { grace: Duration::from_secs(30), ..Options::default() };
+        let stream = poisson(1000.0, 1.0, LENGTH, 7);
+        let (rows, fidelity) = throttle.within(|| send(stream, &device.path, false, &options));
+        assert_open_loop(&rows, &fidelity, 1000.0);
+    });
 }
 
 /// Gives a device `tags` hardware tags. The scheduler is changed twice because the number of tags can be
@@ -129,32 +132,34 @@ fn most_in_scheduler(events: &[BlockEvent]) -> i64 {
 
 #[test]
 fn a_full_device_leaves_the_choice_to_the_scheduler() {
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let Some(slow) = LoopDevice::attach(&backing(folder.path()), true) else { return };
-    let Some(throttle) = Throttle::new(&slow, 251) else { return };
-    // What reaches the slow device passes through one with four tags and a scheduler.
-    let Some(device) = LoopDevice::attach(&slow.path, true) else { return };
-    if let Err(error) = set_depth(&device, 4, "mq-deadline") {
-        eprintln!("skipped: needs mq-deadline and a settable queue depth: {error}");
-        return;
-    }
-    let options = Options { grace: Duration::from_secs(30), ..Options::default() };
-    let stream = poisson(1000.0, 1.0, LENGTH, 7);
-    let trace = match BlockTrace::start(&device.numbers(), &["block_rq_insert", "block_rq_issue"]) {
-        Ok(trace) => trace,
-        Err(error) => {
-            restore_depth(&device);
-            eprintln!("skipped: needs tracefs: {error}");
+    undisturbed(|| {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let Some(slow) = LoopDevice::attach(&backing(folder.path()), true) else { return };
+        let Some(throttle) = Throttle::new(&slow, 251) else { return };
+        // What reaches the slow device passes through one with four tags and a scheduler.
+        let Some(device) = LoopDevice::attach(&slow.path, true) else { return };
+        if let Err(error) = set_depth(&device, 4, "mq-deadline") {
+            eprintln!("skipped: needs mq-deadline and a settable queue depth: {error}");
             return;
         }
-    };
-    let (rows, fidelity) = throttle.within(|| send(stream, &device.path, false, &options));
-    let most = most_in_scheduler(&trace.stop().unwrap());
-    println!("at most {most} requests in the device's scheduler");
-    restore_depth(&device);
-    assert_open_loop(&rows, &fidelity, 1000.0);
-    // mq-deadline holds 256 by itself.
-    assert!(most >= 128, "only {most} requests in the scheduler: the rest are hidden from it");
+        let options = Options { grace: Duration::from_secs(30), ..Options::default() };
+        let stream = poisson(1000.0, 1.0, LENGTH, 7);
+        let trace = match BlockTrace::start(&device.numbers(), &["block_rq_insert", "block_rq_issue"]) {
+            Ok(trace) => trace,
+            Err(error) => {
+                restore_depth(&device);
+                eprintln!("skipped: needs tracefs: {error}");
+                return;
+            }
+        };
+        let (rows, fidelity) = throttle.within(|| send(stream, &device.path, false, &options));
+        let most = most_in_scheduler(&trace.stop().unwrap());
+        println!("at most {most} requests in the device's scheduler");
+        restore_depth(&device);
+        assert_open_loop(&rows, &fidelity, 1000.0);
+        // mq-deadline holds 256 by itself.
+        assert!(most >= 128, "only {most} requests in the scheduler: the rest are hidden from it");
+    });
 }
 
 #[test]

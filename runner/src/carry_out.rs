@@ -39,6 +39,8 @@ pub struct Options {
     pub state: PathBuf,
     /// Whether a run that is there, but was judged invalid, is carried out again and replaced.
     pub retry_invalid: bool,
+    /// How often a run is carried out at most, where a hypervisor that kept processors alone made it invalid (1 or more).
+    pub attempts: u32,
     /// Set to `true` to end the run early and undo it.
     pub stop: Arc<AtomicBool>,
     /// Whether the kernel's controller of disks may be moved to version 2 of control groups for a run that uses it.
@@ -126,7 +128,28 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
     if folder.is_dir() && !again {
         return Ok(Outcome::Present);
     }
-    alone(run, testbed, options, None, &folder)
+    until_undisturbed(options, |attempt| {
+        if attempt > 1 {
+            eprintln!("run {}: attempt {} was disturbed by the host; once more", run.id, attempt - 1);
+        }
+        alone(run, testbed, options, None, &folder, attempt)
+    })
+}
+
+/// Gives `once` the number of each attempt, from 1, until one was not disturbed, the last has been, or all is to end.
+fn until_undisturbed(
+    options: &Options,
+    mut once: impl FnMut(u32) -> Result<Outcome, Error>,
+) -> Result<Outcome, Error> {
+    let mut attempt = 1;
+    loop {
+        let outcome = once(attempt)?;
+        let disturbed = matches!(&outcome, Outcome::Done { verdict, .. } if verdict.disturbed);
+        if !disturbed || attempt >= options.attempts || options.stop.load(Ordering::Relaxed) {
+            return Ok(outcome);
+        }
+        attempt += 1;
+    }
 }
 
 /// Carries out one run, or a part of it, which leaves `folder`.
@@ -136,6 +159,7 @@ pub(crate) fn alone(
     options: &Options,
     meeting: Option<&mut Meeting>,
     folder: &Path,
+    attempt: u32,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
@@ -151,7 +175,7 @@ pub(crate) fn alone(
         eprintln!("undone of a run that died: {line}");
     }
     let mut limits = Limits::new(run, &options.state);
-    let bench = Bench { run, testbed, options, filesystem: &filesystem, began };
+    let bench = Bench { run, testbed, options, filesystem: &filesystem, began, attempt };
     let done = prepare_and_measure(&bench, meeting, &mut limits, &mut journal);
     limits.leave();
     let done = done.map_err(|error| match networked::revive_client(&options.state, &filesystem) {
@@ -236,6 +260,7 @@ struct Bench<'a> {
     options: &'a Options,
     filesystem: &'a FileSystem,
     began: Instant,
+    attempt: u32,
 }
 
 fn prepare_and_measure(
@@ -244,7 +269,7 @@ fn prepare_and_measure(
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Finished, Error> {
-    let Bench { run, testbed, options, filesystem, began } = *bench;
+    let Bench { run, testbed, options, filesystem, began, attempt } = *bench;
     control::move_controller(run, options, journal)?;
     let mut stage = stage::set(run, testbed, options, filesystem, limits, journal)?;
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
@@ -280,7 +305,7 @@ fn prepare_and_measure(
     }
     let after = site::check(run, &options.state, &stage.logs, &stage.sites)?;
     let facts = facts(run, filesystem, &stage, &measured, &after, &used, state)?;
-    let verdict = judge(&facts);
+    let verdict = Verdict { attempt, ..judge(&facts) };
     let all_answered = facts.failed == 0;
     let observed = record(run, &options.state, &stage, limits, &mut measured, &after, &used, &verdict)?;
     if all_answered {
@@ -383,4 +408,58 @@ fn record(
         "hot": hot,
         "residency": residency,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(attempts: u32, stop: bool) -> Options {
+        Options {
+            results: PathBuf::new(),
+            state: PathBuf::new(),
+            retry_invalid: false,
+            attempts,
+            stop: Arc::new(AtomicBool::new(stop)),
+            move_io_controller: false,
+            meet: None,
+        }
+    }
+
+    /// Attempts that are made of at most `attempts`, where the first `disturbed` are, and whether the last of them was.
+    fn tried(attempts: u32, disturbed: u32, stop: bool) -> (u32, bool) {
+        let options = options(attempts, stop);
+        let mut last = 0;
+        let outcome = until_undisturbed(&options, |attempt| {
+            assert_eq!(attempt, last + 1);
+            last = attempt;
+            let verdict = Verdict { disturbed: attempt <= disturbed, attempt, ..Verdict::of(Vec::new()) };
+            let timing = Timing { setup_s: 0.0, measured_s: 0.0, teardown_s: 0.0 };
+            Ok(Outcome::Done { verdict, timing, requests: 0 })
+        });
+        let Ok(Outcome::Done { verdict, .. }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(verdict.attempt, last);
+        (last, verdict.disturbed)
+    }
+
+    #[test]
+    fn only_what_was_disturbed_is_repeated_and_not_for_ever() {
+        assert_eq!(tried(3, 0, false), (1, false));
+        assert_eq!(tried(3, 1, false), (2, false));
+        assert_eq!(tried(3, 9, false), (3, true));
+        assert_eq!(tried(1, 9, false), (1, true));
+        assert_eq!(tried(3, 9, true), (1, true), "it was to end");
+    }
+
+    #[test]
+    fn an_attempt_that_went_wrong_is_not_repeated() {
+        let options = options(3, false);
+        let mut made = 0;
+        let outcome = until_undisturbed(&options, |_| {
+            made += 1;
+            Err(Error::Failed("no room".to_owned()))
+        });
+        assert!(outcome.is_err());
+        assert_eq!(made, 1);
+    }
 }

@@ -1,5 +1,6 @@
 //! Closed-loop classes: fio does the work, its logs become rows of `requests.parquet`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,23 @@ use crate::Error;
 use crate::fio_log::{self, JobLogs};
 use crate::helper::Helper;
 use crate::place::{Place, file_path};
+
+/// How much later than they were answered fio says that requests of a class were: all of them together, in ns, at most. When its
+/// time is up, a client waits for whatever it has in flight, and gives all of that the time of the last.
+pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Request>) -> i64 {
+    let mut clients: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
+    for row in rows {
+        let Some(completed_ns) = row.completed_ns.filter(|completed_ns| *completed_ns > end_ns) else {
+            continue;
+        };
+        let late_ns = completed_ns - end_ns.max(row.submitted_ns.unwrap_or(row.intended_ns));
+        let (all_ns, last_ns) = clients.entry(row.client).or_default();
+        *all_ns += late_ns;
+        *last_ns = (*last_ns).max(late_ns);
+    }
+    // The last one's time is its own.
+    clients.values().map(|(all_ns, last_ns)| all_ns - last_ns).sum()
+}
 
 /// fio carrying out one class.
 pub(crate) struct Job {
@@ -279,6 +297,27 @@ mod tests {
             status: 0,
             warmup: false,
         }
+    }
+
+    #[test]
+    fn only_what_several_requests_of_a_client_took_after_the_end_is_uncertain() {
+        // One client with two requests in flight when its second is up, and one with one.
+        let row = |client, submitted_ms: i64, completed_ms: i64| Request {
+            client,
+            submitted_ns: Some(submitted_ms * 1_000_000),
+            completed_ns: Some(completed_ms * 1_000_000),
+            ..row(0)
+        };
+        let rows = [
+            row(0, 10, 20),
+            row(0, 900, 1100),
+            row(0, 950, 1100),
+            row(1, 990, 1300),
+            row(2, 1050, 1100),
+            row(2, 900, 1100),
+        ];
+        assert_eq!(overstated_ns(1_000_000_000, rows.iter()), 100_000_000 + 50_000_000);
+        assert_eq!(overstated_ns(2_000_000_000, rows.iter()), 0);
     }
 
     fn job(p50: f64, p90: f64, p99: f64) -> Value {

@@ -41,7 +41,6 @@ mod several;
 mod simulate;
 mod site;
 mod stage;
-mod stolen;
 mod testbed;
 mod tree;
 mod usage;

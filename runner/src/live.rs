@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use weir_blockserver::{Arrangement, ClassSpec, ContractSpec, LiveStats};
 use weir_records::Request;
-use weir_studies::{Run, RunClass, RunDevice, SimulatedClass};
+use weir_studies::{Engine, Run, RunClass, RunDevice, SimulatedClass};
 use weir_workloads::{Access, Arrivals, Deadline, Popularity, Workload};
 
 use crate::block_device::BlockDevice;
+use crate::fio;
 use crate::place::Place;
 use crate::{Error, extents};
 
@@ -208,8 +209,9 @@ pub(crate) fn look(
 /// What a class's requests met between client and server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Way {
-    /// They came whole: how long they and their answers were on their way, on average, in ms.
-    Whole(f64),
+    /// They came whole: how long they and their answers were on their way, on average, in ms. Between these two, where the client
+    /// does not know better.
+    Whole { least_ms: f64, most_ms: f64 },
     /// The kernel made more of them than the client asked for: how many were asked for and how many came.
     Cut { asked: u64, came: u64 },
 }
@@ -219,6 +221,7 @@ pub(crate) enum Way {
 pub(crate) fn ways(run: &Run, rows: &[Request], live: &BTreeMap<String, InForce>) -> Vec<(String, Way)> {
     let own = live.iter().filter(|(device, _)| !run.scheduler_of(device).is_of_kernel());
     let classes = own.filter_map(|(_, live)| live.stats.as_ref()).flat_map(|stats| &stats.classes);
+    let end_ns = run.length_ns();
     classes
         .filter_map(|class| {
             let of_class = || rows.iter().filter(|row| *row.class == *class.name);
@@ -232,7 +235,12 @@ pub(crate) fn ways(run: &Run, rows: &[Request], live: &BTreeMap<String, InForce>
             }
             let is_whole = !waited_ns.is_empty() && waited_ns.len() as u64 == class.requests;
             let mean_ms = waited_ns.iter().sum::<i64>() as f64 / waited_ns.len() as f64 / 1e6;
-            is_whole.then(|| (class.name.clone(), Way::Whole(mean_ms - class.mean_ms)))
+            let most_ms = mean_ms - class.mean_ms;
+            let of_fio = run.classes.iter().any(|of| of.name == class.name && of.engine == Engine::Fio);
+            let unknown_ns = if of_fio { fio::overstated_ns(end_ns, of_class()) } else { 0 };
+            let unknown_ms = unknown_ns as f64 / waited_ns.len() as f64 / 1e6;
+            let way = Way::Whole { least_ms: most_ms - unknown_ms, most_ms };
+            is_whole.then(|| (class.name.clone(), way))
         })
         .collect()
 }
@@ -312,7 +320,7 @@ mod tests {
         let cut = Way::Cut { asked: 1, came: 7 };
         assert_eq!(
             ways(&run, &rows, &live),
-            [("text".to_owned(), Way::Whole(1.5)), ("video".to_owned(), cut)]
+            [("text".to_owned(), Way::Whole { least_ms: 1.5, most_ms: 1.5 }), ("video".to_owned(), cut)]
         );
         let kernels = Run { settings: weir_studies::Settings::default(), ..run };
         assert!(ways(&kernels, &rows, &live).is_empty());

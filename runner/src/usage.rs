@@ -13,7 +13,7 @@ use weir_studies::{FileSystem, Run};
 use crate::Error;
 use crate::limits::Limits;
 use crate::place::Place;
-use crate::stolen::{Stolen, Ticks};
+use weir_stolen::{Stolen, Ticks};
 
 fn failed(error: weir_services::Error) -> Error {
     Error::Failed(error.to_string())

@@ -1,5 +1,7 @@
 //! Several devices behind one address space, striped.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::device::{Completion, Device, IoRequest, RequestError, check};
 
 /// How an address space is striped over devices: stripe unit n lies on device n modulo the number of devices.
@@ -24,8 +26,11 @@ pub struct Part {
 
 impl Striping {
     /// The parts of a request, at most one for each device, in the order in which their first bytes come.
-    pub fn parts(&self, offset_bytes: u64, size_bytes: u32) -> Vec<Part> {
-        let mut parts: Vec<Part> = Vec::with_capacity(self.devices.min(8) as usize);
+    pub fn parts(&self, offset_bytes: u64, size_bytes: u32) -> SmallVec<[Part; 4]> {
+        if self.devices == 1 {
+            return smallvec![Part { device: 0, offset_bytes, size_bytes }];
+        }
+        let mut parts = SmallVec::<[Part; 4]>::new();
         for (device, on_device_bytes, _, size) in self.units(offset_bytes, size_bytes) {
             match parts.iter_mut().find(|part| part.device == device) {
                 Some(part) => part.size_bytes += size,

@@ -228,11 +228,14 @@ def beegfs_server():
     settings = read_settings(file)
     if len(Path(settings.get("connAuthFile") or settings["auth-file"]).read_bytes()) != 128:
         sys.exit("no secret")
+    kind = NAME.removeprefix("beegfs-").capitalize()
     for key in ("storeMgmtdDirectory", "storeMetaDirectory", "storeStorageDirectory"):
         for folder in settings.get(key, "").split(",") if key in settings else []:
             if not (Path(folder) / "format.conf").exists():
                 sys.exit(f"{folder} was not set up")
-    kind = NAME.removeprefix("beegfs-").capitalize()
+            if kind in ("Mgmtd", "Meta"):
+                # As those of 7.4 do, whatever it was.
+                Path(folder).chmod(0o755)
     names = [f"conn{kind}PortTCP", f"conn{kind}Port", "beemsg-port"]
     listen(next(int(settings[name]) for name in names if name in settings))
 

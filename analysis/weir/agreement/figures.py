@@ -10,7 +10,7 @@ from weir.agreement.results import LIVE, PARTS, VIRTUAL, cell, pairs
 from weir.load import Study
 from weir.statistics import mean_interval
 from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
-from weir.tables import response_ms, scan_requests
+from weir.tables import is_sample, response_ms, scan_requests
 
 #: The line of equal answers.
 EQUAL = "#555555"
@@ -65,7 +65,7 @@ def tails(study: Study, app_class: str) -> Figure | None:
     for live, virtual in pairs(study):
         of_cell = found.setdefault(cell(live), {LIVE: [], VIRTUAL: []})
         for run in (live, virtual):
-            wanted = (pl.col("class") == app_class) & ~pl.col("warmup")
+            wanted = (pl.col("class") == app_class) & is_sample(run)
             rows = scan_requests(run).filter(wanted).with_columns(response_ms()).collect()["response_ms"]
             if rows.len():
                 of_cell[run.testbed].append(np.sort(rows.to_numpy()))

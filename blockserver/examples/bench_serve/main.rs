@@ -2,6 +2,7 @@
 //!
 //! Prints each figure beside what is to be reached on a quiet machine. With `--check` it exits with 1 if one is missed. Needs root and fio.
 
+#[allow(dead_code, reason = "bench_live uses the rest")]
 mod bench;
 
 use std::process::ExitCode;

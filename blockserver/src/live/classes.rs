@@ -186,7 +186,8 @@ impl ClassSpec {
 
     /// Whether it takes what fits no other.
     pub fn takes_the_rest(&self) -> bool {
-        self.rest || (self.parts().is_empty() && self.cgroup.is_none() && self.ioprio.is_none())
+        let has_place = self.range().is_some() || !self.extents_bytes.is_empty();
+        self.rest || !(has_place || self.cgroup.is_some() || self.ioprio.is_some())
     }
 
     /// The parts of the device that are its own, in order: its range, or its extents.

@@ -17,7 +17,7 @@ use super::buffer::{Buffer, Reply, Written};
 use super::class_stats::Counts;
 use super::classes::{ClassSpec, completed};
 use super::direct::{Direct, Flights};
-use super::inner::{Answer, Data, Inner, Pending, answer};
+use super::inner::{Answer, Answers, Data, Inner, Pending, answer};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
@@ -205,7 +205,7 @@ impl Engine {
             deadline_ns,
             error,
         };
-        let mut answers = Vec::new();
+        let mut answers = Answers::new();
         let mut guard = self.lock();
         let inner = &mut *guard;
         if !self.timed.load(Ordering::Relaxed) && matches!(self.setup.media, Media::Modelled(_)) {
@@ -213,20 +213,20 @@ impl Engine {
             return self.send(answer(pending));
         }
         // Time 0 may have been set since it was stamped, and it must not come from the future.
-        pending.arrived_ns = arrived_ns.min(self.now_ns());
+        let now_ns = self.now_ns();
+        pending.arrived_ns = arrived_ns.min(now_ns);
         if let Err(refused) = inner.arrive(caller, pending) {
             drop(guard);
             self.counters.error();
             return (refused.reply)(Err(libc::EIO));
         }
-        let rings = self.follow(inner, &mut answers);
+        let rings = self.follow(inner, now_ns, &mut answers);
         drop(guard);
         self.send_all(answers, rings);
     }
 
-    /// Carries out what has become due, and says whether the thread that keeps time has to be told.
-    pub(super) fn follow(&self, inner: &mut Inner, answers: &mut Vec<Answer>) -> bool {
-        let now_ns = self.now_ns();
+    /// Carries out what has become due by now, as the clock was read under the lock, and says whether the thread that keeps time has to be told.
+    pub(super) fn follow(&self, inner: &mut Inner, now_ns: u64, answers: &mut Answers) -> bool {
         let Inner { dispatcher, done, .. } = &mut *inner;
         dispatcher.advance(now_ns, done);
         if let Media::Direct(direct) = &self.setup.media {
@@ -242,8 +242,10 @@ impl Engine {
     /// The thread that keeps time, until [`stop`](Self::stop).
     pub fn keep_time(&self) {
         self.alarm.keep(|| {
-            let mut answers = Vec::new();
-            self.follow(&mut self.lock(), &mut answers);
+            let mut answers = Answers::new();
+            let mut guard = self.lock();
+            self.follow(&mut guard, self.now_ns(), &mut answers);
+            drop(guard);
             self.send_all(answers, false);
         });
     }
@@ -255,18 +257,19 @@ impl Engine {
         let mut goes_on = true;
         while goes_on {
             goes_on = direct.wait(&mut completed);
-            let mut answers = Vec::new();
+            let mut answers = Answers::new();
             let mut guard = self.lock();
             let inner = &mut *guard;
-            inner.finish(self.now_ns(), &completed, &mut answers);
-            let rings = self.follow(inner, &mut answers);
+            let now_ns = self.now_ns();
+            inner.finish(now_ns, &completed, &mut answers);
+            let rings = self.follow(inner, now_ns, &mut answers);
             drop(guard);
             completed.clear();
             self.send_all(answers, rings);
         }
     }
 
-    pub(super) fn send_all(&self, answers: Vec<Answer>, rings: bool) {
+    pub(super) fn send_all(&self, answers: Answers, rings: bool) {
         if rings {
             self.alarm.ring();
         }

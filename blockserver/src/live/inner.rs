@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use weir_simulator::server::{Dispatcher, Done, Head, Wanted};
 use weir_simulator::{IoRequest, Op};
 
@@ -53,6 +54,9 @@ pub(super) struct Answer {
     pub(super) size_bytes: u32,
     pub(super) wants_sync: bool,
 }
+
+/// Most often there is one: the request's that has just come.
+pub(super) type Answers = SmallVec<[Answer; 1]>;
 
 pub(super) struct Inner {
     pub(super) dispatcher: Dispatcher<Machine>,
@@ -139,7 +143,7 @@ impl Inner {
     }
 
     /// Takes what the devices have done.
-    pub(super) fn finish(&mut self, now_ns: u64, completed: &[(u64, i32)], answers: &mut Vec<Answer>) {
+    pub(super) fn finish(&mut self, now_ns: u64, completed: &[(u64, i32)], answers: &mut Answers) {
         for (number, result) in completed {
             let Some((what, error)) = self.flights.take(*number, *result) else { continue };
             match what {
@@ -188,7 +192,7 @@ impl Inner {
     }
 
     /// Turns what is done into answers.
-    pub(super) fn settle(&mut self, now_ns: u64, answers: &mut Vec<Answer>) {
+    pub(super) fn settle(&mut self, now_ns: u64, answers: &mut Answers) {
         let mut done = std::mem::take(&mut self.done);
         for Done { tag, begun_ns, done_ns } in done.drain(..) {
             let slot = tag as usize;

@@ -7,7 +7,7 @@ use super::attribution::Attribution;
 use super::class_stats::{ClassStats, Counts, HeadStats, LiveStats, share_out};
 use super::classes::{self, ClassSpec, completed};
 use super::engine::{Engine, Media, dispatcher, real_time};
-use super::inner::{Pending, answer};
+use super::inner::{Answers, Pending, answer};
 use super::policy_text::PolicyText;
 use crate::alarm::NEVER;
 use crate::stats::{Stats, Times};
@@ -71,7 +71,7 @@ impl Engine {
         let wanted = completed(wanted);
         let text =
             policy.map(PolicyText::parse).transpose().map_err(|error| format!("the policy {error}"))?;
-        let mut answers = Vec::new();
+        let mut answers = Answers::new();
         let mut guard = self.lock();
         let inner = &mut *guard;
         let text = text.unwrap_or_else(|| inner.policy.clone());
@@ -104,7 +104,7 @@ impl Engine {
             let now_ns = self.now_ns();
             inner.dispatcher.replace_policies(now_ns, policies, &real_time(&wanted), &class_of);
         }
-        let rings = self.follow(inner, &mut answers);
+        let rings = self.follow(inner, self.now_ns(), &mut answers);
         drop(guard);
         self.send_all(answers, rings);
         Ok(())
@@ -113,7 +113,7 @@ impl Engine {
     /// Switches models and policies off or on. Off: of models, what is under way is answered now, and later requests at once; real
     /// devices are asked in order of arrival. On: models and policies begin in their first state.
     pub fn set_timing(&self, on: bool) {
-        let mut answers = Vec::new();
+        let mut answers = Answers::new();
         let mut guard = self.lock();
         let inner = &mut *guard;
         if self.timed.swap(on, Ordering::AcqRel) == on {
@@ -146,7 +146,7 @@ impl Engine {
                 }
             }
         }
-        let rings = self.follow(inner, &mut answers);
+        let rings = self.follow(inner, self.now_ns(), &mut answers);
         drop(guard);
         self.send_all(answers, rings);
     }

@@ -10,13 +10,13 @@ use weir_collectors::{Disk, host};
 use weir_meeting::Meeting;
 use weir_studies::{Capture as Wanted, Run};
 
-use super::{Meet, PART, begin, folder, from_meeting, part, verdict};
+use super::{Meet, PART, begin, folder, from_meeting, part};
 use crate::Error;
 use crate::capture::{Capture, Recording};
 use crate::carry_out::{Options, Outcome, Timing, write_json};
 use crate::journal::{Change, Journal};
 use crate::measure::wall_against_monotonic_ns;
-use crate::verdict::{Facts, clock, loss};
+use crate::verdict::{Facts, Verdict, clock, loss};
 
 /// Records the requests of some disks of this host, and the host, while the clients of a run ask.
 ///
@@ -102,7 +102,7 @@ fn record(
         clock_step_ns,
         ..Facts::default()
     };
-    let verdict = verdict(vec![loss(&facts), clock(&facts)]);
+    let verdict = Verdict::of(vec![loss(&facts), clock(&facts)]);
     let teardown_s = began.elapsed().as_secs_f64() - setup_s - measured_s;
     let timing = Timing { setup_s, measured_s, teardown_s };
     write_json(&partial.join(PART), &record)?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use weir_meeting::{Record, Role};
 use weir_studies::Run;
 
-use super::{PART, join_tables, parts_folder, ruling, verdict};
+use super::{PART, join_tables, parts_folder, ruling};
 use crate::Error;
 use crate::carry_out::{Timing, put_in_place, write_json};
 use crate::verdict::Verdict;
@@ -105,7 +105,7 @@ fn judge(
             keep_records(parts, records, &partial)?;
             write_json(&partial.join("observed.json"), &json!({ "hosts": clocks(records) }))?;
             let none = Timing { setup_s: 0.0, measured_s: 0.0, teardown_s: 0.0 };
-            (verdict(vec![ruling::not_together(reason)]), none, 0)
+            (Verdict::of(vec![ruling::not_together(reason)]), none, 0)
         }
         Ok(()) => whole(run, parts, records, &partial)?,
     };
@@ -158,7 +158,7 @@ fn whole(
     write_json(&partial.join("observed.json"), &observed)?;
     let mut rules = ruling::worst(&verdicts);
     rules.push(ruling::together(records));
-    Ok((verdict(rules), timing, requests))
+    Ok((Verdict::of(rules), timing, requests))
 }
 
 /// The run's beginning, on which all agree: parts of different attempts are no run.

@@ -20,7 +20,6 @@ use weir_studies::Run;
 use crate::Error;
 use crate::carry_out::{Options, Outcome, alone, write_json};
 use crate::testbed::Testbed;
-use crate::verdict::{Ruling, Status, Verdict};
 
 /// A part's record of the meeting, in its folder.
 pub(crate) const PART: &str = "part.json";
@@ -76,7 +75,7 @@ pub(crate) fn carry_out(
         return Err(Error::Refused(format!("{} is a server of this run: weir attend", meet.company.me())));
     };
     part(run, options, meet, |meeting| {
-        alone(&run.part(client), testbed, options, Some(meeting), &folder(options, run, meet))
+        alone(&run.part(client), testbed, options, Some(meeting), &folder(options, run, meet), 1)
     })
 }
 
@@ -135,10 +134,4 @@ fn leave(folder: &Path, record: &Record, ended: Ended, began: Instant) -> Result
     write_json(&folder.join(PART), record)?;
     let spent_s = began.elapsed().as_secs_f64();
     Ok(Outcome::Ended { ended, spent_s })
-}
-
-/// A verdict of some rules.
-fn verdict(rules: Vec<Ruling>) -> Verdict {
-    let broken = rules.iter().any(|ruling| ruling.status == Status::Invalid);
-    Verdict { status: if broken { Status::Invalid } else { Status::Valid }, rules }
 }

@@ -141,7 +141,7 @@ mod tests {
                 vec![rule("R-LOSS", Status::Valid, "none lost"), rule("R-CLOCK", Status::Valid, "0")],
             ),
         ];
-        let verdicts = verdicts.map(|(host, rules)| (host, super::super::verdict(rules)));
+        let verdicts = verdicts.map(|(host, rules)| (host, Verdict::of(rules)));
         let found = worst(&verdicts);
         let told: Vec<(&str, Status, &str)> =
             found.iter().map(|one| (one.rule.as_str(), one.status, one.reason.as_str())).collect();

@@ -88,9 +88,9 @@ fn admit(run: &Run, results: &Path, folder: &Path) -> Result<Outcome, Error> {
         let refused = found.refused.as_ref().map(|refused| format!("refused: {refused}"));
         let because = refused.unwrap_or_else(|| "none was refused".to_owned());
         let reason = format!("{asked} streams asked, {} admitted; {because}", found.streams.len());
-        let status = Status::Valid;
-        let rule = Ruling { rule: "R-PLANNED".to_owned(), status, reason, value: None, limit: None };
-        let verdict = Verdict { status, rules: vec![rule] };
+        let rule = "R-PLANNED".to_owned();
+        let rule = Ruling { rule, status: Status::Valid, reason, value: None, limit: None };
+        let verdict = Verdict::of(vec![rule]);
         write_json(&partial.join("verdict.json"), &verdict)?;
         let timing = Timing { setup_s: 0.0, measured_s: began.elapsed().as_secs_f64(), teardown_s: 0.0 };
         write_json(&partial.join("observed.json"), &json!({"timing": timing}))?;
@@ -212,9 +212,7 @@ fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Verdict {
             "no request in the measured interval: make it longer, or use more clients".to_owned(),
         )
     };
-    let rules = vec![planned, some, saturated];
-    let invalid = rules.iter().any(|ruling| ruling.status == Status::Invalid);
-    Verdict { status: if invalid { Status::Invalid } else { Status::Valid }, rules }
+    Verdict::of(vec![planned, some, saturated])
 }
 
 fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {

@@ -6,7 +6,7 @@
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use weir_simulator::server::{HeadReport, Mix, Served};
-use weir_studies::Run;
+use weir_studies::{Engine, Run};
 
 use crate::Error;
 
@@ -37,6 +37,8 @@ pub(super) struct Summary {
 
 struct ClassSummary {
     name: String,
+    /// Whether what was answered in the measured interval tells of responses, in place of what was asked in it.
+    is_closed_loop: bool,
     requests: u64,
     answered: u64,
     deadlines: u64,
@@ -65,7 +67,7 @@ impl Summary {
             classes: run
                 .classes
                 .iter()
-                .map(|class| ClassSummary::new(&class.name))
+                .map(|class| ClassSummary::new(&class.name, class.engine == Engine::Fio))
                 .collect::<Result<_, _>>()?,
             warmup_ns: ns(run.warmup_ns()),
             end_ns: ns(run.length_ns()),
@@ -77,19 +79,24 @@ impl Summary {
     /// Takes a request, of the warm-up or not.
     pub(super) fn add(&mut self, served: &Served) {
         let class = &mut self.classes[usize::from(served.class)];
-        if let Some(done_ns) = served.completed_ns
-            && (self.warmup_ns..self.end_ns).contains(&done_ns)
-        {
+        let is_asked = served.ask.intended_ns >= self.warmup_ns;
+        let is_answered =
+            served.completed_ns.is_some_and(|done_ns| (self.warmup_ns..self.end_ns).contains(&done_ns));
+        if is_asked {
+            class.offered_bytes += served.ask.size_bytes;
+        }
+        if is_answered {
             class.completed += 1;
             class.completed_bytes += served.ask.size_bytes;
             class.busy_ns += u128::from(served.busy_ns);
         }
-        if served.ask.intended_ns >= self.warmup_ns {
+        let by_answer = class.is_closed_loop && served.completed_ns.is_some();
+        if (by_answer && is_answered) || (!by_answer && is_asked) {
             class.add(served);
         }
     }
 
-    /// Requests that were asked within the measured interval.
+    /// Requests that tell of responses.
     pub(super) fn measured(&self) -> u64 {
         self.classes.iter().map(|class| class.requests).sum()
     }
@@ -141,11 +148,12 @@ fn mixed(mix: &Mix) -> Map<String, Value> {
 }
 
 impl ClassSummary {
-    fn new(name: &str) -> Result<Self, Error> {
+    fn new(name: &str, is_closed_loop: bool) -> Result<Self, Error> {
         let responses = Histogram::new_with_bounds(1000, LONGEST_NS, DIGITS)
             .map_err(|error| Error::Failed(format!("class {name}: no histogram: {error}")))?;
         Ok(ClassSummary {
             name: name.to_owned(),
+            is_closed_loop,
             requests: 0,
             answered: 0,
             deadlines: 0,
@@ -164,7 +172,6 @@ impl ClassSummary {
     fn add(&mut self, served: &Served) {
         let ask = &served.ask;
         self.requests += 1;
-        self.offered_bytes += ask.size_bytes;
         if let Some(deadline_ns) = ask.deadline_ns {
             let missed = u64::from(served.completed_ns.is_none_or(|done_ns| done_ns > deadline_ns));
             self.deadlines += 1;

@@ -69,6 +69,8 @@ pub(super) struct Gate {
     arrivals: u64,
     held: usize,
     passed: VecDeque<Request>,
+    /// Before that time nothing happens of itself, so that nobody need look.
+    quiet_until_ns: u64,
 }
 
 impl Gate {
@@ -96,6 +98,7 @@ impl Gate {
             arrivals: 0,
             held: 0,
             passed: VecDeque::new(),
+            quiet_until_ns: 0,
         }
     }
 
@@ -119,6 +122,7 @@ impl Gate {
             leaf.portion = i128::from(tokens_of(request.size_bytes)) * PARTS;
             leaf.held.push_back((number, request));
             self.held += 1;
+            self.quiet_until_ns = 0;
         }
         self.catch_up(now_ns);
     }
@@ -133,13 +137,20 @@ impl Gate {
             leaf.open = leaf.open.saturating_sub(1);
             if leaf.open == 0 {
                 leaf.since_ns = now_ns;
+                self.quiet_until_ns = self.quiet_until_ns.min(now_ns.saturating_add(self.leave_ns));
             }
         }
     }
 
     /// Lets pass what may by now.
     pub(super) fn catch_up(&mut self, now_ns: u64) {
-        while let Some((at_ns, event)) = self.next_event().filter(|(at_ns, _)| *at_ns <= now_ns) {
+        while self.quiet_until_ns <= now_ns {
+            let next = self.next_event();
+            let Some((at_ns, event)) = next.filter(|(at_ns, _)| *at_ns <= now_ns) else {
+                // Filling buckets makes nothing ready sooner than was reckoned.
+                self.quiet_until_ns = next.map_or(u64::MAX, |(at_ns, _)| at_ns);
+                break;
+            };
             self.tree.fill(at_ns);
             match event {
                 Event::Step => self.step(at_ns, now_ns),
@@ -354,5 +365,44 @@ impl Leaf {
         }
         self.due += rate.parts_in(since_ns);
         self.counted_ns = self.counted_ns.max(now_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixture::{of_class, weighted};
+
+    proptest! {
+        /// When nobody looks, nothing would have been found.
+        #[test]
+        fn nothing_that_is_due_is_left(
+            tree in prop::sample::select(vec![None, Some("g:0.5(a:0.6,b:w3),c:90kb_s"), Some("a:w1,b:w9,c:w0.1")]),
+            change in prop::sample::select(vec![Change::None, Change::Rise, Change::Follow { tolerance_percent: 5 }]),
+            is_by_client: bool,
+            steps in prop::collection::vec((0u64..300_000_000, 0u16..3, 0u32..3, 1u32..100, any::<bool>()), 1..120),
+        ) {
+            let root = Rate::per_s(300);
+            let plan = Plan::read(tree, &weighted(&[1.0, 2.0, 3.0]), root).unwrap();
+            let programme = Programme::new(change, Rate::per_s(20), 70_000_000, 0, plan.firm, Rate::per_s(1000));
+            let mut gate = Gate::new(plan, root, 200_000_000, is_by_client, 150_000_000, programme);
+            let (mut now_ns, mut open) = (0, Vec::new());
+            for (after_ns, class, stream, kb, is_done) in steps {
+                now_ns += after_ns;
+                if is_done && let Some(request) = open.pop() {
+                    gate.complete(now_ns, &request);
+                } else {
+                    let request = of_class(class, u64::from(kb), kb * 1024);
+                    gate.arrive(now_ns, Request { stream, arrived_ns: now_ns, ..request });
+                }
+                while let Some(request) = gate.take_passed() {
+                    open.push(request);
+                }
+                let next_ns = gate.next_event().map_or(u64::MAX, |(at_ns, _)| at_ns);
+                prop_assert!(next_ns > now_ns && gate.quiet_until_ns <= next_ns, "{now_ns} {next_ns} {}", gate.quiet_until_ns);
+            }
+        }
     }
 }

@@ -113,10 +113,12 @@ impl Policy for Hds {
     fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
         self.gate.catch_up(now_ns);
         self.hand_down(now_ns, model);
-        match (self.below.next(now_ns, model), self.gate.next_ns()) {
-            (Decision::Idle, Some(at_ns)) => Decision::WaitUntil(at_ns),
-            (Decision::WaitUntil(below_ns), Some(at_ns)) => Decision::WaitUntil(below_ns.min(at_ns)),
-            (decision, _) => decision,
+        match self.below.next(now_ns, model) {
+            Decision::Idle => self.gate.next_ns().map_or(Decision::Idle, Decision::WaitUntil),
+            Decision::WaitUntil(below_ns) => {
+                Decision::WaitUntil(self.gate.next_ns().map_or(below_ns, |at_ns| at_ns.min(below_ns)))
+            }
+            decision @ Decision::Serve(_) => decision,
         }
     }
 

@@ -109,6 +109,10 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
     for possible in ["ext4", "xfs", "btrfs, architecture: partitioned"] {
         assert!(plan_text(&hold(&format!("filesystem: {possible}"))).is_ok(), "{possible}");
     }
+    // What a database writes has no place beforehand.
+    let site = "services:\n  shop:\n    service: nginx\n    port: 8080\n    site: {benchmark: tpcw, database: postgresql, items: 1000, browsers: 5}\n";
+    let told = plan_text(&format!("{}{site}", hold("filesystem: ext4, buffered: true"))).unwrap_err();
+    assert!(told.contains("with a site, whose database places files as it goes"), "{told}");
     // What the kernel's scheduler has is its own.
     let mixed = TRIAL.replace(
         "deltal]",

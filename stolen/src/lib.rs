@@ -1,0 +1,164 @@
+//! Time that this machine's processors were not given, though they had work: other guests of its host had it.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+
+use serde::Serialize;
+
+/// Share of the wanted time from which on what came too late is not held against this machine.
+pub const DISTURBING_SHARE: f64 = 0.02;
+
+/// How often [`undisturbed`] tries.
+const ATTEMPTS: u32 = 3;
+
+/// Ticks of all processors since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticks {
+    /// Of any kind.
+    all: u64,
+    /// With work to do: neither idle nor waiting for a disk.
+    wanted: u64,
+    /// Of these, not had.
+    stolen: u64,
+}
+
+/// What a hypervisor withheld.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Stolen {
+    /// Share of the time that processors had work and did not run.
+    pub of_wanted: f64,
+    /// The same as a share of all time.
+    pub of_all: f64,
+}
+
+impl Ticks {
+    /// Until now; `None` where the kernel does not say.
+    pub fn now() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// proc(5): user, nice, system, idle, iowait, irq, softirq, steal; what follows is in user and nice already.
+    fn parse(stat: &str) -> Option<Self> {
+        let mut words = stat.lines().next()?.split_ascii_whitespace();
+        if words.next()? != "cpu" {
+            return None;
+        }
+        let ticks: Vec<u64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
+        let stolen = *ticks.get(7)?;
+        let all = ticks[..8].iter().sum();
+        Some(Ticks { all, wanted: all - ticks[3] - ticks[4], stolen })
+    }
+
+    /// Of the time from `before` until then.
+    pub fn since(self, before: Self) -> Stolen {
+        let stolen = self.stolen.saturating_sub(before.stolen) as f64;
+        let of = |all: u64| if all == 0 { 0.0 } else { stolen / all as f64 };
+        Stolen {
+            of_wanted: of(self.wanted.saturating_sub(before.wanted)),
+            of_all: of(self.all.saturating_sub(before.all)),
+        }
+    }
+}
+
+/// Why a check came to an end that is of time alone.
+struct TooLate;
+
+/// What a check in [`undisturbed`] expects of time, and of nothing else.
+///
+/// # Panics
+/// If it does not hold, in a way that [`undisturbed`] tells from all other panics; `words` are printed.
+pub fn in_time(holds: bool, words: impl std::fmt::Display) {
+    if !holds {
+        eprintln!("too late: {words}");
+        panic_any(TooLate);
+    }
+}
+
+/// For tests with bounds of time: carries out a check, and once more where [`in_time`] failed while a hypervisor kept processors.
+///
+/// What came too late each time, and never undisturbed, is not judged; what is printed says so.
+///
+/// # Panics
+/// As the check does: always if it was not for [`in_time`], else of an attempt that had its processors.
+pub fn undisturbed(check: impl Fn()) {
+    judge(check, Ticks::now);
+}
+
+fn judge(check: impl Fn(), mut now: impl FnMut() -> Option<Ticks>) {
+    for attempt in 1..=ATTEMPTS {
+        let before = now();
+        let Err(panic) = catch_unwind(AssertUnwindSafe(&check)) else { return };
+        let stolen = before.zip(now()).map_or(0.0, |(before, after)| after.since(before).of_wanted);
+        if stolen < DISTURBING_SHARE || !panic.is::<TooLate>() {
+            resume_unwind(panic);
+        }
+        eprintln!(
+            "attempt {attempt} failed while the hypervisor kept {:.0} % of the processor time that was wanted",
+            stolen * 100.0
+        );
+    }
+    eprintln!("not judged: no attempt had its processors");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stolen_is_a_share_of_the_time_and_of_the_work() {
+        let ticks = |text| Ticks::parse(text).unwrap();
+        let before = ticks("cpu  100 0 50 800 50 0 0 10 7 0\ncpu0 1 2\n");
+        let after = ticks("cpu  130 0 60 850 50 0 0 20 9 0\n");
+        assert_eq!(after.since(before), Stolen { of_wanted: 0.2, of_all: 0.1 });
+        assert_eq!(before.since(before), Stolen { of_wanted: 0.0, of_all: 0.0 });
+    }
+
+    #[test]
+    fn what_no_kernel_writes_is_not_read() {
+        for text in ["", "cpu0 1 2 3 4 5 6 7 8\n", "cpu 1 2 3\n", "cpu 1 2 3 4 5 6 7 x\n"] {
+            assert_eq!(Ticks::parse(text), None);
+        }
+        assert!(Ticks::now().is_some());
+    }
+
+    /// How often a check is carried out that is late the first `fails` times, with so much stolen each time; and whether that is a failure.
+    fn tried(fails: u32, stolen: u64) -> (u32, bool) {
+        let (made, mut all) = (std::cell::Cell::new(0), 0);
+        let now = || {
+            all += 100;
+            Some(Ticks { all, wanted: all, stolen: all / 100 * stolen })
+        };
+        let check = || {
+            made.set(made.get() + 1);
+            in_time(made.get() > fails, "meant to be");
+        };
+        let judged = catch_unwind(AssertUnwindSafe(|| judge(check, now)));
+        (made.get(), judged.is_err())
+    }
+
+    #[test]
+    fn only_what_had_its_processors_is_judged() {
+        assert_eq!(tried(0, 0), (1, false));
+        assert_eq!(tried(0, 50), (1, false));
+        assert_eq!(tried(1, 0), (1, true));
+        assert_eq!(tried(1, 50), (2, false));
+        assert_eq!(tried(9, 50), (3, false));
+        assert_eq!(tried(9, 1), (1, true));
+    }
+
+    #[test]
+    fn what_is_not_of_time_is_never_forgiven() {
+        let mut all = 0;
+        let now = || {
+            all += 100;
+            Some(Ticks { all, wanted: all, stolen: all / 2 })
+        };
+        let made = std::cell::Cell::new(0);
+        let check = || {
+            made.set(made.get() + 1);
+            assert_eq!(1, 2, "meant to fail");
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| judge(check, now))).is_err());
+        assert_eq!(made.get(), 1);
+    }
+}
