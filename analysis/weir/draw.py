@@ -203,6 +203,12 @@ def line_legend(figure: Figure, places: Places) -> None:
     _legend(figure, handles, names[0] if len(names) == 1 else None)
 
 
+def legend_above(axis: Axes) -> None:
+    """What one panel's strokes are, above it: there it covers none of them, whatever the data."""
+    entries = len(axis.get_legend_handles_labels()[0])
+    axis.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=entries, frameon=False)
+
+
 def panel_title(layout: Layout, row: Level | None, col: Level | None) -> str:
     """The levels that a panel stands for; on several lines where one would be wider than a panel."""
     places = ((layout.col, col), (layout.row, row))

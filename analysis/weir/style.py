@@ -30,6 +30,8 @@ _RC = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
+    # "best" looks at all data, and warns where that takes a busy machine a second.
+    "legend.loc": "upper right",
     "axes.grid": True,
     "axes.grid.axis": "y",
     "grid.color": "#dddddd",

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from weir.draw import legend_above
 from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 
 Drawn = tuple[str, str, Figure]
@@ -51,13 +52,13 @@ def distributions(document: dict[str, Any]) -> Drawn | None:
         _cdf(axes[0], found, 1024, place, f"{name}s")
     axes[0].set_xlabel("size (KiB)")
     axes[0].set_ylabel("share that is smaller")
-    axes[0].legend(frameon=False)
+    legend_above(axes[0])
     text = "Cumulative distributions"
     if gap:
         _cdf(axes[1], gap, 1e6, 0, "trace")
         _exponential(axes[1], gap)
         axes[1].set_xlabel("time between arrivals (ms)")
-        axes[1].legend(frameon=False)
+        legend_above(axes[1])
         text += "; dashed: an exponential distribution of the same mean"
     return "Sizes and arrivals", f"{text}.", figure
 
@@ -75,7 +76,7 @@ def burstiness(document: dict[str, Any]) -> Drawn | None:
     axes[0].axhline(1, color="#333333", linewidth=0.9, linestyle=(0, (4, 2)), label="Poisson")
     axes[0].set_ylabel("index of dispersion")
     _scales(axes[0])
-    axes[0].legend(frameon=False)
+    legend_above(axes[0])
     waves = [(w, s["wavelet_energy"]) for w, s in zip(windows_s, scales, strict=True) if s["wavelet_energy"]]
     axes[1].plot(
         *zip(*waves, strict=True), marker=MARKERS[1], markersize=3.5, color=PALETTE[1], label="energy"
@@ -85,7 +86,7 @@ def burstiness(document: dict[str, Any]) -> Drawn | None:
             _slope(axes[1], dict(waves), estimate)
     axes[1].set_ylabel("Haar wavelet energy")
     _scales(axes[1])
-    axes[1].legend(frameon=False)
+    legend_above(axes[1])
     text = (
         "Arrivals in windows of growing length, at scales with at least 8 windows. A flat line on the left "
         "is a process whose bursts do not grow with the scale; the slope on the right gives the Hurst "
@@ -112,7 +113,7 @@ def reuse(document: dict[str, Any]) -> Drawn | None:
     axes[0].set_xlabel("cache (MiB)" if unit_bytes else "cache (objects of equal size)")
     axes[0].set_ylabel("miss ratio")
     _plain_ticks(axes[0])
-    axes[0].legend(frameon=False)
+    legend_above(axes[0])
     text = (
         "Of an LRU cache by its size, exact, from the reuse distances; no cache misses less than the first "
         "accesses."
@@ -132,7 +133,7 @@ def service(document: dict[str, Any]) -> Drawn | None:
         for place, (name, found) in enumerate(waits):
             _cdf(axes[0], found, 1e6, place, name)
         axes[0].set_xlabel("time (ms)")
-        axes[0].legend(frameon=False)
+        legend_above(axes[0])
     if queue:
         _cdf(axes[-1], queue, 1, 2, "queue")
         axes[-1].set_xlabel("queue length found")

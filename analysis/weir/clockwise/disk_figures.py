@@ -126,7 +126,7 @@ def track_cache(bench: Bench) -> Figure:
         axes[0].yaxis.set_major_formatter(draw.plain)
         axes[0].set_xlabel(plot.BLOCK)
         axes[0].set_ylabel("Mean service time (ms)")
-        axes[0].legend(frameon=False)
+        axes[0].legend(frameon=False, loc="upper left")
         shown = {
             "raw": bench.raw(0, sectors_of(512)),
             "uncached": bench.partition(0, 512),

@@ -129,7 +129,7 @@ def ratios(parts: dict[str, pl.DataFrame]) -> Figure:
         plot.logarithmic([axis])
         axis.set_xlabel(LOAD)
         axis.set_ylabel("Latency, LST by deltaL")
-        axis.legend(frameon=False)
+        draw.legend_above(axis)
         draw.note(figure, "Geometric means over CELLO disks. Above 1 deltaL is better. " + SHADES)
     return figure
 

@@ -93,6 +93,6 @@ def crosstalk(found: Crosstalk) -> Figure:
         axis.set_ylim(-0.1, None)
         axis.set_xlabel("Requests of the generator, times its contract")
         axis.set_ylabel("Deadlines of others missed")
-        axis.legend(frameon=False)
+        axis.legend(frameon=False, loc="upper left")
         draw.note(figure, "Means of ten runs of 20 s, about 1,000 requests of behaving streams each.")
     return figure

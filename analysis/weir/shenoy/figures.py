@@ -213,8 +213,8 @@ def border(
         axes[1].set_xlabel(VIDEO_CLIENTS)
         axes[0].set_ylabel(RESPONSE)
         axes[1].set_ylabel(VIOLATED)
-        axes[0].legend(title=VIDEO_CLIENTS, frameon=False)
-        axes[1].legend(title=TEXT_CLIENTS, frameon=False)
+        axes[0].legend(title=VIDEO_CLIENTS, frameon=False, loc="upper left")
+        axes[1].legend(title=TEXT_CLIENTS, frameon=False, loc="upper left")
         axis = axes[2]
         t, v = partitioned
         axis.plot([0, t, t], [v, v, 0], color=PALETTE[0], label="partitioned")
@@ -300,7 +300,7 @@ def bursty(text: pl.DataFrame) -> Figure:
         axes[0].set_yscale("log")
         axes[0].set_xlabel("Load of bursty text (KB/s)")
         axes[0].set_ylabel(RESPONSE)
-        axes[0].legend(frameon=False)
+        axes[0].legend(frameon=False, loc="upper left")
         axes[0].set_title("(a) the stand-in for the NFS trace", loc="left")
         names = {"kb-s-3000": "8 KiB, on-off"} | {
             name: name.removeprefix("at-3000-").replace("kib", " KiB")
@@ -347,7 +347,7 @@ def distributions(found: dict[float, list[Distribution]], capacity: float) -> Fi
         axes[0].set_yscale("log")
         axes[0].set_xlabel(TEXT_CLIENTS)
         axes[0].set_ylabel("Share of windows above")
-        axes[0].legend(frameon=False)
+        axes[0].legend(frameon=False, loc="upper right")
         draw.note(figure, "All seeds together. Dotted: what the partitioned server bears.")
     return figure
 

@@ -152,7 +152,7 @@ def used(table: pl.DataFrame, x: str = "aperiodic_per_s") -> Figure:
             axes[0].axhline(share, color="#555555", linewidth=0.8, linestyle=":")
         axes[0].set_ylabel(WORDS["used_pct"])
         axes[0].set_ylim(bottom=0)
-        axes[0].legend(frameon=False)
+        draw.legend_above(axes[0])
         draw.note(
             figure,
             BARS + " Dotted: shares of periodic (50 %), interactive and aperiodic requests (25 % each).",
