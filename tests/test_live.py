@@ -1,6 +1,7 @@
 """A server with a policy, from the command line: NBD alone, which needs nothing of the kernel."""
 
 import json
+from pathlib import Path
 
 import pytest
 from support import wait_for, weir
@@ -8,6 +9,7 @@ from support import wait_for, weir
 SPEC = 'name: disk\nprofile: "null"\nsize_mib: 16\n'
 CLASSES = "classes:\n  - {name: video, wants: real_time, range_mib: [0, 8], deadline_ms: 50}\n"
 NBD = ("--export", "nbd")
+WITHOUT_UBLK = pytest.mark.skipif(Path("/dev/ublk-control").exists(), reason="this kernel has ublk")
 
 
 @pytest.fixture
@@ -79,7 +81,8 @@ def test_figures_are_for_people_and_for_prometheus(state, tmp_path):
         (("--queue-depth", "2"), "--policy"),
         (("--policy", "fcfs", "--queue-depth", "0"), "live.queue_depth"),
         (("--policy", "fcfs", "--target", "/nowhere"), "/nowhere"),
-        (("--policy", "fcfs", "--export", "ublk"), "ublk"),
+        (("--policy", "fcfs", "--export", "loop,ublk"), "keep one of them"),
+        pytest.param(("--policy", "fcfs", "--export", "ublk"), "modprobe ublk_drv", marks=WITHOUT_UBLK),
         (("--policy", "fcfs", "--partitioned"), "live."),
     ],
 )

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::error::Error;
-use crate::loop_device::{detach, is_ours};
+use crate::loop_device::detach;
 use crate::mounts::{Mount, mount_at, mounts_of, unmount};
 use crate::server::wait_until;
 use crate::state::{BlockDevice, State, states};
+use crate::ublk;
 
 /// How long a file system may take to write back and unmount; the server answers without delay by then.
 const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,9 +53,12 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         report.done.push(format!("process {} does not answer: aborted all I/O", state.pid));
     }
 
-    let device = state.device.as_ref().filter(|device| is_ours(device, &state.token));
-    if let Some(device) = device {
+    let devices: Vec<&BlockDevice> = state.block_devices().filter(|device| state.is_ours(device)).collect();
+    for &device in &devices {
         unmount_all(device, &state, &mut report)?;
+        if ublk::is_of_driver(device) {
+            continue;
+        }
         let done = guarded(&state, &mut report, "detaching", {
             let (device, token) = (device.clone(), state.token.clone());
             move || detach(&device, &token)
@@ -89,13 +93,19 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
             (None, _) => report.done.push(format!("unmounted {text}")),
         }
     }
-    if let Some(device) = device
-        && !wait_until(Duration::from_secs(2), || !is_ours(device, &state.token))
-    {
-        report.left.push(format!(
-            "{} is still open in some process; the kernel detaches it when that closes it",
-            device.path.display()
-        ));
+    let still_open = |device: String| {
+        format!("{device} is still open in some process; the kernel detaches it when that closes it")
+    };
+    if let (true, Some(mark)) = (state.uses_ublk(), state.mark()) {
+        // Whatever bears the mark, recorded or not: its server may have died before it could.
+        let (gone, open) = ublk::take_away(mark).map_err(Error::system("take ublk devices away"))?;
+        report.done.extend(gone.into_iter().map(|device| format!("removed {device}")));
+        report.left.extend(open.into_iter().map(still_open));
+    }
+    for device in devices.into_iter().filter(|device| !ublk::is_of_driver(device)) {
+        if !wait_until(Duration::from_secs(2), || !state.is_ours(device)) {
+            report.left.push(still_open(device.path.display().to_string()));
+        }
     }
     if report.left.is_empty() {
         let _ = fs::remove_dir(&state.mountpoint);
@@ -163,8 +173,14 @@ fn guarded<T: Send + 'static>(
     receiver.recv_timeout(UNMOUNT_TIMEOUT).ok()
 }
 
-/// Makes every request to the FUSE file fail, now and later (with an error that the loop device turns into EIO).
+/// Makes every request fail, now and later: to the FUSE file with an error that the loop device turns into EIO; to devices of
+/// ublk by ending who serves them.
 fn abort(state: &State) {
+    if state.uses_ublk()
+        && let Some(process) = state.process()
+    {
+        let _ = process.signal(libc::SIGKILL);
+    }
     let Ok(Some(mount)) = fuse_mount(state) else { return };
     // A connection has the number of its mount's device. Where fusectl is not mounted, a forced unmount aborts as well.
     let file = format!("/sys/fs/fuse/connections/{}/abort", mount.minor);

@@ -6,7 +6,8 @@
 //! work on it, and the time that each request takes is the model's.
 //!
 //! With a policy ([`ServeSpec::live`]) it decides itself what each head serves next: [`weir_schedulers`] on the real clock, in front
-//! of the same models or of real devices, which are then asked by direct I/O. Such a server can also be reached by the NBD protocol.
+//! of the same models or of real devices, which are then asked by direct I/O. Such a server can also be
+//! a block device of the kernel's ublk driver, without FUSE and loop, or be reached by the NBD protocol.
 //!
 //! [`serve`] runs such a device in the foreground, [`serve_in_background`] in a process of its own; [`down()`] takes it
 //! away again, whatever state it is in; [`Control`] talks to it meanwhile.
@@ -43,6 +44,7 @@ mod service;
 mod spec;
 mod state;
 mod stats;
+mod ublk;
 
 pub use background::{serve_in_background, wait_until_ready};
 pub use control::Control;
@@ -53,7 +55,7 @@ pub use live::{
     LiveSpec, LiveStats, Wants,
 };
 pub use loop_device::missing_capability;
-pub use server::serve;
+pub use server::{serve, unable};
 pub use spec::ServeSpec;
-pub use state::{BlockDevice, State, Status, state_path, states, status};
+pub use state::{BlockDevice, ClassDevice, State, Status, state_path, states, status};
 pub use stats::{LatencySummary, OpCount, Stats};

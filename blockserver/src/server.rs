@@ -15,7 +15,7 @@ use crate::control_server;
 use crate::down::{down, remove_if_there};
 use crate::error::Error;
 use crate::filesystem::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
-use crate::live::ExportKind;
+use crate::live::{ExportKind, Layout};
 use crate::loop_device::{self, missing_capability};
 use crate::mounts::{self, mounts_of};
 use crate::nbd::{Address, Listener};
@@ -23,7 +23,8 @@ use crate::process::{random_token, start_ticks};
 use crate::queue;
 use crate::service::Service;
 use crate::spec::ServeSpec;
-use crate::state::{State, state_path};
+use crate::state::{BlockDevice, ClassDevice, State, state_path};
+use crate::ublk;
 
 /// From <linux/prctl.h>.
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
@@ -43,10 +44,7 @@ pub fn serve(
     ready: impl FnOnce(&State),
 ) -> Result<(), Error> {
     spec.check(&spec.name)?;
-    // NBD alone needs nothing of the kernel.
-    if has_file(spec)
-        && let Some(reason) = missing_capability()
-    {
+    if let Some(reason) = unable(spec) {
         return Err(Error::Unable(reason));
     }
     // Before any thread is made, so that all of them inherit it and only `wait_for_signal` takes the signals.
@@ -76,6 +74,7 @@ fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) 
         socket: dir.join(format!("{name}.sock")),
         log,
         device: None,
+        class_devices: Vec::new(),
         ready: false,
         nbd: None,
     };
@@ -129,23 +128,24 @@ fn run(
             .map(Some),
     };
     let outcome = attached.and_then(|device| {
-        if let Some(device) = &device
-            && let Err(error) = queue::prepare(device, state.spec.is_disk())
-        {
-            eprintln!("note: the queue of {} keeps old settings: {error}", device.path.display());
+        if let Some(device) = &device {
+            prepare_queue(device, queue::loop_depth(), &state.spec);
         }
         state.device = device;
+        let served = start_ublk(state, &service)?;
         state.ready = true;
         state.save(state_file).map_err(Error::path("write the state file", state_file))?;
         ready(state);
-        wait_for_signal(signals, session.as_ref());
-        Ok(())
+        wait_for_signal(signals, session.as_ref(), &served);
+        Ok(served)
     });
 
     // The rest of the data goes out at once.
     service.set_timing(false);
     drop(nbd);
-    release_device(state);
+    release_devices(state);
+    // Here devices of ublk go.
+    let outcome = outcome.map(drop);
     let _ = mounts::unmount(&state.mountpoint, libc::MNT_DETACH);
     if let Some(session) = &session
         && state.device.as_ref().is_none_or(|device| !loop_device::is_ours(device, &state.token))
@@ -156,6 +156,18 @@ fn run(
     service.stop();
     threads.into_iter().for_each(|thread| drop(thread.join()));
     outcome
+}
+
+/// Why this host cannot have what a spec asks for, or `None` if it can.
+pub fn unable(spec: &ServeSpec) -> Option<String> {
+    // NBD alone needs nothing of the kernel.
+    let without_file = || has_file(spec).then(missing_capability).flatten();
+    let without_ublk = || has_ublk(spec).then(ublk::missing).flatten();
+    without_file().or_else(without_ublk)
+}
+
+fn has_ublk(spec: &ServeSpec) -> bool {
+    spec.live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::Ublk))
 }
 
 fn has_loop_device(spec: &ServeSpec) -> bool {
@@ -180,6 +192,32 @@ fn listen_for_nbd(state: &mut State, service: &Service) -> Result<Option<Listene
     Ok(Some(listener))
 }
 
+/// Makes block devices of ublk, if they were asked for, and notes them: one of the whole, or one for each class.
+fn start_ublk(state: &mut State, service: &Service) -> Result<Vec<ublk::Device>, Error> {
+    let Service::Live { exports, .. } = service else { return Ok(Vec::new()) };
+    let (Some(mark), true) = (state.mark(), has_ublk(&state.spec)) else { return Ok(Vec::new()) };
+    let is_partitioned = state.spec.live.as_ref().is_some_and(|live| live.layout == Layout::Partitioned);
+    let wanted = if is_partitioned { exports.as_slice() } else { &exports[..1] };
+    let mut served = Vec::new();
+    for export in wanted {
+        let made = ublk::Device::start(export, mark)?;
+        let device = made.device.clone();
+        served.push(made);
+        prepare_queue(&device, ublk::depth(), &state.spec);
+        match is_partitioned {
+            true => state.class_devices.push(ClassDevice { class: export.name.clone(), device }),
+            false => state.device = Some(device),
+        }
+    }
+    Ok(served)
+}
+
+fn prepare_queue(device: &BlockDevice, depth: u32, spec: &ServeSpec) {
+    if let Err(error) = queue::prepare(device, depth, spec.is_disk()) {
+        eprintln!("note: the queue of {} keeps old settings: {error}", device.path.display());
+    }
+}
+
 fn mount(state: &State, service: &Service) -> Result<BackgroundSession, Error> {
     (DirBuilder::new().recursive(true).mode(0o700).create(&state.mountpoint))
         .map_err(Error::path("make the folder", &state.mountpoint))?;
@@ -199,25 +237,25 @@ fn mount(state: &State, service: &Service) -> Result<BackgroundSession, Error> {
         .map_err(Error::path("mount FUSE at", &state.mountpoint))
 }
 
-/// Unmounts what is mounted from the device and detaches it: in other processes, since one that waits for I/O to its own device
-/// could not be killed.
-fn release_device(state: &State) {
-    let Some(device) = state.device.as_ref().filter(|device| loop_device::is_ours(device, &state.token))
-    else {
-        return;
-    };
-    for mount in mounts_of(device).unwrap_or_default() {
-        eprintln!("unmounting {}", mount.mountpoint.display());
-        run_briefly(Command::new("umount").arg(&mount.mountpoint));
+/// Unmounts what is mounted from the devices and detaches a loop device: in other processes, since one that waits for I/O to its
+/// own device could not be killed.
+fn release_devices(state: &State) {
+    for device in state.block_devices().filter(|device| state.is_ours(device)) {
+        for mount in mounts_of(device).unwrap_or_default() {
+            eprintln!("unmounting {}", mount.mountpoint.display());
+            run_briefly(Command::new("umount").arg(&mount.mountpoint));
+        }
+        if !ublk::is_of_driver(device) {
+            run_briefly(Command::new("losetup").arg("--detach").arg(&device.path));
+            wait_until(Duration::from_secs(2), || !state.is_ours(device));
+        }
     }
-    run_briefly(Command::new("losetup").arg("--detach").arg(&device.path));
-    wait_until(Duration::from_secs(2), || !loop_device::is_ours(device, &state.token));
 }
 
 /// Removes the server's own files, unless something still uses the device: then the state file stays for `down`.
 fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
-    let busy = |device: &&_| loop_device::is_ours(device, &state.token);
-    if let Some(device) = state.device.as_ref().filter(busy) {
+    let busy = state.block_devices().find(|device| state.is_ours(device));
+    if let Some(device) = busy {
         eprintln!(
             "{} is still in use and gives I/O errors from now on; finish with: weir serve --down {}",
             device.path.display(),
@@ -266,8 +304,8 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// Waits for a signal, or for the end of the FUSE session (someone unmounted or aborted it).
-fn wait_for_signal(signals: &libc::sigset_t, session: Option<&BackgroundSession>) {
+/// Waits for a signal, or for the end of the FUSE session or of a device of ublk (someone took it away).
+fn wait_for_signal(signals: &libc::sigset_t, session: Option<&BackgroundSession>, served: &[ublk::Device]) {
     let half_second = libc::timespec { tv_sec: 0, tv_nsec: 500_000_000 };
     loop {
         // SAFETY: both pointers are valid; no signal information is wanted.
@@ -277,6 +315,10 @@ fn wait_for_signal(signals: &libc::sigset_t, session: Option<&BackgroundSession>
         }
         if session.is_some_and(|session| session.guard.is_finished()) {
             eprintln!("the FUSE file system was taken away");
+            return;
+        }
+        if let Some(ended) = served.iter().find(|device| device.has_ended()) {
+            eprintln!("{} was taken away", ended.device.path.display());
             return;
         }
     }

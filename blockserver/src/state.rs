@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::num::NonZeroU64;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -9,20 +10,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::error::Error;
+use crate::live::ExportKind;
+use crate::loop_device;
 use crate::process::Process;
 use crate::spec::ServeSpec;
 use crate::stats::Stats;
+use crate::ublk;
 
 /// A block device by path and number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockDevice {
-    /// `/dev/loopN`.
+    /// `/dev/loopN` or `/dev/ublkbN`.
     pub path: PathBuf,
     /// Major number.
     pub major: u32,
     /// Minor number.
     pub minor: u32,
+}
+
+/// The block device of a class of a partitioned server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassDevice {
+    /// Name of the class.
+    pub class: String,
+    /// Its device.
+    pub device: BlockDevice,
 }
 
 /// What a server has made. Written before each thing is made or as soon as it is, so that nothing is ever left without a record.
@@ -35,7 +49,7 @@ pub struct State {
     pub pid: u32,
     /// Start time of that process in clock ticks since boot: tells it apart from a later one with the same pid.
     pub pid_started_ticks: u64,
-    /// Random name of this server, which is also the FUSE mount's source and the loop device's file name.
+    /// Random name of this server, which is also the FUSE mount's source, the loop device's file name, and the mark of ublk devices.
     pub token: String,
     /// Where the FUSE file system is mounted.
     pub mountpoint: PathBuf,
@@ -47,6 +61,9 @@ pub struct State {
     pub log: Option<PathBuf>,
     /// The block device; `None` until it is ready for use, or if there is to be none.
     pub device: Option<BlockDevice>,
+    /// The block devices of a partitioned server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub class_devices: Vec<ClassDevice>,
     /// Whether everything that was asked for can be used.
     #[serde(default)]
     pub ready: bool,
@@ -140,6 +157,29 @@ impl State {
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
         Ok(aside)
+    }
+
+    /// All its block devices.
+    pub fn block_devices(&self) -> impl Iterator<Item = &BlockDevice> {
+        self.device.iter().chain(self.class_devices.iter().map(|of| &of.device))
+    }
+
+    /// The token as the number that ublk devices are marked with. Those of others have none, or another.
+    pub(crate) fn mark(&self) -> Option<NonZeroU64> {
+        NonZeroU64::new(u64::from_str_radix(self.token.rsplit('-').next()?, 16).ok()?)
+    }
+
+    /// Whether a device that is recorded is still the one that this server made.
+    pub(crate) fn is_ours(&self, device: &BlockDevice) -> bool {
+        match self.mark() {
+            Some(mark) if ublk::is_of_driver(device) => ublk::is_ours(device, mark),
+            _ => loop_device::is_ours(device, &self.token),
+        }
+    }
+
+    /// Whether it has, or may have, devices of ublk.
+    pub(crate) fn uses_ublk(&self) -> bool {
+        self.spec.live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::Ublk))
     }
 
     /// The Unix socket for NBD, if there is one.

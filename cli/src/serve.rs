@@ -73,11 +73,11 @@ struct LiveArgs {
     #[arg(long, value_name = "PATH", requires = "spec")]
     target: Vec<PathBuf>,
 
-    /// A device for each class, with heads of its own (NBD only)
+    /// A device for each class, with heads of its own (ublk and NBD only)
     #[arg(long, requires = "spec")]
     partitioned: bool,
 
-    /// Ways to the data: loop, file, nbd
+    /// Ways to the data: loop, file, ublk, nbd
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = export_kind, requires = "spec")]
     export: Vec<ExportKind>,
 
@@ -88,7 +88,7 @@ struct LiveArgs {
 
 fn export_kind(text: &str) -> Result<ExportKind, String> {
     serde_json::from_value(serde_json::Value::String(text.to_owned()))
-        .map_err(|_| format!("there is no export `{text}`; there are: loop, file, nbd"))
+        .map_err(|_| format!("there is no export `{text}`; there are: loop, file, ublk, nbd"))
 }
 
 impl LiveArgs {
@@ -185,8 +185,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
     let mut spec = ServeSpec::load(path).map_err(classify)?;
     args.live.apply(&mut spec, path)?;
-    let needs_kernel = spec.live.as_ref().is_none_or(|live| live.exports != [ExportKind::Nbd]);
-    if needs_kernel && let Some(reason) = weir_blockserver::missing_capability() {
+    if let Some(reason) = weir_blockserver::unable(&spec) {
         return Err(bad_input(reason));
     }
     if !args.background {
@@ -227,14 +226,21 @@ fn show_ready(state: &State, json: bool) {
     let heads = if *heads == 1 { String::new() } else { format!(", {heads} heads") };
     let policy = live.as_ref().map_or(String::new(), |live| format!(", {}", live.policy));
     let is_file = live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::File));
-    let device = state.device.as_ref().map(|device| device.path.display().to_string());
+    let devices = devices(state);
     let file = is_file.then(|| state.file.display().to_string());
-    let places: Vec<String> = device.into_iter().chain(file).chain(state.nbd.clone()).collect();
+    let places: Vec<String> = devices.into_iter().chain(file).chain(state.nbd.clone()).collect();
     println!(
         "{} is ready: {name}, {profile}{heads}{policy}, {size_mib} MiB (process {})",
         places.join(", "),
         state.pid
     );
+}
+
+/// Block devices, those of a class with its name.
+fn devices(state: &State) -> Vec<String> {
+    let whole = state.device.iter().map(|device| device.path.display().to_string());
+    let of_class = state.class_devices.iter();
+    whole.chain(of_class.map(|of| format!("{} ({})", of.device.path.display(), of.class))).collect()
 }
 
 fn show_down(reports: &[(PathBuf, Result<DownReport, Error>)], json: bool) -> anyhow::Result<ExitCode> {
@@ -281,8 +287,8 @@ fn show_status(list: &[Status], json: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for Status { state_file, state, running, stats } in list {
-        let device =
-            state.device.as_ref().map_or("no device".into(), |device| device.path.display().to_string());
+        let devices = devices(state);
+        let device = if devices.is_empty() { "no device".to_owned() } else { devices.join(", ") };
         let process = if *running { format!("process {}", state.pid) } else { "process gone".to_owned() };
         println!(
             "{}: {device}, {}, {process} ({})",

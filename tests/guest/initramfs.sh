@@ -26,8 +26,10 @@ version=$(ls "$kernel/lib/modules")
 for module in "${modules[@]}"; do
     modprobe --dirname "$kernel" --set-version "$version" --show-depends "$module"
 done | sed -n 's/^insmod *\([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while read -r module; do
-    cp "$module" "$root/lib/"
-    basename "$module"
+    # Debian packs them since Linux 6.6, and busybox loads only what is not.
+    name=$(basename "$module" .xz)
+    if [[ $module == *.xz ]]; then xz --decompress --stdout "$module"; else cat "$module"; fi >"$root/lib/$name"
+    echo "$name"
 done >"$root/lib/modules.list"
 
 for program in "${programs[@]}"; do

@@ -7,22 +7,14 @@ order are shown here, not speed.
 """
 
 import json
-import os
-import shutil
-import subprocess
-import tarfile
-from pathlib import Path
 
 import polars as pl
 import pytest
-from support import ROOT, WEIR, weir
+from machine import HERE, run
+from support import WEIR, weir
 
 pytestmark = pytest.mark.guest
 
-HERE = Path(__file__).parent
-#: kvm is quicker, but not every host that offers it can run a guest with it.
-ACCELERATOR = os.environ.get("WEIR_GUEST_ACCELERATOR", "tcg")
-KERNEL = ROOT / ".weir/guest/kernel"
 PROGRAMS = ("busybox", "mdadm", "mkfs.ext4", "blkid", "wipefs", str(WEIR))
 MODULES = ("virtio_pci", "virtio_blk", "ext4", "raid0")
 STUDY = """\
@@ -45,12 +37,6 @@ hold: {filesystem: ext4, scheduler: mq-deadline, read_ahead_kib: 64}
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """What the guest left."""
-    for program in ("qemu-system-x86_64", "cpio", *PROGRAMS):
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed: see CONTRIBUTING.md, Tests in a guest")
-    fetched = subprocess.run([HERE / "fetch_kernel.sh", KERNEL], capture_output=True, text=True, check=False)
-    if fetched.returncode != 0:
-        pytest.skip(f"the guest's kernel cannot be fetched: {fetched.stderr.strip()}")
     folder = tmp_path_factory.mktemp("guest")
     study = folder / "arrays.yml"
     study.write_text(STUDY)
@@ -60,28 +46,7 @@ def results(tmp_path_factory):
     members = [{"path": f"/dev/disk/by-id/virtio-{name}"} for name in "ab"]
     (folder / "testbed.json").write_text(json.dumps({"devices": {"shared": {"array": {"members": members}}}}))
     files = [folder / name for name in ("plan.json", "ids", "testbed.json")]
-    initramfs = folder / "initramfs"
-    pack = [HERE / "initramfs.sh", KERNEL, initramfs, HERE / "arrays.init"]
-    subprocess.run([*pack, *MODULES, "--", *PROGRAMS, "--", *files], check=True)
-    drives = []
-    for name, mib in (("a", 192), ("b", 192), ("results", 64)):
-        image = folder / f"{name}.img"
-        with image.open("wb") as file:
-            file.truncate(mib << 20)
-        drives += ["-drive", f"file={image},format=raw,if=none,id={name},cache=writeback"]
-        drives += ["-device", f"virtio-blk-pci,drive={name},serial={name}"]
-    (kernel,) = (KERNEL / "boot").glob("vmlinuz-*")
-    machine = ["-machine", f"q35,accel={ACCELERATOR}", "-smp", "2", "-m", "1024", "-nodefaults", "-no-reboot"]
-    boot = ["-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1"]
-    console = folder / "console.log"
-    out = ["-display", "none", "-serial", f"file:{console}"]
-    subprocess.run(["qemu-system-x86_64", *machine, *drives, *boot, *out], check=True, timeout=420)
-    try:
-        with tarfile.open(folder / "results.img") as archive:
-            archive.extractall(folder / "results", filter="data")
-    except tarfile.ReadError:
-        pytest.fail(f"the guest left nothing; its console said:\n{console.read_text()[-4000:]}")
-    return folder / "results"
+    return run(folder, HERE / "arrays.init", MODULES, PROGRAMS, files, disks=("a", "b"))
 
 
 def test_the_collectors_load_and_record(results):

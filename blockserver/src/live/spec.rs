@@ -39,7 +39,7 @@ pub enum ExportKind {
     File,
     /// The Network Block Device protocol, on a Unix socket or the loopback address.
     Nbd,
-    /// ublk, which this version does not have.
+    /// A block device of the kernel's ublk driver (Linux 6.5), or one for each class of a partitioned server.
     Ublk,
 }
 
@@ -128,12 +128,18 @@ impl LiveSpec {
             return bad("policy", message);
         }
         match self.exports.as_slice() {
-            [] => return bad("exports", "is empty; give one of loop, file and nbd".to_owned()),
-            all if all.contains(&ExportKind::Ublk) => return Err(no_ublk()),
-            all if is_partitioned && all != [ExportKind::Nbd] => {
+            [] => return bad("exports", "is empty; give one of loop, file, ublk and nbd".to_owned()),
+            all if is_partitioned && !all.iter().all(|kind| kind.has_one_for_each_class()) => {
                 return bad(
                     "exports",
-                    "must be [nbd] of a partitioned server; for block devices serve each class by a server of its own"
+                    "must be of nbd and ublk of a partitioned server; for loop devices serve each class by a server of its own"
+                        .to_owned(),
+                );
+            }
+            all if all.contains(&ExportKind::Loop) && all.contains(&ExportKind::Ublk) => {
+                return bad(
+                    "exports",
+                    "has both loop and ublk: two block devices with the same data; keep one of them"
                         .to_owned(),
                 );
             }
@@ -173,11 +179,11 @@ impl LiveSpec {
     }
 }
 
-fn no_ublk() -> Error {
-    let has = std::path::Path::new("/dev/ublk-control").exists();
-    let why =
-        if has { "weir has no ublk export yet" } else { "this kernel has no ublk (CONFIG_BLK_DEV_UBLK)" };
-    Error::Unable(format!("{why}; use loop or nbd"))
+impl ExportKind {
+    /// Whether a partitioned server can have one for each of its classes.
+    fn has_one_for_each_class(self) -> bool {
+        matches!(self, ExportKind::Nbd | ExportKind::Ublk)
+    }
 }
 
 fn unit_bytes(spec: &ServeSpec) -> u64 {

@@ -1,0 +1,57 @@
+"""An emulated machine with another kernel, and the programs of this host."""
+
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+HERE = Path(__file__).parent
+#: kvm is quicker, but not every host that offers it can run a guest with it.
+ACCELERATOR = os.environ.get("WEIR_GUEST_ACCELERATOR", "tcg")
+#: Size of each disk.
+DISK_MIB = 192
+RESULTS_MIB = 64
+
+
+def run(folder, init, modules, programs, files, disks=(), kernel="stable", timeout_s=420):
+    """Boots, and returns the folder of what `init` left on the disk of results; it powers the machine off.
+
+    `kernel` is `stable`, or `backports` for the newest that Debian has for this release.
+    """
+    for program in ("qemu-system-x86_64", "cpio", *programs):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed: see CONTRIBUTING.md, Tests in a guest")
+    unpacked = ROOT / ".weir/guest" / kernel
+    fetched = subprocess.run(
+        [HERE / "fetch_kernel.sh", unpacked, kernel], capture_output=True, text=True, check=False
+    )
+    if fetched.returncode != 0:
+        pytest.skip(f"the guest's kernel cannot be fetched: {fetched.stderr.strip()}")
+    initramfs = folder / "initramfs"
+    pack = [HERE / "initramfs.sh", unpacked, initramfs, init]
+    subprocess.run([*pack, *modules, "--", *programs, "--", *files], check=True)
+    drives = []
+    for name, mib in (*((name, DISK_MIB) for name in disks), ("results", RESULTS_MIB)):
+        image = folder / f"{name}.img"
+        with image.open("wb") as file:
+            file.truncate(mib << 20)
+        drives += ["-drive", f"file={image},format=raw,if=none,id={name},cache=writeback"]
+        drives += ["-device", f"virtio-blk-pci,drive={name},serial={name}"]
+    (image,) = (unpacked / "boot").glob("vmlinuz-*")
+    machine = ["-machine", f"q35,accel={ACCELERATOR}", "-smp", "2", "-m", "1024", "-nodefaults", "-no-reboot"]
+    # Emulated, cmpxchg16b spoils the flags now and then (QEMU 7.2): Linux 6.12 dies of it in its allocator.
+    machine += ["-cpu", "qemu64,-cx16"]
+    boot = ["-kernel", image, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1"]
+    console = folder / "console.log"
+    out = ["-display", "none", "-serial", f"file:{console}"]
+    subprocess.run(["qemu-system-x86_64", *machine, *drives, *boot, *out], check=True, timeout=timeout_s)
+    try:
+        with tarfile.open(folder / "results.img") as archive:
+            archive.extractall(folder / "results", filter="data")
+    except tarfile.ReadError:
+        pytest.fail(f"the guest left nothing; its console said:\n{console.read_text()[-4000:]}")
+    return folder / "results"
