@@ -10,7 +10,7 @@ use weir_studies::{CostBounds, CostModel, Run};
 
 use crate::block_device::BlockDevice;
 use crate::journal::{Change, Journal};
-use crate::{Error, cost_probe, queue};
+use crate::{Error, cost_probe, live, queue};
 
 const MODEL: &str = "io.cost.model";
 const BOUNDS: &str = "io.cost.qos";
@@ -65,6 +65,7 @@ pub(crate) fn of(
                 .queues
                 .iter()
                 .try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
+            live::hand_on(run, device)?;
             device.set_timing(true)?;
         }
         for queue in &device.queues {

@@ -65,16 +65,34 @@ pub(crate) fn arrange(run: &Run, device: &mut BlockDevice, places: &[Place]) -> 
     Ok(Some(Asked { device: name, arrangement: asked }))
 }
 
+/// Has the server of a device hand on to its disks what it is asked, as many at once as in the run: whatever was before, what the
+/// disks do can be measured then.
+///
+/// # Errors
+/// [`Error::Failed`] if it refuses.
+pub(crate) fn hand_on(run: &Run, device: &mut BlockDevice) -> Result<(), Error> {
+    let (_, queue_depth) = policy_of(run, &device.name);
+    let Some(control) = device.control.as_mut().filter(|_| device.has_policies) else { return Ok(()) };
+    let all = Arrangement { policy: LEAVES_IT.to_owned(), queue_depth, seed: run.seed, classes: Vec::new() };
+    control.arrange(&all).map_err(|error| Error::Failed(format!("device `{}`: {error}", device.name)))
+}
+
+/// The policy in front of a device's disks, and how many requests each of them has at once.
+fn policy_of(run: &Run, device: &str) -> (String, u32) {
+    let scheduler = run.scheduler_of(device);
+    match scheduler.is_of_kernel() {
+        true => (LEAVES_IT.to_owned(), LEAVES_IT_DEPTH),
+        false => (scheduler.to_string(), run.settings.queue_depth),
+    }
+}
+
 /// What a run asks of the server of a device: where classes share it, each is told by where its files lie.
 ///
 /// # Errors
 /// A file system does not say where it has placed them.
 pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Place]) -> Result<Arrangement, Error> {
     let scheduler = run.scheduler_of(&device.name);
-    let (policy, queue_depth) = match scheduler.is_of_kernel() {
-        true => (LEAVES_IT.to_owned(), LEAVES_IT_DEPTH),
-        false => (scheduler.to_string(), run.settings.queue_depth),
-    };
+    let (policy, queue_depth) = policy_of(run, &device.name);
     // As in virtual time, where the same seed draws the same disks.
     let number = run.devices.iter().position(|other| other.name == device.name).unwrap_or(0) as u64;
     let mut askers: Vec<(&RunClass, &SimulatedClass)> = run

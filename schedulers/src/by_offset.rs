@@ -70,6 +70,17 @@ impl ByOffset {
         self.from((offset_bytes, 0))
     }
 
+    /// Those that begin in a range of bytes.
+    pub(crate) fn within(&self, offsets: std::ops::Range<u64>) -> Range<'_, Key, Request> {
+        let end = offsets.end.max(offsets.start);
+        self.requests.range((offsets.start, 0)..(end, 0))
+    }
+
+    /// Those at or behind an offset.
+    pub(crate) fn behind(&self, offset_bytes: u64) -> Range<'_, Key, Request> {
+        self.requests.range((offset_bytes, 0)..)
+    }
+
     pub(crate) fn iter(&self) -> Range<'_, Key, Request> {
         self.requests.range(..)
     }

@@ -1,5 +1,7 @@
 //! What a policy may know of the device.
 
+use std::ops::Range;
+
 use crate::request::Request;
 
 /// The device as a policy sees it: where addresses lie and how long requests take.
@@ -16,6 +18,19 @@ pub trait ServiceModel {
     /// Seek and rotation until the request's first byte is under the head, if it is begun at `now_ns`: exactly where the
     /// device's rotation is known, with half a revolution where it is not.
     fn positioning_ns(&self, now_ns: u64, request: &Request) -> u64;
+
+    /// What [`positioning_ns`](Self::positioning_ns) is at least of any request that begins at `offset_bytes` or farther
+    /// from [`head_bytes`](Self::head_bytes) on the same side, but for those that begin in a range of
+    /// [`held`](Self::held). A device that cannot say has 0.
+    fn least_positioning_ns(&self, offset_bytes: u64) -> u64 {
+        let _ = offset_bytes;
+        0
+    }
+
+    /// Tells the ranges of bytes that may be reached sooner than their distance says, since a buffer holds them.
+    fn held(&self, tell: &mut dyn FnMut(Range<u64>)) {
+        let _ = tell;
+    }
 
     /// What the request is expected to take with the arm at `from_bytes`: seek, half a revolution and transfer. It depends
     /// on nothing but its arguments.
@@ -73,6 +88,10 @@ impl ServiceModel for LinearModel {
 
     fn positioning_ns(&self, _: u64, request: &Request) -> u64 {
         self.seek_ns(self.head_bytes, request.offset_bytes) + self.revolution_ns / 2
+    }
+
+    fn least_positioning_ns(&self, offset_bytes: u64) -> u64 {
+        self.seek_ns(self.head_bytes, offset_bytes) + self.revolution_ns / 2
     }
 
     fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64 {

@@ -1,5 +1,6 @@
 //! SATF: shortest access time first, with ageing.
 
+use crate::by_offset::{ByOffset, Key};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
 use crate::registry::Entry;
@@ -22,32 +23,81 @@ pub(crate) const ENTRY: Entry = Entry {
         let age_weight = settings.number("age_weight", 0.0, 0.0, 1.0)?;
         Ok(Box::new(Satf {
             age_millionths: (age_weight * MILLION as f64).round() as i128,
-            waiting: Vec::new(),
+            waiting: ByOffset::default(),
         }))
     },
 };
 
-/// Serves the request that is reached first; each decision asks the device for every request that waits.
+/// Serves the request that is reached first. Without ageing a decision asks the device only for requests that may be: outwards
+/// from the head, until those on either side are too far.
 #[derive(Debug)]
 struct Satf {
     age_millionths: i128,
-    /// In the order of arrival.
-    waiting: Vec<Request>,
+    waiting: ByOffset,
+}
+
+/// The request that is reached first of those that were looked at; of several the one that arrived first.
+struct Nearest<'a> {
+    age_millionths: i128,
+    now_ns: u64,
+    model: &'a dyn ServiceModel,
+    found: Option<(i128, Key)>,
+}
+
+impl Nearest<'_> {
+    fn look_at(&mut self, (key, request): (&Key, &Request)) {
+        let waited_ns = i128::from(self.now_ns.saturating_sub(request.arrived_ns));
+        let effort = i128::from(self.model.positioning_ns(self.now_ns, request)) * MILLION
+            - waited_ns * self.age_millionths;
+        // Keys end with the number of the arrival.
+        if self.found.is_none_or(|(least, of)| (effort, key.1) < (least, of.1)) {
+            self.found = Some((effort, *key));
+        }
+    }
+
+    /// Whether one that takes `least_ns` or more cannot be it.
+    fn is_before(&self, least_ns: u64) -> bool {
+        self.found.is_some_and(|(effort, _)| i128::from(least_ns) * MILLION > effort)
+    }
+}
+
+impl Satf {
+    fn look_around(&self, nearest: &mut Nearest) {
+        let (model, waiting) = (nearest.model, &self.waiting);
+        if self.age_millionths > 0 {
+            // The farthest may have waited longest.
+            return waiting.iter().for_each(|one| nearest.look_at(one));
+        }
+        model.held(&mut |range| waiting.within(range).for_each(|one| nearest.look_at(one)));
+        let head_bytes = model.head_bytes();
+        let mut up = waiting.behind(head_bytes).peekable();
+        let mut down = waiting.within(0..head_bytes).rev().peekable();
+        let least_ns = |side: Option<&(&Key, &Request)>| {
+            side.map_or(u64::MAX, |(_, request)| model.least_positioning_ns(request.offset_bytes))
+        };
+        let (mut up_ns, mut down_ns) = (least_ns(up.peek()), least_ns(down.peek()));
+        while !nearest.is_before(up_ns.min(down_ns)) {
+            let next = if up_ns <= down_ns { up.next() } else { down.next() };
+            let Some(one) = next else { return };
+            nearest.look_at(one);
+            match up_ns <= down_ns {
+                true => up_ns = least_ns(up.peek()),
+                false => down_ns = least_ns(down.peek()),
+            }
+        }
+    }
 }
 
 impl Policy for Satf {
     fn arrive(&mut self, _: u64, request: Request, _: &dyn ServiceModel) {
-        self.waiting.push(request);
+        self.waiting.insert(request);
     }
 
     fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
-        let effort = |request: &Request| {
-            let waited_ns = i128::from(now_ns.saturating_sub(request.arrived_ns));
-            i128::from(model.positioning_ns(now_ns, request)) * MILLION - waited_ns * self.age_millionths
-        };
-        // Of several, min_by_key gives the first: the one that arrived first.
-        let nearest = (0..self.waiting.len()).min_by_key(|index| effort(&self.waiting[*index]));
-        nearest.map_or(Decision::Idle, |index| Decision::Serve(self.waiting.remove(index)))
+        let mut nearest = Nearest { age_millionths: self.age_millionths, now_ns, model, found: None };
+        self.look_around(&mut nearest);
+        let found = nearest.found.and_then(|(_, key)| self.waiting.remove(key));
+        found.map_or(Decision::Idle, Decision::Serve)
     }
 
     fn waiting(&self) -> usize {

@@ -128,6 +128,21 @@ impl Controller {
         }
     }
 
+    /// Between which cylinders the arm is, whenever it is asked from now on: reading ahead moves it by itself.
+    pub fn arm_cylinders(&self) -> [u32; 2] {
+        let geometry = &self.mechanism.geometry;
+        let reading = self.segments.iter().find_map(Segment::reading_between);
+        reading.map_or([self.arm.cylinder; 2], |(arm, limit)| {
+            let last = limit.min(geometry.sectors().saturating_sub(1));
+            [arm.cylinder, geometry.locate(last).arm().cylinder.max(arm.cylinder)]
+        })
+    }
+
+    /// The runs of sectors that the buffer has, or will have: first sector, and the one after the last.
+    pub fn buffered_sectors(&self) -> impl Iterator<Item = [u64; 2]> {
+        self.segments.iter().map(Segment::sectors)
+    }
+
     /// How long the arm takes to the request's first sector, if it starts at `now_ns`.
     pub fn positioning_ns(&self, now_ns: u64, request: &IoRequest) -> u64 {
         let (first, _) = request.sectors();

@@ -61,6 +61,14 @@ macro_rules! device_of_several {
                 match self { $($name::$variant(device) => device.positioning_ns(now_ns, request)),+ }
             }
 
+            fn least_positioning_ns(&self, offset_bytes: u64) -> u64 {
+                match self { $($name::$variant(device) => device.least_positioning_ns(offset_bytes)),+ }
+            }
+
+            fn held(&self, tell: &mut dyn FnMut(::std::ops::Range<u64>)) {
+                match self { $($name::$variant(device) => device.held(tell)),+ }
+            }
+
             fn expected_ns(&self, from_bytes: u64, request: &::weir_schedulers::Request) -> u64 {
                 match self { $($name::$variant(device) => device.expected_ns(from_bytes, request)),+ }
             }

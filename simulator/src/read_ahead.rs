@@ -90,6 +90,16 @@ impl Segment {
         self.reading.then(|| self.front(mechanism, now_ns).1)
     }
 
+    /// From where to which sector it reads, if it does.
+    pub fn reading_between(&self) -> Option<(Arm, u64)> {
+        self.reading.then_some((self.plan_arm, self.limit))
+    }
+
+    /// What it holds or will hold: first sector, and the one after the last.
+    pub fn sectors(&self) -> [u64; 2] {
+        [self.first, self.limit]
+    }
+
     /// Whether the arm belongs to this segment.
     pub fn has_arm(&self) -> bool {
         self.reading

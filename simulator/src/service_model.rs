@@ -1,5 +1,7 @@
 //! The disk as a scheduler sees it. Flash devices are in `service_model_flash`.
 
+use std::ops::Range;
+
 use weir_schedulers::{Op as PolicyOp, Request, ServiceModel};
 
 use crate::controller::Controller;
@@ -81,6 +83,28 @@ impl ServiceModel for Disk {
             return overhead_ns;
         }
         overhead_ns + controller.positioning_ns(begin_ns, &request)
+    }
+
+    /// The seek alone, from where the arm may be by now. A write cache may answer at once, wherever a request is.
+    fn least_positioning_ns(&self, offset_bytes: u64) -> u64 {
+        let controller = self.controller();
+        if controller.options.write_cache.is_some() {
+            return 0;
+        }
+        let to = self.arm_at(offset_bytes).cylinder;
+        let [low, high] = controller.arm_cylinders();
+        // The head may be where a buffer answered last, and the arm elsewhere: on the way to it nothing is too far.
+        let is_above = offset_bytes >= ServiceModel::head_bytes(self);
+        let distance = if is_above { to.saturating_sub(high) } else { low.saturating_sub(to) };
+        // Two pieces of a curve may meet with a step down of a fiftieth (`seek_times`).
+        controller.mechanism.seek.time_ns(distance) / 50 * 49
+    }
+
+    fn held(&self, tell: &mut dyn FnMut(Range<u64>)) {
+        for [first, limit] in self.controller().buffered_sectors() {
+            // The sector at the limit may be the next one under the head.
+            tell(first * SECTOR_BYTES..(limit + 1) * SECTOR_BYTES);
+        }
     }
 
     fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64 {

@@ -1,7 +1,7 @@
 //! What a scheduler is told of a disk, against what the disk then does.
 
 use proptest::prelude::*;
-use weir_schedulers::{Op, Request, ServiceModel};
+use weir_schedulers::{Decision, Op, Request, ServiceModel, Settings};
 use weir_simulator::profile::{self, DiskProfile, Profile};
 use weir_simulator::{Device, Disk, IoRequest};
 
@@ -196,5 +196,65 @@ fn flash_devices_keep_their_bounds() {
     assert!(flash.counts().copied_units > 0);
     for (request, expected_ns, bound_ns, actual_ns) in times {
         assert!(actual_ns <= bound_ns && expected_ns <= bound_ns, "{actual_ns} > {bound_ns}: {request:?}");
+    }
+}
+
+/// The disks that a policy looks for what is nearest on: with and without buffers of each kind.
+fn kinds() -> Vec<Disk> {
+    let with = |change: fn(&mut DiskProfile)| {
+        let mut disk = profile("hdd-7200");
+        change(&mut disk);
+        disk.build(256 * MIB).unwrap()
+    };
+    let named = |name: &str| profile(name).build(256 * MIB).unwrap();
+    vec![
+        bare("hdd-7200").build(256 * MIB).unwrap(),
+        with(|disk| disk.write_cache_kib = 0),
+        with(|disk| disk.write_cache_kib = 512),
+        named("hp-97560"),
+        named("seagate-barracuda"),
+        named("quantum-atlas-ii"),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn satf_finds_what_is_reached_first_without_asking_about_all(
+        before in steps(),
+        waiting in prop::collection::vec((any::<bool>(), 0..256 * MIB / 512 - 64, 1..64u32), 1..80),
+        idle_ns in 0..30_000_000u64,
+    ) {
+        for mut disk in kinds() {
+            let (mut now_ns, mut done) = (0, Vec::new());
+            for step in &before {
+                now_ns += step.gap_ns;
+                disk.arrive(now_ns, IoRequest::from(&request(step.op, step.sector, step.sectors))).unwrap();
+                now_ns = disk.next_event_ns().unwrap();
+                disk.advance(now_ns, &mut done);
+            }
+            now_ns += idle_ns;
+            let mut left: Vec<Request> = Vec::new();
+            let mut satf = weir_schedulers::build("satf", &[], &Settings::default()).unwrap();
+            for (tag, (write, sector, sectors)) in (0..).zip(&waiting) {
+                let op = if *write { Op::Write } else { Op::Read };
+                // Some just where the disk was, so that buffers answer them.
+                let near = before.last().filter(|_| tag % 4 == 0).map(|last| last.sector + sector % 700);
+                let one = Request { tag, ..request(op, near.unwrap_or(*sector), *sectors) };
+                satf.arrive(now_ns, one, &disk);
+                left.push(one);
+            }
+            while !left.is_empty() {
+                let efforts = left.iter().map(|one| disk.positioning_ns(now_ns, one));
+                // Of equals the first that came.
+                let (nearest, _) = efforts.enumerate().min_by_key(|(_, effort)| *effort).unwrap();
+                let Decision::Serve(chosen) = satf.next(now_ns, &disk) else { panic!("{} wait", left.len()) };
+                prop_assert_eq!(chosen.tag, left.remove(nearest).tag);
+                disk.arrive(now_ns, IoRequest::from(&chosen)).unwrap();
+                now_ns = disk.next_event_ns().unwrap();
+                disk.advance(now_ns, &mut done);
+            }
+        }
     }
 }
