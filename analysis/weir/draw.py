@@ -161,7 +161,7 @@ def scale_values(axes: np.ndarray, values: list[float | None], limit: float | No
         for axis in axes.flat:
             axis.yaxis.set_major_formatter(FuncFormatter(plain))
             narrow = max(finite) / min(finite) < 100
-            axis.yaxis.set_minor_formatter(FuncFormatter(_two_and_five) if narrow else NullFormatter())
+            axis.yaxis.set_minor_formatter(FuncFormatter(two_and_five) if narrow else NullFormatter())
     else:
         # Values that are nearly equal leave no margin of their own.
         axes[0, 0].set_ylim(0, max(axes[0, 0].get_ylim()[1], 1.08 * max(finite)) if max(finite) > 0 else 1)
@@ -260,7 +260,7 @@ def plain(value: float, _position: int) -> str:
     return f"{value:g}"
 
 
-def _two_and_five(value: float, _position: int) -> str:
+def two_and_five(value: float, _position: int) -> str:
     """Ticks between two decades: 2 and 5 only, since all nine do not fit."""
     return f"{value:g}" if f"{value:e}"[0] in "25" else ""
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from weir import draw
 from weir.isolation import desiderata
@@ -99,8 +100,15 @@ def _panels(columns: int, lines: int) -> tuple[Figure, list[Axes]]:
     return figure, list(figure.subplots(1, columns, sharey=True, squeeze=False).flat)
 
 
+def _from_zero(axis: Axes) -> None:
+    """An axis from 0 on that has room for the last marker, and for few ticks, beside the next panel's."""
+    axis.set_xlim(0, axis.get_xlim()[1] * 1.05)
+    axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], prune="upper"))
+
+
 def overhead(rows: pl.DataFrame) -> Figure:
     """What each mechanism costs a single client: response time, rate and processor time."""
+    rows = rows.with_columns(pl.col("requests_per_s") / 1000)
     names = mechanisms(rows)
     with style():
         figure, axes = _panels(4, len(names))
@@ -111,7 +119,7 @@ def overhead(rows: pl.DataFrame) -> Figure:
             (
                 "Median (us)\none at a time",
                 "99th percentile (us)\none at a time",
-                "Requests (1/s)\n16 at once",
+                "Requests (1,000/s)\n16 at once",
                 "CPU (us/request)\n16 at once",
             ),
             strict=True,
@@ -121,7 +129,7 @@ def overhead(rows: pl.DataFrame) -> Figure:
             free = over_blocks(part.filter(pl.col("mechanism") == BASELINE), column)
             if free is not None:
                 axis.axvline(free, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
-            axis.set_xlim(left=0)
+            _from_zero(axis)
             axis.set_xlabel(title)
         draw.note(
             figure,
@@ -145,8 +153,8 @@ def fairness(rows: pl.DataFrame) -> Figure:
             _dots(axis, rows, names, column, settings)
             axis.set_xlabel(title)
         axes[0].set_xlim(1 / 3, 1.02)
-        axes[1].set_xlim(left=0)
-        axes[2].set_xlim(left=0)
+        _from_zero(axes[1])
+        _from_zero(axes[2])
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
         draw.note(
@@ -183,7 +191,7 @@ def priority(rows: pl.DataFrame) -> Figure:
         axis.set_yscale("log")
         _name_points(axis, points, settings)
         axis.yaxis.set_major_formatter(draw.plain)
-        axis.yaxis.set_minor_formatter(draw.plain)
+        axis.yaxis.set_minor_formatter(draw.two_and_five)
         axis.set_xlabel("Utilisation: requests of both / those without a mechanism")
         axis.set_ylabel("Slowdown of the urgent class\n(99th percentile / alone)")
         figure.legend(loc="outside right upper", frameon=False)
