@@ -1,6 +1,9 @@
 """A server with a policy, from the command line: NBD alone, which needs nothing of the kernel."""
 
 import json
+import random
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,6 +74,31 @@ def test_figures_are_for_people_and_for_prometheus(state, tmp_path):
     assert wait_for(lambda: (state / "disk.sock").exists(), "the socket")
     assert (state / "disk.sock").stat().st_mode & 0o777 == 0o600
     assert (state / "disk.nbd").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not shutil.which("nbdinfo"), reason="needs nbdinfo and nbdcopy (package libnbd-bin)")
+def test_a_client_of_another_project_finds_the_exports(state, tmp_path):
+    def uri(export):
+        return f"nbd+unix:///{export}?socket={state / 'disk.nbd'}"
+
+    listed = subprocess.run(
+        ["nbdinfo", "--list", "--json", uri("")], capture_output=True, text=True, check=True, timeout=60
+    )
+    told = json.loads(listed.stdout)
+    assert told["protocol"] == "newstyle-fixed", told
+    exports = {export["export-name"]: export for export in told["exports"]}
+    assert {name: one["export-size"] for name, one in exports.items()} == {"disk": 16 << 20, "video": 8 << 20}
+    for one in exports.values():
+        assert one["can_flush"] and one["can_fua"] and one["can_trim"] and one["can_zero"], one
+        assert one["can_multi_conn"] and not one["is_read_only"], one
+    given, back = tmp_path / "given", tmp_path / "back"
+    given.write_bytes(random.Random(7).randbytes(8 << 20))
+    for pair in ((given, uri("video")), (uri("video"), back)):
+        subprocess.run(["nbdcopy", "--", *pair], check=True, timeout=60)
+    assert back.read_bytes() == given.read_bytes()
+    # The part of a class is the beginning of the whole.
+    subprocess.run(["nbdcopy", "--", uri(""), back], check=True, timeout=60)
+    assert back.read_bytes() == given.read_bytes() + bytes(8 << 20)
 
 
 @pytest.mark.parametrize(
