@@ -190,31 +190,35 @@ def print_table(found):
 
 def draw(found, folder):
     """Draws what the playbook adds to each run, by host, and where its time goes."""
-    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    from weir.style import PALETTE, WIDTH_INCH, encode, style
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.8), layout="constrained")
-    labels = [str(one["hosts"]) for one in found]
-    for place, one in enumerate(found):
-        values = one["beside_later_runs_s"]
-        left.plot([place] * len(values), values, "o", alpha=0.3, markersize=3, color="#0173b2")
-        left.plot([place - 0.2, place + 0.2], [median(values)] * 2, "-", color="black")
-    left.set_xticks(range(len(found)), labels)
-    left.set_ylim(bottom=0)
-    left.set_xlabel("hosts")
-    left.set_ylabel("beside each run (s)")
-    bottoms = [0.0] * len(found)
-    for phase in ("preflight", "devices and file systems", "fetch", "cleanup", "other"):
-        heights = [one["phases_s"].get(phase, 0.0) / one["hosts"] for one in found]
-        right.bar(labels, heights, bottom=bottoms, label=phase, width=0.5)
-        bottoms = [below + height for below, height in zip(bottoms, heights, strict=True)]
-    right.set_xlabel("hosts")
-    right.set_ylabel("once per study, per host (s)")
-    right.legend(fontsize=7)
-    for suffix in ("png", "svg"):
-        figure.savefig(folder / f"hosts.{suffix}", dpi=200)
+    with style():
+        figure = Figure(figsize=(WIDTH_INCH, 2.8), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        labels = [str(one["hosts"]) for one in found]
+        for place, one in enumerate(found):
+            values = one["beside_later_runs_s"]
+            left.plot([place] * len(values), values, "o", alpha=0.3, markersize=3, color=PALETTE[0])
+            left.plot([place - 0.2, place + 0.2], [median(values)] * 2, "-", color="#333333")
+        left.set_xticks(range(len(found)), labels)
+        left.set_xlim(-0.6, len(found) - 0.4)
+        left.set_ylim(bottom=0)
+        left.set_xlabel("Hosts")
+        left.set_ylabel("Beside each run after the first (s)")
+        bottoms = [0.0] * len(found)
+        for at, phase in enumerate(("preflight", "devices and file systems", "fetch", "cleanup", "other")):
+            heights = [one["phases_s"].get(phase, 0.0) / one["hosts"] for one in found]
+            right.bar(labels, heights, bottom=bottoms, label=phase, width=0.5, color=PALETTE[at])
+            bottoms = [below + height for below, height in zip(bottoms, heights, strict=True)]
+        right.set_xlim(-0.6, len(found) - 0.4)
+        right.set_xlabel("Hosts")
+        right.set_ylabel("Once per study, per host (s)")
+        handles, names = right.get_legend_handles_labels()
+        figure.legend(handles[::-1], names[::-1], loc="outside right upper", frameon=False)
+        for suffix in ("png", "svg"):
+            (folder / f"hosts.{suffix}").write_bytes(encode(figure, suffix))
     print(f"figure: {(folder / 'hosts.png').relative_to(ROOT)}")
 
 
