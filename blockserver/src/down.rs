@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::error::Error;
+use crate::live::ExportKind;
 use crate::loop_device::detach;
 use crate::mounts::{Mount, mount_at, mounts_of, unmount};
 use crate::server::wait_until;
@@ -96,7 +97,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     let still_open = |device: String| {
         format!("{device} is still open in some process; the kernel detaches it when that closes it")
     };
-    if let (true, Some(mark)) = (state.uses_ublk(), state.mark()) {
+    if let (true, Some(mark)) = (state.spec.has_export(ExportKind::Ublk), state.mark()) {
         // Whatever bears the mark, recorded or not: its server may have died before it could.
         let (gone, open) = ublk::take_away(mark).map_err(Error::system("take ublk devices away"))?;
         report.done.extend(gone.into_iter().map(|device| format!("removed {device}")));
@@ -176,7 +177,7 @@ fn guarded<T: Send + 'static>(
 /// Makes every request fail, now and later: to the FUSE file with an error that the loop device turns into EIO; to devices of
 /// ublk by ending who serves them.
 fn abort(state: &State) {
-    if state.uses_ublk()
+    if state.spec.has_export(ExportKind::Ublk)
         && let Some(process) = state.process()
     {
         let _ = process.signal(libc::SIGKILL);

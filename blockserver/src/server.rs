@@ -119,7 +119,7 @@ fn run(
     let nbd = listen_for_nbd(state, &service)?;
     let session = has_file(&state.spec).then(|| mount(state, &service)).transpose()?;
 
-    let attached = match has_loop_device(&state.spec) {
+    let attached = match state.spec.has_export(ExportKind::Loop) {
         false => Ok(None),
         true => (OpenOptions::new().read(true).write(true).open(&state.file))
             .map_err(Error::path("open", &state.file))
@@ -162,20 +162,12 @@ fn run(
 pub fn unable(spec: &ServeSpec) -> Option<String> {
     // NBD alone needs nothing of the kernel.
     let without_file = || has_file(spec).then(missing_capability).flatten();
-    let without_ublk = || has_ublk(spec).then(ublk::missing).flatten();
+    let without_ublk = || spec.has_export(ExportKind::Ublk).then(ublk::missing).flatten();
     without_file().or_else(without_ublk)
 }
 
-fn has_ublk(spec: &ServeSpec) -> bool {
-    spec.live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::Ublk))
-}
-
-fn has_loop_device(spec: &ServeSpec) -> bool {
-    spec.live.as_ref().is_none_or(|live| live.exports.contains(&ExportKind::Loop))
-}
-
 fn has_file(spec: &ServeSpec) -> bool {
-    has_loop_device(spec) || spec.live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::File))
+    spec.has_export(ExportKind::Loop) || spec.has_export(ExportKind::File)
 }
 
 /// Lets clients of the NBD protocol in, if that was asked for, and notes where they find the server.
@@ -195,7 +187,9 @@ fn listen_for_nbd(state: &mut State, service: &Service) -> Result<Option<Listene
 /// Makes block devices of ublk, if they were asked for, and notes them: one of the whole, or one for each class.
 fn start_ublk(state: &mut State, service: &Service) -> Result<Vec<ublk::Device>, Error> {
     let Service::Live { exports, .. } = service else { return Ok(Vec::new()) };
-    let (Some(mark), true) = (state.mark(), has_ublk(&state.spec)) else { return Ok(Vec::new()) };
+    let (Some(mark), true) = (state.mark(), state.spec.has_export(ExportKind::Ublk)) else {
+        return Ok(Vec::new());
+    };
     let is_partitioned = state.spec.live.as_ref().is_some_and(|live| live.layout == Layout::Partitioned);
     let wanted = if is_partitioned { exports.as_slice() } else { &exports[..1] };
     let mut served = Vec::new();

@@ -9,8 +9,7 @@ use crate::backing::Backing;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::filesystem::FileService;
-use crate::live::{self, Arrangement, ClassSpec, LiveStats};
-use crate::nbd::Export;
+use crate::live::{self, Arrangement, ClassSpec, Export, LiveStats};
 use crate::spec::ServeSpec;
 use crate::stats::Stats;
 
@@ -34,17 +33,8 @@ impl Service {
     /// Memory or a file cannot be had, or a real device is not fit.
     pub fn new(spec: &ServeSpec) -> Result<Self, Error> {
         let Some(live) = &spec.live else { return plain(spec).map(Arc::new).map(Service::Plain) };
-        let (engines, parts) = live::build(spec, live)?;
-        let is_rotational = spec.is_disk();
-        let export = |live::Part { name, about, engine, first_byte, size_bytes }| Export {
-            name,
-            about,
-            engine,
-            first_byte,
-            size_bytes,
-            is_rotational,
-        };
-        Ok(Service::Live { engines, exports: parts.into_iter().map(export).collect() })
+        let (engines, exports) = live::build(spec, live)?;
+        Ok(Service::Live { engines, exports })
     }
 
     /// Starts the threads that serve. They end after [`stop`](Self::stop), but for those that only wait.

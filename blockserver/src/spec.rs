@@ -9,7 +9,7 @@ use weir_simulator::profile::{self, Profile};
 use weir_specs::Document;
 
 use crate::error::Error;
-use crate::live::LiveSpec;
+use crate::live::{ExportKind, LiveSpec};
 
 /// One modelled block device.
 ///
@@ -142,6 +142,11 @@ impl ServeSpec {
         let unit_bytes = u64::from(self.stripe_unit_kib) * 1024;
         profile::build_array(&profile, self.heads, unit_bytes, self.size_bytes())
             .map_err(|error| Error::Profile { file: file.to_owned(), error })
+    }
+
+    /// Whether it has that way to its data. Without a policy it is a loop device.
+    pub fn has_export(&self, kind: ExportKind) -> bool {
+        self.live.as_ref().map_or(kind == ExportKind::Loop, |live| live.exports.contains(&kind))
     }
 
     /// Size of the device in bytes.

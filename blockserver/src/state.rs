@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::error::Error;
-use crate::live::ExportKind;
 use crate::loop_device;
 use crate::process::Process;
 use crate::spec::ServeSpec;
@@ -175,11 +174,6 @@ impl State {
             Some(mark) if ublk::is_of_driver(device) => ublk::is_ours(device, mark),
             _ => loop_device::is_ours(device, &self.token),
         }
-    }
-
-    /// Whether it has, or may have, devices of ublk.
-    pub(crate) fn uses_ublk(&self) -> bool {
-        self.spec.live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::Ublk))
     }
 
     /// The Unix socket for NBD, if there is one.

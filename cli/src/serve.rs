@@ -225,7 +225,7 @@ fn show_ready(state: &State, json: bool) {
     let ServeSpec { name, profile, heads, size_mib, live, .. } = &state.spec;
     let heads = if *heads == 1 { String::new() } else { format!(", {heads} heads") };
     let policy = live.as_ref().map_or(String::new(), |live| format!(", {}", live.policy));
-    let is_file = live.as_ref().is_some_and(|live| live.exports.contains(&ExportKind::File));
+    let is_file = state.spec.has_export(ExportKind::File);
     let devices = devices(state);
     let file = is_file.then(|| state.file.display().to_string());
     let places: Vec<String> = devices.into_iter().chain(file).chain(state.nbd.clone()).collect();

@@ -23,5 +23,5 @@ pub(crate) use buffer::{Buffer, Payload, Reply, Written};
 pub use class_stats::{ClassStats, HeadStats, LiveStats};
 pub use classes::{ClassSpec, ClassesFile, ContractSpec, IoPriority, Wants};
 pub(crate) use engine::Engine;
+pub(crate) use spec::{Export, build};
 pub use spec::{ExportKind, Layout, LiveSpec};
-pub(crate) use spec::{Part, build};

@@ -198,30 +198,34 @@ fn head_bytes(heads: u32, unit_bytes: u64, size_bytes: u64) -> u64 {
     }
 }
 
-/// A device of a server, with the part of it that a name stands for.
-pub(crate) struct Part {
-    /// Name of the export.
+/// What a client can ask for by name: a device of a server, or a part of one.
+#[derive(Clone)]
+pub(crate) struct Export {
+    /// Its name.
     pub name: String,
-    /// What it is.
+    /// What it is, for people.
     pub about: String,
-    /// Whose it is of.
+    /// Whose device it is of.
     pub engine: Arc<Engine>,
-    /// Its first byte.
+    /// First byte of the device that belongs to it.
     pub first_byte: u64,
     /// Its size in bytes.
     pub size_bytes: u64,
+    /// Whether the device has moving parts.
+    pub is_rotational: bool,
 }
 
-/// Makes the engines of a checked spec, and the parts that can be asked for by name: the whole and the range of each class of an
+/// Makes the engines of a checked spec, and what can be asked for by name: the whole and the range of each class of an
 /// integrated server, the device of each class of a partitioned one. The first is the whole, or the first class's.
 ///
 /// # Errors
 /// [`Error::Profile`], [`Error::Spec`], [`Error::System`].
-pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine>>, Vec<Part>), Error> {
+pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine>>, Vec<Export>), Error> {
     let profile = spec.load_profile(&spec.name)?;
+    let is_rotational = spec.is_disk();
     if live.layout == Layout::Partitioned {
         let mut engines = Vec::new();
-        let mut parts = Vec::new();
+        let mut exports = Vec::new();
         for class in &live.classes {
             let size_bytes = class.size_mib.unwrap_or(spec.size_mib) << 20;
             let alone = class.alone();
@@ -229,9 +233,16 @@ pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine
             let engine = engine(spec, live, &profile, class.heads, size_bytes, vec![alone], backing)?;
             engines.push(Arc::clone(&engine));
             let about = format!("{}, {} heads under {}", spec.profile, class.heads, live.policy);
-            parts.push(Part { name: class.name.clone(), about, engine, first_byte: 0, size_bytes });
+            exports.push(Export {
+                name: class.name.clone(),
+                about,
+                engine,
+                first_byte: 0,
+                size_bytes,
+                is_rotational,
+            });
         }
-        return Ok((engines, parts));
+        return Ok((engines, exports));
     }
     let size_bytes = spec.size_bytes();
     let media = if live.targets.is_empty() {
@@ -246,20 +257,27 @@ pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine
     };
     let engine = engine(spec, live, &profile, spec.heads, size_bytes, live.classes.clone(), media)?;
     let about = format!("{}, {} heads under {}", spec.profile, spec.heads, live.policy);
-    let whole =
-        Part { name: spec.name.clone(), about, engine: Arc::clone(&engine), first_byte: 0, size_bytes };
+    let whole = Export {
+        name: spec.name.clone(),
+        about,
+        engine: Arc::clone(&engine),
+        first_byte: 0,
+        size_bytes,
+        is_rotational,
+    };
     let of_class = |class: &ClassSpec| {
         let [from, to] = class.range()?;
-        Some(Part {
+        Some(Export {
             name: class.name.clone(),
             about: format!("the part of {} that is of class {}", spec.name, class.name),
             engine: Arc::clone(&engine),
             first_byte: from,
             size_bytes: to - from,
+            is_rotational,
         })
     };
-    let parts = std::iter::once(whole).chain(live.classes.iter().filter_map(of_class)).collect();
-    Ok((vec![engine], parts))
+    let exports = std::iter::once(whole).chain(live.classes.iter().filter_map(of_class)).collect();
+    Ok((vec![engine], exports))
 }
 
 fn backing(spec: &ServeSpec, size_bytes: u64, class: Option<&str>) -> Result<Media, Error> {

@@ -16,24 +16,7 @@ pub(crate) use listener::{Address, Listener};
 
 use std::sync::Arc;
 
-use crate::live::Engine;
-
-/// What a client can ask for by name: a part of a device.
-#[derive(Clone)]
-pub(crate) struct Export {
-    /// Its name.
-    pub name: String,
-    /// What it is, for people.
-    pub about: String,
-    /// Whose device it is of.
-    pub engine: Arc<Engine>,
-    /// First byte of the device that belongs to it.
-    pub first_byte: u64,
-    /// Its size in bytes.
-    pub size_bytes: u64,
-    /// Whether the device has moving parts.
-    pub is_rotational: bool,
-}
+use crate::live::Export;
 
 /// All exports of a server; the first is also the one without a name.
 pub(crate) type Exports = Arc<Vec<Export>>;

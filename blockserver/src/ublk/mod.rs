@@ -22,7 +22,7 @@ use self::control::Control;
 use self::queue::{DEPTH, Queue};
 use crate::error::Error;
 use crate::filesystem::MAX_REQUEST_BYTES;
-use crate::nbd::Export;
+use crate::live::Export;
 use crate::server::wait_until;
 use crate::state::BlockDevice;
 

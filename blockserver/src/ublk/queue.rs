@@ -16,8 +16,7 @@ use io_uring::{IoUring, opcode, squeue};
 
 use super::abi::{self, Descriptor, QueueCommand};
 use crate::filesystem::MAX_REQUEST_BYTES;
-use crate::live::{Buffer, Caller, Payload, Reply, Written};
-use crate::nbd::Export;
+use crate::live::{Buffer, Caller, Export, Payload, Reply, Written};
 
 /// Requests under way at once.
 pub(super) const DEPTH: u16 = 128;
