@@ -1,4 +1,4 @@
-//! What a policy costs a server: `cargo run --release -p weir-blockserver --example bench_live [SECONDS]`.
+//! What a policy costs a server: `cargo run --release -p weir-blockserver --example bench_live [SECONDS [POLICY ...]]`.
 //!
 //! Random 4 KiB reads by fio of a device without service time, through loop and FUSE, in interleaved pairs: the server as it is
 //! without a policy, and with each of some policies. Wanted of each policy: at least 0.85 of the rate without. Needs root and fio, and a
@@ -23,17 +23,17 @@ const WANTED: f64 = 0.85;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let seconds = match words[..] {
+    let (seconds, policies) = match words[..] {
         ["serve", spec, folder] => return bench::serve_child(spec, folder),
-        [] => Ok(5),
-        [seconds] => seconds.parse(),
-        _ => "".parse(),
+        [] => (Ok(5), &POLICIES[..]),
+        [seconds] => (seconds.parse(), &POLICIES[..]),
+        [seconds, ref policies @ ..] => (seconds.parse(), policies),
     };
     let Ok(seconds) = seconds else {
-        eprintln!("usage: bench_live [SECONDS]");
+        eprintln!("usage: bench_live [SECONDS [POLICY ...]]");
         return ExitCode::from(2);
     };
-    match measure(seconds) {
+    match measure(seconds, policies) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(seconds: u32) -> Result<(), String> {
+fn measure(seconds: u32, policies: &[&str]) -> Result<(), String> {
     if let Some(reason) = weir_blockserver::missing_capability() {
         return Err(reason);
     }
@@ -52,7 +52,7 @@ fn measure(seconds: u32) -> Result<(), String> {
         "{:<28}{:>14}{:>12}{:>9}{:>14}{:>11}   wanted of the rates' ratio: {WANTED}",
         "random 4 KiB reads, QD32", "without (/s)", "with (/s)", "ratio", "without (us)", "with (us)"
     );
-    for policy in POLICIES {
+    for policy in policies {
         let mut pairs = Vec::new();
         let mut undisturbed = 0;
         while undisturbed < PAIRS && pairs.len() < TRIED {

@@ -101,7 +101,7 @@ impl Service {
             Service::Plain(engine) => engine.discard(0, engine.size_bytes()),
             Service::Live { engines, .. } => engines.iter().try_for_each(|engine| {
                 let (sender, receiver) = mpsc::channel();
-                let reply = move |outcome: Result<live::Payload, i32>| {
+                let reply = move |outcome: Result<live::Lent, i32>| {
                     let _ = sender.send(outcome.map(|_| ()));
                 };
                 engine.discard(0, engine.size_bytes(), Box::new(reply));

@@ -62,22 +62,40 @@ impl Drop for Buffer {
     }
 }
 
-/// The data of an answer.
-pub(crate) enum Payload {
+/// The data of an answer. The server's memory is lent: all threads that answer would else count on one word who has it.
+pub(crate) enum Payload<B> {
     /// None.
     Nothing,
     /// Bytes of the server's own memory, which are read when the answer is sent.
-    Memory { backing: Arc<Backing>, offset: usize, length: usize },
+    Memory { backing: B, offset: usize, length: usize },
     /// Bytes that were read.
     Buffer(Buffer),
 }
 
-impl Payload {
+/// As a reply gets them.
+pub(crate) type Lent<'a> = Payload<&'a Arc<Backing>>;
+/// For an answer that is sent later.
+pub(crate) type Kept = Payload<Arc<Backing>>;
+
+impl Lent<'_> {
+    /// For later.
+    pub fn keep(self) -> Kept {
+        match self {
+            Payload::Nothing => Payload::Nothing,
+            Payload::Memory { backing, offset, length } => {
+                Payload::Memory { backing: Arc::clone(backing), offset, length }
+            }
+            Payload::Buffer(buffer) => Payload::Buffer(buffer),
+        }
+    }
+}
+
+impl<B: AsRef<Backing>> Payload<B> {
     /// The bytes, to be given to the kernel: those of the server's memory may change meanwhile, as on any disk.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Payload::Nothing => &[],
-            Payload::Memory { backing, offset, length } => match &**backing {
+            Payload::Memory { backing, offset, length } => match backing.as_ref() {
                 Backing::Memory(memory) => memory.bytes(*offset, *length),
                 Backing::File(_) => &[],
             },
@@ -87,7 +105,7 @@ impl Payload {
 }
 
 /// Is called once with what a request is answered with, or the errno that it failed with.
-pub(crate) type Reply = Box<dyn FnOnce(Result<Payload, i32>) + Send>;
+pub(crate) type Reply = Box<dyn FnOnce(Result<Lent, i32>) + Send>;
 
 /// The data of a write.
 pub(crate) enum Written<'a> {

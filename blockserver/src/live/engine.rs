@@ -13,7 +13,7 @@ use weir_simulator::Op;
 use weir_simulator::server::{Dispatcher, Head};
 
 use super::attribution::{Attribution, Caller};
-use super::buffer::{Buffer, Reply, Written};
+use super::buffer::{Buffer, Payload, Reply, Written};
 use super::class_stats::Counts;
 use super::classes::{ClassSpec, completed};
 use super::direct::{Direct, Flights};
@@ -135,11 +135,11 @@ impl Engine {
 
     /// A read has arrived. What lies behind the end is refused.
     pub fn read(&self, offset_bytes: u64, size_bytes: u32, caller: &Caller, reply: Reply) {
-        let arrived_ns = self.now_ns();
+        let arrived_ns = now_ns();
         let data = self.check(offset_bytes, size_bytes).and_then(|()| match &self.setup.media {
             Media::Direct(_) => Ok(Data::Buffer(Buffer::new(size_bytes as usize)?)),
             Media::Modelled(backing) => match &**backing {
-                Backing::Memory(_) => Ok(Data::Memory(Arc::clone(backing))),
+                Backing::Memory(_) => Ok(Data::Memory),
                 Backing::File(file) => {
                     let mut buffer = Buffer::new(size_bytes as usize)?;
                     std::os::unix::fs::FileExt::read_exact_at(file, buffer.bytes_mut(), offset_bytes)?;
@@ -152,7 +152,7 @@ impl Engine {
 
     /// A write has arrived; `is_fua`: it is answered only once its data are on the medium.
     pub fn write(&self, offset_bytes: u64, data: Written, is_fua: bool, caller: &Caller, reply: Reply) {
-        let arrived_ns = self.now_ns();
+        let arrived_ns = now_ns();
         let size_bytes = data.bytes().len() as u32;
         let data = self.check(offset_bytes, size_bytes).and_then(|()| match &self.setup.media {
             Media::Direct(_) => data.into_buffer().map(Data::Buffer),
@@ -181,6 +181,7 @@ impl Engine {
         data: io::Result<Data>,
         (op, is_fua): (Op, bool),
         (offset_bytes, size_bytes): (u64, u32),
+        // On CLOCK_MONOTONIC.
         arrived_ns: u64,
         caller: &Caller,
         reply: Reply,
@@ -206,15 +207,18 @@ impl Engine {
             error,
         };
         let mut answers = Answers::new();
-        let mut guard = self.lock();
+        let (mut guard, has_waited) = match self.inner.try_lock() {
+            Ok(guard) => (guard, false),
+            Err(_) => (self.lock(), true),
+        };
         let inner = &mut *guard;
         if !self.timed.load(Ordering::Relaxed) && matches!(self.setup.media, Media::Modelled(_)) {
             drop(guard);
             return self.send(answer(pending));
         }
-        // Time 0 may have been set since it was stamped, and it must not come from the future.
-        let now_ns = self.now_ns();
-        pending.arrived_ns = arrived_ns.min(now_ns);
+        // Time 0 does not change any more.
+        pending.arrived_ns = arrived_ns.saturating_sub(self.epoch_ns.load(Ordering::Acquire));
+        let now_ns = if has_waited { self.now_ns() } else { pending.arrived_ns };
         if let Err(refused) = inner.arrive(caller, pending) {
             drop(guard);
             self.counters.error();
@@ -277,7 +281,7 @@ impl Engine {
     }
 
     pub(super) fn send(&self, answer: Answer) {
-        let Answer { reply, outcome, op, size_bytes, wants_sync } = answer;
+        let Answer { reply, outcome, op, offset_bytes, size_bytes, wants_sync } = answer;
         match (&outcome, size_bytes) {
             (Err(_), _) => self.counters.error(),
             (Ok(_), 0) => {}
@@ -286,7 +290,16 @@ impl Engine {
                 counter.add(u64::from(size_bytes));
             }
         }
-        if wants_sync && outcome.is_ok() { self.sync_then(reply) } else { reply(outcome) }
+        if wants_sync && outcome.is_ok() {
+            return self.sync_then(reply);
+        }
+        reply(outcome.map(|data| match (data, &self.setup.media) {
+            (Data::Buffer(buffer), _) => Payload::Buffer(buffer),
+            (Data::Memory, Media::Modelled(backing)) => {
+                Payload::Memory { backing, offset: offset_bytes as usize, length: size_bytes as usize }
+            }
+            (Data::Memory, Media::Direct(_)) | (Data::None, _) => Payload::Nothing,
+        }));
     }
 
     /// Puts the calling thread, which takes requests in, ahead of ordinary ones, so that arrivals are stamped on time.

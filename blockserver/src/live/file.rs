@@ -3,7 +3,7 @@
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use super::attribution::Caller;
-use super::buffer::{Payload, Written};
+use super::buffer::{Lent, Written};
 use super::engine::Engine;
 use crate::filesystem::FileService;
 
@@ -21,7 +21,7 @@ impl FileService for Engine {
         if size == 0 {
             return reply.data(&[]);
         }
-        let reply = move |outcome: Result<Payload, i32>| match outcome {
+        let reply = move |outcome: Result<Lent, i32>| match outcome {
             Ok(payload) => reply.data(payload.bytes()),
             Err(errno) => reply.error(Errno::from_i32(errno)),
         };
@@ -33,7 +33,7 @@ impl FileService for Engine {
         if size == 0 {
             return reply.written(0);
         }
-        let reply = move |outcome: Result<Payload, i32>| match outcome {
+        let reply = move |outcome: Result<Lent, i32>| match outcome {
             Ok(_) => reply.written(size),
             Err(errno) => reply.error(Errno::from_i32(errno)),
         };

@@ -1,26 +1,23 @@
 //! What a live server's lock guards: who waits, and who is served.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 use weir_simulator::server::{Dispatcher, Done, Head, Wanted};
 use weir_simulator::{IoRequest, Op};
 
 use super::attribution::{Attribution, Caller};
-use super::buffer::{Buffer, Payload, Reply};
+use super::buffer::{Buffer, Reply};
 use super::class_stats::Counts;
 use super::direct::{Direct, Flights, What};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
-use crate::backing::Backing;
 use crate::stats::{Occupancy, Times};
 
 /// Where an answer's data come from, or a write's go to.
 pub(super) enum Data {
     /// A write whose data are stored already, or a request without any.
     None,
-    /// Memory, to be read when it is answered.
-    Memory(Arc<Backing>),
+    /// The server's memory, to be read when it is answered.
+    Memory,
     /// Bytes of its own: read already, or being read or written by the device.
     Buffer(Buffer),
 }
@@ -49,8 +46,10 @@ pub(super) struct Joined {
 /// An answer that can be sent; one that `wants_sync` once its write is on the medium.
 pub(super) struct Answer {
     pub(super) reply: Reply,
-    pub(super) outcome: Result<Payload, i32>,
+    /// What it brings, or the errno that it failed with.
+    pub(super) outcome: Result<Data, i32>,
     pub(super) op: Op,
+    pub(super) offset_bytes: u64,
     pub(super) size_bytes: u32,
     pub(super) wants_sync: bool,
 }
@@ -165,9 +164,16 @@ impl Inner {
                     if joined.left == 0
                         && let Some(Joined { reply, error, .. }) = self.joined[place].take()
                     {
-                        let outcome = error.map_or(Ok(Payload::Nothing), Err);
-                        let (op, size_bytes) = (Op::Write, 0);
-                        answers.push(Answer { reply, outcome, op, size_bytes, wants_sync: false });
+                        let outcome = error.map_or(Ok(Data::None), Err);
+                        let (op, offset_bytes, size_bytes) = (Op::Write, 0, 0);
+                        answers.push(Answer {
+                            reply,
+                            outcome,
+                            op,
+                            offset_bytes,
+                            size_bytes,
+                            wants_sync: false,
+                        });
                     }
                 }
             }
@@ -233,13 +239,10 @@ pub(super) fn answer(pending: Pending) -> Answer {
     let Pending { reply, data, op, is_fua, offset_bytes, size_bytes, error, .. } = pending;
     // What a device did with `is_fua` is durable; what was stored beside a model is not.
     let wants_sync = is_fua && !matches!(data, Data::Buffer(_));
-    let outcome = match (error, op, data) {
-        (Some(error), ..) => Err(error),
-        (None, Op::Read, Data::Buffer(buffer)) => Ok(Payload::Buffer(buffer)),
-        (None, Op::Read, Data::Memory(backing)) => {
-            Ok(Payload::Memory { backing, offset: offset_bytes as usize, length: size_bytes as usize })
-        }
-        _ => Ok(Payload::Nothing),
+    let outcome = match (error, op) {
+        (Some(error), _) => Err(error),
+        (None, Op::Read) => Ok(data),
+        (None, Op::Write) => Ok(Data::None),
     };
-    Answer { reply, outcome, op, size_bytes, wants_sync }
+    Answer { reply, outcome, op, offset_bytes, size_bytes, wants_sync }
 }

@@ -19,7 +19,7 @@ pub(crate) mod tests;
 
 pub use arrange::Arrangement;
 pub(crate) use attribution::Caller;
-pub(crate) use buffer::{Buffer, Payload, Reply, Written};
+pub(crate) use buffer::{Buffer, Kept, Lent, Reply, Written};
 pub use class_stats::{ClassStats, HeadStats, LiveStats};
 pub use classes::{ClassSpec, ClassesFile, ContractSpec, IoPriority, Wants};
 pub(crate) use engine::Engine;

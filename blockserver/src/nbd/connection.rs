@@ -11,12 +11,12 @@ use super::handshake::{negotiate, read_array};
 use super::protocol::{Command, Header, MOST_REQUEST_BYTES, REPLY_MAGIC, error_number};
 use super::window::Window;
 use super::{Export, Exports};
-use crate::live::{Buffer, Caller, Payload, Reply, Written};
+use crate::live::{Buffer, Caller, Kept, Lent, Reply, Written};
 
 /// An answer on its way to the client.
 struct Answer {
     cookie: u64,
-    outcome: Result<Payload, u32>,
+    outcome: Result<Kept, u32>,
     /// What the request took of the window.
     bytes: usize,
 }
@@ -130,7 +130,7 @@ impl Client<'_> {
         };
         let (sender, window) = (self.sender.clone(), Arc::clone(&self.window));
         Box::new(move |outcome| {
-            let outcome = outcome.map_err(error_number);
+            let outcome = outcome.map(Lent::keep).map_err(error_number);
             // The client may be gone: then its answer is nobody's.
             if sender.send(Answer { cookie, outcome, bytes }).is_err() {
                 window.leave(bytes);
@@ -148,7 +148,7 @@ fn write_answers(writer: &mut impl Write, receiver: &Receiver<Answer>, window: &
         head[..4].copy_from_slice(&REPLY_MAGIC.to_be_bytes());
         head[4..8].copy_from_slice(&error.to_be_bytes());
         head[8..].copy_from_slice(&cookie.to_be_bytes());
-        let data = outcome.as_ref().map_or(&[][..], Payload::bytes);
+        let data = outcome.as_ref().map_or(&[][..], Kept::bytes);
         is_gone = is_gone || write_both(writer, &head, data).is_err();
         window.leave(bytes);
     }

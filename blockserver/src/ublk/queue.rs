@@ -16,7 +16,7 @@ use io_uring::{IoUring, opcode, squeue};
 
 use super::abi::{self, Descriptor, QueueCommand};
 use crate::filesystem::MAX_REQUEST_BYTES;
-use crate::live::{Buffer, Caller, Export, Payload, Reply, Written};
+use crate::live::{Buffer, Caller, Export, Lent, Reply, Written};
 
 /// Requests under way at once.
 pub(super) const DEPTH: u16 = 128;
@@ -240,7 +240,7 @@ impl Queue {
 }
 
 /// Gives the data of a read to the kernel: bytes done, or an errno below zero.
-fn copy_out(file: &File, tag: u16, payload: &Payload, wanted_bytes: usize) -> i32 {
+fn copy_out(file: &File, tag: u16, payload: &Lent, wanted_bytes: usize) -> i32 {
     let bytes = payload.bytes();
     if bytes.len() != wanted_bytes {
         return -libc::EIO;

@@ -105,25 +105,35 @@ impl Gate {
     /// Takes a request.
     pub(super) fn arrive(&mut self, now_ns: u64, request: Request) {
         self.catch_up(now_ns);
-        if self.step_ns.is_none() && self.programme.change != Change::None {
-            self.step_ns = Some(now_ns.saturating_add(self.programme.from_ns));
-        }
         let key = self.key(&request);
-        if !self.leaves.contains_key(&key) {
+        let is_known = self.leaves.contains_key(&key);
+        if !is_known {
+            if self.step_ns.is_none() && self.programme.change != Change::None {
+                self.step_ns = Some(now_ns.saturating_add(self.programme.from_ns));
+            }
             self.join(now_ns, key);
         }
         let number = self.arrivals;
         self.arrivals += 1;
-        if let Some(leaf) = self.leaves.get_mut(&key) {
-            if leaf.open == 0 {
-                leaf.since_ns = now_ns;
-            }
-            leaf.open += 1;
-            leaf.portion = i128::from(tokens_of(request.size_bytes)) * PARTS;
-            leaf.held.push_back((number, request));
-            self.held += 1;
-            self.quiet_until_ns = 0;
+        let tokens = tokens_of(request.size_bytes);
+        let Some(leaf) = self.leaves.get_mut(&key) else { return };
+        if leaf.open == 0 {
+            leaf.since_ns = now_ns;
         }
+        leaf.open += 1;
+        leaf.portion = i128::from(tokens) * PARTS;
+        // What is due has happened, so that it would be next. What it takes makes nothing else happen sooner, as a new leaf may.
+        if is_known
+            && leaf.held.is_empty()
+            && let Some(supplier) = self.tree.supplier(leaf.node, tokens)
+        {
+            self.tree.take(supplier, tokens);
+            self.passed.push_back(request);
+            return;
+        }
+        leaf.held.push_back((number, request));
+        self.held += 1;
+        self.quiet_until_ns = 0;
         self.catch_up(now_ns);
     }
 
