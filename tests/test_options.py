@@ -92,10 +92,12 @@ def test_each_option_is_a_factor_of_its_own(tmp_path):
         assert said == run["levels"]
 
 
-def test_what_is_set_by_command_reads_back_as_it_was_set(tmp_path):
+@pytest.mark.parametrize("beegfs_major", [7, 8])
+def test_what_is_set_by_command_reads_back_as_it_was_set(tmp_path, beegfs_major):
     """Lustre's and BeeGFS's programs are stubs here, which keep what they are told: this shows commands."""
     (tmp_path / "host/bin").mkdir(parents=True)
-    for name in stub.NAMES:
+    not_there = "beegfs" if beegfs_major == 7 else "beegfs-ctl"
+    for name in set(stub.NAMES) - {not_there}:
         (tmp_path / "host/bin" / name).symlink_to(ROOT / "tests/stubs/parallel_fs.py")
     path = f"{tmp_path}/host/bin:{os.environ['PATH']}"
     values = {
@@ -122,10 +124,12 @@ def test_what_is_set_by_command_reads_back_as_it_was_set(tmp_path):
         assert {option: call(line["read"], "") for option, line in commands.items()} == wanted
     told = [json.loads(line)["argv"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert ["lfs", "setstripe", "-c", "2", "-S", "1048576", "/mnt/x/run"] in told
-    assert [
-        *("beegfs-ctl", "--cfgFile=/etc/beegfs/beegfs-client.conf"),
-        *("--setpattern", "--numtargets=3", "--chunksize=512K", "/mnt/x/run"),
-    ] in told  # fmt: skip
+    client = "--cfgFile=/etc/beegfs/beegfs-client.conf"
+    words = {
+        7: ["beegfs-ctl", client, "--setpattern", "--numtargets=3", "--chunksize=512K", "/mnt/x/run"],
+        8: ["beegfs", "entry", "set", "--num-targets=3", "--chunk-size=512KiB", "/mnt/x/run"],
+    }
+    assert words[beegfs_major] in told
 
 
 def file_systems():

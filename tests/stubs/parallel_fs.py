@@ -140,15 +140,48 @@ def mkfs_lustre():
     kind = next((kind for kind in ("MDT", "OST") if f"--{kind.lower()}" in ARGUMENTS), None)
     targets[plain[0]] = f"{fields['fsname']}:{kind}{int(fields['index']):04x}" if kind else "MGS"
     save("targets", targets)
-    save("signatures", load("signatures") | {plain[-1]: "ext4"})
+    is_zfs = fields["backfstype"] == "zfs"
+    save("signatures", load("signatures") | {plain[-1]: "zfs_member" if is_zfs else "ext4"})
+    if is_zfs:
+        save("pools", load("pools") | {plain[0].split("/")[0]: "imported"})
 
 
 def tunefs_lustre():
     """tunefs.lustre --dryrun TARGET."""
-    label = load("targets").get(ARGUMENTS[-1])
-    if not label:
+    label, pool = load("targets").get(ARGUMENTS[-1]), ARGUMENTS[-1].split("/")[0]
+    if not label or load("pools").get(pool, "imported") != "imported":
         sys.exit("tunefs.lustre FATAL: Device has not been formatted with mkfs.lustre")
     print(f"\n   Read previous values:\nTarget:     {label}\nIndex:      0\nLustre FS:  weir\n")
+
+
+def zpool():
+    """zpool list -H -o name, zpool import [-dFOLDER ...] [POOL], zpool export POOL."""
+    pools = load("pools")
+    named = [word for word in ARGUMENTS[1:] if not word.startswith("-")]
+    match ARGUMENTS[0], named:
+        case "list", _:
+            print("\n".join(name for name, state in pools.items() if state == "imported"))
+        case "import", []:
+            found = [name for name, state in pools.items() if state == "exported"]
+            print("\n".join(f"  pool: {name}\n    id: 9\n state: ONLINE" for name in found))
+        case verb, [name] if pools.get(name) == {"import": "exported", "export": "imported"}[verb]:
+            save("pools", pools | {name: verb + "ed"})
+        case _:
+            sys.exit(f"cannot {' '.join(ARGUMENTS)}: no such pool")
+
+
+def nft():
+    """nft -f FILE, nft list|delete table inet NAME."""
+    tables = load("tables")
+    if ARGUMENTS[0] == "-f":
+        text = Path(ARGUMENTS[1]).read_text()
+        return save("tables", tables | {re.search(r"^table inet (\w+)", text, re.M)[1]: text})
+    if ARGUMENTS[-1] not in tables:
+        sys.exit("Error: No such file or directory")
+    if ARGUMENTS[0] == "delete":
+        del tables[ARGUMENTS[-1]]
+        save("tables", tables)
+    return 0
 
 
 def lnetctl():
@@ -246,10 +279,13 @@ def beegfs_pattern():
         words = dict(word.lstrip("-").split("=", 1) for word in ARGUMENTS if "=" in word)
         chunk = (words.get("chunksize") or words["chunk-size"]).removesuffix("iB")
         save("pattern", {"chunk": chunk, "targets": words.get("numtargets") or words["num-targets"]})
-        return
-    found = {"chunk": "1M", "targets": "4"} | load("pattern")
-    print(f"Entry type: directory\nStripe pattern details:\n+ Type: RAID0\n+ Chunksize: {found['chunk']}")
-    print(f"+ Number of storage targets: desired: {found['targets']}")
+    else:
+        found = {"chunk": "1M", "targets": "4"} | load("pattern")
+        print(f"Entry type: directory\nStripe pattern details:\n+ Type: RAID0\n+ Chunksize: {found['chunk']}")
+        print(f"+ Number of storage targets: desired: {found['targets']}    ")
+    if NAME == "beegfs":
+        # As 8.3.1 does where its management has no library for licences.
+        sys.exit("Error: unable to verify licensed status: rpc error: code = Unknown desc = Get license")
 
 
 def genconfig():
@@ -291,6 +327,10 @@ PROGRAMS = [
     (r"umount ", umount, False),
     (r"modprobe ", modprobe, False),
     (r"lsmod", lsmod, True),
+    (r"nft list ", nft, True),
+    (r"nft ", nft, False),
+    (r"zpool (list|import( -d\S+)*$)", zpool, True),
+    (r"zpool ", zpool, False),
     (r"lustre_rmmod", lustre_rmmod, False),
     (r"mkfs\.lustre ", mkfs_lustre, False),
     (r"tunefs\.lustre --dryrun ", tunefs_lustre, True),
@@ -313,7 +353,7 @@ PROGRAMS = [
 
 #: The names under which it is called.
 NAMES = [
-    *("findmnt", "blkid", "ip", "mount", "umount", "modprobe", "lsmod"),
+    *("findmnt", "blkid", "ip", "mount", "umount", "modprobe", "lsmod", "nft", "zpool"),
     *("mount.lustre", "mkfs.lustre", "tunefs.lustre", "lnetctl", "lctl", "lfs", "lustre_rmmod"),
     *("beegfs-setup-mgmtd", "beegfs-setup-meta", "beegfs-setup-storage"),
     *("beegfs-mgmtd", "beegfs-meta", "beegfs-storage", "beegfs-helperd", "beegfs-ctl", "beegfs"),
