@@ -104,7 +104,7 @@ impl Service {
                 let reply = move |outcome: Result<live::Lent, i32>| {
                     let _ = sender.send(outcome.map(|_| ()));
                 };
-                engine.discard(0, engine.size_bytes(), Box::new(reply));
+                engine.discard(0, engine.size_bytes(), live::Reply::new(reply));
                 receiver.recv().unwrap_or(Err(libc::EIO)).map_err(io::Error::from_raw_os_error)
             }),
         }

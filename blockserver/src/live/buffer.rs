@@ -5,6 +5,8 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use fuser::{Errno, ReplyData};
+
 use crate::backing::Backing;
 
 /// What direct I/O wants of addresses in memory on any device.
@@ -104,8 +106,32 @@ impl<B: AsRef<Backing>> Payload<B> {
     }
 }
 
-/// Is called once with what a request is answered with, or the errno that it failed with.
-pub(crate) type Reply = Box<dyn FnOnce(Result<Lent, i32>) + Send>;
+/// Is called with what a request is answered with, or the errno that it failed with.
+pub(crate) type Tell = dyn FnOnce(Result<Lent, i32>) + Send;
+
+/// Whoever is told it, once.
+pub(crate) enum Reply {
+    /// The kernel, of a read of the FUSE file. Most requests are that: it needs no memory of its own.
+    Read(ReplyData),
+    /// Anybody.
+    Call(Box<Tell>),
+}
+
+impl Reply {
+    /// Calls `tell`.
+    pub fn new(tell: impl FnOnce(Result<Lent, i32>) + Send + 'static) -> Self {
+        Reply::Call(Box::new(tell))
+    }
+
+    /// Tells it.
+    pub fn send(self, outcome: Result<Lent, i32>) {
+        match (self, outcome) {
+            (Reply::Read(reply), Ok(payload)) => reply.data(payload.bytes()),
+            (Reply::Read(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),
+            (Reply::Call(tell), outcome) => tell(outcome),
+        }
+    }
+}
 
 /// The data of a write.
 pub(crate) enum Written<'a> {

@@ -30,13 +30,13 @@ impl Engine {
         let block = u64::from(self.block_bytes());
         if !is_inside || !offset_bytes.is_multiple_of(block) || !size_bytes.is_multiple_of(block) {
             self.counters.error();
-            return reply(Err(libc::EINVAL));
+            return reply.send(Err(libc::EINVAL));
         }
         self.counters.discards.add(size_bytes);
         match &self.setup.media {
             Media::Modelled(backing) => {
                 let done = backing.discard(offset_bytes, size_bytes);
-                reply(done.map(|()| Payload::Nothing).map_err(|error| errno(&error)));
+                reply.send(done.map(|()| Payload::Nothing).map_err(|error| errno(&error)));
             }
             Media::Direct(direct) => self.discard_parts(direct, offset_bytes, size_bytes, reply),
         }
@@ -65,7 +65,7 @@ impl Engine {
         }
         if ranges.is_empty() {
             drop(inner);
-            return reply(Ok(Payload::Nothing));
+            return reply.send(Ok(Payload::Nothing));
         }
         let place = inner.join(reply, ranges.len());
         for (head, at, length) in ranges {
@@ -84,7 +84,7 @@ impl Engine {
                 Backing::Memory(_) => Ok(()),
             };
             let outcome = done.map_err(|error| errno(&error));
-            replies.into_iter().for_each(|reply| reply(outcome.map(|()| Payload::Nothing)));
+            replies.into_iter().for_each(|reply| reply.send(outcome.map(|()| Payload::Nothing)));
         }
     }
 
@@ -94,10 +94,10 @@ impl Engine {
             Media::Modelled(backing) if matches!(**backing, Backing::File(_)) => {
                 // Refused only when the thread is gone, and the file is synced when the server ends.
                 if let Err(mpsc::SendError(reply)) = self.syncs.send(reply) {
-                    reply(Err(libc::EIO));
+                    reply.send(Err(libc::EIO));
                 }
             }
-            _ => reply(Ok(Payload::Nothing)),
+            _ => reply.send(Ok(Payload::Nothing)),
         }
     }
 }

@@ -190,7 +190,7 @@ impl Engine {
             Ok(data) => data,
             Err(error) => {
                 self.counters.error();
-                return reply(Err(errno(&error)));
+                return reply.send(Err(errno(&error)));
             }
         };
         let (class, deadline_ns, error) = (0, None, None);
@@ -222,7 +222,7 @@ impl Engine {
         if let Err(refused) = inner.arrive(caller, pending) {
             drop(guard);
             self.counters.error();
-            return (refused.reply)(Err(libc::EIO));
+            return refused.reply.send(Err(libc::EIO));
         }
         let rings = self.follow(inner, now_ns, &mut answers);
         drop(guard);
@@ -293,7 +293,7 @@ impl Engine {
         if wants_sync && outcome.is_ok() {
             return self.sync_then(reply);
         }
-        reply(outcome.map(|data| match (data, &self.setup.media) {
+        reply.send(outcome.map(|data| match (data, &self.setup.media) {
             (Data::Buffer(buffer), _) => Payload::Buffer(buffer),
             (Data::Memory, Media::Modelled(backing)) => {
                 Payload::Memory { backing, offset: offset_bytes as usize, length: size_bytes as usize }

@@ -3,7 +3,7 @@
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use super::attribution::Caller;
-use super::buffer::{Lent, Written};
+use super::buffer::{Lent, Reply, Written};
 use super::engine::Engine;
 use crate::filesystem::FileService;
 
@@ -21,11 +21,7 @@ impl FileService for Engine {
         if size == 0 {
             return reply.data(&[]);
         }
-        let reply = move |outcome: Result<Lent, i32>| match outcome {
-            Ok(payload) => reply.data(payload.bytes()),
-            Err(errno) => reply.error(Errno::from_i32(errno)),
-        };
-        self.read(offset, size, &Caller { pid, stream: 0 }, Box::new(reply));
+        self.read(offset, size, &Caller { pid, stream: 0 }, Reply::Read(reply));
     }
 
     fn write(&self, pid: u32, offset: u64, data: &[u8], reply: ReplyWrite) {
@@ -38,15 +34,15 @@ impl FileService for Engine {
             Err(errno) => reply.error(Errno::from_i32(errno)),
         };
         // FUSE has no FUA of its own: the kernel sends a write and a flush.
-        self.write(offset, Written::Borrowed(data), false, &Caller { pid, stream: 0 }, Box::new(reply));
+        self.write(offset, Written::Borrowed(data), false, &Caller { pid, stream: 0 }, Reply::new(reply));
     }
 
     fn flush(&self, reply: ReplyEmpty) {
-        self.flush(Box::new(|outcome| answer(reply, outcome.map(|_| ()))));
+        self.flush(Reply::new(|outcome| answer(reply, outcome.map(|_| ()))));
     }
 
     fn discard(&self, offset: u64, length: u64, reply: ReplyEmpty) {
-        self.discard(offset, length, Box::new(|outcome| answer(reply, outcome.map(|_| ()))));
+        self.discard(offset, length, Reply::new(|outcome| answer(reply, outcome.map(|_| ()))));
     }
 }
 

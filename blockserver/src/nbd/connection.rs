@@ -100,25 +100,25 @@ impl Client<'_> {
         let (caller, reply) = (&self.caller, self.reply(header));
         match (command, data) {
             (Command::Flush, _) => engine.flush(reply),
-            (Command::Read, _) if size_bytes > MOST_REQUEST_BYTES => reply(Err(libc::EOVERFLOW)),
+            (Command::Read, _) if size_bytes > MOST_REQUEST_BYTES => reply.send(Err(libc::EOVERFLOW)),
             (Command::Read, _) if is_inside => engine.read(offset, size_bytes, caller, reply),
             (Command::Write, Some(data)) if is_inside && size_bytes > 0 => {
                 engine.write(offset, Written::Owned(data), is_fua, caller, reply);
             }
-            (Command::Write, _) if !is_inside => reply(Err(libc::ENOSPC)),
-            (Command::WriteZeroes, _) if !is_inside => reply(Err(libc::ENOSPC)),
+            (Command::Write, _) if !is_inside => reply.send(Err(libc::ENOSPC)),
+            (Command::WriteZeroes, _) if !is_inside => reply.send(Err(libc::ENOSPC)),
             (Command::Trim | Command::WriteZeroes, _) if is_inside && is_fua => {
                 let flushing = Arc::clone(engine);
-                let then: Reply = Box::new(move |outcome| match outcome {
+                let then = Reply::new(move |outcome| match outcome {
                     Ok(_) => flushing.flush(reply),
-                    Err(error) => reply(Err(error)),
+                    Err(error) => reply.send(Err(error)),
                 });
                 engine.discard(offset, u64::from(size_bytes), then);
             }
             (Command::Trim | Command::WriteZeroes, _) if is_inside => {
                 engine.discard(offset, u64::from(size_bytes), reply);
             }
-            _ => reply(Err(libc::EINVAL)),
+            _ => reply.send(Err(libc::EINVAL)),
         }
     }
 
@@ -129,7 +129,7 @@ impl Client<'_> {
             _ => 0,
         };
         let (sender, window) = (self.sender.clone(), Arc::clone(&self.window));
-        Box::new(move |outcome| {
+        Reply::new(move |outcome| {
             let outcome = outcome.map(Lent::keep).map_err(error_number);
             // The client may be gone: then its answer is nobody's.
             if sender.send(Answer { cookie, outcome, bytes }).is_err() {

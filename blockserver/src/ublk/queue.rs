@@ -189,7 +189,7 @@ impl Queue {
                         let is_fua = op_flags & abi::IO_FUA != 0;
                         engine.write(offset, Written::Borrowed(data), is_fua, &caller, reply);
                     }
-                    _ => reply(Err(libc::EIO)),
+                    _ => reply.send(Err(libc::EIO)),
                 }
             }
             abi::OP_FLUSH => engine.flush(self.reply(tag, 0)),
@@ -201,13 +201,13 @@ impl Queue {
     /// What a request is answered by, on any thread, if it brings no data; `done` is what the driver wants to hear.
     fn reply(&self, tag: u16, done: i32) -> Reply {
         let mailbox = Arc::clone(&self.mailbox);
-        Box::new(move |outcome| mailbox.post(tag, outcome.map_or_else(|errno| -errno, |_| done)))
+        Reply::new(move |outcome| mailbox.post(tag, outcome.map_or_else(|errno| -errno, |_| done)))
     }
 
     /// What a read is answered by, on any thread.
     fn read_reply(&self, tag: u16, sectors: u32) -> Reply {
         let (file, mailbox) = (Arc::clone(&self.file), Arc::clone(&self.mailbox));
-        Box::new(move |outcome| {
+        Reply::new(move |outcome| {
             let copied =
                 |payload| copy_out(&file, tag, &payload, sectors as usize * abi::SECTOR_BYTES as usize);
             mailbox.post(tag, outcome.map_or_else(|errno| -errno, copied));

@@ -86,5 +86,5 @@ pub(crate) fn reply() -> (Reply, Receiver<Result<Vec<u8>, i32>>) {
         let data = outcome.map(|payload| payload.bytes().to_vec());
         let _ = sender.lock().unwrap().send(data);
     };
-    (Box::new(reply), receiver)
+    (Reply::new(reply), receiver)
 }
