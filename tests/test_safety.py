@@ -161,7 +161,8 @@ def test_nobody_comes_into_the_database_without_a_password_that_nobody_has(bench
 
     def ask():
         for address, at in set(listeners_of("postgres")):
-            if at not in answers:
+            # "E" is an error: it may be starting still.
+            if answers.get(at, b"E") == b"E":
                 answers[at] = let_in(address, at)
 
     with CommandLines() as lines, Listeners("weir-none-") as heard:
