@@ -15,6 +15,14 @@ pub struct OpCount {
     pub bytes: u64,
 }
 
+impl OpCount {
+    /// One more request.
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.requests += 1;
+        self.bytes += u64::from(bytes);
+    }
+}
+
 /// A distribution of times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {

@@ -94,11 +94,12 @@ impl ScanEdf {
 impl Policy for ScanEdf {
     fn arrive(&mut self, _: u64, request: Request, _: &dyn ServiceModel) {
         let due_ns = request.due_ns();
-        if self.batch.is_empty() || due_ns > self.last_due_ns() {
-            self.put_off(request);
-            return;
-        }
-        if due_ns < self.first_due_ns {
+        if self.waiting() == 0 {
+            // It is the batch, until others come.
+            self.first_due_ns = due_ns;
+        } else if self.batch.is_empty() || due_ns > self.last_due_ns() {
+            return self.put_off(request);
+        } else if due_ns < self.first_due_ns {
             self.begin_earlier(due_ns);
         }
         self.batch.insert(request);

@@ -40,6 +40,9 @@ impl Sweep {
 
     /// Takes the next request out of those that wait. The first sweep begins at `head_bytes`.
     pub(crate) fn take(&mut self, waiting: &mut ByOffset, head_bytes: u64) -> Option<Request> {
+        if waiting.is_empty() {
+            return None;
+        }
         let key = self.ahead(waiting, head_bytes).or_else(|| self.turned(waiting))?;
         let later = match self.at {
             Some(At { key: (offset_bytes, _), later }) if offset_bytes == key.0 && key.1 < later => later,
@@ -63,6 +66,7 @@ impl Sweep {
         match next {
             Some(key) if key.0 == offset_bytes && key.1 < later => next,
             Some(key) if self.up && key.0 > offset_bytes => next,
+            None if self.up => None,
             _ if self.up => waiting.from((offset_bytes.checked_add(1)?, 0)),
             _ => waiting.below(offset_bytes),
         }

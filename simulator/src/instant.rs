@@ -6,6 +6,7 @@ use crate::device::{Completion, Device, IoRequest, RequestError, check};
 #[derive(Debug)]
 pub struct Instant {
     capacity_bytes: u64,
+    /// In the order of their times.
     done: Vec<Completion>,
 }
 
@@ -24,11 +25,12 @@ impl Device for Instant {
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        self.done.iter().map(|c| c.done_ns).min()
+        self.done.first().map(|completion| completion.done_ns)
     }
 
     fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>) {
-        completions.extend(self.done.extract_if(.., |c| c.done_ns <= now_ns));
+        let due = self.done.partition_point(|completion| completion.done_ns <= now_ns);
+        completions.extend(self.done.drain(..due));
     }
 
     fn outstanding(&self) -> usize {

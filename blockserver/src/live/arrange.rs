@@ -58,7 +58,7 @@ impl Engine {
         nothing_is_under_way(inner.dispatcher.outstanding())?;
         // Also where another is in place as long as the models are off: what is refused, is refused here.
         let fresh = dispatcher(&self.setup, &text, &all, wanted.queue_depth, wanted.seed)?;
-        inner.classes = all.iter().map(Counts::new).collect();
+        *inner.tally.classes_mut() = all.iter().map(Counts::new).collect();
         inner.attribution = Attribution::new(&all);
         wanted.policy.clone_into(&mut inner.policy_text);
         inner.policy = text;
@@ -82,7 +82,7 @@ impl Engine {
             policy: inner.policy_text.clone(),
             queue_depth: inner.queue_depth,
             seed: inner.seed,
-            classes: inner.classes.iter().map(|counts| counts.spec.clone()).collect(),
+            classes: inner.tally.specs().cloned().collect(),
         }
     }
 
@@ -104,9 +104,9 @@ impl Engine {
             ));
         }
         nothing_is_under_way(inner.dispatcher.outstanding())?;
-        let specs: Vec<ClassSpec> = inner.classes.iter().map(|counts| counts.spec.clone()).collect();
+        let specs: Vec<ClassSpec> = inner.tally.specs().cloned().collect();
         inner.dispatcher = dispatcher(&self.setup, &inner.policy, &specs, inner.queue_depth, inner.seed)?;
-        inner.classes.iter_mut().for_each(Counts::reset);
+        inner.tally.reset_classes();
         // What it knows of processes has times of the clock until now.
         inner.attribution = Attribution::new(&specs);
         inner.pending.clear();

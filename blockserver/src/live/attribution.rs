@@ -79,7 +79,11 @@ impl Attribution {
 
     fn fitting(&mut self, now_ns: u64, offset_bytes: u64, pid: u32) -> u16 {
         let Self { marks, known, .. } = self;
-        let known = (self.asks_about_callers && pid != 0).then(|| look_up(known, now_ns, pid));
+        if !self.asks_about_callers {
+            let by_range = marks.iter().position(|mark| mark.holds(offset_bytes));
+            return by_range.map_or(self.rest, |class| class as u16);
+        }
+        let known = (pid != 0).then(|| look_up(known, now_ns, pid));
         let fits = |mark: &Mark| {
             (!mark.parts.is_empty() || mark.cgroup.is_some() || mark.ioprio.is_some())
                 && (mark.parts.is_empty() || mark.holds(offset_bytes))

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::classes::ClassSpec;
+use super::tally::Finished;
 
 /// Rates are of windows of so long.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -129,28 +130,21 @@ impl Counts {
         }
     }
 
-    /// A request is done.
-    pub(super) fn add(
-        &mut self,
-        now_ns: u64,
-        size_bytes: u64,
-        response_ns: u64,
-        is_late: bool,
-        failed: bool,
-    ) {
-        self.roll(now_ns);
+    /// A request of the class is done.
+    pub(super) fn add(&mut self, request: &Finished) {
+        self.roll(request.done_ns);
         self.queue = self.queue.saturating_sub(1);
-        self.misses += u64::from(is_late);
-        if failed {
+        self.misses += u64::from(request.is_late);
+        if request.has_failed {
             self.errors += 1;
             return;
         }
         for sum in [&mut self.done, &mut self.in_window] {
             sum.requests += 1;
-            sum.bytes += size_bytes;
+            sum.bytes += u64::from(request.size_bytes);
         }
         if let Some(response) = &mut self.response {
-            response.saturating_record(response_ns);
+            response.saturating_record(request.response_ns);
         }
     }
 

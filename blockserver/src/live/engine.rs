@@ -14,16 +14,16 @@ use weir_simulator::server::{Dispatcher, Head};
 
 use super::attribution::{Attribution, Caller};
 use super::buffer::{Buffer, Payload, Reply, Written};
-use super::class_stats::Counts;
 use super::classes::{ClassSpec, completed};
 use super::direct::{Direct, Flights};
-use super::inner::{Answer, Answers, Data, Inner, Pending, answer};
+use super::inner::{Answers, Asked, Data, Inner, Pending};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
+use super::tally::Tally;
 use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::backing::Backing;
 use crate::clock::{now_ns, run_first};
-use crate::stats::{Counters, Occupancy, Times};
+use crate::stats::{Counters, Occupancy};
 
 /// Makes the machines of the heads in their first state, from a seed.
 pub(crate) type Machines = Box<dyn Fn(u64) -> Vec<Machine> + Send + Sync>;
@@ -89,12 +89,11 @@ impl Engine {
             joined: Vec::new(),
             flights: Flights::default(),
             attribution: Attribution::new(&classes),
-            classes: classes.iter().map(Counts::new).collect(),
+            tally: Tally::new(&classes),
             policy_text: setup.policy.clone(),
             policy,
             queue_depth,
             seed,
-            times: Times::default(),
             occupancy: Occupancy::default(),
             done: Vec::new(),
             begun: Vec::new(),
@@ -147,7 +146,8 @@ impl Engine {
                 }
             },
         });
-        self.submit(data, (Op::Read, false), (offset_bytes, size_bytes), arrived_ns, caller, reply);
+        let asked = Asked { op: Op::Read, is_fua: false, offset_bytes, size_bytes, arrived_ns };
+        self.submit(data, asked, caller, reply);
     }
 
     /// A write has arrived; `is_fua`: it is answered only once its data are on the medium.
@@ -158,7 +158,8 @@ impl Engine {
             Media::Direct(_) => data.into_buffer().map(Data::Buffer),
             Media::Modelled(backing) => backing.write(offset_bytes, data.bytes()).map(|()| Data::None),
         });
-        self.submit(data, (Op::Write, is_fua), (offset_bytes, size_bytes), arrived_ns, caller, reply);
+        let asked = Asked { op: Op::Write, is_fua, offset_bytes, size_bytes, arrived_ns };
+        self.submit(data, asked, caller, reply);
     }
 
     fn check(&self, offset_bytes: u64, size_bytes: u32) -> io::Result<()> {
@@ -176,35 +177,13 @@ impl Engine {
         Ok(())
     }
 
-    fn submit(
-        &self,
-        data: io::Result<Data>,
-        (op, is_fua): (Op, bool),
-        (offset_bytes, size_bytes): (u64, u32),
-        // On CLOCK_MONOTONIC.
-        arrived_ns: u64,
-        caller: &Caller,
-        reply: Reply,
-    ) {
+    fn submit(&self, data: io::Result<Data>, mut asked: Asked, caller: &Caller, reply: Reply) {
         let data = match data {
             Ok(data) => data,
             Err(error) => {
                 self.counters.error();
                 return reply.send(Err(errno(&error)));
             }
-        };
-        let (class, deadline_ns, error) = (0, None, None);
-        let mut pending = Pending {
-            reply,
-            data,
-            op,
-            is_fua,
-            class,
-            offset_bytes,
-            size_bytes,
-            arrived_ns,
-            deadline_ns,
-            error,
         };
         let mut answers = Answers::new();
         let (mut guard, has_waited) = match self.inner.try_lock() {
@@ -213,33 +192,34 @@ impl Engine {
         };
         let inner = &mut *guard;
         if !self.timed.load(Ordering::Relaxed) && matches!(self.setup.media, Media::Modelled(_)) {
+            inner.tally.passed_by(asked.op, asked.size_bytes);
             drop(guard);
-            return self.send(answer(pending));
+            return self.send(Pending::new(reply, data, asked));
         }
         // Time 0 does not change any more.
-        pending.arrived_ns = arrived_ns.saturating_sub(self.epoch_ns.load(Ordering::Acquire));
-        let now_ns = if has_waited { self.now_ns() } else { pending.arrived_ns };
-        if let Err(refused) = inner.arrive(caller, pending) {
+        asked.arrived_ns = asked.arrived_ns.saturating_sub(self.epoch_ns.load(Ordering::Acquire));
+        let now_ns = if has_waited { self.now_ns() } else { asked.arrived_ns };
+        if let Err(reply) = inner.arrive(caller, reply, data, asked) {
             drop(guard);
             self.counters.error();
-            return refused.reply.send(Err(libc::EIO));
+            return reply.send(Err(libc::EIO));
         }
         let rings = self.follow(inner, now_ns, &mut answers);
         drop(guard);
-        self.send_all(answers, rings);
+        self.send_all(&mut answers, rings);
     }
 
     /// Carries out what has become due by now, as the clock was read under the lock, and says whether the thread that keeps time has to be told.
     pub(super) fn follow(&self, inner: &mut Inner, now_ns: u64, answers: &mut Answers) -> bool {
         let Inner { dispatcher, done, .. } = &mut *inner;
-        dispatcher.advance(now_ns, done);
+        let next_ns = dispatcher.advance(now_ns, done);
         if let Media::Direct(direct) = &self.setup.media {
             inner.begin(direct);
         }
         inner.settle(now_ns, answers);
-        match inner.dispatcher.next_ns() {
+        match next_ns {
             NEVER => self.alarm.set(NEVER),
-            next_ns => self.alarm.set(self.epoch_ns.load(Ordering::Acquire).saturating_add(next_ns)),
+            _ => self.alarm.set(self.epoch_ns.load(Ordering::Acquire).saturating_add(next_ns)),
         }
     }
 
@@ -250,7 +230,7 @@ impl Engine {
             let mut guard = self.lock();
             self.follow(&mut guard, self.now_ns(), &mut answers);
             drop(guard);
-            self.send_all(answers, false);
+            self.send_all(&mut answers, false);
         });
     }
 
@@ -269,36 +249,40 @@ impl Engine {
             let rings = self.follow(inner, now_ns, &mut answers);
             drop(guard);
             completed.clear();
-            self.send_all(answers, rings);
+            self.send_all(&mut answers, rings);
         }
     }
 
-    pub(super) fn send_all(&self, answers: Answers, rings: bool) {
+    pub(super) fn send_all(&self, answers: &mut Answers, rings: bool) {
         if rings {
             self.alarm.ring();
         }
-        answers.into_iter().for_each(|answer| self.send(answer));
+        if answers.len() > 1 {
+            return answers.drain(..).for_each(|answer| self.send(answer));
+        }
+        if let Some(answer) = answers.pop() {
+            self.send(answer);
+        }
     }
 
-    pub(super) fn send(&self, answer: Answer) {
-        let Answer { reply, outcome, op, offset_bytes, size_bytes, wants_sync } = answer;
-        match (&outcome, size_bytes) {
-            (Err(_), _) => self.counters.error(),
-            (Ok(_), 0) => {}
-            (Ok(_), _) => {
-                let counter = if op == Op::Read { &self.counters.reads } else { &self.counters.writes };
-                counter.add(u64::from(size_bytes));
-            }
+    /// Answers a request that is done.
+    pub(super) fn send(&self, request: Pending) {
+        let Pending { reply, data, asked: Asked { op, is_fua, offset_bytes, size_bytes, .. }, error, .. } =
+            request;
+        if let Some(errno) = error {
+            self.counters.error();
+            return reply.send(Err(errno));
         }
-        if wants_sync && outcome.is_ok() {
+        // What a device did with `is_fua` is durable; what was stored beside a model is not.
+        if is_fua && !matches!(data, Data::Buffer(_)) {
             return self.sync_then(reply);
         }
-        reply.send(outcome.map(|data| match (data, &self.setup.media) {
-            (Data::Buffer(buffer), _) => Payload::Buffer(buffer),
-            (Data::Memory, Media::Modelled(backing)) => {
+        reply.send(Ok(match (op, data, &self.setup.media) {
+            (Op::Read, Data::Buffer(buffer), _) => Payload::Buffer(buffer),
+            (Op::Read, Data::Memory, Media::Modelled(backing)) => {
                 Payload::Memory { backing, offset: offset_bytes as usize, length: size_bytes as usize }
             }
-            (Data::Memory, Media::Direct(_)) | (Data::None, _) => Payload::Nothing,
+            _ => Payload::Nothing,
         }));
     }
 

@@ -6,11 +6,11 @@ use weir_simulator::{IoRequest, Op};
 
 use super::attribution::{Attribution, Caller};
 use super::buffer::{Buffer, Reply};
-use super::class_stats::Counts;
 use super::direct::{Direct, Flights, What};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
-use crate::stats::{Occupancy, Times};
+use super::tally::{Finished, Tally};
+use crate::stats::Occupancy;
 
 /// Where an answer's data come from, or a write's go to.
 pub(super) enum Data {
@@ -22,18 +22,38 @@ pub(super) enum Data {
     Buffer(Buffer),
 }
 
+/// What somebody asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) op: Op,
+    pub(super) is_fua: bool,
+    pub(super) offset_bytes: u64,
+    pub(super) size_bytes: u32,
+    /// Engine time, or CLOCK_MONOTONIC before the lock is held.
+    pub(super) arrived_ns: u64,
+}
+
 /// A request that is not answered.
 pub(super) struct Pending {
     pub(super) reply: Reply,
     pub(super) data: Data,
-    pub(super) op: Op,
-    pub(super) is_fua: bool,
+    pub(super) asked: Asked,
     pub(super) class: u16,
-    pub(super) offset_bytes: u64,
-    pub(super) size_bytes: u32,
-    pub(super) arrived_ns: u64,
     pub(super) deadline_ns: Option<u64>,
     pub(super) error: Option<i32>,
+}
+
+impl Pending {
+    /// One that is in no class.
+    pub(super) fn new(reply: Reply, data: Data, asked: Asked) -> Self {
+        Pending { reply, data, asked, class: 0, deadline_ns: None, error: None }
+    }
+
+    /// What is left of a flush or discard that is done.
+    fn joined(reply: Reply, error: Option<i32>) -> Self {
+        let nothing = Asked { op: Op::Write, is_fua: false, offset_bytes: 0, size_bytes: 0, arrived_ns: 0 };
+        Pending { error, ..Pending::new(reply, Data::None, nothing) }
+    }
 }
 
 /// A flush or discard that waits for all heads.
@@ -43,19 +63,8 @@ pub(super) struct Joined {
     pub(super) error: Option<i32>,
 }
 
-/// An answer that can be sent; one that `wants_sync` once its write is on the medium.
-pub(super) struct Answer {
-    pub(super) reply: Reply,
-    /// What it brings, or the errno that it failed with.
-    pub(super) outcome: Result<Data, i32>,
-    pub(super) op: Op,
-    pub(super) offset_bytes: u64,
-    pub(super) size_bytes: u32,
-    pub(super) wants_sync: bool,
-}
-
-/// Most often there is one: the request's that has just come.
-pub(super) type Answers = SmallVec<[Answer; 1]>;
+/// Requests that are done and can be answered. Most often there is one: that has just come.
+pub(super) type Answers = SmallVec<[Pending; 1]>;
 
 pub(super) struct Inner {
     pub(super) dispatcher: Dispatcher<Machine>,
@@ -63,13 +72,12 @@ pub(super) struct Inner {
     pub(super) unused: Vec<usize>,
     pub(super) joined: Vec<Option<Joined>>,
     pub(super) flights: Flights,
-    pub(super) classes: Vec<Counts>,
+    pub(super) tally: Tally,
     pub(super) attribution: Attribution,
     pub(super) policy: PolicyText,
     pub(super) policy_text: String,
     pub(super) queue_depth: u32,
     pub(super) seed: u64,
-    pub(super) times: Times,
     pub(super) occupancy: Occupancy,
     pub(super) done: Vec<Done>,
     pub(super) begun: Vec<IoRequest>,
@@ -78,36 +86,31 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Puts a request into the dispatcher. Gives it back if the space does not hold it.
-    pub(super) fn arrive(&mut self, caller: &Caller, mut pending: Pending) -> Result<(), Pending> {
-        let now_ns = pending.arrived_ns;
-        let (class, stream) = self.attribution.class_of(now_ns, pending.offset_bytes, caller);
-        let place = usize::from(class).min(self.classes.len().saturating_sub(1));
-        pending.class = place as u16;
-        pending.deadline_ns =
-            self.classes[place].deadline_after_ns.map(|after_ns| now_ns.saturating_add(after_ns));
+    /// Puts a request into the dispatcher. Gives its reply back if the space does not hold it.
+    pub(super) fn arrive(
+        &mut self,
+        caller: &Caller,
+        reply: Reply,
+        data: Data,
+        asked: Asked,
+    ) -> Result<(), Reply> {
+        let Asked { op, offset_bytes, size_bytes, arrived_ns, .. } = asked;
+        let (class, stream) = self.attribution.class_of(arrived_ns, offset_bytes, caller);
+        let (class, deadline_ns) = self.tally.arrived(class, arrived_ns);
         let slot = self.unused.pop().unwrap_or_else(|| {
             self.pending.push(None);
             self.pending.len() - 1
         });
-        let wanted = Wanted {
-            tag: slot as u64,
-            class: pending.class,
-            stream,
-            op: pending.op,
-            offset_bytes: pending.offset_bytes,
-            size_bytes: pending.size_bytes,
-            deadline_ns: pending.deadline_ns,
-        };
-        let Ok(_counted_ns) = self.dispatcher.arrive(now_ns, &wanted, &mut self.done) else {
+        let wanted = Wanted { tag: slot as u64, class, stream, op, offset_bytes, size_bytes, deadline_ns };
+        let Ok(_counted_ns) = self.dispatcher.arrive(arrived_ns, &wanted, &mut self.done) else {
             self.unused.push(slot);
-            return Err(pending);
+            self.tally.refused(class);
+            return Err(reply);
         };
         #[cfg(test)]
         self.log.arrived(&wanted, _counted_ns);
-        self.classes[place].queue += 1;
-        self.pending[slot] = Some(pending);
-        self.occupancy.came(now_ns, self.dispatcher.outstanding());
+        self.pending[slot] = Some(Pending { reply, data, asked, class, deadline_ns, error: None });
+        self.occupancy.came(arrived_ns, self.dispatcher.outstanding());
         Ok(())
     }
 
@@ -122,10 +125,7 @@ impl Inner {
                 let Some((tag, _)) = self.dispatcher.part(io.tag) else { continue };
                 let Some(Some(Pending {
                     data: Data::Buffer(buffer),
-                    op,
-                    is_fua,
-                    offset_bytes,
-                    size_bytes,
+                    asked: Asked { op, is_fua, offset_bytes, size_bytes, .. },
                     ..
                 })) = self.pending.get(tag as usize)
                 else {
@@ -164,16 +164,7 @@ impl Inner {
                     if joined.left == 0
                         && let Some(Joined { reply, error, .. }) = self.joined[place].take()
                     {
-                        let outcome = error.map_or(Ok(Data::None), Err);
-                        let (op, offset_bytes, size_bytes) = (Op::Write, 0, 0);
-                        answers.push(Answer {
-                            reply,
-                            outcome,
-                            op,
-                            offset_bytes,
-                            size_bytes,
-                            wants_sync: false,
-                        });
+                        answers.push(Pending::joined(reply, error));
                     }
                 }
             }
@@ -202,47 +193,32 @@ impl Inner {
         let mut done = std::mem::take(&mut self.done);
         for Done { tag, begun_ns, done_ns } in done.drain(..) {
             let slot = tag as usize;
-            let Some(pending) = self.pending.get_mut(slot).and_then(Option::take) else { continue };
-            self.unused.push(slot);
+            let Some(pending) = self.pending.get_mut(slot) else { continue };
+            let Some(Pending { asked, class, deadline_ns, error, .. }) = pending else { continue };
             #[cfg(test)]
             self.log.done(tag, begun_ns, done_ns, now_ns);
-            let response_ns = done_ns.saturating_sub(pending.arrived_ns);
-            let late_ns = now_ns.saturating_sub(done_ns);
-            self.times.record(late_ns, done_ns.saturating_sub(begun_ns), response_ns);
+            self.tally.finished(Finished {
+                done_ns,
+                noticed_after_ns: now_ns.saturating_sub(done_ns),
+                service_ns: done_ns.saturating_sub(begun_ns),
+                response_ns: done_ns.saturating_sub(asked.arrived_ns),
+                op: asked.op,
+                size_bytes: asked.size_bytes,
+                class: *class,
+                is_late: deadline_ns.is_some_and(|deadline_ns| done_ns > deadline_ns),
+                has_failed: error.is_some(),
+            });
+            answers.extend(pending.take());
+            self.unused.push(slot);
             if self.dispatcher.outstanding() == 0 {
                 self.occupancy.empty(done_ns);
             }
-            answers.push(self.answered(pending, done_ns));
         }
         self.done = done;
-    }
-
-    /// Counts a request that is done, and makes its answer.
-    pub(super) fn answered(&mut self, pending: Pending, done_ns: u64) -> Answer {
-        let response_ns = done_ns.saturating_sub(pending.arrived_ns);
-        let is_late = pending.deadline_ns.is_some_and(|deadline_ns| done_ns > deadline_ns);
-        if let Some(counts) = self.classes.get_mut(usize::from(pending.class)) {
-            let size_bytes = u64::from(pending.size_bytes);
-            counts.add(done_ns, size_bytes, response_ns, is_late, pending.error.is_some());
-        }
-        answer(pending)
     }
 
     /// The heads.
     pub(super) fn heads(&self) -> &[Head<Machine>] {
         self.dispatcher.heads()
     }
-}
-
-/// The answer of a request that is done.
-pub(super) fn answer(pending: Pending) -> Answer {
-    let Pending { reply, data, op, is_fua, offset_bytes, size_bytes, error, .. } = pending;
-    // What a device did with `is_fua` is durable; what was stored beside a model is not.
-    let wants_sync = is_fua && !matches!(data, Data::Buffer(_));
-    let outcome = match (error, op) {
-        (Some(error), _) => Err(error),
-        (None, Op::Read) => Ok(data),
-        (None, Op::Write) => Ok(Data::None),
-    };
-    Answer { reply, outcome, op, offset_bytes, size_bytes, wants_sync }
 }

@@ -7,15 +7,15 @@ use super::attribution::Attribution;
 use super::class_stats::{ClassStats, Counts, HeadStats, LiveStats, share_out};
 use super::classes::{self, ClassSpec, completed};
 use super::engine::{Engine, Media, dispatcher, real_time};
-use super::inner::{Answers, Pending, answer};
+use super::inner::{Answers, Pending};
 use super::policy_text::PolicyText;
 use crate::alarm::NEVER;
-use crate::stats::{Stats, Times};
+use crate::stats::Stats;
 
 impl Engine {
     /// The classes, the one that takes the rest among them.
     pub fn classes(&self) -> Vec<ClassSpec> {
-        self.lock().classes.iter().map(|counts| counts.spec.clone()).collect()
+        self.lock().tally.specs().cloned().collect()
     }
 
     /// Adds a class, or changes the one of that name, before all others that are new.
@@ -79,19 +79,20 @@ impl Engine {
         let rest = wanted.iter().position(ClassSpec::takes_the_rest).unwrap_or(0) as u16;
         let place =
             |name: &str| wanted.iter().position(|class| class.name == name).map_or(rest, |at| at as u16);
-        let moves: Vec<u16> = inner.classes.iter().map(|counts| place(&counts.spec.name)).collect();
+        let moves: Vec<u16> = inner.tally.specs().map(|spec| place(&spec.name)).collect();
         let class_of = |class: u16| moves.get(usize::from(class)).copied().unwrap_or(rest);
-        let mut before: Vec<Counts> = std::mem::take(&mut inner.classes);
+        let classes = inner.tally.classes_mut();
+        let mut before: Vec<Counts> = std::mem::take(classes);
         for class in &wanted {
             let known = before.iter().position(|counts| counts.spec.name == class.name);
             let mut counts = known.map_or_else(|| Counts::new(class), |at| before.swap_remove(at));
             counts.set(class);
             counts.queue = 0;
-            inner.classes.push(counts);
+            classes.push(counts);
         }
         for Pending { class, .. } in inner.pending.iter_mut().flatten() {
             *class = class_of(*class);
-            inner.classes[usize::from(*class)].queue += 1;
+            classes[usize::from(*class)].queue += 1;
         }
         inner.attribution = Attribution::new(&wanted);
         inner.policy = text;
@@ -106,7 +107,7 @@ impl Engine {
         }
         let rings = self.follow(inner, self.now_ns(), &mut answers);
         drop(guard);
-        self.send_all(answers, rings);
+        self.send_all(&mut answers, rings);
         Ok(())
     }
 
@@ -119,7 +120,7 @@ impl Engine {
         if self.timed.swap(on, Ordering::AcqRel) == on {
             return;
         }
-        let specs: Vec<ClassSpec> = inner.classes.iter().map(|counts| counts.spec.clone()).collect();
+        let specs: Vec<ClassSpec> = inner.tally.specs().cloned().collect();
         match &self.setup.media {
             Media::Modelled(_) => {
                 // These classes and this policy were accepted before.
@@ -130,8 +131,11 @@ impl Engine {
                 }
                 inner.unused.clear();
                 inner.done.clear();
-                answers.extend(inner.pending.drain(..).flatten().map(answer));
-                inner.classes.iter_mut().for_each(|counts| counts.queue = 0);
+                for pending in inner.pending.drain(..).flatten() {
+                    inner.tally.passed_by(pending.asked.op, pending.asked.size_bytes);
+                    answers.push(pending);
+                }
+                inner.tally.classes_mut().iter_mut().for_each(|counts| counts.queue = 0);
                 inner.occupancy.empty(self.now_ns());
                 // A later time needs no ring.
                 let _ = self.alarm.set(NEVER);
@@ -148,7 +152,7 @@ impl Engine {
         }
         let rings = self.follow(inner, self.now_ns(), &mut answers);
         drop(guard);
-        self.send_all(answers, rings);
+        self.send_all(&mut answers, rings);
     }
 
     /// What has been done, as of a server without a policy; starts counting anew if `reset`.
@@ -159,13 +163,12 @@ impl Engine {
         let mut stats = Stats { timing, realtime, ..Stats::default() };
         inner.occupancy.show(now_ns, &mut stats);
         self.counters.show(&mut stats);
-        inner.times.show(&mut stats);
+        inner.tally.show(&mut stats);
         if reset {
             self.counters.reset();
-            inner.times = Times::default();
+            inner.tally.reset();
             let outstanding = inner.dispatcher.outstanding();
             inner.occupancy.reset(now_ns, outstanding);
-            inner.classes.iter_mut().for_each(Counts::reset);
         }
         stats
     }
@@ -175,7 +178,7 @@ impl Engine {
         let mut inner = self.lock();
         let now_ns = self.now_ns();
         let mut classes: Vec<ClassStats> =
-            inner.classes.iter_mut().map(|counts| counts.stats(now_ns)).collect();
+            inner.tally.classes_mut().iter_mut().map(|counts| counts.stats(now_ns)).collect();
         share_out(&mut classes);
         let mut heads = Vec::new();
         for head in inner.heads() {

@@ -14,6 +14,7 @@ mod machine;
 mod manage;
 mod policy_text;
 mod spec;
+mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
 

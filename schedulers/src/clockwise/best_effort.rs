@@ -24,10 +24,10 @@ pub(super) const WRITES: (&str, &str) = (
      client; class: those of a class; default any",
 );
 
-/// Requests of which some go before others.
+/// Requests in an order.
 #[derive(Debug)]
 enum Lane {
-    ByArrival(BTreeMap<u64, Request>),
+    ByArrival(VecDeque<Request>),
     BySweep(ByOffset, Sweep),
 }
 
@@ -36,43 +36,49 @@ impl Lane {
         if scan {
             Lane::BySweep(ByOffset::default(), Sweep::new(Turn::Around))
         } else {
-            Lane::ByArrival(BTreeMap::new())
+            Lane::ByArrival(VecDeque::new())
         }
     }
 
-    fn push(&mut self, arrival: u64, request: Request) {
+    fn push(&mut self, request: Request) {
         match self {
-            Lane::ByArrival(waiting) => {
-                waiting.insert(arrival, request);
-            }
+            Lane::ByArrival(waiting) => waiting.push_back(request),
             Lane::BySweep(waiting, _) => {
                 waiting.insert(request);
             }
         }
     }
 
-    fn peek(&self, head_bytes: u64) -> Option<Request> {
+    fn peek(&self, head_bytes: u64) -> Option<&Request> {
         match self {
-            Lane::ByArrival(waiting) => waiting.first_key_value().map(|(_, request)| *request),
-            Lane::BySweep(waiting, sweep) => waiting.get(sweep.peek(waiting, head_bytes)?).copied(),
+            Lane::ByArrival(waiting) => waiting.front(),
+            Lane::BySweep(waiting, sweep) => waiting.get(sweep.peek(waiting, head_bytes)?),
         }
     }
 
     fn take(&mut self, head_bytes: u64) -> Option<Request> {
         match self {
-            Lane::ByArrival(waiting) => waiting.pop_first().map(|(_, request)| request),
+            Lane::ByArrival(waiting) => waiting.pop_front(),
             Lane::BySweep(waiting, sweep) => sweep.take(waiting, head_bytes),
         }
     }
 
     /// Takes the next one out as if it had not been there.
-    fn set_aside(&mut self, head_bytes: u64) -> Option<(u64, Request)> {
+    fn set_aside(&mut self, head_bytes: u64) -> Option<Request> {
         match self {
-            Lane::ByArrival(waiting) => waiting.pop_first(),
-            Lane::BySweep(waiting, sweep) => {
-                let key = sweep.peek(waiting, head_bytes)?;
-                waiting.remove(key).map(|request| (key.1, request))
-            }
+            Lane::ByArrival(waiting) => waiting.pop_front(),
+            Lane::BySweep(waiting, sweep) => waiting.remove(sweep.peek(waiting, head_bytes)?),
+        }
+    }
+
+    /// Puts back what was set aside, in the order in which it was.
+    fn bring_back(&mut self, aside: &mut Vec<Request>) {
+        match self {
+            // All that is there came later.
+            Lane::ByArrival(waiting) => aside.drain(..).rev().for_each(|request| waiting.push_front(request)),
+            Lane::BySweep(waiting, _) => aside.drain(..).for_each(|request| {
+                waiting.insert(request);
+            }),
         }
     }
 }
@@ -96,9 +102,8 @@ pub(super) struct BestEffort {
     chained: Chained,
     /// Writes that wait for one before them, which is the one that the entry stands for.
     chains: BTreeMap<(ClassId, u32), VecDeque<Request>>,
-    /// Requests that are passed over for the moment.
-    aside: Vec<(u64, Request)>,
-    arrivals: u64,
+    /// Requests of each lane that are passed over for the moment.
+    aside: [Vec<Request>; 2],
     count: usize,
 }
 
@@ -117,8 +122,7 @@ impl BestEffort {
                 _ => Chained::None,
             },
             chains: BTreeMap::new(),
-            aside: Vec::new(),
-            arrivals: 0,
+            aside: [const { Vec::new() }; 2],
             count: 0,
         })
     }
@@ -136,12 +140,11 @@ impl BestEffort {
             }
             self.chains.insert(chain, VecDeque::new());
         }
-        self.put(self.arrivals, request);
-        self.arrivals += 1;
+        self.put(request);
     }
 
     /// The next one in order.
-    pub(super) fn peek(&self, head_bytes: u64) -> Option<Request> {
+    pub(super) fn peek(&self, head_bytes: u64) -> Option<&Request> {
         self.lanes.iter().find_map(|lane| lane.peek(head_bytes))
     }
 
@@ -154,12 +157,18 @@ impl BestEffort {
 
     /// Passes over the next one until [`BestEffort::bring_back`].
     pub(super) fn set_aside(&mut self, head_bytes: u64) {
-        self.aside.extend(self.lanes.iter_mut().find_map(|lane| lane.set_aside(head_bytes)));
+        for (lane, aside) in self.lanes.iter_mut().zip(&mut self.aside) {
+            if let Some(request) = lane.set_aside(head_bytes) {
+                return aside.push(request);
+            }
+        }
     }
 
     pub(super) fn bring_back(&mut self) {
-        for (arrival, request) in std::mem::take(&mut self.aside) {
-            self.put(arrival, request);
+        for (lane, aside) in self.lanes.iter_mut().zip(&mut self.aside) {
+            if !aside.is_empty() {
+                lane.bring_back(aside);
+            }
         }
     }
 
@@ -168,19 +177,16 @@ impl BestEffort {
         let Some(chain) = self.chain(request) else { return };
         let Some(behind) = self.chains.get_mut(&chain) else { return };
         match behind.pop_front() {
-            Some(next) => {
-                self.put(self.arrivals, next);
-                self.arrivals += 1;
-            }
+            Some(next) => self.put(next),
             None => {
                 self.chains.remove(&chain);
             }
         }
     }
 
-    fn put(&mut self, arrival: u64, request: Request) {
+    fn put(&mut self, request: Request) {
         let lane = usize::from(self.is_split && !self.is_sync(&request));
-        self.lanes[lane].push(arrival, request);
+        self.lanes[lane].push(request);
     }
 
     fn is_sync(&self, request: &Request) -> bool {

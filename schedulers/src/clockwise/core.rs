@@ -2,10 +2,10 @@
 
 use super::best_effort::BestEffort;
 use super::contracts::{Admitted, Contracts};
-use super::real_time::{RealTime, Taken, worst_ns};
+use super::real_time::{Grant, Key, RealTime, worst_ns};
 use crate::model::ServiceModel;
 use crate::policy::Decision;
-use crate::request::{Class, Request, Service};
+use crate::request::{Class, ClassId, Request, Service};
 use crate::settings::{SettingError, Settings};
 
 pub(super) const EARLY: (&str, &str) = (
@@ -33,12 +33,20 @@ pub(super) const SPARE: (&str, &str) = (
 );
 
 /// What the device has.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InService {
-    taken: Taken,
+#[derive(Debug)]
+struct InService {
+    tag: u64,
+    class: ClassId,
+    grant: Grant,
     is_best_effort: bool,
     /// It is not released, or best effort.
-    pub(super) is_extra: bool,
+    extra: Option<Extra>,
+    begun_ns: u64,
+}
+
+/// Service of what is not released, or best effort.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extra {
     /// Others were released when it was begun.
     pub(super) was_ahead: bool,
     /// It goes before one of them at its cost.
@@ -127,16 +135,16 @@ impl Core {
 
     /// Begins the released request with the earliest deadline.
     pub(super) fn begin_released(&mut self, now_ns: u64) -> Option<Decision> {
-        let taken = self.real_time.take_released(now_ns)?;
-        Some(self.begin(InService {
-            taken,
+        let (request, grant) = self.real_time.take_released(now_ns)?;
+        self.in_service = Some(InService {
+            tag: request.tag,
+            class: request.class,
+            grant,
             is_best_effort: false,
-            is_extra: false,
-            was_ahead: true,
-            is_lent: false,
-            estimate_ns: 0,
+            extra: None,
             begun_ns: now_ns,
-        }))
+        });
+        Some(Decision::Serve(request))
     }
 
     /// Begins something as [`Core::begin_extra`] does within what the next released request does not need of its contract
@@ -153,9 +161,9 @@ impl Core {
         }
         let spare_ns = self.real_time.spare_ns(model).filter(|spare_ns| *spare_ns > 0)?;
         let decision = self.begin_extra(now_ns, model, spare_ns, most_ns)?;
-        let in_service = self.in_service.as_mut()?;
-        in_service.is_lent = true;
-        self.real_time.lend(in_service.estimate_ns);
+        let extra = self.in_service.as_mut()?.extra.as_mut()?;
+        extra.is_lent = true;
+        self.real_time.lend(extra.estimate_ns);
         Some(decision)
     }
 
@@ -170,28 +178,31 @@ impl Core {
         most_ns: u64,
     ) -> Option<Decision> {
         let was_ahead = self.real_time.is_any_released();
-        let first = self
-            .real_time
-            .early()
-            .map(|(key, request)| (key, self.estimate_ns(request, model)))
-            .find(|(_, estimate_ns)| *estimate_ns <= most_ns);
-        let (taken, estimate_ns, is_best_effort) = match first {
-            Some((_, estimate_ns)) if estimate_ns > limit_ns => return None,
-            Some((key, estimate_ns)) => (self.real_time.take_early(key, now_ns)?, estimate_ns, false),
-            None => {
-                let (taken, estimate_ns) = self.take_best_effort(model, limit_ns, most_ns)?;
-                (taken, estimate_ns, true)
-            }
+        let is_short = |key: Key, request: &Request| {
+            Some((key, self.estimate_ns(request, model))).filter(|(_, estimate_ns)| *estimate_ns <= most_ns)
         };
-        Some(self.begin(InService {
-            taken,
-            is_best_effort,
-            is_extra: true,
-            was_ahead,
-            is_lent: false,
-            estimate_ns,
+        // Most often there is none, and nothing to be put in order.
+        let first = (self.real_time.is_any_early())
+            .then(|| self.real_time.early().find_map(|(key, request)| is_short(key, request)))
+            .flatten();
+        let (early, estimate_ns) = match first {
+            Some((_, estimate_ns)) if estimate_ns > limit_ns => return None,
+            Some((key, estimate_ns)) => (Some(key), estimate_ns),
+            None => (None, self.choose_best_effort(model, limit_ns, most_ns)?),
+        };
+        let (request, grant) = match early {
+            Some(key) => self.real_time.take_early(key, now_ns)?,
+            None => (self.best_effort.take(model.head_bytes())?, Grant::NONE),
+        };
+        self.in_service = Some(InService {
+            tag: request.tag,
+            class: request.class,
+            grant,
+            is_best_effort: early.is_none(),
+            extra: Some(Extra { was_ahead, is_lent: false, estimate_ns, begun_ns: now_ns }),
             begun_ns: now_ns,
-        }))
+        });
+        Some(Decision::Serve(request))
     }
 
     fn estimate_ns(&self, request: &Request, model: &dyn ServiceModel) -> u64 {
@@ -203,36 +214,22 @@ impl Core {
         }
     }
 
-    fn take_best_effort(
-        &mut self,
-        model: &dyn ServiceModel,
-        limit_ns: u64,
-        most_ns: u64,
-    ) -> Option<(Taken, u64)> {
+    /// Passes over what takes more than `most_ns`, and says what the next one takes, if that is not more than `limit_ns`.
+    fn choose_best_effort(&mut self, model: &dyn ServiceModel, limit_ns: u64, most_ns: u64) -> Option<u64> {
         let head_bytes = model.head_bytes();
         loop {
-            let request = self.best_effort.peek(head_bytes)?;
-            let estimate_ns = self.estimate_ns(&request, model);
-            if estimate_ns > most_ns {
-                self.best_effort.set_aside(head_bytes);
-                continue;
+            let estimate_ns = self.estimate_ns(self.best_effort.peek(head_bytes)?, model);
+            if estimate_ns <= most_ns {
+                return (estimate_ns <= limit_ns).then_some(estimate_ns);
             }
-            if estimate_ns > limit_ns {
-                return None;
-            }
-            let request = self.best_effort.take(head_bytes)?;
-            return Some((Taken { request, due_ns: u64::MAX, spent: None }, estimate_ns));
+            self.best_effort.set_aside(head_bytes);
         }
-    }
-
-    fn begin(&mut self, in_service: InService) -> Decision {
-        self.in_service = Some(in_service);
-        Decision::Serve(in_service.taken.request)
     }
 
     /// What the one in service was expected to take.
     pub(super) fn estimate_in_service_ns(&self) -> u64 {
-        self.in_service.map_or(0, |in_service| in_service.estimate_ns)
+        let extra = self.in_service.as_ref().and_then(|in_service| in_service.extra.as_ref());
+        extra.map_or(0, |extra| extra.estimate_ns)
     }
 
     /// Nothing can be begun.
@@ -244,21 +241,22 @@ impl Core {
         }
     }
 
-    /// What was in service, if this is it.
-    pub(super) fn complete(&mut self, now_ns: u64, request: &Request) -> Option<InService> {
-        let is_it = |in_service: &mut InService| {
-            let taken = &in_service.taken.request;
-            taken.tag == request.tag && taken.class == request.class
-        };
-        let done = self.in_service.take_if(is_it)?;
+    /// Is told that a request is done; says what it was, if it was none of those that are released.
+    pub(super) fn complete(&mut self, now_ns: u64, request: &Request) -> Option<Extra> {
+        let done = self.in_service.as_ref()?;
+        if done.tag != request.tag || done.class != request.class {
+            return None;
+        }
         let took_ns = now_ns.saturating_sub(done.begun_ns);
-        self.real_time.complete(now_ns, &done.taken, took_ns, self.punish_percent);
+        self.real_time.complete(now_ns, &done.grant, took_ns, self.punish_percent);
         if done.is_best_effort {
             self.best_effort.complete(request);
         }
+        let extra = done.extra;
+        self.in_service = None;
         self.best_effort.bring_back();
         self.real_time.release(now_ns);
-        Some(done)
+        extra
     }
 
     pub(super) fn waiting(&self) -> usize {

@@ -6,7 +6,7 @@
 
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
-use super::core::{Core, EARLY, ESTIMATE, InService, Intake, LONG, SPARE};
+use super::core::{Core, EARLY, ESTIMATE, Extra, Intake, LONG, SPARE};
 use crate::guarantee::{Mode, Slack};
 use crate::model::ServiceModel;
 use crate::policy::{Account, Decision, Policy};
@@ -77,7 +77,7 @@ struct DeltaL {
 
 impl DeltaL {
     /// Charges what was served ahead of released requests.
-    fn charge(&mut self, now_ns: u64, done: &InService) {
+    fn charge(&mut self, now_ns: u64, done: &Extra) {
         let took_ns = now_ns.saturating_sub(done.begun_ns);
         if done.was_ahead {
             // The estimate was charged when it was begun.
@@ -107,6 +107,9 @@ impl Policy for DeltaL {
         if !is_ahead {
             self.left_ns = self.slack_ns;
         }
+        if self.waiting() == 0 {
+            return Decision::Idle;
+        }
         if let Some(decision) = self.core.begin_in_spare(now_ns, model, self.slack_ns) {
             return decision;
         }
@@ -120,7 +123,7 @@ impl Policy for DeltaL {
     }
 
     fn complete(&mut self, now_ns: u64, request: &Request, _: u64) {
-        if let Some(done) = self.core.complete(now_ns, request).filter(|done| done.is_extra) {
+        if let Some(done) = self.core.complete(now_ns, request) {
             self.charge(now_ns, &done);
         }
     }

@@ -29,15 +29,19 @@ struct Waiting {
 }
 
 /// A deadline, the number of the arrival, and the flow: the order of deadlines.
-type Key = (u64, u64, usize);
+pub(super) type Key = (u64, u64, usize);
 
-/// A request that was taken out.
+/// What a request that was taken out is served on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
-    pub(super) request: Request,
-    pub(super) due_ns: u64,
+pub(super) struct Grant {
+    due_ns: u64,
     /// Whose it is and what of the contract was spent for it, if anything.
-    pub(super) spent: Option<(usize, u64)>,
+    spent: Option<(usize, u64)>,
+}
+
+impl Grant {
+    /// No contract and no deadline.
+    pub(super) const NONE: Grant = Grant { due_ns: u64::MAX, spent: None };
 }
 
 /// Requests with deadlines.
@@ -147,7 +151,7 @@ impl RealTime {
     }
 
     /// Takes the released one with the earliest deadline.
-    pub(super) fn take_released(&mut self, now_ns: u64) -> Option<Taken> {
+    pub(super) fn take_released(&mut self, now_ns: u64) -> Option<(Request, Grant)> {
         let loose = self.loose.first_key_value().map(|(key, _)| *key);
         let first = self.released.first().copied();
         let loose_is_first = match (loose, first) {
@@ -157,11 +161,16 @@ impl RealTime {
         if loose_is_first {
             let ((due_ns, _), (request, _)) = self.loose.pop_first()?;
             self.count -= 1;
-            return Some(Taken { request, due_ns, spent: None });
+            return Some((request, Grant { due_ns, spent: None }));
         }
         let key = first?;
         self.released.remove(&key);
         self.take_first(key.2, now_ns, true)
+    }
+
+    /// Whether some can go ahead of their turn.
+    pub(super) fn is_any_early(&self) -> bool {
+        !self.future.is_empty() || self.has_servers && !self.released.is_empty()
     }
 
     /// Those that can go ahead of their turn, in the order of their deadlines: requests that are not released yet, and the
@@ -184,7 +193,7 @@ impl RealTime {
     }
 
     /// Takes one of those.
-    pub(super) fn take_early(&mut self, key: Key, now_ns: u64) -> Option<Taken> {
+    pub(super) fn take_early(&mut self, key: Key, now_ns: u64) -> Option<(Request, Grant)> {
         let slot = self.flows[key.2].first?;
         self.future.remove(&key);
         self.released.remove(&key);
@@ -193,9 +202,9 @@ impl RealTime {
     }
 
     /// Is told what a request took; a contract that was late is punished.
-    pub(super) fn complete(&mut self, now_ns: u64, taken: &Taken, took_ns: u64, punish_percent: u64) {
-        let Some((flow, cost_ns)) = taken.spent else { return };
-        if now_ns > taken.due_ns {
+    pub(super) fn complete(&mut self, now_ns: u64, grant: &Grant, took_ns: u64, punish_percent: u64) {
+        let Some((flow, cost_ns)) = grant.spent else { return };
+        if now_ns > grant.due_ns {
             self.flows[flow].slots.punish(punish_percent);
         }
         if self.flows[flow].slots.settle(cost_ns, took_ns) {
@@ -236,7 +245,7 @@ impl RealTime {
         (!dues.is_empty()).then(|| dues.iter().rev().fold(u64::MAX, start))
     }
 
-    fn take_first(&mut self, flow: usize, now_ns: u64, spend: bool) -> Option<Taken> {
+    fn take_first(&mut self, flow: usize, now_ns: u64, spend: bool) -> Option<(Request, Grant)> {
         let state = &mut self.flows[flow];
         let (waiting, slot) = (state.waiting.pop_front()?, state.first.take()?);
         if spend {
@@ -246,7 +255,7 @@ impl RealTime {
         self.count -= 1;
         self.place_first(flow, now_ns);
         let spent = spend.then_some((flow, waiting.cost_ns));
-        Some(Taken { request: waiting.request, due_ns: slot.due_ns, spent })
+        Some((waiting.request, Grant { due_ns: slot.due_ns, spent }))
     }
 
     /// Gives the first that waits its slot.

@@ -56,6 +56,10 @@ struct Slot {
     request: Option<Request>,
 }
 
+impl Slot {
+    const FREE: Slot = Slot { open: 0, head: 0, arrival: 0, request: None };
+}
+
 /// Divides requests over heads and puts their parts together again.
 ///
 /// Events are worked off at their own times, in order, however late the caller asks: what is dispatched when depends on the
@@ -145,9 +149,11 @@ impl<M: Machine> Dispatcher<M> {
         let arrival = self.arrivals;
         self.arrivals += 1;
         for Part { device, offset_bytes, size_bytes } in &parts {
-            let free = Slot { open, head: *device as u32, arrival, request: None };
-            let slot = put(&mut self.slots, &mut self.slots_unused, free);
-            let request = Request {
+            let slot = self.slots_unused.pop().unwrap_or_else(|| {
+                self.slots.push(Slot::FREE);
+                self.slots.len() as u32 - 1
+            });
+            let request = || Request {
                 tag: u64::from(slot),
                 class,
                 stream,
@@ -157,11 +163,13 @@ impl<M: Machine> Dispatcher<M> {
                 arrived_ns: now_ns,
                 deadline_ns,
             };
-            self.slots[slot as usize].request = Some(request);
-            self.heads[*device].arrive(now_ns, request);
+            // Made twice: to copy what was just written word by word, a processor waits until it has been.
+            let kept = Some(request());
+            self.slots[slot as usize] = Slot { open, head: *device as u32, arrival, request: kept };
+            self.heads[*device].arrive(now_ns, request());
         }
-        for part in parts {
-            self.feed(part.device, now_ns);
+        for Part { device, .. } in &parts {
+            self.feed(*device, now_ns);
         }
         Ok(now_ns)
     }
@@ -171,17 +179,18 @@ impl<M: Machine> Dispatcher<M> {
         self.heads.iter().map(Head::next_ns).min().unwrap_or(NEVER)
     }
 
-    /// Lets happen what is due at `now_ns` or before, and appends what is done, in order.
-    pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Done>) {
+    /// Lets happen what is due at `now_ns` or before, and appends what is done, in order. Says when something happens next, as
+    /// [`next_ns`](Self::next_ns).
+    pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Done>) -> u64 {
         loop {
             let at_ns = self.next_ns();
             if at_ns == NEVER || at_ns > now_ns {
-                break;
+                return at_ns;
             }
             self.now_ns = self.now_ns.max(at_ns);
             self.event_ns = Some(self.now_ns);
             for head in 0..self.heads.len() {
-                if self.heads[head].next_ns() <= at_ns {
+                if self.heads.len() == 1 || self.heads[head].next_ns() <= at_ns {
                     self.head_event(head, done);
                 }
             }
