@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -262,8 +263,12 @@ def test_the_cost_model_divides_a_disk_as_weights_say(groups):
 def clients(pid):
     """Processes that a run has begun, and those that they have begun."""
     found = []
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in text_of(file).split():
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found  # It has ended.
+    for thread in threads:
+        for child in text_of(Path(f"/proc/{pid}/task/{thread}/children")).split():
             found += [int(child), *clients(child)]
     return found
 
@@ -279,7 +284,9 @@ def text_of(file):
 def groups_left(folder):
     """Control groups of runs whose state is in a folder; one may go while they are looked at."""
     walked = (Path(path) for path, _, _ in os.walk("/sys/fs/cgroup"))
-    return [path for path in walked if path.parent.name == "weir" and folder.name in path.name]
+    # Named after it, as far as letters and digits go.
+    name = re.sub("[^A-Za-z0-9]", "-", folder.name)
+    return [path for path in walked if path.parent.name == "weir" and name in path.name]
 
 
 @pytest.mark.controllers
