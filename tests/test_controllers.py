@@ -353,3 +353,32 @@ def test_the_controller_is_moved_back_whatever_ends_a_run(groups, ending):
         assert "IoController" in cleaned.stdout
     assert version() == 1 and not record.exists()
     assert "blkio" in Path("/proc/self/mounts").read_text()
+
+
+@pytest.mark.controllers
+def test_the_controller_is_moved_back_whenever_a_run_is_killed(groups):
+    """Kills runs while they move the controller and soon after, as often as WEIR_KILLS says; of those that had begun to ask
+    the kernel knows their groups for two minutes more, so that they are killed before that."""
+    if version() != 1 or os.geteuid() != 0:
+        pytest.skip("the disks of this host are with version 2 already")
+    kills, bench = int(os.environ.get("WEIR_KILLS", "3")), groups.bench
+    record = bench.state / "io-controller.json"
+    draw = random.Random(kills)
+    (run,) = groups.plan("cgroup: [{one: io.max.riops=100}]", duration_s=60).values()
+    found = {1: 0, 2: 0}
+    for number in range(kills):
+        process = groups.start(run, "--move-io-controller")
+        # Looks closely: the move takes some milliseconds.
+        while not record.exists():
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.0005)
+        time.sleep(draw.uniform(0, 0.05))
+        process.kill()
+        process.communicate(timeout=60)
+        found[version()] += 1
+        cleaned = weir("clean", "--state", bench.state)
+        assert cleaned.returncode == 0, (number, cleaned.stderr)
+        assert version() == 1 and not record.exists(), (number, cleaned.stdout)
+        assert "blkio" in Path("/proc/self/mounts").read_text(), number
+        assert groups_left(bench.folder) == [], number
+    print(f"killed before the controller had moved: {found[1]}, after it: {found[2]}")
