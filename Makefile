@@ -8,7 +8,7 @@ HOSTS ?=
 PYTHON := .venv/bin/python
 # Examples are built by whoever runs them, and checked by lint.
 CARGO_TEST := --release --locked --offline --workspace --lib --bins --tests
-export ANSIBLE_CONFIG := ansible/ansible.cfg
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # What was installed by setup/ is found first.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
@@ -74,14 +74,14 @@ test-controllers: setup ## Weights of disks, and the kernel's controller moved t
 	WEIR_PATIENCE_S=400 $(PYTHON) -m pytest -m controllers tests
 
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
-	@cd ansible && ANSIBLE_CONFIG=$(CURDIR)/ansible/ansible.cfg molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
+	@cd ansible && molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
 
 durability: setup ## Kill database, application server and browsers of a bookshop in turn for ten minutes on each engine; no order may be lost
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1
 
 durability-live: setup ## Kill servers, clients and runs with policies and groups 50 times; no acknowledged write may be lost, nothing left
 	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
-	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k whatever_is_killed tests
+	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k "whatever_is_killed or whenever_a_run_is_killed" tests
 
 lint: lint-code lint-roles ## Check the style of everything
 

@@ -100,7 +100,7 @@ class Bed:
         before = len(self.lines())
         clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         settings = {
-            "ANSIBLE_CONFIG": str(ROOT / "ansible/ansible.cfg"),
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
             "ANSIBLE_NOCOLOR": "1",
         }

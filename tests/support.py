@@ -95,7 +95,7 @@ class Bench:
         """Starts the playbook; its output goes to `log`."""
         # Without a callback of another kind, colour or verbosity that the caller's environment may ask for.
         clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-        settings = {"ANSIBLE_CONFIG": str(ROOT / "ansible/ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+        settings = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
         with self.log.open("w") as log:
             process = subprocess.Popen(
                 self.command(study, *arguments),

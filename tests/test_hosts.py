@@ -67,7 +67,7 @@ class Hosts:
             cwd=ROOT,
             env=clean
             | {
-                "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
+                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                 "ANSIBLE_NOCOLOR": "1",
                 "ANSIBLE_STDOUT_CALLBACK": "default",
             },

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import polars as pl
@@ -184,3 +185,26 @@ def test_a_cluster_shares_the_blocks_and_gives_back_the_results(bench):
         assert f"{run['id']} repetition {run['repetition'] + 1} scheduler=mq-deadline on {name}" in log
     left = [entry.name for entry in (bench.results / "tiny").iterdir() if entry.name.startswith(".")]
     assert left == []
+
+
+def test_the_playbook_is_found_with_its_settings_or_says_where_they_are(tmp_path):
+    """This test will start the playbook as a person does, where its settings are and where they are not."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    clean["HOME"] = str(tmp_path)
+    command = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/study.yml", "-e", "study=quikc"]
+    inventory = ["-i", ROOT / "ansible/inventories/localhost.yml"]
+    for arguments, folder, wanted in (
+        ([], ROOT, "did you mean `quick`?"),
+        ([], ROOT / "ansible", f"start ansible-playbook in {ROOT}"),
+        (inventory, tmp_path, f"start ansible-playbook in {ROOT}"),
+    ):
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=folder,
+            env=clean,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 2 and wanted in done.stdout + done.stderr, done

@@ -83,7 +83,7 @@ def test_a_quick_scenario(scenario):
         cwd=ROOT / "ansible",
         env=os.environ
         | {
-            "ANSIBLE_CONFIG": str(ROOT / "ansible/ansible.cfg"),
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
         },
         stdin=subprocess.DEVNULL,

@@ -67,7 +67,7 @@ def ansible(folder, tasks, *arguments):
     book = [{"name": "A play", "hosts": "localhost", "gather_facts": False, "tasks": tasks}]
     (folder / "play.json").write_text(json.dumps(book))
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    settings = {"ANSIBLE_CONFIG": str(ROOT / "ansible/ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+    settings = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
     done = subprocess.run(
         [ROOT / ".venv/bin/ansible-playbook", folder / "play.json", *arguments],
         cwd=folder,

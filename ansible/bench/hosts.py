@@ -144,7 +144,7 @@ def summed(count, runs, up_s, study_s, cpu_s, told):
 
 def play(playbook, variables, inventory, *arguments, times=None):
     """Plays a playbook; returns its seconds, and those of all processors that it and its children had."""
-    environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible/ansible.cfg")}
+    environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
     if times:
         environment |= {"ANSIBLE_CALLBACKS_ENABLED": "task_times", "WEIR_TASK_TIMES": str(times)}
     where = inventory if Path(inventory).is_absolute() else ROOT / "ansible" / inventory
