@@ -192,7 +192,7 @@ impl Engine {
         };
         let inner = &mut *guard;
         if !self.timed.load(Ordering::Relaxed) && matches!(self.setup.media, Media::Modelled(_)) {
-            inner.tally.passed_by(asked.op, asked.size_bytes);
+            inner.tally.answered(asked.op, asked.size_bytes);
             drop(guard);
             return self.send(Pending::new(reply, data, asked));
         }

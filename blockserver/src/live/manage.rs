@@ -132,7 +132,7 @@ impl Engine {
                 inner.unused.clear();
                 inner.done.clear();
                 for pending in inner.pending.drain(..).flatten() {
-                    inner.tally.passed_by(pending.asked.op, pending.asked.size_bytes);
+                    inner.tally.answered(pending.asked.op, pending.asked.size_bytes);
                     answers.push(pending);
                 }
                 inner.tally.classes_mut().iter_mut().for_each(|counts| counts.queue = 0);
@@ -163,6 +163,7 @@ impl Engine {
         let mut stats = Stats { timing, realtime, ..Stats::default() };
         inner.occupancy.show(now_ns, &mut stats);
         self.counters.show(&mut stats);
+        // Reads and writes are counted there, not by the counters.
         inner.tally.show(&mut stats);
         if reset {
             self.counters.reset();

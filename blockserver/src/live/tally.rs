@@ -72,16 +72,18 @@ impl Tally {
 
     #[inline(never)]
     fn count(&mut self) {
-        for request in self.uncounted.drain(..) {
+        let mut uncounted = std::mem::take(&mut self.uncounted);
+        for request in uncounted.drain(..) {
             if !request.has_failed {
-                let counts = if request.op == Op::Read { &mut self.reads } else { &mut self.writes };
-                counts.add(request.size_bytes);
+                self.answered(request.op, request.size_bytes);
             }
             self.times.record(request.noticed_after_ns, request.service_ns, request.response_ns);
             if let Some(counts) = self.classes.get_mut(usize::from(request.class)) {
                 counts.add(&request);
             }
         }
+        // Its memory is used again.
+        self.uncounted = uncounted;
     }
 
     /// The classes, in their order.
@@ -95,8 +97,8 @@ impl Tally {
         &mut self.classes
     }
 
-    /// A request was done without policy and model.
-    pub(super) fn passed_by(&mut self, op: Op, size_bytes: u32) {
+    /// A request was answered: of itself that is all which is counted of one that passes by policy and model.
+    pub(super) fn answered(&mut self, op: Op, size_bytes: u32) {
         let counts = if op == Op::Read { &mut self.reads } else { &mut self.writes };
         counts.add(size_bytes);
     }

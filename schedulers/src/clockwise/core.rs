@@ -52,7 +52,6 @@ pub(super) struct Extra {
     /// It goes before one of them at its cost.
     pub(super) is_lent: bool,
     pub(super) estimate_ns: u64,
-    pub(super) begun_ns: u64,
 }
 
 /// Requests that wait, and the one in service.
@@ -199,7 +198,7 @@ impl Core {
             class: request.class,
             grant,
             is_best_effort: early.is_none(),
-            extra: Some(Extra { was_ahead, is_lent: false, estimate_ns, begun_ns: now_ns }),
+            extra: Some(Extra { was_ahead, is_lent: false, estimate_ns }),
             begun_ns: now_ns,
         });
         Some(Decision::Serve(request))
@@ -241,8 +240,8 @@ impl Core {
         }
     }
 
-    /// Is told that a request is done; says what it was, if it was none of those that are released.
-    pub(super) fn complete(&mut self, now_ns: u64, request: &Request) -> Option<Extra> {
+    /// Is told that a request is done; says what it was and when it was begun, if it was none of those that are released.
+    pub(super) fn complete(&mut self, now_ns: u64, request: &Request) -> Option<(Extra, u64)> {
         let done = self.in_service.as_ref()?;
         if done.tag != request.tag || done.class != request.class {
             return None;
@@ -252,11 +251,11 @@ impl Core {
         if done.is_best_effort {
             self.best_effort.complete(request);
         }
-        let extra = done.extra;
+        let (extra, begun_ns) = (done.extra, done.begun_ns);
         self.in_service = None;
         self.best_effort.bring_back();
         self.real_time.release(now_ns);
-        extra
+        extra.map(|extra| (extra, begun_ns))
     }
 
     pub(super) fn waiting(&self) -> usize {

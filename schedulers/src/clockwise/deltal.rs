@@ -77,8 +77,8 @@ struct DeltaL {
 
 impl DeltaL {
     /// Charges what was served ahead of released requests.
-    fn charge(&mut self, now_ns: u64, done: &Extra) {
-        let took_ns = now_ns.saturating_sub(done.begun_ns);
+    fn charge(&mut self, now_ns: u64, done: &Extra, begun_ns: u64) {
+        let took_ns = now_ns.saturating_sub(begun_ns);
         if done.was_ahead {
             // The estimate was charged when it was begun.
             self.left_ns = self.left_ns.saturating_sub(took_ns.saturating_sub(done.estimate_ns));
@@ -88,7 +88,7 @@ impl DeltaL {
         } else if self.charges_overlap
             && let Some(release_ns) = self.core.real_time.first_release_ns()
         {
-            let overlap_ns = now_ns.saturating_sub(release_ns.max(done.begun_ns));
+            let overlap_ns = now_ns.saturating_sub(release_ns.max(begun_ns));
             self.left_ns = self.left_ns.saturating_sub(overlap_ns);
         }
     }
@@ -123,8 +123,8 @@ impl Policy for DeltaL {
     }
 
     fn complete(&mut self, now_ns: u64, request: &Request, _: u64) {
-        if let Some(done) = self.core.complete(now_ns, request) {
-            self.charge(now_ns, &done);
+        if let Some((done, begun_ns)) = self.core.complete(now_ns, request) {
+            self.charge(now_ns, &done, begun_ns);
         }
     }
 

@@ -190,6 +190,7 @@ impl<M: Machine> Dispatcher<M> {
             self.now_ns = self.now_ns.max(at_ns);
             self.event_ns = Some(self.now_ns);
             for head in 0..self.heads.len() {
+                // One that is alone is the one.
                 if self.heads.len() == 1 || self.heads[head].next_ns() <= at_ns {
                     self.head_event(head, done);
                 }
