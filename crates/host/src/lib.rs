@@ -1,0 +1,11 @@
+//! Facts of the host, each learned in one place: process identity, locks, files that survive a crash.
+//!
+//! Nothing here knows of studies or runs. A thing is identified by what cannot be taken over by another: a process by pid
+//! and start time, never by a name or a number that is given again.
+
+pub mod durable;
+mod error;
+pub mod lock;
+pub mod process;
+
+pub use error::Error;
