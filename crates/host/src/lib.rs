@@ -6,6 +6,7 @@
 pub mod durable;
 mod error;
 pub mod lock;
+pub mod owned;
 pub mod process;
 
 pub use error::Error;
