@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{LoopDisk, MIB, attach, run};
 use weir_host::device::contents::{check_blank, has_label, make_blank, signatures, write_label};
-use weir_host::device::{Claim, Identity};
+use weir_host::device::{Claim, GivenBack, Identity, Mark, Written, make_file_system, random_uuid};
 
 /// Why a disk may not be used as a blank one; panics if it may.
 fn refusal(disk: &LoopDisk) -> String {
@@ -211,7 +211,9 @@ fn a_device_over_another_file_is_not_the_same() {
     let Some(mut disk) = LoopDisk::make(64 * MIB) else { return };
     let before = Identity::at(&disk.node).unwrap();
     assert_eq!(before.difference(&Identity::at(&disk.node).unwrap()), None);
-    disk.exchange(64 * MIB);
+    let another = disk.image.with_file_name("another");
+    File::create(&another).unwrap().set_len(64 * MIB).unwrap();
+    disk.exchange(another);
     let difference = before.difference(&Identity::at(&disk.node).unwrap()).unwrap();
     assert!(difference.contains("backing file"), "{difference}");
 }
@@ -244,4 +246,112 @@ fn nothing_is_wiped_without_the_exclusive_claim() {
     write(&disk, 0, b"precious");
     assert!(make_blank(&Claim::pin(&disk.node).unwrap()).is_err());
     assert!(refusal(&disk).contains("byte 0"));
+}
+
+/// Formats a disk as a run does, with a UUID of weir's own.
+fn formatted(disk: &LoopDisk, may_overwrite: bool) -> Written {
+    let mut claim = Claim::take(&disk.node).unwrap();
+    let uuid = random_uuid().unwrap();
+    let written = Written::on(&claim, Mark::Uuid(uuid.clone()));
+    let words = ["mkfs.ext4", "-q", "-F", "-U", "{uuid}"].map(str::to_owned);
+    assert_eq!(make_file_system(&mut claim, &words, &uuid, may_overwrite).unwrap(), uuid);
+    written
+}
+
+fn bytes(disk: &LoopDisk) -> Vec<u8> {
+    fs::read(&disk.image).unwrap()
+}
+
+#[test]
+fn what_weir_made_is_given_back_blank() {
+    let Some(disk) = LoopDisk::make(200 * MIB) else { return };
+    let written = formatted(&disk, false);
+    assert_eq!(written.give_back(), GivenBack::Blanked);
+    assert!(is_blank(&disk));
+    assert_eq!(written.give_back(), GivenBack::Nothing);
+}
+
+#[test]
+fn what_somebody_made_since_is_left() {
+    let Some(disk) = LoopDisk::make(64 * MIB) else { return };
+    let written = formatted(&disk, false);
+    assert!(run("mkfs.ext4", &["-q".as_ref(), "-F".as_ref(), disk.node.as_ref()]));
+    let before = bytes(&disk);
+    let GivenBack::Left(why) = written.give_back() else { panic!("it is another's file system") };
+    assert!(why.contains("which this weir did not make"), "{why}");
+    // Data without a signature.
+    make_blank(&Claim::take(&disk.node).unwrap()).unwrap();
+    write(&disk, 20 * MIB, b"precious");
+    assert!(matches!(written.give_back(), GivenBack::Left(why) if why.contains("without a mark")));
+    assert!(before.len() == bytes(&disk).len() && bytes(&disk)[20 * MIB as usize..].starts_with(b"precious"));
+}
+
+#[test]
+fn another_image_on_the_same_loop_device_is_left() {
+    let Some(mut disk) = LoopDisk::make(64 * MIB) else { return };
+    let written = formatted(&disk, false);
+    // The very same content, as a copy: only the file behind it tells.
+    let copy = disk.image.with_file_name("another");
+    fs::copy(&disk.image, &copy).unwrap();
+    let content = bytes(&disk);
+    disk.exchange(copy);
+    assert!(matches!(written.give_back(), GivenBack::Left(why) if why.contains("backing file was")));
+    assert!(content == bytes(&disk));
+}
+
+#[test]
+fn a_mounted_disk_is_tried_again_later() {
+    let Some(disk) = LoopDisk::make(64 * MIB) else { return };
+    let written = formatted(&disk, false);
+    let place = tempfile::tempdir().unwrap();
+    assert!(run("mount", &[disk.node.as_ref(), place.path().as_ref()]));
+    assert!(matches!(written.give_back(), GivenBack::Failed(why) if why.contains("is mounted at")));
+    assert!(run("umount", &[place.path().as_ref()]));
+    assert_eq!(written.give_back(), GivenBack::Blanked);
+}
+
+#[test]
+fn a_disk_on_which_mkfs_refused_is_left() {
+    let Some(disk) = LoopDisk::make(64 * MIB) else { return };
+    assert!(run("mkfs.ext4", &["-q".as_ref(), disk.node.as_ref()]));
+    let before = bytes(&disk);
+    let mut claim = Claim::take(&disk.node).unwrap();
+    let written = Written::on(&claim, Mark::Uuid(random_uuid().unwrap()));
+    let refused = make_file_system(&mut claim, &["mkfs.ext4".to_owned()], "", false).unwrap_err();
+    assert!(refused.is_refusal(), "{refused}");
+    // A tool that refuses, although it may.
+    assert!(make_file_system(&mut claim, &["false".to_owned()], "", true).is_err());
+    drop(claim);
+    assert!(matches!(written.give_back(), GivenBack::Left(_)));
+    assert!(before == bytes(&disk));
+}
+
+#[test]
+fn mkfs_works_on_the_disk_that_is_held_whatever_its_node_has_become() {
+    let (Some(disk), Some(other)) = (LoopDisk::make(64 * MIB), LoopDisk::make(64 * MIB)) else { return };
+    let place = tempfile::tempdir().unwrap();
+    let link = place.path().join("disk");
+    std::os::unix::fs::symlink(&disk.node, &link).unwrap();
+    let mut claim = Claim::take(&link).unwrap();
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&other.node, &link).unwrap();
+    let uuid = random_uuid().unwrap();
+    let words = ["mkfs.ext4", "-q", "-F", "-U", "{uuid}"].map(str::to_owned);
+    make_file_system(&mut claim, &words, &uuid, false).unwrap();
+    drop(claim);
+    assert!(refusal(&disk).contains("ext4") && is_blank(&other));
+}
+
+#[test]
+fn a_labelled_disk_is_given_back() {
+    let Some(disk) = LoopDisk::make(64 * MIB) else { return };
+    let claim = Claim::take(&disk.node).unwrap();
+    let written = Written::on(&claim, Mark::Label("token".to_owned()));
+    write_label(&claim, "token").unwrap();
+    drop(claim);
+    write(&disk, 0, b"what a run wrote");
+    assert_eq!(written.give_back(), GivenBack::Blanked);
+    write(&disk, 0, b"what somebody wrote");
+    assert!(matches!(written.give_back(), GivenBack::Left(_)));
+    assert!(bytes(&disk).starts_with(b"what somebody wrote"));
 }

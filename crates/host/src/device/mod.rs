@@ -6,10 +6,12 @@
 
 mod claim;
 pub mod contents;
+mod format;
 mod identity;
 mod loop_info;
 mod users;
 
 pub use claim::Claim;
+pub use format::{GivenBack, Mark, Written, check_before_writing, make_file_system, random_uuid};
 pub use identity::{Backing, Identity};
 pub use loop_info::LoopInfo;

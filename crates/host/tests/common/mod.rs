@@ -27,11 +27,17 @@ impl LoopDisk {
     }
 
     /// Gives the same loop device another file.
-    pub fn exchange(&mut self, size_bytes: u64) {
+    pub fn exchange(&mut self, image: PathBuf) {
         assert!(run("losetup", &["--detach".as_ref(), self.node.as_ref()]));
-        self.image = self.image.with_file_name("another");
-        File::create(&self.image).unwrap().set_len(size_bytes).unwrap();
-        assert!(run("losetup", &[self.node.as_ref(), self.image.as_ref()]));
+        self.image = image;
+        // Somebody else may have been given the free number meanwhile.
+        for _ in 0..600 {
+            if run("losetup", &[self.node.as_ref(), self.image.as_ref()]) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("{} is not free again", self.node.display());
     }
 }
 
