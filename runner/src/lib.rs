@@ -51,7 +51,7 @@ mod web;
 pub use carry_out::{Options, Outcome, Timing, carry_out};
 pub use error::Error;
 pub use joint::{Joined, Meet, attend, join};
-pub use journal::recover;
+pub use journal::{Recovered, recover};
 pub use simulate::{simulate, sweep};
 pub use testbed::{Device, Disk, Testbed};
 pub use verdict::{Ruling, Status, Verdict, is_invalid, is_skipped};

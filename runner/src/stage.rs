@@ -100,7 +100,7 @@ pub(crate) fn set(
         let settings = run.kernel_settings(&device.name);
         let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
         device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
-        if !device.members.is_empty() {
+        if device.is_array {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }
         policies.extend(start_timing(run, device, &places)?);
