@@ -9,6 +9,7 @@ mod clean;
 mod cluster;
 mod collect;
 mod controllers;
+mod device;
 mod disks;
 mod documents;
 mod exit;
@@ -60,6 +61,7 @@ enum Command {
     Plan(plan::Args),
     Schema(schema::Args),
     List(list::Args),
+    Device(device::Args),
     Disks(disks::Args),
     Generate(generate::Args),
     Run(run::Args),
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Schema(args) => schema::run(args),
         Command::List(args) => list::run(args),
+        Command::Device(args) => device::run(args),
         Command::Disks(args) => disks::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Run(args) => run::run(args),

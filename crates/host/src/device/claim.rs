@@ -50,8 +50,7 @@ impl Claim {
         if !found.file_type().is_block_device() {
             return Err(Error::Refused(format!("{}: is no block device", path.display())));
         }
-        let pinned =
-            File::options().read(true).write(true).open(path).map_err(Error::io("cannot open", path))?;
+        let pinned = File::open(path).map_err(Error::io("cannot open", path))?;
         let number = pinned.metadata().map_err(Error::io("cannot look at", path))?.rdev();
         let identity = Identity::of(&pinned, path)?;
         Ok(Claim { identity, listed: path.to_owned(), number, pinned, exclusive: None })
@@ -111,10 +110,10 @@ impl Claim {
         &self.listed
     }
 
-    /// The disk itself, whatever its node leads to by now.
+    /// The disk itself, whatever its node leads to by now; for writing only while the exclusive claim is held.
     #[must_use]
     pub fn file(&self) -> &File {
-        &self.pinned
+        self.exclusive.as_ref().unwrap_or(&self.pinned)
     }
 
     /// Whether the exclusive claim is held.

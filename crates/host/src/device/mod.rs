@@ -15,3 +15,4 @@ pub use claim::Claim;
 pub use format::{GivenBack, Mark, Written, check_before_writing, make_file_system, random_uuid};
 pub use identity::{Backing, Identity};
 pub use loop_info::LoopInfo;
+pub use users::find as find_user;

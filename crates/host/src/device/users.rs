@@ -23,7 +23,8 @@ fn parts(kernel_name: &str) -> Vec<(String, (u32, u32))> {
 }
 
 /// The first use that is found of a disk or a part of it by anybody but this process; `None` if there is none.
-pub(super) fn find(kernel_name: &str) -> Option<String> {
+#[must_use]
+pub fn find(kernel_name: &str) -> Option<String> {
     let parts = parts(kernel_name);
     mounted(&parts)
         .or_else(|| swapped(&parts))
