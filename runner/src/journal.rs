@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use weir_services::{Group, io_controller};
 
 use crate::Error;
-use crate::{array, mount, tree};
+use crate::{array, mount, run_folder, tree};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -202,10 +202,7 @@ fn take_back(change: &Change) -> Result<(), String> {
         Change::MemoryLimit { group, before_bytes } => {
             group.restore_memory(*before_bytes).map_err(|error| error.to_string())
         }
-        Change::Partial(path) => match fs::remove_dir_all(path) {
-            Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),
-            _ => Ok(()),
-        },
+        Change::Partial(path) => run_folder::take_back(path),
         Change::Formatted(path) => {
             let done = Command::new("wipefs").args(["--all", "--quiet"]).arg(path).output();
             match done {

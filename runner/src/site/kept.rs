@@ -16,7 +16,7 @@ use weir_studies::{RunService, Site};
 
 use super::{DATABASE, address, administrator, benchmark, database, failed, hot_folder, of_site, user};
 use crate::Error;
-use crate::carry_out::write_json;
+use crate::run_folder::write_json;
 use crate::journal::{Change, Journal};
 
 /// Version of how data are kept.
