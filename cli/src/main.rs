@@ -31,6 +31,7 @@ mod simulate;
 mod site;
 mod top;
 mod trace;
+mod verify;
 mod with;
 mod workload;
 
@@ -76,6 +77,7 @@ enum Command {
     Fsbench(fsbench::Args),
     Top(top::Args),
     Trace(trace::Args),
+    Verify(verify::Args),
     Workload(workload::Args),
 }
 
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Fsbench(args) => fsbench::run(args),
         Command::Top(args) => top::run(args),
         Command::Trace(args) => trace::run(args),
+        Command::Verify(args) => verify::run(args),
         Command::Workload(args) => workload::run(args),
     };
     exit::code(done)

@@ -27,10 +27,9 @@ impl Error {
     pub fn is_refusal(&self) -> bool {
         matches!(self, Error::Refused(_))
     }
-}
 
-impl From<weir_host::Error> for Error {
-    fn from(error: weir_host::Error) -> Self {
+    /// An error of the host's facts: a refusal stays one.
+    pub(crate) fn of_host(error: weir_host::Error) -> Error {
         let text = error.to_string();
         if error.is_refusal() { Error::Refused(text) } else { Error::Failed(text) }
     }

@@ -70,17 +70,18 @@ impl RunFolder {
     /// The folder cannot be written.
     pub(crate) fn wait(results: &Path, run: &str) -> Result<Self, Error> {
         let own = results.join(OWN_FOLDER);
-        let lock = if let Some(lock) = NameLock::try_take(&own, run)? {
+        let lock = if let Some(lock) = try_lock(results, run)? {
             lock
         } else {
             eprintln!("run {run}: another process carries it out; waiting for that");
-            NameLock::wait(&own, run)?
+            NameLock::wait(&own, run).map_err(Error::of_host)?
         };
         Self::with(lock, results, run, run, results.join(run))
     }
 
     fn locked(results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
-        let lock = NameLock::try_take(&results.join(OWN_FOLDER), name)?.ok_or_else(|| {
+        let tried = try_lock(results, name)?;
+        let lock = tried.ok_or_else(|| {
             Error::Refused(format!(
                 "another process carries out run {run} in {}: wait until it has ended",
                 results.display()
@@ -92,7 +93,7 @@ impl RunFolder {
     fn with(lock: NameLock, results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
         // The journal has it, and may be read from another folder.
         let results = std::path::absolute(results).map_err(Error::io("cannot find", results))?;
-        let owner = Owner::of_state(&results.join(OWN_FOLDER))?;
+        let owner = Owner::of_state(&results.join(OWN_FOLDER)).map_err(Error::of_host)?;
         let partial = results.join(format!(".{name}.partial"));
         let replaced = results.join(format!(".{name}.replaced"));
         making().insert(partial.clone());
@@ -119,7 +120,7 @@ impl RunFolder {
             return Err(Error::Refused(format!("{left}. Move it away: run {} needs the name", self.run)));
         }
         let purpose = format!("run {}, not whole yet; made by process {}", self.run, std::process::id());
-        Ok(owned::claim(&self.partial, &self.owner, &purpose)?)
+        owned::claim(&self.partial, &self.owner, &purpose).map_err(Error::of_host)
     }
 
     /// Writes `run.json`.
@@ -154,17 +155,17 @@ impl RunFolder {
         let text = manifest.text().map_err(|error| Error::Failed(error.to_string()))?;
         let path = self.partial.join(MANIFEST);
         fs::write(&path, text).map_err(Error::io("cannot write", &path))?;
-        sync_tree(&self.partial)?;
+        sync_tree(&self.partial).map_err(Error::of_host)?;
         let above = folder.parent().unwrap_or(folder);
         fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
-        owned::release(&self.partial, &self.owner)?;
-        sync_folder(&self.partial)?;
+        owned::release(&self.partial, &self.owner).map_err(Error::of_host)?;
+        sync_folder(&self.partial).map_err(Error::of_host)?;
         if folder.symlink_metadata().is_ok() {
             fs::rename(folder, &self.replaced).map_err(Error::io("cannot replace", folder))?;
         }
         fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
-        sync_folder(above)?;
-        sync_folder(self.partial.parent().unwrap_or(above))?;
+        sync_folder(above).map_err(Error::of_host)?;
+        sync_folder(self.partial.parent().unwrap_or(above)).map_err(Error::of_host)?;
         if let Some(left) = remove_published(&self.replaced, &self.run)? {
             eprintln!("{left}");
         }
@@ -268,10 +269,11 @@ pub(crate) fn remove_parts(folder: &Path, run: &str) -> Result<Vec<String>, Erro
 /// # Errors
 /// A file of it is damaged or missing, or it has no manifest.
 pub(crate) fn check_part(folder: &Path, run: &str) -> Result<(), Error> {
-    let again = |what: String| Error::Failed(format!("{what}: remove the folder, and carry out the run again"));
-    let manifest = Manifest::read(folder)
-        .map_err(|damage| again(damage.to_string()))?
-        .ok_or_else(|| again(format!("{}: is missing: the part is not whole", folder.join(MANIFEST).display())))?;
+    let again =
+        |what: String| Error::Failed(format!("{what}: remove the folder, and carry out the run again"));
+    let manifest = Manifest::read(folder).map_err(|damage| again(damage.to_string()))?.ok_or_else(|| {
+        again(format!("{}: is missing: the part is not whole", folder.join(MANIFEST).display()))
+    })?;
     if manifest.run != run {
         let path = folder.join(MANIFEST);
         return Err(again(format!("{}: is of run {}, not of {run}", path.display(), manifest.run)));
@@ -294,7 +296,9 @@ pub(crate) fn remove_published(folder: &Path, run: &str) -> Result<Option<String
     let manifest = match Manifest::read(folder) {
         Ok(Some(manifest)) if manifest.run == run && is_real(folder) => manifest,
         _ => {
-            let why = format!("is left as it is: it has no manifest.json of run {run}, so weir may not have made it");
+            let why = format!(
+                "is left as it is: it has no manifest.json of run {run}, so weir may not have made it"
+            );
             return Ok(Some(format!("{}: {why}", folder.display())));
         }
     };
@@ -330,16 +334,16 @@ fn remove_dead(partial: &Path, run: &str) -> Result<Option<String>, Error> {
     // Held until it is gone.
     let _lock = if making().contains(partial) {
         None
-    } else if let Some(lock) = NameLock::try_take(&results.join(OWN_FOLDER), name)? {
+    } else if let Some(lock) = try_lock(results, name)? {
         Some(lock)
     } else {
         return Ok(Some(format!("{}: is left as it is: another process makes it", partial.display())));
     };
-    let Some(owner) = Owner::find(&results.join(OWN_FOLDER))? else {
+    let Some(owner) = Owner::find(&results.join(OWN_FOLDER)).map_err(Error::of_host)? else {
         return remove_published(partial, run);
     };
     match owned::is_owned(partial, &owner) {
-        Ok(true) if is_real(partial) => Ok(owned::remove(partial, &owner).map(|()| None)?),
+        Ok(true) if is_real(partial) => owned::remove(partial, &owner).map(|()| None).map_err(Error::of_host),
         // Killed between the marker's end and the rename: sealed, or another's.
         _ => remove_published(partial, run),
     }
@@ -347,7 +351,11 @@ fn remove_dead(partial: &Path, run: &str) -> Result<Option<String>, Error> {
 
 fn is_free(folder: &Path, name: &str) -> Result<bool, Error> {
     let results = folder.parent().unwrap_or(folder);
-    Ok(NameLock::try_take(&results.join(OWN_FOLDER), name)?.is_some())
+    Ok(try_lock(results, name)?.is_some())
+}
+
+fn try_lock(results: &Path, name: &str) -> Result<Option<NameLock>, Error> {
+    NameLock::try_take(&results.join(OWN_FOLDER), name).map_err(Error::of_host)
 }
 
 /// NAME of `.NAME.KIND`.
@@ -369,7 +377,8 @@ fn is_real(folder: &Path) -> bool {
 /// Whether no link and no mount leads from a folder to a file below it.
 fn is_within(folder: &Path, file: &Path) -> bool {
     let Ok(top) = folder.symlink_metadata() else { return false };
-    let same = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir() && found.dev() == top.dev());
+    let same =
+        |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir() && found.dev() == top.dev());
     file.ancestors().skip(1).take_while(|path| *path != folder).all(same)
 }
 
@@ -379,7 +388,8 @@ fn folders(of: &Path) -> Vec<PathBuf> {
 }
 
 fn hidden_folders(of: &Path) -> Vec<PathBuf> {
-    let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    let is_hidden =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     folders(of).into_iter().filter(is_hidden).collect()
 }
 

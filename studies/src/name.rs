@@ -49,7 +49,20 @@ mod tests {
 
     #[test]
     fn what_leads_out_of_a_folder_is_no_plain_name() {
-        for name in ["", ".", "..", "../outside", "/etc", "a/b", ".hidden", "a b", "a\0b", "a.b", "\u{e4}", &"a".repeat(101)] {
+        for name in [
+            "",
+            ".",
+            "..",
+            "../outside",
+            "/etc",
+            "a/b",
+            ".hidden",
+            "a b",
+            "a\0b",
+            "a.b",
+            "\u{e4}",
+            &"a".repeat(101),
+        ] {
             assert!(!is_plain_name(name), "{name:?}");
         }
         for name in ["0a1b2c3d4e5f", "hdd-7200", "a_b", &"a".repeat(100)] {
