@@ -260,11 +260,17 @@ fn metrics(folder: &Path) -> Option<Damage> {
         Err(error) => return Some(Damage::of(&file, format!("cannot be read ({error})"))),
         Ok(text) => text,
     };
-    if std::str::from_utf8(&text).is_ok_and(|text| sealed::unseal(text).is_some()) {
-        return None;
-    }
-    let old = serde_json::from_slice::<Value>(&text)
-        .is_ok_and(|value| value["definitions"].as_u64().is_some_and(|version| version < SEALED_METRICS));
-    let what = "is damaged: its checksum does not match its content. Remove it: it is computed again";
-    (!old).then(|| Damage::of(&file, what))
+    let sealed = std::str::from_utf8(&text).ok().and_then(sealed::unseal).map(|(object, _)| object);
+    let document: Value =
+        serde_json::from_slice(sealed.as_deref().map_or(&*text, str::as_bytes)).unwrap_or_default();
+    let what = if sealed.is_none() {
+        let is_old = document["definitions"].as_u64().is_some_and(|version| version < SEALED_METRICS);
+        (!is_old).then_some("is damaged: its checksum does not match its content")
+    } else {
+        let manifest = std::fs::read_to_string(folder.join(MANIFEST)).unwrap_or_default();
+        let expected = sealed::unseal(&manifest).map(|(_, checksum)| checksum);
+        (document["manifest"].as_str() != expected)
+            .then_some("was computed from other files than the run has")
+    };
+    what.map(|what| Damage::of(&file, format!("{what}. Remove it: it is computed again")))
 }

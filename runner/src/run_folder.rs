@@ -93,10 +93,12 @@ impl RunFolder {
     fn with(lock: NameLock, results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
         // The journal has it, and may be read from another folder.
         let results = std::path::absolute(results).map_err(Error::io("cannot find", results))?;
+        // One thread at a time: the id is made under a name of this process.
+        let mut making = making();
         let owner = Owner::of_state(&results.join(OWN_FOLDER)).map_err(Error::of_host)?;
         let partial = results.join(format!(".{name}.partial"));
         let replaced = results.join(format!(".{name}.replaced"));
-        making().insert(partial.clone());
+        making.insert(partial.clone());
         Ok(RunFolder { run: run.to_owned(), partial, replaced, folder, owner, _lock: lock })
     }
 
@@ -410,6 +412,21 @@ mod tests {
     use super::*;
 
     const RUN: &str = "0123456789ab";
+
+    #[test]
+    fn many_threads_begin_in_a_new_folder_of_results() {
+        let place = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let results = place.path();
+                scope.spawn(move || {
+                    RunFolder::take(results, &format!("run-{number}")).unwrap().make().unwrap()
+                });
+            }
+        });
+        assert_eq!(sweep(place.path()).unwrap(), [""; 0]);
+        assert_eq!(names(place.path()), [""; 0]);
+    }
 
     fn written(results: &Path, text: &str) -> RunFolder {
         let folder = RunFolder::take(results, RUN).unwrap();
