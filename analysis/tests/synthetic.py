@@ -42,7 +42,8 @@ def write_study(
 ) -> Path:
     """Writes a study of every combination and returns its folder; `factor` names the first factor.
 
-    With `both_testbeds` each cell is there twice, and the testbed is the last factor. With `sealed` runs have manifests.
+    With `both_testbeds` each cell is there twice, and the testbed is the last factor. With `sealed` runs have
+    manifests.
     """
     runs = []
     for testbed, repetition in (

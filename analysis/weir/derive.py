@@ -21,7 +21,7 @@ from weir.manifest import METRICS, seal, unseal
 from weir.tables import is_sample, response_ms, scan_block, scan_requests
 
 #: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
-#: From 4 on the file carries a checksum of itself, and that of the manifest of the files it was computed from.
+#: From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
 DEFINITIONS = 4
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -129,7 +129,7 @@ def _objectives(run: Run) -> dict[str, Any]:
 
 
 def _kept(run: Run) -> dict[str, Any] | None:
-    """What `metrics.json` says; None if it is absent, or was computed from other files or by other definitions."""
+    """What `metrics.json` says; None if it is absent or was computed from other files or definitions."""
     path = run.path / METRICS
     try:
         text = path.read_bytes().decode("utf-8", errors="replace")
@@ -141,9 +141,8 @@ def _kept(run: Run) -> dict[str, Any] | None:
     if parts is None:
         if _is_of_older_definitions(text):
             return None
-        raise DamagedError(
-            path, "is damaged: its checksum does not match its content", "remove the file: it is computed again"
-        )
+        problem = "is damaged: its checksum does not match its content"
+        raise DamagedError(path, problem, "remove the file: it is computed again")
     document = json.loads(parts[0])
     expected = {
         "definitions": DEFINITIONS, "id": run.id, "manifest": run.manifest, "objectives": _objectives(run),
@@ -195,11 +194,9 @@ def _check_times(requests: pl.DataFrame, path: Path) -> None:
         wrong = (requests[then] < requests[first]).fill_null(value=False).arg_true()
         if wrong.len():
             row = int(wrong[0])
-            raise DamagedError(
-                path,
-                f"row {row}: column `{then}` is {requests[then][row]}, before `{first}` ({requests[first][row]})",
-                RUN_AGAIN,
-            )
+            before, after = requests[first][row], requests[then][row]
+            problem = f"row {row}: column `{then}` is {after}, before `{first}` ({before})"
+            raise DamagedError(path, problem, RUN_AGAIN)
 
 
 def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dict[str, Any]:

@@ -67,7 +67,8 @@ class Verdict:
 class Run:
     """One repetition of a cell. Times are in seconds from the run's start.
 
-    `manifest` is the checksum of its manifest, which stands for all its files; None if weir made it before it wrote manifests.
+    `manifest` is the checksum of its manifest, which stands for all its files; None if it has none: weir made
+    it before it wrote manifests.
     """
 
     path: Path
@@ -141,7 +142,7 @@ class Study:
 
     @cached_property
     def unsealed(self) -> tuple[str, ...]:
-        """Ids of the runs without a manifest: whether their files are as they were written cannot be known."""
+        """Ids of the runs without a manifest: whether their files are as they were cannot be known."""
         return tuple(run.id for run in self.runs if run.manifest is None)
 
     def runs_with(self, status: str) -> tuple[Run, ...]:

@@ -1,8 +1,9 @@
 """`manifest.json`: whether a run's files are as they were written.
 
-The manifest lists every file of a run's folder with its size and SHA-256, and ends with a checksum of itself. Names and sizes are
-compared each time that a run is loaded. The content is hashed the first time, and again when a file's times, size or inode have
-changed since: `.weir/verified.json` of the study remembers what was hashed. `weir verify` always hashes.
+The manifest lists every file of a run's folder with its size and SHA-256, and ends with a checksum of
+itself. Names and sizes are compared each time that a run is loaded. The content is hashed the first time, and
+again when a file's times, size or inode have changed since: `.weir/verified.json` of the study remembers what
+was hashed. `weir verify` always hashes.
 """
 
 import hashlib
@@ -18,7 +19,8 @@ from weir.errors import DamagedError
 NAME = "manifest.json"
 #: Derived by the analysis, so not listed; it carries a checksum of its own (`weir.derive`).
 METRICS = "metrics.json"
-#: Version of the layout of a run's folder that is read here; also a field of `run.json`: a run that has it had a manifest.
+#: Version of the layout of a run's folder that is read here; also a field of `run.json`, of runs that have a
+#: manifest.
 RESULTS_FORMAT = 1
 RUN_AGAIN = "remove this run's folder and run the study again: only what is missing is run"
 _REMEDY = f"{RUN_AGAIN}; `weir verify` lists every damaged file"
@@ -29,7 +31,7 @@ _SETTLED_S = 2.0
 
 
 def seal(document: str) -> str:
-    """Text of a pretty-printed JSON object, with the SHA-256 of all before it as its last field `checksum`."""
+    """Text of a JSON object in many lines, with the SHA-256 of all before it as its last field `checksum`."""
     body = document.rstrip().removesuffix("}").rstrip()
     return body + _BEFORE + hashlib.sha256(body.encode()).hexdigest() + _AFTER
 
@@ -126,9 +128,10 @@ def _read(folder: Path) -> tuple[dict[str, Any], str] | None:
         raise DamagedError(path, "is damaged: its checksum does not match its content", _REMEDY)
     manifest = json.loads(parts[0])
     if manifest.get("results_format") != RESULTS_FORMAT:
+        found = manifest.get("results_format")
         raise DamagedError(
             path,
-            f"field `results_format` is {manifest.get('results_format')!r}, this version reads {RESULTS_FORMAT}",
+            f"field `results_format` is {found!r}, this version reads {RESULTS_FORMAT}",
             "install the version of weir that wrote it, or run the study again",
         )
     if manifest["run"] != folder.name:
@@ -137,7 +140,10 @@ def _read(folder: Path) -> tuple[dict[str, Any], str] | None:
 
 
 def _scan(folder: Path, before: str) -> list[tuple[str, os.stat_result]]:
-    """Every file below a folder that a manifest lists, with what is known of it. Names that begin with a dot are nobody's data."""
+    """Every file below a folder that a manifest lists, with what is known of it.
+
+    Names that begin with a dot are nobody's data.
+    """
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:

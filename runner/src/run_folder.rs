@@ -93,6 +93,7 @@ impl RunFolder {
     fn with(lock: NameLock, results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
         // The journal has it, and may be read from another folder.
         let results = std::path::absolute(results).map_err(Error::io("cannot find", results))?;
+        let folder = std::path::absolute(&folder).map_err(Error::io("cannot find", &folder))?;
         // One thread at a time: the id is made under a name of this process.
         let mut making = making();
         let owner = Owner::of_state(&results.join(OWN_FOLDER)).map_err(Error::of_host)?;
@@ -161,13 +162,15 @@ impl RunFolder {
         let above = folder.parent().unwrap_or(folder);
         fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
         owned::release(&self.partial, &self.owner).map_err(Error::of_host)?;
-        sync_folder(&self.partial).map_err(Error::of_host)?;
         if folder.symlink_metadata().is_ok() {
             fs::rename(folder, &self.replaced).map_err(Error::io("cannot replace", folder))?;
         }
         fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
         sync_folder(above).map_err(Error::of_host)?;
-        sync_folder(self.partial.parent().unwrap_or(above)).map_err(Error::of_host)?;
+        // A part lies in a folder of its own, which may be new.
+        if let Some(results) = self.partial.parent().filter(|results| *results != above) {
+            sync_folder(results).map_err(Error::of_host)?;
+        }
         if let Some(left) = remove_published(&self.replaced, &self.run)? {
             eprintln!("{left}");
         }
