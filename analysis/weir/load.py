@@ -19,6 +19,8 @@ from weir.manifest import RUN_AGAIN, Verified
 NUMBER = (int, float)
 #: Levels that a factor may take.
 Level = str | int | float | bool
+#: Parts of `observed.json` that are objects where they are there.
+_OBSERVED_OBJECTS = {"cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
 PLAN_AGAIN = "plan the study again: make study"
 
 
@@ -95,7 +97,10 @@ class Run:
     @property
     def observed(self) -> dict[str, Any]:
         """What the engines and collectors said about themselves; empty if the run has no such file."""
-        return self._optional("observed.json")
+        document = self._optional("observed.json")
+        for name in _OBSERVED_OBJECTS & document.keys():
+            field(document, self.path / "observed.json", name, (dict, type(None)))
+        return document
 
     @property
     def host(self) -> dict[str, Any]:
@@ -301,16 +306,31 @@ def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
                 clients=field(entry, path, "clients", int) * hosts,
                 engine=entry.get("engine") or "replay",
                 priority=entry.get("priority"),
-                objective=entry.get("objective"),
+                objective=_objective(entry, path),
             )
         )
     return tuple(classes)
 
 
+def _objective(entry: dict[str, Any], path: Path) -> dict[str, Any] | None:
+    if entry.get("objective") is None:
+        return None
+    objective = field(entry, path, "objective", dict)
+    for name in objective.keys() & {"deadline_miss_share", "rate_mb_s", "share"}:
+        field(objective, path, name, NUMBER)
+    if "response_ms" in objective:
+        response = field(objective, path, "response_ms", dict)
+        field(response, path, "at_most", NUMBER)
+        quantile = field(response, path, "quantile", NUMBER)
+        if not 0 < quantile <= 1:
+            raise InputError(path, f"field `quantile` is {quantile}, not above 0 and at most 1", PLAN_AGAIN)
+    return objective
+
+
 def _verdict(path: Path) -> Verdict:
     document = read_document(path, RUN_AGAIN)
     rules = []
-    for entry in document.get("rules") or []:
+    for entry in field(document, path, "rules", list) if "rules" in document else []:
         rules.append(
             Rule(
                 rule=field(entry, path, "rule", str),
