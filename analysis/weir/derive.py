@@ -176,7 +176,7 @@ def _is_newest(run: Run) -> bool:
 def _collect(frame: pl.LazyFrame, run: Run, name: str) -> pl.DataFrame:
     try:
         return frame.collect()
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # The footer was whole, the pages are not.
         raise InputError(
             run.path / name,
