@@ -1,5 +1,6 @@
 """What the end-to-end tests share: calling the binary and the playbook, and looking for what they leave."""
 
+import hashlib
 import json
 import os
 import re
@@ -7,6 +8,8 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from weir import manifest
 
 ROOT = Path(__file__).resolve().parent.parent
 WEIR = ROOT / "target/release/weir"
@@ -59,6 +62,26 @@ def simulate(folder, study, *arguments, out="results"):
     done = weir("simulate", file, "--out", folder / out, *arguments)
     assert "panicked" not in done.stderr
     return done
+
+
+def judge(folder, status):
+    """Gives a run another status, as if it had been judged so: with its manifest."""
+    verdict = folder / "verdict.json"
+    verdict.write_text(json.dumps(json.loads(verdict.read_text()) | {"status": status}))
+    sealed = folder / manifest.NAME
+    document = json.loads(sealed.read_text())
+    del document["checksum"]
+    (entry,) = (entry for entry in document["files"] if entry["path"] == verdict.name)
+    content = verdict.read_bytes()
+    entry |= {"size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    sealed.write_text(manifest.seal(json.dumps(document, indent=2)))
+
+
+def hidden(folder):
+    """Names of what is not whole in a folder of results; weir's own folder there is left out."""
+    return sorted(
+        path.name for path in Path(folder).iterdir() if path.name.startswith(".") and path.name != ".weir"
+    )
 
 
 @dataclass

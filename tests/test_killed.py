@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from support import PATIENCE_S, wait_for
+from support import PATIENCE_S, hidden, wait_for
 
 THREE = "[none, mq-deadline, kyber]"
 
@@ -38,7 +38,7 @@ def _went_on(bench, study, first, total):
     for name, mtimes in first.items():
         assert _mtimes(folders[name]) == mtimes
         assert f"] {name} " not in log
-    assert [entry for entry in os.listdir(bench.results / study.stem) if entry.startswith(".")] == []
+    assert hidden(bench.results / study.stem) == []
     assert bench.leftovers() == []
     return log
 

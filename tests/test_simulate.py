@@ -29,7 +29,7 @@ factors:
 def contents(folder):
     """What runs came to, by run and file: all but how long it took on this machine."""
     found = {}
-    for run in sorted(folder.glob("*/")):
+    for run in sorted(path.parent for path in folder.glob("*/run.json")):
         found[run.name] = {
             name: (run / name).read_bytes() for name in ("run.json", "requests.parquet", "summary.json")
         }

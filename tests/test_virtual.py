@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from support import hidden, judge
 
 NOBODY = 65534
 STUDY = """\
@@ -32,7 +33,11 @@ def study_of(bench, testbed, schedulers="[look, fcfs]", repetitions=2):
 
 
 def files_of(bench):
-    return {file: file.stat().st_mtime_ns for file in bench.results.rglob("*") if file.is_file()}
+    return {
+        file: file.stat().st_mtime_ns
+        for file in bench.results.rglob("*")
+        if file.is_file() and ".weir" not in file.parts
+    }
 
 
 def as_nobody(bench):
@@ -69,7 +74,7 @@ def test_a_simulated_study_needs_no_device_and_is_done_once(dry_bench):
     assert files_of(dry_bench) == before
     doubted, *_ = runs
     verdict = runs[doubted] / "verdict.json"
-    verdict.write_text(json.dumps(json.loads(verdict.read_text()) | {"status": "invalid"}))
+    judge(runs[doubted], "invalid")
     shutil.rmtree(runs[sorted(set(runs) - {doubted})[0]])
     code, log = dry_bench.play(study, "--skip-tags", "report", "-e", '{"weir_retry_invalid": true}')
     assert code == 0 and "tiny: 8 runs, 2 of them to do" in log, log
@@ -115,8 +120,7 @@ def test_both_testbeds_stand_beside_each_other(bench):
     assert sorted(bench.run_folders()) == sorted(run["id"] for run in plan["runs"])
     # A busy machine may have been late on its devices; what is invalid would not be compared.
     for folder in bench.run_folders().values():
-        verdict = folder / "verdict.json"
-        verdict.write_text(json.dumps(json.loads(verdict.read_text()) | {"status": "valid"}))
+        judge(folder, "valid")
     code, log = bench.play(study)
     assert code == 0 and "tiny: 4 runs, 0 of them to do" in log, log
     page = (bench.results / "tiny/report.html").read_text()
@@ -143,7 +147,6 @@ def test_several_hosts_share_what_is_simulated(dry_bench):
     shares = [sorted(run["id"] for run in plan["runs"] if run["order"] % 2 == part) for part in (0, 1)]
     for name, share in zip(("one", "two"), shares, strict=True):
         there = (dry_bench.folder / name / "results/tiny").iterdir()
-        assert sorted(entry.name for entry in there if entry.is_dir()) == share
+        assert sorted(entry.name for entry in there if entry.is_dir() and entry.name != ".weir") == share
     assert sorted(dry_bench.run_folders()) == sorted([*shares[0], *shares[1]])
-    left = [entry.name for entry in (dry_bench.results / "tiny").iterdir() if entry.name.startswith(".")]
-    assert left == []
+    assert hidden(dry_bench.results / "tiny") == []

@@ -4,11 +4,14 @@ Each class is served by one server per device in order of arrival, so queueing, 
 follow from the arrivals; a scheduler's speed is a factor on the service time. It stands for nothing real.
 """
 
+import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+
+from weir import manifest
 
 SPEED = {"none": 1.0, "mq-deadline": 0.7, "bfq": 0.8}
 CLASSES = [
@@ -35,10 +38,12 @@ def write_study(
     seed=1,
     factor="scheduler",
     both_testbeds=False,
+    sealed=False,
 ) -> Path:
     """Writes a study of every combination and returns its folder; `factor` names the first factor.
 
-    With `both_testbeds` each cell is there twice, and the testbed is the last factor.
+    With `both_testbeds` each cell is there twice, and the testbed is the last factor. With `sealed` runs have
+    manifests.
     """
     runs = []
     for testbed, repetition in (
@@ -77,6 +82,8 @@ def write_study(
     (path / "plan.json").write_text(json.dumps(plan))
     for run in runs:
         write_run(path / run["id"], run, block_table=block_table and run["testbed"] == "device")
+        if sealed:
+            seal(path / run["id"])
     return path
 
 
@@ -161,6 +168,21 @@ def write_run(folder: Path, run: dict, *, block_table: bool) -> None:
     (folder / "observed.json").write_text(json.dumps({"replay": fidelity, "timing": timing}))
     host = {"kernel": {"release": "6.18.0"}, "cpu": {"model": "a processor", "count": 2}, "weir": "0.1.0"}
     (folder / "host.json").write_text(json.dumps(host))
+
+
+def seal(folder: Path) -> None:
+    """Gives a run's folder the manifest of the files that it holds, as the data plane does."""
+    files = [
+        {
+            "path": str(path.relative_to(folder)),
+            "size_bytes": path.stat().st_size,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in (manifest.NAME, manifest.METRICS)
+    ]
+    document = {"results_format": 1, "weir": "0.1.0", "run": folder.name, "files": files}
+    (folder / manifest.NAME).write_text(manifest.seal(json.dumps(document, indent=2)))
 
 
 def set_verdict(folder: Path, status: str, rule: str, reason: str) -> None:

@@ -4,6 +4,8 @@ Exit codes: 0 done, 1 the work failed, 2 bad input.
 """
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 from weir import __version__
-from weir.errors import InputError
+from weir.errors import DamagedError, InputError
 
 #: Width of tables where the output is no terminal: nothing may be cut off in a log.
 LOG_WIDTH = 240
@@ -28,10 +30,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
     try:
-        return options.run(options, console)
+        code = options.run(options, console)
+        sys.stdout.flush()
+        return code
+    except DamagedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`). What is still in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,6 +125,12 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
     console.print(f"runs: {counts}, {len(study.missing)} missing; means with 95 % t intervals")
+    if study.unsealed:
+        console.print(
+            f"runs without a manifest (made by weir before it wrote them): {len(study.unsealed)}; "
+            "whether their files are as they were written cannot be known",
+            soft_wrap=True,
+        )
     if not study.valid_runs:
         console.print("no run is valid: there are no results")
     for app_class in study.classes if study.valid_runs else ():
@@ -151,6 +168,9 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
                 # Makes its own data: said here, not by a cell that raises.
                 Plane.find(options.results)
             paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)
+        except DamagedError as error:
+            failed.append(name)
+            print(f"{name}: {error}", file=sys.stderr)
         except InputError as error:
             without.append(name)
             print(f"{name}: {error}", file=sys.stderr)

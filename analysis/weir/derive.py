@@ -5,20 +5,24 @@ Derived data: it can be deleted and computed again at any time. Which requests t
 what completed in it, whenever it was asked for, so that overload does not flatter it.
 """
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from weir import __version__, metrics
-from weir.documents import FORMAT, field, read_document, write_document
-from weir.errors import InputError
-from weir.load import AppClass, Run
+from weir.documents import FORMAT, field, read_document, write_text
+from weir.errors import DamagedError, InputError
+from weir.load import RUN_AGAIN, AppClass, Run
+from weir.manifest import METRICS, seal, unseal
 from weir.tables import is_sample, response_ms, scan_block, scan_requests
 
 #: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
-DEFINITIONS = 3
+#: From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
+DEFINITIONS = 4
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 #: The interval in which arrivals are counted for burstiness.
@@ -49,6 +53,7 @@ def run_metrics(run: Run) -> dict[str, Any]:
         .with_columns(response_ms(), sample=is_sample(run))
     )  # fmt: skip
     requests = _collect(requests, run, "requests.parquet")
+    _check_times(requests, run.path / "requests.parquet")
     known = {c.name for c in run.classes}
     for name in requests["class"].unique():
         if name not in known:
@@ -97,20 +102,18 @@ def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str,
 
     Raises:
         InputError: as `run_metrics`.
+        DamagedError: the file is damaged, or a table is.
     """
-    path = run.path / "metrics.json"
-    if not fresh and _is_current(run):
-        document = read_document(path, "remove the file: it is computed again")
-        if document.get("definitions") == DEFINITIONS and document.get("objectives") == _objectives(run):
-            return {
-                part: _decode(field(document, path, part, dict)) for part in ("classes", "devices", "run")
-            }
+    path = run.path / METRICS
+    document = None if fresh else _kept(run)
+    if document is not None:
+        return {part: _decode(field(document, path, part, dict)) for part in ("classes", "devices", "run")}
     computed = run_metrics(run)
     if keep:
         header = {"format": FORMAT, "definitions": DEFINITIONS, "weir": __version__, "id": run.id}
-        header["objectives"] = _objectives(run)
+        header |= {"manifest": run.manifest, "objectives": _objectives(run)}
         try:
-            write_document(path, header | _encode(computed))
+            write_text(path, seal(json.dumps(header | _encode(computed), indent=2, allow_nan=False)))
         except PermissionError:
             pass
         except OSError as error:
@@ -125,9 +128,43 @@ def _objectives(run: Run) -> dict[str, Any]:
     return {c.name: c.objective for c in run.classes}
 
 
-def _is_current(run: Run) -> bool:
+def _kept(run: Run) -> dict[str, Any] | None:
+    """What `metrics.json` says; None if it is absent or was computed from other files or definitions."""
+    path = run.path / METRICS
     try:
-        written = (run.path / "metrics.json").stat().st_mtime_ns
+        text = path.read_bytes().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(path, f"cannot be read ({error.strerror})", "check its permissions") from error
+    parts = unseal(text)
+    if parts is None:
+        if _is_of_older_definitions(text):
+            return None
+        problem = "is damaged: its checksum does not match its content"
+        raise DamagedError(path, problem, "remove the file: it is computed again")
+    document = json.loads(parts[0])
+    expected = {
+        "definitions": DEFINITIONS, "id": run.id, "manifest": run.manifest, "objectives": _objectives(run),
+    }  # fmt: skip
+    if any(document.get(name) != value for name, value in expected.items()):
+        return None
+    # The checksum of the manifest says of which files; without one only times do.
+    return document if run.manifest is not None or _is_newest(run) else None
+
+
+def _is_of_older_definitions(text: str) -> bool:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return False
+    version = document.get("definitions") if isinstance(document, dict) else None
+    return isinstance(version, int) and version < DEFINITIONS
+
+
+def _is_newest(run: Run) -> bool:
+    try:
+        written = (run.path / METRICS).stat().st_mtime_ns
         sources = [
             run.path / name for name in ("run.json", "requests.parquet", "summary.json", "block.parquet")
         ]
@@ -139,13 +176,27 @@ def _is_current(run: Run) -> bool:
 def _collect(frame: pl.LazyFrame, run: Run, name: str) -> pl.DataFrame:
     try:
         return frame.collect()
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # The footer was whole, the pages are not.
         raise InputError(
             run.path / name,
             f"is damaged ({str(error).splitlines()[0]})",
             "remove this run's folder and run the study again",
         ) from error
+
+
+#: No request is answered before it is asked, served before it is asked, or answered before it is served.
+_ORDER = (("intended_ns", "completed_ns"), ("intended_ns", "served_ns"), ("served_ns", "completed_ns"))
+
+
+def _check_times(requests: pl.DataFrame, path: Path) -> None:
+    for first, then in _ORDER:
+        wrong = (requests[then] < requests[first]).fill_null(value=False).arg_true()
+        if wrong.len():
+            row = int(wrong[0])
+            before, after = requests[first][row], requests[then][row]
+            problem = f"row {row}: column `{then}` is {after}, before `{first}` ({before})"
+            raise DamagedError(path, problem, RUN_AGAIN)
 
 
 def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dict[str, Any]:

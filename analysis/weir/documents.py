@@ -51,9 +51,11 @@ def field(document: dict[str, Any], path: Path, name: str, kind: type | tuple[ty
     """Returns a required field of a document.
 
     Raises:
-        InputError: the field is absent or of another type.
+        InputError: the field is absent or of another type, or the document is no object.
     """
     remedy = "was it written by another version of weir? plan or run the study again"
+    if not isinstance(document, dict):
+        raise InputError(path, f"holds {document!r} where an object with `{name}` is expected", remedy)
     if name not in document:
         raise InputError(path, f"field `{name}` is missing", remedy)
     value = document[name]

@@ -21,3 +21,7 @@ class InputError(Exception):
     def __reduce__(self) -> tuple[type, tuple[Path, str, str]]:
         """So that it comes whole out of another process."""
         return type(self), (self.path, self.problem, self.remedy)
+
+
+class DamagedError(InputError):
+    """A file of a run is not as it was written: what it says must not be believed."""

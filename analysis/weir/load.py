@@ -5,19 +5,23 @@ whole; folders whose name begins with `.` or ends with `.partial` are work in pr
 """
 
 import json
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from weir.documents import check_format, field, read_document
-from weir.errors import InputError
+from weir.errors import DamagedError, InputError
+from weir.manifest import NAME as MANIFEST
+from weir.manifest import RUN_AGAIN, Verified
 
 NUMBER = (int, float)
 #: Levels that a factor may take.
 Level = str | int | float | bool
+#: Parts of `observed.json` that are objects where they are there.
+_OBSERVED_OBJECTS = {"cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
 PLAN_AGAIN = "plan the study again: make study"
-RUN_AGAIN = "remove this run's folder and run the study again: only what is missing is run"
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Run:
-    """One repetition of a cell. Times are in seconds from the run's start."""
+    """One repetition of a cell. Times are in seconds from the run's start.
+
+    `manifest` is the checksum of its manifest, which stands for all its files; None if it has none: weir made
+    it before it wrote manifests.
+    """
 
     path: Path
     id: str
@@ -78,6 +86,7 @@ class Run:
     duration_s: float
     classes: tuple[AppClass, ...]
     verdict: Verdict
+    manifest: str | None = None
 
     @property
     def window_ns(self) -> tuple[int, int]:
@@ -88,7 +97,10 @@ class Run:
     @property
     def observed(self) -> dict[str, Any]:
         """What the engines and collectors said about themselves; empty if the run has no such file."""
-        return self._optional("observed.json")
+        document = self._optional("observed.json")
+        for name in _OBSERVED_OBJECTS & document.keys():
+            field(document, self.path / "observed.json", name, (dict, type(None)))
+        return document
 
     @property
     def host(self) -> dict[str, Any]:
@@ -133,6 +145,11 @@ class Study:
         """The runs that are data."""
         return tuple(run for run in self.runs if run.verdict.status == "valid")
 
+    @cached_property
+    def unsealed(self) -> tuple[str, ...]:
+        """Ids of the runs without a manifest: whether their files are as they were cannot be known."""
+        return tuple(run.id for run in self.runs if run.manifest is None)
+
     def runs_with(self, status: str) -> tuple[Run, ...]:
         """The runs whose verdict has this status."""
         return tuple(run for run in self.runs if run.verdict.status == status)
@@ -152,7 +169,8 @@ def load_study(path: Path | str) -> Study:
     """Loads a study's plan and the records of its runs; the request tables are left on disk.
 
     Raises:
-        InputError: the folder is no study's, or one of its files is damaged.
+        InputError: the folder is no study's, or one of its files cannot be used.
+        DamagedError: a file of a run is not as it was written.
     """
     path = Path(path)
     if not path.is_dir():
@@ -163,8 +181,12 @@ def load_study(path: Path | str) -> Study:
     plan = read_document(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
     check_format(plan, plan_path)
     planned = {_run_id(entry, plan_path): entry for entry in field(plan, plan_path, "runs", list)}
-    found = {entry.name for entry in path.iterdir() if _is_run_folder(entry)}
-    runs = [load_run(path / name, entry) for name, entry in planned.items() if name in found]
+    found = {entry.name for entry in path.iterdir() if _is_run_folder(entry, planned)}
+    verified = Verified(path)
+    try:
+        runs = [load_run(path / name, entry, verified) for name, entry in planned.items() if name in found]
+    finally:
+        verified.save()
     return Study(
         path=path,
         name=field(plan, plan_path, "study", str),
@@ -182,7 +204,7 @@ def load_study(path: Path | str) -> Study:
     )
 
 
-def load_run(path: Path, planned: dict[str, Any] | None = None) -> Run:
+def load_run(path: Path, planned: dict[str, Any] | None = None, verified: Verified | None = None) -> Run:
     """Loads one run.
 
     A run is named by what decides its outcome. What only describes it (levels as shown, order, objectives)
@@ -191,16 +213,21 @@ def load_run(path: Path, planned: dict[str, Any] | None = None) -> Run:
     Args:
         path: the run's folder.
         planned: the run's entry in the plan; what `run.json` says if None.
+        verified: which runs of its study were verified before; nothing is remembered if None.
 
     Raises:
-        InputError: a file is absent or damaged, or the folder is named after another run.
+        InputError: a file is absent or of another kind, or the folder is named after another run.
+        DamagedError: a file is not as it was written.
     """
+    manifest = (verified or Verified(path.parent)).check(path)
     run_path = path / "run.json"
     recorded = read_document(run_path, RUN_AGAIN)
     check_format(recorded, run_path)
     run_id = field(recorded, run_path, "id", str)
     if run_id != path.name:
         raise InputError(run_path, f"field `id` is {run_id!r}, its folder is {path.name!r}", RUN_AGAIN)
+    if manifest is None and "results_format" in recorded:
+        raise DamagedError(path / MANIFEST, "is missing: the run had one", RUN_AGAIN)
     document = recorded if planned is None else recorded | planned
     levels = field(document, run_path, "levels", dict)
     for name, level in levels.items():
@@ -223,13 +250,15 @@ def load_run(path: Path, planned: dict[str, Any] | None = None) -> Run:
         duration_s=duration_s,
         classes=_classes(document, run_path),
         verdict=_verdict(path / "verdict.json"),
+        manifest=manifest,
     )
 
 
-def _is_run_folder(entry: Path) -> bool:
+def _is_run_folder(entry: Path, planned: Container[str]) -> bool:
     if entry.name.startswith(".") or entry.name.endswith(".partial") or not entry.is_dir():
         return False
-    return (entry / "run.json").exists()
+    # One that lost its run.json is damaged, and not missing.
+    return entry.name in planned or (entry / "run.json").exists() or (entry / MANIFEST).exists()
 
 
 def _run_id(entry: Any, path: Path) -> str:
@@ -277,16 +306,31 @@ def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
                 clients=field(entry, path, "clients", int) * hosts,
                 engine=entry.get("engine") or "replay",
                 priority=entry.get("priority"),
-                objective=entry.get("objective"),
+                objective=_objective(entry, path),
             )
         )
     return tuple(classes)
 
 
+def _objective(entry: dict[str, Any], path: Path) -> dict[str, Any] | None:
+    if entry.get("objective") is None:
+        return None
+    objective = field(entry, path, "objective", dict)
+    for name in objective.keys() & {"deadline_miss_share", "rate_mb_s", "share"}:
+        field(objective, path, name, NUMBER)
+    if "response_ms" in objective:
+        response = field(objective, path, "response_ms", dict)
+        field(response, path, "at_most", NUMBER)
+        quantile = field(response, path, "quantile", NUMBER)
+        if not 0 < quantile <= 1:
+            raise InputError(path, f"field `quantile` is {quantile}, not above 0 and at most 1", PLAN_AGAIN)
+    return objective
+
+
 def _verdict(path: Path) -> Verdict:
     document = read_document(path, RUN_AGAIN)
     rules = []
-    for entry in document.get("rules") or []:
+    for entry in field(document, path, "rules", list) if "rules" in document else []:
         rules.append(
             Rule(
                 rule=field(entry, path, "rule", str),

@@ -119,7 +119,7 @@ def _scan(path: Path, columns: dict[str, str]) -> pl.LazyFrame:
         raise InputError(path, "there is no such file", RUN_AGAIN) from None
     except PermissionError as error:
         raise InputError(path, "cannot be read (permission denied)", "check its permissions") from error
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(path, f"is cut short or is not Parquet ({reason})", RUN_AGAIN) from error
     for name, kind in columns.items():

@@ -1,6 +1,6 @@
 //! `weir clean`: takes away what a study left on this host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -22,9 +22,18 @@ pub struct Args {
     /// Also remove the data of sites, which are kept so that the next run need not load them again.
     #[arg(long)]
     snapshots: bool,
+    /// Do only this: remove what runs that died left in a study's folder of results, and runs that were replaced.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["state", "snapshots"])]
+    results: Option<PathBuf>,
+    /// There, also remove parts of runs of several hosts that were not put together.
+    #[arg(long, requires = "results")]
+    parts: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(results) = &args.results {
+        return clean_results(results, args.parts);
+    }
     if !args.state.exists() {
         println!("{}: nothing to clean", args.state.display());
         return Ok(ExitCode::SUCCESS);
@@ -61,6 +70,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         println!("removed: {}", kept.display());
     }
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Removes what bears weir's marker or manifest; says what else has the name of such a folder.
+fn clean_results(results: &Path, parts: bool) -> anyhow::Result<ExitCode> {
+    let mut left = weir_runner::sweep(results)?;
+    if parts {
+        left.extend(weir_runner::sweep_parts(results)?);
+    }
+    left.iter().for_each(|line| eprintln!("{line}"));
+    Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Clusters with their clients, other processes, and the groups that all were in.

@@ -32,6 +32,7 @@ mod simulate;
 mod site;
 mod top;
 mod trace;
+mod verify;
 mod with;
 mod workload;
 
@@ -78,6 +79,7 @@ enum Command {
     Fsbench(fsbench::Args),
     Top(top::Args),
     Trace(trace::Args),
+    Verify(verify::Args),
     Workload(workload::Args),
 }
 
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
         Command::Fsbench(args) => fsbench::run(args),
         Command::Top(args) => top::run(args),
         Command::Trace(args) => trace::run(args),
+        Command::Verify(args) => verify::run(args),
         Command::Workload(args) => workload::run(args),
     };
     exit::code(done)

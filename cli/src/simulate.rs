@@ -60,7 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let results = args.out.join(&plan.study);
     std::fs::create_dir_all(&results)
         .map_err(|error| bad_input(format!("--out {}: {error}", results.display())))?;
-    weir_runner::sweep(&results);
+    weir_runner::sweep(&results)?.iter().for_each(|left| eprintln!("{left}"));
     if !is_plan {
         write_plan(&plan, &results)?;
     }

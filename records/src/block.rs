@@ -96,6 +96,7 @@ crate::record! {
         /// What recorded it: `bpf`, `ftrace`, `blktrace`, or `bpf+ftrace` where the second gave a completion that the first missed.
         pub source: Arc<str>,
     }
+    where crate::sane::block
 }
 
 /// Names of the modifier bits in the kernel's `cmd_flags` (`include/linux/blk_types.h`), joined by `|`.

@@ -2,9 +2,9 @@
 
 use parquet::basic::Repetition;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::{ColumnWriter, get_typed_column_writer_mut};
 use parquet::data_type::DataType;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::Type;
 
 use crate::cell::Cell;
@@ -124,7 +124,7 @@ pub trait AnyColumn {
     fn kind(&self) -> Result<Type>;
 
     /// Writes what was pushed, and forgets it.
-    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()>;
+    fn write(&mut self, to: &mut ColumnWriter<'_>) -> Result<()>;
 
     /// Begins to read a row group; false if the file has another type there.
     fn open(&mut self, from: ColumnReader, nullable: bool) -> bool;
@@ -145,9 +145,9 @@ impl<F: Field> AnyColumn for Column<F> {
             .build()
     }
 
-    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+    fn write(&mut self, to: &mut ColumnWriter<'_>) -> Result<()> {
         let levels = F::OPTIONAL.then_some(self.levels.as_slice());
-        to.typed::<Physical<F>>().write_batch(&self.values, levels, None)?;
+        get_typed_column_writer_mut::<Physical<F>>(to).write_batch(&self.values, levels, None)?;
         self.values.clear();
         self.levels.clear();
         // Names that come no more are not kept.

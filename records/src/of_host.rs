@@ -44,4 +44,8 @@ impl<R: Record> Record for OfHost<R> {
     fn pull(from: &mut Self::Columns) -> Result<Self, String> {
         Ok(OfHost { row: R::pull(&mut from.row)?, host: from.host.pull()? })
     }
+
+    fn check(&self) -> Result<(), String> {
+        self.row.check()
+    }
 }

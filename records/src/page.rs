@@ -29,6 +29,7 @@ crate::record! {
         /// Asked for before the measured interval began.
         pub warmup: bool,
     }
+    where crate::sane::page
 }
 
 #[cfg(test)]

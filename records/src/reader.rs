@@ -29,7 +29,7 @@ pub struct TableReader<R: Record> {
 }
 
 impl<R: Record> TableReader<R> {
-    /// Opens a table and checks its columns.
+    /// Opens a table and checks its columns. Checksums of pages are checked as they are read, where the file has them.
     ///
     /// # Errors
     /// The file is absent, is not Parquet, or is another table.
@@ -129,7 +129,8 @@ impl<R: Record> TableReader<R> {
         self.left_in_batch -= 1;
         let row = self.rows_read;
         self.rows_read += 1;
-        R::pull(&mut self.columns).map(Some).map_err(|reason| Error::Schema {
+        let pulled = R::pull(&mut self.columns).and_then(|pulled| pulled.check().map(|()| pulled));
+        pulled.map(Some).map_err(|reason| Error::Schema {
             path: self.path.clone(),
             reason: format!("row {row}: {reason}"),
         })

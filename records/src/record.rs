@@ -18,9 +18,18 @@ pub trait Record: Sized {
     /// # Errors
     /// A value is null where it may not be, or is no such value.
     fn pull(from: &mut Self::Columns) -> Result<Self, String>;
+
+    /// What holds of every row that weir wrote: no completion before its request. A reader tells where it does not.
+    ///
+    /// # Errors
+    /// It does not hold: the column, and its value.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
-/// Declares a row type: the fields are the columns of its table, in this order, under these names.
+/// Declares a row type: the fields are the columns of its table, in this order, under these names. `where PATH` behind them
+/// names the function that is [`Record::check`].
 ///
 /// ```
 /// weir_records::record! {
@@ -47,6 +56,7 @@ macro_rules! record {
         pub struct $row:ident, $columns:ident {
             $($(#[$what:meta])* pub $field:ident: $kind:ty),+ $(,)?
         }
+        $(where $check:path)?
     ) => {
         $(#[$about])*
         pub struct $row {
@@ -78,6 +88,10 @@ macro_rules! record {
             fn pull(from: &mut $columns) -> Result<Self, String> {
                 Ok($row { $($field: from.$field.pull()?),+ })
             }
+
+            $(fn check(&self) -> Result<(), String> {
+                $check(self)
+            })?
         }
     };
 }

@@ -70,4 +70,5 @@ crate::record! {
         /// Sent before the measured interval began.
         pub warmup: bool,
     }
+    where crate::sane::request
 }

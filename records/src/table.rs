@@ -5,13 +5,16 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::writer::get_column_writer;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
+use crate::checked_pages::CheckedPages;
 use crate::{EPOCH_KEY, Error, Record};
 
 /// Rows held in memory before they are encoded: a row group.
@@ -65,13 +68,16 @@ impl<R: Record> TableWriter<R> {
         self.buffered = 0;
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let mut group = || {
+            let properties = Arc::clone(writer.properties());
+            let described = writer.schema_descr().columns().to_vec();
             let mut group = writer.next_row_group()?;
-            for column in R::columns(&mut self.columns) {
-                let mut to = group
-                    .next_column()?
-                    .ok_or_else(|| ParquetError::General(format!("no column {}", column.name())))?;
+            for (column, described) in R::columns(&mut self.columns).into_iter().zip(described) {
+                let mut chunk = Vec::new();
+                let pages = Box::new(CheckedPages { chunk: &mut chunk });
+                let mut to = get_column_writer(described, Arc::clone(&properties), pages);
                 column.write(&mut to)?;
-                to.close()?;
+                let written = to.close()?;
+                group.append_column(&Bytes::from(chunk), written)?;
             }
             group.close().map(drop)
         };

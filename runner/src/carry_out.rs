@@ -1,7 +1,6 @@
 //! The course of a run.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +22,7 @@ use crate::limits::Limits;
 use crate::live;
 use crate::measure::{Measured, measure, read_bytes};
 use crate::prepare::state_problems;
+use crate::run_folder::{RunFolder, write_json};
 use crate::site::{self, After};
 use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
@@ -50,11 +50,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The run's folder, or that of this host's part of it, as long as it is not whole.
-    pub(crate) fn partial(&self, run: &Run) -> PathBuf {
-        self.results.join(format!(".{}.partial", self.own_name(run)))
-    }
-
     /// What this host calls its own of a run where others have theirs, too.
     pub(crate) fn own_name(&self, run: &Run) -> String {
         match &self.meet {
@@ -124,15 +119,20 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
     }
     let folder = options.results.join(&run.id);
     // What could not be had before is asked for again: it may be there now.
-    let again = (options.retry_invalid && is_invalid(&folder)) || is_skipped(&folder);
-    if folder.is_dir() && !again {
+    let again = || (options.retry_invalid && is_invalid(&folder)) || is_skipped(&folder);
+    if folder.is_dir() && !again() {
+        return Ok(Outcome::Present);
+    }
+    let place = RunFolder::take(&options.results, &run.id)?;
+    // Another process may have just ended.
+    if folder.is_dir() && !again() {
         return Ok(Outcome::Present);
     }
     until_undisturbed(options, |attempt| {
         if attempt > 1 {
             eprintln!("run {}: attempt {} was disturbed by the host; once more", run.id, attempt - 1);
         }
-        alone(run, testbed, options, None, &folder, attempt)
+        alone(run, testbed, options, None, &place, attempt)
     })
 }
 
@@ -152,13 +152,13 @@ fn until_undisturbed(
     }
 }
 
-/// Carries out one run, or a part of it, which leaves `folder`.
+/// Carries out one run, or a part of it, in its folder.
 pub(crate) fn alone(
     run: &Run,
     testbed: &Testbed,
     options: &Options,
     meeting: Option<&mut Meeting>,
-    folder: &Path,
+    place: &RunFolder,
     attempt: u32,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
@@ -175,7 +175,7 @@ pub(crate) fn alone(
         eprintln!("undone of a run that died: {line}");
     }
     let mut limits = Limits::new(run, &options.state);
-    let bench = Bench { run, testbed, options, filesystem: &filesystem, began, attempt };
+    let bench = Bench { run, testbed, options, place, filesystem: &filesystem, began, attempt };
     let done = prepare_and_measure(&bench, meeting, &mut limits, &mut journal);
     limits.leave();
     let done = done.map_err(|error| match networked::revive_client(&options.state, &filesystem) {
@@ -184,39 +184,31 @@ pub(crate) fn alone(
     });
     let left = journal.undo();
     if let Err(Error::Unavailable(reason)) = done {
-        return skip(run, options, reason, &left, folder);
+        return skip(run, reason, &left, place);
     }
     let mut finished = done?;
     if !left.is_empty() {
         return Err(Error::Failed(format!("measured, but not undone: {}", left.join("; "))));
     }
     finished.timing.teardown_s += began.elapsed().as_secs_f64() - finished.ended_s;
-    publish(&finished, folder)?;
+    publish(&finished, place)?;
     Ok(Outcome::Done { verdict: finished.verdict, timing: finished.timing, requests: finished.requests })
 }
 
 /// Leaves a folder that says why there is no such run on this host.
-fn skip(
-    run: &Run,
-    options: &Options,
-    reason: String,
-    left: &[String],
-    folder: &Path,
-) -> Result<Outcome, Error> {
+fn skip(run: &Run, reason: String, left: &[String], place: &RunFolder) -> Result<Outcome, Error> {
     if !left.is_empty() {
         return Err(Error::Failed(format!("{reason}; not undone: {}", left.join("; "))));
     }
-    let partial = options.partial(run);
-    fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
-    write_json(&partial.join("run.json"), run)?;
-    write_json(&partial.join("verdict.json"), &skipped(&reason))?;
-    put_in_place(&partial, folder)?;
+    place.make()?;
+    place.write_run(run)?;
+    write_json(&place.partial().join("verdict.json"), &skipped(&reason))?;
+    place.publish()?;
     Ok(Outcome::Skipped { reason })
 }
 
 /// A run whose data lie in its partial folder.
 struct Finished {
-    partial: PathBuf,
     observed: serde_json::Value,
     verdict: Verdict,
     timing: Timing,
@@ -226,31 +218,11 @@ struct Finished {
 }
 
 /// Completes the folder and gives it its name. An invalid one of that name, if there is one, goes when this is there.
-fn publish(finished: &Finished, folder: &Path) -> Result<(), Error> {
+fn publish(finished: &Finished, place: &RunFolder) -> Result<(), Error> {
     let mut observed = finished.observed.clone();
     observed["timing"] = json!(finished.timing);
-    write_json(&finished.partial.join("observed.json"), &observed)?;
-    put_in_place(&finished.partial, folder)
-}
-
-/// Gives a folder that is whole its name, in place of one of that name.
-pub(crate) fn put_in_place(partial: &Path, folder: &Path) -> Result<(), Error> {
-    let replaced = partial.with_extension("replaced");
-    let above = folder.parent().unwrap_or(folder);
-    fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
-    if folder.is_dir() {
-        let _ = fs::remove_dir_all(&replaced);
-        fs::rename(folder, &replaced).map_err(Error::io("cannot replace", folder))?;
-    }
-    fs::rename(partial, folder).map_err(Error::io("cannot complete", folder))?;
-    let _ = fs::remove_dir_all(&replaced);
-    Ok(())
-}
-
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
-    fs::write(path, text + "\n").map_err(Error::io("cannot write", path))
+    write_json(&place.partial().join("observed.json"), &observed)?;
+    place.publish()
 }
 
 /// What a run works with.
@@ -258,6 +230,7 @@ struct Bench<'a> {
     run: &'a Run,
     testbed: &'a Testbed,
     options: &'a Options,
+    place: &'a RunFolder,
     filesystem: &'a FileSystem,
     began: Instant,
     attempt: u32,
@@ -269,9 +242,9 @@ fn prepare_and_measure(
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Finished, Error> {
-    let Bench { run, testbed, options, filesystem, began, attempt } = *bench;
+    let Bench { run, testbed, options, place, filesystem, began, attempt } = *bench;
     control::move_controller(run, options, journal)?;
-    let mut stage = stage::set(run, testbed, options, filesystem, limits, journal)?;
+    let mut stage = stage::set(run, testbed, options, place, filesystem, limits, journal)?;
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
         // The memory is the servers': who asks them has rows to keep, and reads no file. What was written stays charged.
         limits.leave();
@@ -315,7 +288,7 @@ fn prepare_and_measure(
     let (setup_s, measured_s) = (measured.setup_s, measured.measured_s);
     let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };
     let requests = measured.rows.len() as u64;
-    Ok(Finished { partial: stage.partial, observed, verdict, timing, requests, ended_s })
+    Ok(Finished { observed, verdict, timing, requests, ended_s })
 }
 
 /// What the verdict is made of.

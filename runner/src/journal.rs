@@ -16,7 +16,7 @@ use weir_host::process::Identity;
 use weir_services::{Group, io_controller};
 
 use crate::Error;
-use crate::{array, mount, tree};
+use crate::{array, mount, run_folder, tree};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,12 +300,7 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
         Change::MemoryLimit { group, before_bytes } => {
             group.restore_memory(*before_bytes).map_err(|error| failed(&error))
         }
-        Change::Partial(path) => match fs::remove_dir_all(path) {
-            Err(error) if path.exists() => {
-                Err(NotUndone::Failed(format!("cannot remove {}: {error}", path.display())))
-            }
-            _ => Ok(()),
-        },
+        Change::Partial(path) => run_folder::take_back(path).map_err(|error| failed(&error)),
         Change::Formatted(written) => match written.give_back() {
             GivenBack::Blanked | GivenBack::Nothing => Ok(()),
             GivenBack::Left(why) => Err(NotUndone::Left(why)),

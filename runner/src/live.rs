@@ -345,7 +345,7 @@ mod tests {
     }
 
     /// A run without classes under hds.
-    const RUN: &str = r#"{"format": 1, "id": "", "study": "", "question": "", "testbed": "device", "cell": "", "levels": {},
+    const RUN: &str = r#"{"format": 1, "id": "r", "study": "s", "question": "", "testbed": "device", "cell": "", "levels": {},
         "settings": {"scheduler": "hds"}, "repetition": 0, "block": 0, "order": 0, "seed": 0, "warmup_s": 0, "duration_s": 1,
         "capture": "none", "allowed_loss": 0, "fill_losses": false, "classes": [], "devices": []}"#;
 

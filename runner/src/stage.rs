@@ -8,7 +8,7 @@ use weir_services::Instance;
 use weir_studies::{FileSystem, Run};
 
 use crate::block_device::BlockDevice;
-use crate::carry_out::{Options, write_json};
+use crate::carry_out::Options;
 use crate::control::Controls;
 use crate::hot::HotDocuments;
 use crate::journal::Journal;
@@ -20,6 +20,7 @@ use crate::place::{self, Place};
 use crate::prepare::{
     MountPoint, forget_what_was_written, host_record, make_file_systems, open_devices, start_timing, target,
 };
+use crate::run_folder::{RunFolder, write_json};
 use crate::site::{self, Laid};
 use crate::testbed::Testbed;
 use crate::{Error, array, fs_options, hot, queue, service, warm};
@@ -57,6 +58,7 @@ pub(crate) fn set(
     run: &Run,
     testbed: &Testbed,
     options: &Options,
+    place: &RunFolder,
     filesystem: &FileSystem,
     limits: &mut Limits,
     journal: &mut Journal,
@@ -64,11 +66,11 @@ pub(crate) fn set(
     service::check(run)?;
     fs_options::check(run, testbed, filesystem)?;
     let mut devices = open_devices(run, testbed, &options.state, filesystem)?;
-    let partial = options.partial(run);
-    let _ = fs::remove_dir_all(&partial);
+    place.make()?;
+    let partial = place.partial().to_owned();
     let logs = partial.join("logs");
-    fs::create_dir_all(&logs).map_err(Error::io("cannot make", &partial))?;
-    write_json(&partial.join("run.json"), run)?;
+    fs::create_dir_all(&logs).map_err(Error::io("cannot make", &logs))?;
+    place.write_run(run)?;
 
     let mut controls = Controls::make(run, limits, journal)?;
     // Outside of the run's memory: what loads them is not part of it.

@@ -38,6 +38,7 @@ pub struct Plan {
     /// Version of this layout.
     pub format: u32,
     /// Name of the study.
+    #[serde(deserialize_with = "crate::name::study")]
     pub study: String,
     /// Its question.
     pub question: String,

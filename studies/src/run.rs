@@ -12,6 +12,7 @@ use crate::contract::Contract;
 use crate::control_group::ControlGroup;
 use crate::hosts::{Hosts, Lost};
 use crate::level::{Priority, Scheduler};
+use crate::name;
 use crate::site::Site;
 use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
 use crate::testbed::Testbed;
@@ -29,8 +30,10 @@ pub struct Run {
     /// Version of this layout.
     pub format: u32,
     /// Hash of everything that decides the outcome; names the run's folder.
+    #[serde(deserialize_with = "name::id")]
     pub id: String,
     /// Name of the study.
+    #[serde(deserialize_with = "name::study")]
     pub study: String,
     /// The study's question.
     pub question: String,
@@ -91,6 +94,7 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunService {
     /// Its name within the study.
+    #[serde(deserialize_with = "name::service")]
     pub name: String,
     /// What it is (`weir service list`); absent if it is a site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,6 +124,7 @@ pub struct RunService {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunClass {
     /// Its name.
+    #[serde(deserialize_with = "name::class")]
     pub name: String,
     /// Name of its workload.
     pub workload: String,
@@ -137,6 +142,7 @@ pub struct RunClass {
     /// What it was promised.
     pub objective: Option<Objective>,
     /// Name of the device it asks.
+    #[serde(deserialize_with = "name::asked_device")]
     pub device: String,
     /// The service that is asked for its files; absent: they are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,6 +199,7 @@ pub enum Engine {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunDevice {
     /// Its name within the study.
+    #[serde(deserialize_with = "name::device")]
     pub name: String,
     /// Model of each head.
     pub profile: String,

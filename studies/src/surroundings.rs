@@ -6,6 +6,7 @@ use weir_specs::one_of;
 
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
+use crate::name::is_plain_name;
 use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
 use crate::run::RunService;
 use crate::site::{self, Site};
@@ -48,7 +49,7 @@ fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec
         let of_site = site::check(study, name, service, context).into_iter();
         found.extend(of_site.map(|(at, message)| (format!("{field}{at}"), message)));
         let mut problem = |at: &str, message: String| found.push((format!("{field}{at}"), message));
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+        if !is_plain_name(name) {
             problem("", "names a process and a log: use letters, digits, - and _ only".to_owned());
         }
         if !tiers::is_asked(study, name) {

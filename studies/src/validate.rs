@@ -10,6 +10,7 @@ use weir_workloads::{FileSet, Workload};
 use crate::admission_check;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
+use crate::name::is_plain_name;
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
@@ -102,7 +103,7 @@ impl Check<'_> {
                 format!("is `{}`, but the file is called `{stem}.yml`: make them the same", study.name);
             self.problem("name", message);
         }
-        if !study.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+        if !is_plain_name(&study.name) {
             self.problem("name", "names a folder: use letters, digits, - and _ only");
         }
         self.within("repetitions", f64::from(study.repetitions), 1.0, 1000.0);
@@ -131,7 +132,7 @@ impl Check<'_> {
         let mut workloads = BTreeMap::new();
         for (name, class) in &self.study.classes {
             let field = format!("classes.{name}");
-            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+            if !is_plain_name(name) {
                 self.problem(&field, "names a folder and a device: use letters, digits, - and _ only");
             }
             if name == crate::plan::SHARED_DEVICE {

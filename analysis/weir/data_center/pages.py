@@ -80,7 +80,7 @@ def read(run: Run) -> pl.DataFrame:
         frame = pl.read_parquet(path, columns=columns)
     except FileNotFoundError:
         raise InputError(path, "there is no such file", RUN_AGAIN) from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(path, f"is no table of pages ({reason})", RUN_AGAIN) from error
     # A page that failed is asked for again: only the attempt that was answered is a page.

@@ -71,6 +71,73 @@ impl FolderLock {
     }
 }
 
+/// Name of the file in a folder that holds the locks on names.
+const NAMES_FILE: &str = "locks";
+
+/// A lock on one name of a folder, until it is dropped: processes that work on different names do not wait for each other.
+///
+/// All names share one file: each has a byte of it, which is locked for the open file (`F_OFD_SETLK`), so that no file has to be
+/// removed again and locks hold between threads, containers and hosts that share the folder. Two names may have the same byte;
+/// then one waits for the other without need.
+#[derive(Debug)]
+pub struct NameLock {
+    _file: File,
+}
+
+impl NameLock {
+    /// Locks a name in a folder, which is made if it is not there; `None` if it is locked.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or its file system has no locks.
+    pub fn try_take(folder: &Path, name: &str) -> Result<Option<Self>, Error> {
+        fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+        let path = folder.join(NAMES_FILE);
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(Error::io("cannot open", &path))?;
+        // SAFETY: a struct of integers; all zero is a value.
+        let mut range: libc::flock = unsafe { std::mem::zeroed() };
+        range.l_type = libc::F_WRLCK as libc::c_short;
+        range.l_whence = libc::SEEK_SET as libc::c_short;
+        range.l_start = byte_of(name);
+        range.l_len = 1;
+        // SAFETY: the descriptor is open, and the range outlives the call.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &range) } == 0 {
+            return Ok(Some(NameLock { _file: file }));
+        }
+        let error = std::io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EACCES) => Ok(None),
+            _ => Err(Error::io("cannot lock", &path)(error)),
+        }
+    }
+
+    /// Locks a name in a folder; waits for as long as it is locked.
+    ///
+    /// # Errors
+    /// As [`NameLock::try_take`].
+    pub fn wait(folder: &Path, name: &str) -> Result<Self, Error> {
+        loop {
+            if let Some(lock) = Self::try_take(folder, name)? {
+                return Ok(lock);
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// The byte that stands for a name: FNV-1a, cut to what an offset can be.
+fn byte_of(name: &str) -> libc::off_t {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 2) as libc::off_t
+}
+
 fn holder(path: &Path) -> Option<u32> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
@@ -89,5 +156,33 @@ mod tests {
         assert!(refused.to_string().contains(&format!("pid {}", std::process::id())), "{refused}");
         drop(first);
         FolderLock::take(&folder, Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_name_is_locked_once_and_other_names_meanwhile() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("results");
+        let first = NameLock::try_take(&folder, "a").unwrap().unwrap();
+        assert!(NameLock::try_take(&folder, "a").unwrap().is_none());
+        let _other = NameLock::try_take(&folder, "b").unwrap().unwrap();
+        drop(first);
+        NameLock::wait(&folder, "a").unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_lock_of_a_killed_process_is_free() {
+        let place = tempfile::tempdir().unwrap();
+        let lock = NameLock::try_take(place.path(), "a").unwrap().unwrap();
+        // Inherited by the child alone: what it holds goes when it is killed.
+        // SAFETY: dup of an open descriptor.
+        let kept = unsafe { libc::dup(lock._file.as_raw_fd()) };
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        drop(lock);
+        // SAFETY: nothing else uses the descriptor.
+        unsafe { libc::close(kept) };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(NameLock::try_take(place.path(), "a").unwrap().is_some());
     }
 }

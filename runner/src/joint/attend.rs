@@ -1,6 +1,5 @@
 //! The part of a server in a run of several hosts: it is asked, and records what its disks do.
 
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -10,12 +9,13 @@ use weir_collectors::{Disk, host};
 use weir_meeting::Meeting;
 use weir_studies::{Capture as Wanted, Run};
 
-use super::{Meet, PART, begin, folder, from_meeting, part};
+use super::{Meet, PART, begin, from_meeting, part};
 use crate::Error;
 use crate::capture::{Capture, Recording};
-use crate::carry_out::{Options, Outcome, Timing, write_json};
+use crate::carry_out::{Options, Outcome, Timing};
 use crate::journal::{Change, Journal};
 use crate::measure::wall_against_monotonic_ns;
+use crate::run_folder::{RunFolder, write_json};
 use crate::verdict::{Facts, Verdict, clock, loss};
 
 /// Records the requests of some disks of this host, and the host, while the clients of a run ask.
@@ -31,7 +31,7 @@ pub fn attend(run: &Run, devices: &[String], options: &Options) -> Result<Outcom
     if meet.company.client().is_some() {
         return Err(Error::Refused(format!("{} is a client of this run: weir run", meet.company.me())));
     }
-    part(run, options, meet, |meeting| watch(run, devices, options, meet, meeting))
+    part(run, options, meet, |meeting, place| watch(run, devices, options, meet, meeting, place))
 }
 
 fn watch(
@@ -40,6 +40,7 @@ fn watch(
     options: &Options,
     meet: &Meet,
     meeting: &mut Meeting,
+    place: &RunFolder,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
     let disks = devices
@@ -55,16 +56,11 @@ fn watch(
     }
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
     undone.iter().for_each(|line| eprintln!("undone of a run that died: {line}"));
-    let partial = options.partial(run);
-    journal.note(Change::Partial(partial.clone()))?;
-    let done = record(run, &disks, options, &partial, meeting, began);
+    journal.note(Change::Partial(place.partial().to_owned()))?;
+    let made = place.make();
+    let done = made.and_then(|()| record(run, &disks, options, place.partial(), meeting, began));
     // What is whole is moved before the journal takes away what is not.
-    let done = done.and_then(|outcome| {
-        let folder = folder(options, run, meet);
-        fs::create_dir_all(folder.parent().unwrap_or(&folder)).map_err(Error::io("cannot make", &folder))?;
-        fs::rename(&partial, &folder).map_err(Error::io("cannot complete", &folder))?;
-        Ok(outcome)
-    });
+    let done = done.and_then(|outcome| place.publish().map(|()| outcome));
     match (done, journal.undo()) {
         (Ok(_), left) if !left.is_empty() => Err(Error::Failed(format!("not undone: {}", left.join("; ")))),
         (done, _) => done,
@@ -79,8 +75,6 @@ fn record(
     meeting: &mut Meeting,
     began: Instant,
 ) -> Result<Outcome, Error> {
-    let _ = fs::remove_dir_all(partial);
-    fs::create_dir_all(partial).map_err(Error::io("cannot make", partial))?;
     write_json(&partial.join("host.json"), &host::record(disks, &[]))?;
     let names: Vec<&str> = disks.iter().map(|disk| &*disk.name).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;

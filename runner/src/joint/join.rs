@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use weir_meeting::{Record, Role};
-use weir_studies::Run;
+use weir_studies::{Run, is_plain_name};
 
-use super::{PART, join_tables, parts_folder, ruling};
+use super::{PART, join_tables, ruling};
 use crate::Error;
-use crate::carry_out::{Timing, put_in_place, write_json};
+use crate::carry_out::Timing;
+use crate::run_folder::{self, RunFolder, check_part, parts_folder, write_json};
 use crate::verdict::Verdict;
 
 /// What became of a run of several hosts.
@@ -40,12 +41,21 @@ pub enum Joined {
 /// # Errors
 /// A part is damaged, is of another run, or the folder cannot be written.
 pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error> {
+    if let Some(host) = hosts.iter().find(|host| !is_host(host)) {
+        return Err(Error::Refused(format!(
+            "host {host:?}: names a folder: use letters, digits, -, _ and . only, no . at the beginning"
+        )));
+    }
+    let place = RunFolder::take(results, &run.id)?;
     let parts = parts_folder(results, &run.id);
     let mut records = Vec::new();
     let mut silent = Vec::new();
     for host in hosts {
         match read::<Record>(&parts.join(host).join(PART))? {
-            Some(record) if record.run == run.id && record.host == *host => records.push(record),
+            Some(record) if record.run == run.id && record.host == *host => {
+                check_part(&parts.join(host), &run.id)?;
+                records.push(record);
+            }
             Some(record) => {
                 return Err(Error::Failed(format!(
                     "{}: is the part of {} in run {}, not of {host} in {}: remove it, and carry out the run again",
@@ -58,17 +68,19 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
             None => silent.push(host.clone()),
         }
     }
-    let joined = judge(run, &parts, results, &records, silent)?;
-    fs::remove_dir_all(&parts)
-        .or_else(|error| if parts.exists() { Err(error) } else { Ok(()) })
-        .map_err(Error::io("cannot remove", &parts))?;
+    let joined = judge(run, &parts, &place, &records, silent)?;
+    run_folder::remove_parts(&parts, &run.id)?.iter().for_each(|left| eprintln!("{left}"));
     Ok(joined)
+}
+
+fn is_host(name: &str) -> bool {
+    !name.starts_with('.') && is_plain_name(&name.replace('.', "-"))
 }
 
 fn judge(
     run: &Run,
     parts: &Path,
-    results: &Path,
+    place: &RunFolder,
     records: &[Record],
     silent: Vec<String>,
 ) -> Result<Joined, Error> {
@@ -91,10 +103,9 @@ fn judge(
         let why = first.map_or_else(|| "the run did not begin".to_owned(), ToString::to_string);
         return Ok(Joined::Nothing { why, lost });
     }
-    let partial = results.join(format!(".{}.partial", run.id));
-    let _ = fs::remove_dir_all(&partial);
-    fs::create_dir_all(partial.join("hosts")).map_err(Error::io("cannot make", &partial))?;
-    write_json(&partial.join("run.json"), run)?;
+    place.make()?;
+    place.write_run(run)?;
+    let partial = place.partial();
     let rules = match (first, silent.first()) {
         (Some(ended), _) => Err(ended.to_string()),
         (None, Some(host)) => Err(format!("host {host} left nothing of its part")),
@@ -102,15 +113,15 @@ fn judge(
     };
     let (verdict, timing, requests) = match rules {
         Err(reason) => {
-            keep_records(parts, records, &partial)?;
+            keep_records(parts, records, partial)?;
             write_json(&partial.join("observed.json"), &json!({ "hosts": clocks(records) }))?;
             let none = Timing { setup_s: 0.0, measured_s: 0.0, teardown_s: 0.0 };
             (Verdict::of(vec![ruling::not_together(reason)]), none, 0)
         }
-        Ok(()) => whole(run, parts, records, &partial)?,
+        Ok(()) => whole(run, parts, records, partial)?,
     };
     write_json(&partial.join("verdict.json"), &verdict)?;
-    put_in_place(&partial, &results.join(&run.id))?;
+    place.publish()?;
     Ok(Joined::Whole { verdict, timing, requests, lost })
 }
 
@@ -202,7 +213,23 @@ fn keep_records(parts: &Path, records: &[Record], partial: &Path) -> Result<(), 
         }
         let logs = parts.join(&record.host).join("logs");
         if logs.exists() {
-            fs::rename(&logs, to.join("logs")).map_err(Error::io("cannot move", &logs))?;
+            // The part stays whole until the run is.
+            copy_tree(&logs, &to.join("logs"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a folder's files and folders.
+fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::create_dir_all(to).map_err(Error::io("cannot make", to))?;
+    for entry in fs::read_dir(from).map_err(Error::io("cannot read", from))? {
+        let entry = entry.map_err(Error::io("cannot read", from))?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().map_err(Error::io("cannot look at", &path))?.is_dir() {
+            copy_tree(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).map_err(Error::io("cannot copy", &path))?;
         }
     }
     Ok(())

@@ -6,7 +6,6 @@ mod join_tables;
 mod ruling;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
@@ -18,7 +17,8 @@ use weir_meeting::{Company, Ended, Invitation, Manners, Meeting, Record, Token};
 use weir_studies::Run;
 
 use crate::Error;
-use crate::carry_out::{Options, Outcome, alone, write_json};
+use crate::carry_out::{Options, Outcome, alone};
+use crate::run_folder::{RunFolder, remove_published, write_json};
 use crate::testbed::Testbed;
 
 /// A part's record of the meeting, in its folder.
@@ -51,11 +51,6 @@ pub(crate) fn from_meeting(error: weir_meeting::Error) -> Error {
     }
 }
 
-/// The folder of all parts of a run, as they are fetched: one for each host.
-pub(crate) fn parts_folder(results: &Path, run: &str) -> PathBuf {
-    results.join(format!(".{run}.parts"))
-}
-
 /// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
 pub(crate) fn begin(meeting: &mut Meeting, lead: Duration) -> Result<i64, Error> {
     let epoch_ns = meeting.begin().map_err(from_meeting)?;
@@ -74,14 +69,9 @@ pub(crate) fn carry_out(
     let Some(client) = meet.company.client() else {
         return Err(Error::Refused(format!("{} is a server of this run: weir attend", meet.company.me())));
     };
-    part(run, options, meet, |meeting| {
-        alone(&run.part(client), testbed, options, Some(meeting), &folder(options, run, meet), 1)
+    part(run, options, meet, |meeting, place| {
+        alone(&run.part(client), testbed, options, Some(meeting), place, 1)
     })
-}
-
-/// The folder that a part leaves.
-pub(crate) fn folder(options: &Options, run: &Run, meet: &Meet) -> PathBuf {
-    parts_folder(&options.results, &run.id).join(meet.company.me())
 }
 
 /// Meets the others, does the work, and says how that ended: to the others, and in the part's folder.
@@ -89,37 +79,36 @@ fn part(
     run: &Run,
     options: &Options,
     meet: &Meet,
-    work: impl FnOnce(&mut Meeting) -> Result<Outcome, Error>,
+    work: impl FnOnce(&mut Meeting, &RunFolder) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
     let (named, wanted) = (meet.company.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
     if named != wanted {
         return Err(Error::Refused(format!("run {} takes {wanted} clients; {named} are named", run.id)));
     }
-    let folder = folder(options, run, meet);
+    let place = RunFolder::take_part(&options.results, &run.id, meet.company.me())?;
     // Of an attempt before this one.
-    match std::fs::remove_dir_all(&folder) {
-        Err(error) if folder.exists() => return Err(Error::io("cannot remove", &folder)(error)),
-        _ => {}
+    if let Some(left) = remove_published(place.folder(), &run.id)? {
+        return Err(Error::Refused(format!("{left}. Move it away: this part needs its name")));
     }
     let began = Instant::now();
     let mut meeting = match Meeting::join(meet.invitation(&run.id, &options.stop)) {
         Ok(meeting) => meeting,
         Err(weir_meeting::Error::Ended(ended)) => {
             let record = Record::of_none(&meet.company, &run.id, Some(ended.clone()));
-            return leave(&folder, &record, ended, began);
+            return leave(&place, &record, ended, began);
         }
         Err(error) => return Err(from_meeting(error)),
     };
-    let done = work(&mut meeting);
+    let done = work(&mut meeting, &place);
     if done.is_err() {
-        let _ = std::fs::remove_dir_all(options.partial(run));
+        place.discard();
     }
     match (done, meeting.ended()) {
         (Ok(outcome), _) => Ok(outcome),
         (Err(error), Some(ended)) => {
             // Mostly a consequence; not if something could not be undone.
             eprintln!("{error}");
-            leave(&folder, &meeting.record(), ended, began)
+            leave(&place, &meeting.record(), ended, began)
         }
         (Err(error), None) => {
             meeting.fail(&error.to_string());
@@ -129,9 +118,10 @@ fn part(
 }
 
 /// Leaves a record of a run that another host ended, in place of data.
-fn leave(folder: &Path, record: &Record, ended: Ended, began: Instant) -> Result<Outcome, Error> {
-    std::fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-    write_json(&folder.join(PART), record)?;
+fn leave(place: &RunFolder, record: &Record, ended: Ended, began: Instant) -> Result<Outcome, Error> {
+    place.make()?;
+    write_json(&place.partial().join(PART), record)?;
+    place.publish()?;
     let spent_s = began.elapsed().as_secs_f64();
     Ok(Outcome::Ended { ended, spent_s })
 }

@@ -7,7 +7,7 @@ use weir_studies::{AdmissionSettings, Records, Run};
 
 use super::admission::{LetIn, Stream, let_in};
 use crate::Error;
-use crate::carry_out::write_json;
+use crate::run_folder::write_json;
 
 /// Carries it out and writes what came of it into the run's folder.
 ///

@@ -10,8 +10,7 @@ mod server;
 mod streams;
 mod summary;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,7 +20,8 @@ use weir_simulator::server::{Limits, Outcome as Simulated, Served};
 use weir_studies::{Records, Run, Testbed};
 
 use crate::Error;
-use crate::carry_out::{Outcome, Timing, write_json};
+use crate::carry_out::{Outcome, Timing};
+use crate::run_folder::{RunFolder, write_json};
 use crate::verdict::{Ruling, Status, Verdict, is_invalid};
 use series::Series;
 use summary::Summary;
@@ -37,30 +37,37 @@ const GRACE_NS: u64 = 10_000_000_000;
 /// [`Error::Refused`] if the run cannot be simulated, [`Error::Failed`] if its folder cannot be written.
 pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcome, Error> {
     let folder = results.join(&run.id);
-    if folder.is_dir() && !(retry_invalid && is_invalid(&folder)) {
+    let is_present = || folder.is_dir() && !(retry_invalid && is_invalid(&folder));
+    if is_present() {
         return Ok(Outcome::Present);
     }
-    if run.testbed == Testbed::Admission {
-        return admit(run, results, &folder);
+    // One that lost its playbook may still be at the same run: it comes to the same.
+    let place = RunFolder::wait(results, &run.id)?;
+    if is_present() {
+        return Ok(Outcome::Present);
     }
+    let outcome = match run.testbed {
+        Testbed::Admission => admit(run, &place),
+        _ => serve(run, &place),
+    };
+    if outcome.is_err() {
+        place.discard();
+    }
+    outcome
+}
+
+/// Carries out one run of a simulated server.
+fn serve(run: &Run, place: &RunFolder) -> Result<Outcome, Error> {
     let began = Instant::now();
     let server = server::build(run)?;
-    // Of this process: one that lost its playbook may still be at the same run.
-    let partial = results.join(format!(".{}.{}.partial", run.id, std::process::id()));
-    fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
-    write_json(&partial.join("run.json"), run)?;
+    place.make()?;
+    place.write_run(run)?;
+    let partial = place.partial();
     let setup_s = began.elapsed().as_secs_f64();
     if let Some(document) = server.admission(run) {
         write_json(&partial.join("admission.json"), &document)?;
     }
-    let measured = measure(run, server, &partial);
-    let (simulated, summary, series, requests) = match measured {
-        Ok(measured) => measured,
-        Err(error) => {
-            let _ = fs::remove_dir_all(&partial);
-            return Err(error);
-        }
-    };
+    let (simulated, summary, series, requests) = measure(run, server, partial)?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let verdict = judge(run, &simulated, &summary);
     write_json(&partial.join("summary.json"), &summary.document(&simulated.heads))?;
@@ -71,37 +78,29 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     let timing =
         Timing { setup_s, measured_s, teardown_s: began.elapsed().as_secs_f64() - setup_s - measured_s };
     write_json(&partial.join("observed.json"), &observed(&simulated, timing))?;
-    publish(&partial, &folder)?;
+    place.publish()?;
     Ok(Outcome::Done { verdict, timing, requests })
 }
 
 /// Carries out one run of admission control alone.
-fn admit(run: &Run, results: &Path, folder: &Path) -> Result<Outcome, Error> {
+fn admit(run: &Run, place: &RunFolder) -> Result<Outcome, Error> {
     let began = Instant::now();
-    let partial = results.join(format!(".{}.partial", run.id));
-    let _ = fs::remove_dir_all(&partial);
-    fs::create_dir_all(&partial).map_err(Error::io("cannot make", &partial))?;
-    let carried_out = || {
-        write_json(&partial.join("run.json"), run)?;
-        let found = admission_run::carry_out(run, &partial)?;
-        let asked: u32 = found.asked.iter().sum();
-        let refused = found.refused.as_ref().map(|refused| format!("refused: {refused}"));
-        let because = refused.unwrap_or_else(|| "none was refused".to_owned());
-        let reason = format!("{asked} streams asked, {} admitted; {because}", found.streams.len());
-        let rule = "R-PLANNED".to_owned();
-        let rule = Ruling { rule, status: Status::Valid, reason, value: None, limit: None };
-        let verdict = Verdict::of(vec![rule]);
-        write_json(&partial.join("verdict.json"), &verdict)?;
-        let timing = Timing { setup_s: 0.0, measured_s: began.elapsed().as_secs_f64(), teardown_s: 0.0 };
-        write_json(&partial.join("observed.json"), &json!({"timing": timing}))?;
-        publish(&partial, folder)?;
-        Ok(Outcome::Done { verdict, timing, requests: u64::from(asked) })
-    };
-    let outcome = carried_out();
-    if outcome.is_err() {
-        let _ = fs::remove_dir_all(&partial);
-    }
-    outcome
+    place.make()?;
+    place.write_run(run)?;
+    let partial = place.partial();
+    let found = admission_run::carry_out(run, partial)?;
+    let asked: u32 = found.asked.iter().sum();
+    let refused = found.refused.as_ref().map(|refused| format!("refused: {refused}"));
+    let because = refused.unwrap_or_else(|| "none was refused".to_owned());
+    let reason = format!("{asked} streams asked, {} admitted; {because}", found.streams.len());
+    let rule = "R-PLANNED".to_owned();
+    let rule = Ruling { rule, status: Status::Valid, reason, value: None, limit: None };
+    let verdict = Verdict::of(vec![rule]);
+    write_json(&partial.join("verdict.json"), &verdict)?;
+    let timing = Timing { setup_s: 0.0, measured_s: began.elapsed().as_secs_f64(), teardown_s: 0.0 };
+    write_json(&partial.join("observed.json"), &json!({"timing": timing}))?;
+    place.publish()?;
+    Ok(Outcome::Done { verdict, timing, requests: u64::from(asked) })
 }
 
 /// What came of a run, its summary, its series if one is kept, and how many requests there were.
@@ -244,35 +243,4 @@ fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
         },
         "timing": timing,
     })
-}
-
-/// Removes what simulations that were killed left in a study's folder of results.
-pub fn sweep(results: &Path) {
-    for entry in fs::read_dir(results).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let parts: Vec<&str> = name.to_str().unwrap_or_default().split('.').collect();
-        // `.RUN.PROCESS.partial`
-        let ["", _, process, "partial" | "replaced"] = parts[..] else { continue };
-        if process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists() {
-            let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
-        }
-    }
-}
-
-/// Gives the folder its name; an invalid one of that name goes when this is there.
-fn publish(partial: &PathBuf, folder: &Path) -> Result<(), Error> {
-    let replaced = partial.with_extension("replaced");
-    if folder.is_dir() && is_invalid(folder) {
-        let _ = fs::remove_dir_all(&replaced);
-        fs::rename(folder, &replaced).map_err(Error::io("cannot replace", folder))?;
-    }
-    if let Err(error) = fs::rename(partial, folder) {
-        if !folder.is_dir() {
-            return Err(Error::io("cannot complete", folder)(error));
-        }
-        // Another process was sooner, with the same outcome.
-        let _ = fs::remove_dir_all(partial);
-    }
-    let _ = fs::remove_dir_all(&replaced);
-    Ok(())
 }

@@ -16,8 +16,8 @@ use weir_studies::{RunService, Site};
 
 use super::{DATABASE, address, administrator, benchmark, database, failed, hot_folder, of_site, user};
 use crate::Error;
-use crate::carry_out::write_json;
 use crate::journal::{Change, Journal};
+use crate::run_folder::write_json;
 
 /// Version of how data are kept.
 const LAYOUT: u32 = 1;

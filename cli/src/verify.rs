@@ -1,0 +1,276 @@
+//! `weir verify`: whether runs are as they were written.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use weir_records::manifest::{Depth, MANIFEST, METRICS, RESULTS_FORMAT_FIELD};
+use weir_records::{BlockRequest, Damage, Manifest, Page, Record, Request, TableReader, sealed};
+
+use crate::exit::{self, bad_input};
+
+/// Check that the files of runs are as they were written.
+///
+/// Reads every file of every run whole: its SHA-256 as the run's manifest.json has it, files that are missing or not listed, checksums
+/// of pages in tables, times that cannot be, JSON that is none. Each problem is a line that names the file. Exit code 1 if
+/// there is one. A run made before weir wrote manifests is counted, and its files are checked for what can be known without.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A run's folder, a study's, or a folder of results.
+    #[arg(required = true)]
+    path: Vec<PathBuf>,
+    /// Count a run without a manifest as damaged.
+    #[arg(long)]
+    strict: bool,
+    /// Print the outcome as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    runs: u64,
+    unsealed: u64,
+    damaged: u64,
+    problems: Vec<Damage>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
+    let mut found = Found::default();
+    let mut runs = BTreeSet::new();
+    for path in &args.path {
+        runs.extend(runs_in(path, &mut found.problems)?);
+    }
+    let of_studies = found.problems.len();
+    for folder in &runs {
+        found.check(folder, args.strict);
+    }
+    report(&found, args.json);
+    Ok(if found.damaged == 0 && of_studies == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn report(found: &Found, as_json: bool) {
+    let Found { runs, unsealed, damaged, problems } = found;
+    if as_json {
+        let problems: Vec<Value> =
+            problems.iter().map(|problem| json!({"file": problem.file, "problem": problem.what})).collect();
+        println!("{}", json!({"runs": runs, "damaged": damaged, "unsealed": unsealed, "problems": problems}));
+        return;
+    }
+    problems.iter().for_each(|problem| println!("{problem}"));
+    let old = match unsealed {
+        0 => String::new(),
+        _ => format!(", {unsealed} without a manifest (made by weir before it wrote them)"),
+    };
+    println!("{runs} runs: {} as they were written, {damaged} damaged{old}", runs - damaged - unsealed);
+    if *damaged > 0 {
+        println!(
+            "Remove the folder of a damaged run and carry out the study again: only what is missing is run"
+        );
+    }
+}
+
+/// The folders of runs in a folder: itself, or those of the study or the studies in it.
+fn runs_in(path: &Path, problems: &mut Vec<Damage>) -> anyhow::Result<Vec<PathBuf>> {
+    // Of `.` the name is asked for.
+    let path = &path.canonicalize().map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    if is_run(path) {
+        return Ok(vec![path.clone()]);
+    }
+    let inner = folders(path)?;
+    if let Some(runs) = runs_of_study(path, &inner, problems) {
+        return Ok(runs);
+    }
+    let mut all = Vec::new();
+    for study in &inner {
+        all.extend(runs_of_study(study, &folders(study)?, problems).unwrap_or_default());
+    }
+    if all.is_empty() {
+        return Err(bad_input(format!(
+            "{}: holds no run (a folder with run.json): name a run's folder, a study's, or a folder of results",
+            path.display()
+        )));
+    }
+    Ok(all)
+}
+
+/// The runs of a study; `None` if it is no study's folder.
+fn runs_of_study(study: &Path, inner: &[PathBuf], problems: &mut Vec<Damage>) -> Option<Vec<PathBuf>> {
+    let file = study.join("plan.json");
+    let mut planned = BTreeSet::new();
+    if file.exists() {
+        let ids = |plan: &Value| -> Option<BTreeSet<String>> {
+            plan["runs"].as_array()?.iter().map(|run| Some(run["id"].as_str()?.to_owned())).collect()
+        };
+        match read_json(&file).map(|plan| ids(&plan)) {
+            Ok(Some(ids)) => planned = ids,
+            Ok(None) => problems.push(Damage::of(&file, "lists no runs: is damaged, or is no plan")),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    // A planned run's folder that lost its run.json is one all the same.
+    let is_planned = |folder: &PathBuf| {
+        folder.file_name().and_then(|name| name.to_str()).is_some_and(|name| planned.contains(name))
+    };
+    let runs: Vec<PathBuf> =
+        inner.iter().filter(|folder| is_run(folder) || is_planned(folder)).cloned().collect();
+    (!runs.is_empty() || file.exists()).then_some(runs)
+}
+
+fn is_run(folder: &Path) -> bool {
+    folder.join("run.json").exists() || folder.join(MANIFEST).exists()
+}
+
+/// Folders in a folder, without those that are not whole.
+fn folders(of: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let named = |error: std::io::Error| bad_input(format!("{}: {error}", of.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(of).map_err(named)? {
+        let entry = entry.map_err(named)?;
+        if entry.file_type().map_err(named)?.is_dir()
+            && !entry.file_name().as_encoded_bytes().starts_with(b".")
+        {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+impl Found {
+    fn check(&mut self, folder: &Path, strict: bool) {
+        self.runs += 1;
+        let before = self.problems.len();
+        let sealed = match Manifest::read(folder) {
+            Err(damage) => {
+                self.problems.push(damage);
+                true
+            }
+            Ok(Some(manifest)) => {
+                self.compare(folder, &manifest);
+                true
+            }
+            Ok(None) => false,
+        };
+        // What is known to differ need not be read.
+        let known: BTreeSet<PathBuf> =
+            self.problems[before..].iter().map(|problem| problem.file.clone()).collect();
+        for (name, check) in CONTENT {
+            let file = folder.join(name);
+            if file.exists() && !known.contains(&file) {
+                self.problems.extend(check(&file).err());
+            }
+        }
+        self.check_run(folder, sealed, &known);
+        self.problems.extend(metrics(folder));
+        if !sealed && strict {
+            self.problems.push(Damage::of(&folder.join(MANIFEST), "is missing: the run was never sealed"));
+        }
+        if self.problems.len() > before {
+            self.damaged += 1;
+        } else if !sealed {
+            self.unsealed += 1;
+        }
+    }
+
+    fn compare(&mut self, folder: &Path, manifest: &Manifest) {
+        let name = folder.file_name().unwrap_or_default();
+        if name != manifest.run.as_str() {
+            let what = format!("is of run {}; its folder is called {}", manifest.run, name.display());
+            self.problems.push(Damage::of(&folder.join(MANIFEST), what));
+        }
+        match manifest.compare(folder, Depth::Content) {
+            Ok(differences) => self.problems.extend(differences),
+            Err(damage) => self.problems.push(damage),
+        }
+    }
+
+    /// `run.json` says whose folder it is, and whether it was sealed.
+    fn check_run(&mut self, folder: &Path, sealed: bool, known: &BTreeSet<PathBuf>) {
+        let file = folder.join("run.json");
+        if known.contains(&file) {
+            return;
+        }
+        let run = match read_json(&file) {
+            Ok(run) => run,
+            Err(problem) => return self.problems.push(problem),
+        };
+        let name = folder.file_name().unwrap_or_default();
+        if run["id"].as_str().is_none_or(|id| name != id) {
+            let what = format!("id is {}; its folder is called {}", run["id"], name.display());
+            self.problems.push(Damage::of(&file, what));
+        }
+        if !sealed && !run[RESULTS_FORMAT_FIELD].is_null() {
+            self.problems.push(Damage::of(&folder.join(MANIFEST), "is missing: the run had one"));
+        }
+    }
+}
+
+type Check = fn(&Path) -> Result<(), Damage>;
+
+/// What is read of the files that a run can have, by name.
+const CONTENT: [(&str, Check); 11] = [
+    ("requests.parquet", table::<Request>),
+    ("pages.parquet", table::<Page>),
+    ("block.parquet", table::<BlockRequest>),
+    ("host.json", document),
+    ("observed.json", document),
+    ("summary.json", document),
+    ("series.json", document),
+    ("verdict.json", document),
+    ("admission.json", document),
+    ("load.json", document),
+    ("part.json", document),
+];
+
+/// Every row of a table, with the checksums of its pages.
+fn table<R: Record>(file: &Path) -> Result<(), Damage> {
+    let whole = || TableReader::<R>::open(file)?.try_for_each(|row| row.map(drop));
+    whole().map_err(|error| {
+        let text = error.to_string();
+        let what = text.strip_prefix(&format!("{}: ", file.display())).unwrap_or(&text);
+        Damage::of(file, what)
+    })
+}
+
+fn document(file: &Path) -> Result<(), Damage> {
+    read_json(file).map(drop)
+}
+
+fn read_json(file: &Path) -> Result<Value, Damage> {
+    let text = std::fs::read(file).map_err(|error| Damage::of(file, format!("cannot be read ({error})")))?;
+    match serde_json::from_slice(&text) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err(Damage::of(file, "is no JSON object")),
+        Err(error) => Err(Damage::of(file, format!("is no JSON ({error})"))),
+    }
+}
+
+/// Definitions of metrics from which on `metrics.json` has a checksum (`DEFINITIONS` in analysis/weir/derive.py).
+const SEALED_METRICS: u64 = 4;
+
+/// What is derived can be derived again: it is damaged only if it could be believed.
+fn metrics(folder: &Path) -> Option<Damage> {
+    let file = folder.join(METRICS);
+    let text = match std::fs::read(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Damage::of(&file, format!("cannot be read ({error})"))),
+        Ok(text) => text,
+    };
+    let sealed = std::str::from_utf8(&text).ok().and_then(sealed::unseal).map(|(object, _)| object);
+    let document: Value =
+        serde_json::from_slice(sealed.as_deref().map_or(&*text, str::as_bytes)).unwrap_or_default();
+    let what = if sealed.is_none() {
+        let is_old = document["definitions"].as_u64().is_some_and(|version| version < SEALED_METRICS);
+        (!is_old).then_some("is damaged: its checksum does not match its content")
+    } else {
+        let manifest = std::fs::read_to_string(folder.join(MANIFEST)).unwrap_or_default();
+        let expected = sealed::unseal(&manifest).map(|(_, checksum)| checksum);
+        (document["manifest"].as_str() != expected)
+            .then_some("was computed from other files than the run has")
+    };
+    what.map(|what| Damage::of(&file, format!("{what}. Remove it: it is computed again")))
+}

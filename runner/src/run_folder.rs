@@ -1,0 +1,565 @@
+//! A run's folder: made aside, sealed by a manifest, and given its name once it is whole.
+//!
+//! As long as it is not whole it is called `.NAME.partial`, where NAME is the run's id, or `ID.HOST` of a host's part in a run of
+//! several. It bears the marker of the results folder's own id (`.weir/id` in that folder), since that is where another process,
+//! with another state folder or after a reboot, finds what a dead run left. The marker goes just before the folder gets its
+//! name; from then on the manifest says what weir wrote in it. What has neither is not weir's and is left as it is.
+//!
+//! Whoever makes a run holds the lock on its name (`.weir/locks`) from before it touches anything until the folder is whole or
+//! gone. A partial folder whose name can be locked is therefore a dead process's.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::json;
+use weir_host::durable::{sync_folder, sync_tree};
+use weir_host::lock::NameLock;
+use weir_host::owned::{self, Owner};
+use weir_records::Manifest;
+use weir_records::manifest::{Depth, MANIFEST, METRICS, RESULTS_FORMAT, RESULTS_FORMAT_FIELD};
+use weir_studies::Run;
+
+use crate::Error;
+
+/// Folder in a study's results that holds their id and the locks on runs.
+const OWN_FOLDER: &str = ".weir";
+
+/// Partial folders that this process makes: it holds their locks.
+static MAKING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn making() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    MAKING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder of a run, or of a host's part of it, that this process alone makes.
+#[derive(Debug)]
+pub(crate) struct RunFolder {
+    run: String,
+    partial: PathBuf,
+    replaced: PathBuf,
+    folder: PathBuf,
+    owner: Owner,
+    _lock: NameLock,
+}
+
+impl RunFolder {
+    /// Takes a run of a folder of results for this process.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if another process has it; nothing was touched.
+    pub(crate) fn take(results: &Path, run: &str) -> Result<Self, Error> {
+        Self::locked(results, run, run, results.join(run))
+    }
+
+    /// Takes a host's part of a run, which becomes `folder`.
+    ///
+    /// # Errors
+    /// As [`RunFolder::take`].
+    pub(crate) fn take_part(results: &Path, run: &str, host: &str) -> Result<Self, Error> {
+        Self::locked(results, run, &format!("{run}.{host}"), parts_folder(results, run).join(host))
+    }
+
+    /// The same, but waits until it can be had. Says so, if it has to.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn wait(results: &Path, run: &str) -> Result<Self, Error> {
+        let own = results.join(OWN_FOLDER);
+        let lock = if let Some(lock) = try_lock(results, run)? {
+            lock
+        } else {
+            eprintln!("run {run}: another process carries it out; waiting for that");
+            NameLock::wait(&own, run).map_err(Error::of_host)?
+        };
+        Self::with(lock, results, run, run, results.join(run))
+    }
+
+    fn locked(results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
+        let tried = try_lock(results, name)?;
+        let lock = tried.ok_or_else(|| {
+            Error::Refused(format!(
+                "another process carries out run {run} in {}: wait until it has ended",
+                results.display()
+            ))
+        })?;
+        Self::with(lock, results, run, name, folder)
+    }
+
+    fn with(lock: NameLock, results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
+        // The journal has it, and may be read from another folder.
+        let results = std::path::absolute(results).map_err(Error::io("cannot find", results))?;
+        let folder = std::path::absolute(&folder).map_err(Error::io("cannot find", &folder))?;
+        // One thread at a time: the id is made under a name of this process.
+        let mut making = making();
+        let owner = Owner::of_state(&results.join(OWN_FOLDER)).map_err(Error::of_host)?;
+        let partial = results.join(format!(".{name}.partial"));
+        let replaced = results.join(format!(".{name}.replaced"));
+        making.insert(partial.clone());
+        Ok(RunFolder { run: run.to_owned(), partial, replaced, folder, owner, _lock: lock })
+    }
+
+    /// Where the run's data lie as long as it is not whole.
+    pub(crate) fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// What it becomes.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes it, empty. What a dead process left under its name goes.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if something that weir did not make has its name: that is left as it is.
+    pub(crate) fn make(&self) -> Result<(), Error> {
+        let partial = remove_dead(&self.partial, &self.run)?;
+        if let Some(left) = partial.or(remove_published(&self.replaced, &self.run)?) {
+            return Err(Error::Refused(format!("{left}. Move it away: run {} needs the name", self.run)));
+        }
+        let purpose = format!("run {}, not whole yet; made by process {}", self.run, std::process::id());
+        owned::claim(&self.partial, &self.owner, &purpose).map_err(Error::of_host)
+    }
+
+    /// Writes `run.json`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn write_run(&self, run: &Run) -> Result<(), Error> {
+        let path = self.partial.join("run.json");
+        let mut document = serde_json::to_value(run)
+            .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
+        // A run that says this has a manifest: one that was lost is missed.
+        document[RESULTS_FORMAT_FIELD] = json!(RESULTS_FORMAT);
+        write_json(&path, &document)
+    }
+
+    /// Removes it.
+    pub(crate) fn discard(&self) {
+        match remove_dead(&self.partial, &self.run) {
+            Ok(None) => {}
+            Ok(Some(left)) => eprintln!("{left}"),
+            Err(error) => eprintln!("{error}"),
+        }
+    }
+
+    /// Seals it and gives it its name, in place of one of that name. After a crash there is the one or the other, whole.
+    ///
+    /// # Errors
+    /// Something cannot be written; the folder keeps its partial name.
+    pub(crate) fn publish(&self) -> Result<(), Error> {
+        let folder = &self.folder;
+        let manifest = Manifest::of(&self.partial, &self.run).map_err(damaged)?;
+        let text = manifest.text().map_err(|error| Error::Failed(error.to_string()))?;
+        let path = self.partial.join(MANIFEST);
+        fs::write(&path, text).map_err(Error::io("cannot write", &path))?;
+        sync_tree(&self.partial).map_err(Error::of_host)?;
+        let above = folder.parent().unwrap_or(folder);
+        fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
+        owned::release(&self.partial, &self.owner).map_err(Error::of_host)?;
+        if folder.symlink_metadata().is_ok() {
+            fs::rename(folder, &self.replaced).map_err(Error::io("cannot replace", folder))?;
+        }
+        fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
+        sync_folder(above).map_err(Error::of_host)?;
+        // A part lies in a folder of its own, which may be new.
+        if let Some(results) = self.partial.parent().filter(|results| *results != above) {
+            sync_folder(results).map_err(Error::of_host)?;
+        }
+        if let Some(left) = remove_published(&self.replaced, &self.run)? {
+            eprintln!("{left}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        making().remove(&self.partial);
+    }
+}
+
+/// Writes a JSON document.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
+    fs::write(path, text + "\n").map_err(Error::io("cannot write", path))
+}
+
+/// Takes back a folder that a journal lists as incomplete. A run's folder is removed only if it is a dead process's, or this
+/// one's; all others are folders that weir made in its state folder.
+///
+/// # Errors
+/// It cannot be removed.
+pub(crate) fn take_back(path: &Path) -> Result<(), String> {
+    if let Some(name) = partial_name(path, "partial") {
+        match remove_dead(path, run_of(name)).map_err(|error| error.to_string())? {
+            None => {}
+            // It is not what the journal lists: that is gone.
+            Some(left) => eprintln!("{left}"),
+        }
+        return Ok(());
+    }
+    match fs::remove_dir_all(path) {
+        Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),
+        _ => Ok(()),
+    }
+}
+
+/// Removes what dead processes left in a study's folder of results: partial folders and runs that were replaced. Says what it
+/// left because it is not weir's.
+///
+/// # Errors
+/// Something that is weir's cannot be removed.
+pub fn sweep(results: &Path) -> Result<Vec<String>, Error> {
+    let mut left = Vec::new();
+    for folder in hidden_folders(results) {
+        if let Some(name) = partial_name(&folder, "partial") {
+            left.extend(remove_dead(&folder, run_of(name))?);
+        } else if let Some(name) = partial_name(&folder, "replaced")
+            && is_free(&folder, name)?
+        {
+            left.extend(remove_published(&folder, run_of(name))?);
+        }
+    }
+    Ok(left)
+}
+
+/// Removes the parts of runs of several hosts that were never joined. Says what it left because it is not weir's.
+///
+/// # Errors
+/// Something that is weir's cannot be removed.
+pub fn sweep_parts(results: &Path) -> Result<Vec<String>, Error> {
+    let mut left = Vec::new();
+    for folder in hidden_folders(results) {
+        if let Some(run) = partial_name(&folder, "parts") {
+            left.extend(remove_parts(&folder, run)?);
+        }
+    }
+    Ok(left)
+}
+
+/// The folder of all parts of a run, as they are fetched: one for each host.
+pub(crate) fn parts_folder(results: &Path, run: &str) -> PathBuf {
+    results.join(format!(".{run}.parts"))
+}
+
+/// Removes the folder of a run's parts with the parts that weir made.
+///
+/// # Errors
+/// Something that is weir's cannot be removed.
+pub(crate) fn remove_parts(folder: &Path, run: &str) -> Result<Vec<String>, Error> {
+    let mut left = Vec::new();
+    for part in folders(folder) {
+        left.extend(remove_published(&part, run)?);
+    }
+    match fs::remove_dir(folder) {
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {
+            Err(Error::io("cannot remove", folder)(error))
+        }
+        _ => Ok(left),
+    }
+}
+
+/// Whether a part is as its host left it.
+///
+/// # Errors
+/// A file of it is damaged or missing, or it has no manifest.
+pub(crate) fn check_part(folder: &Path, run: &str) -> Result<(), Error> {
+    let again =
+        |what: String| Error::Failed(format!("{what}: remove the folder, and carry out the run again"));
+    let manifest = Manifest::read(folder).map_err(|damage| again(damage.to_string()))?.ok_or_else(|| {
+        again(format!("{}: is missing: the part is not whole", folder.join(MANIFEST).display()))
+    })?;
+    if manifest.run != run {
+        let path = folder.join(MANIFEST);
+        return Err(again(format!("{}: is of run {}, not of {run}", path.display(), manifest.run)));
+    }
+    match manifest.compare(folder, Depth::Content).map_err(damaged)?.first() {
+        Some(damage) => Err(again(damage.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Removes a run's folder that weir published: the files that its manifest lists, what was derived from them, and the folder.
+/// Says why, where it left something. One that is not there is removed already.
+///
+/// # Errors
+/// A file cannot be removed; the manifest stays then.
+pub(crate) fn remove_published(folder: &Path, run: &str) -> Result<Option<String>, Error> {
+    if folder.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let manifest = match Manifest::read(folder) {
+        Ok(Some(manifest)) if manifest.run == run && is_real(folder) => manifest,
+        _ => {
+            let why = format!(
+                "is left as it is: it has no manifest.json of run {run}, so weir may not have made it"
+            );
+            return Ok(Some(format!("{}: {why}", folder.display())));
+        }
+    };
+    for path in manifest.files.iter().map(|entry| entry.path.as_str()).chain([METRICS]) {
+        let file = folder.join(path);
+        if !is_within(folder, &file) {
+            continue;
+        }
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io("cannot remove", &file)(error));
+            }
+            _ => {}
+        }
+    }
+    remove_empty_below(folder);
+    if fs::read_dir(folder).map_err(Error::io("cannot read", folder))?.count() > 1 {
+        return Ok(Some(format!("{}: holds files that weir did not write: they are left", folder.display())));
+    }
+    let path = folder.join(MANIFEST);
+    fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
+    fs::remove_dir(folder).map_err(Error::io("cannot remove", folder))?;
+    Ok(None)
+}
+
+/// Removes a partial folder that a dead process made, or this one. Says why, where it left it.
+fn remove_dead(partial: &Path, run: &str) -> Result<Option<String>, Error> {
+    if partial.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let name = partial_name(partial, "partial").unwrap_or(run);
+    let results = partial.parent().unwrap_or(partial);
+    // Held until it is gone.
+    let _lock = if making().contains(partial) {
+        None
+    } else if let Some(lock) = try_lock(results, name)? {
+        Some(lock)
+    } else {
+        return Ok(Some(format!("{}: is left as it is: another process makes it", partial.display())));
+    };
+    let Some(owner) = Owner::find(&results.join(OWN_FOLDER)).map_err(Error::of_host)? else {
+        return remove_published(partial, run);
+    };
+    match owned::is_owned(partial, &owner) {
+        Ok(true) if is_real(partial) => owned::remove(partial, &owner).map(|()| None).map_err(Error::of_host),
+        // Killed between the marker's end and the rename: sealed, or another's.
+        _ => remove_published(partial, run),
+    }
+}
+
+fn is_free(folder: &Path, name: &str) -> Result<bool, Error> {
+    let results = folder.parent().unwrap_or(folder);
+    Ok(try_lock(results, name)?.is_some())
+}
+
+fn try_lock(results: &Path, name: &str) -> Result<Option<NameLock>, Error> {
+    NameLock::try_take(&results.join(OWN_FOLDER), name).map_err(Error::of_host)
+}
+
+/// NAME of `.NAME.KIND`.
+fn partial_name<'a>(path: &'a Path, kind: &str) -> Option<&'a str> {
+    let name = path.file_name()?.to_str()?.strip_prefix('.')?.strip_suffix(kind)?.strip_suffix('.')?;
+    (!name.is_empty()).then_some(name)
+}
+
+/// The run of a name that may be followed by a host's.
+fn run_of(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(run, _)| run)
+}
+
+/// Whether it is a folder, and no link to one.
+fn is_real(folder: &Path) -> bool {
+    folder.symlink_metadata().is_ok_and(|found| found.is_dir())
+}
+
+/// Whether no link and no mount leads from a folder to a file below it.
+fn is_within(folder: &Path, file: &Path) -> bool {
+    let Ok(top) = folder.symlink_metadata() else { return false };
+    let same =
+        |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir() && found.dev() == top.dev());
+    file.ancestors().skip(1).take_while(|path| *path != folder).all(same)
+}
+
+fn folders(of: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(of).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| is_real(path)).collect()
+}
+
+fn hidden_folders(of: &Path) -> Vec<PathBuf> {
+    let is_hidden =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    folders(of).into_iter().filter(is_hidden).collect()
+}
+
+fn remove_empty_below(folder: &Path) {
+    for inner in folders(folder) {
+        remove_empty_below(&inner);
+        // One that holds something stays.
+        let _ = fs::remove_dir(inner);
+    }
+}
+
+fn damaged(damage: weir_records::Damage) -> Error {
+    Error::Failed(damage.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "0123456789ab";
+
+    #[test]
+    fn many_threads_begin_in_a_new_folder_of_results() {
+        let place = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let results = place.path();
+                scope.spawn(move || {
+                    RunFolder::take(results, &format!("run-{number}")).unwrap().make().unwrap()
+                });
+            }
+        });
+        assert_eq!(sweep(place.path()).unwrap(), [""; 0]);
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    fn written(results: &Path, text: &str) -> RunFolder {
+        let folder = RunFolder::take(results, RUN).unwrap();
+        folder.make().unwrap();
+        fs::create_dir(folder.partial().join("logs")).unwrap();
+        write_json(&folder.partial().join("observed.json"), &json!(text)).unwrap();
+        fs::write(folder.partial().join("logs/a.log"), text).unwrap();
+        folder
+    }
+
+    fn names(results: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(results)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != OWN_FOLDER)
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_published_folder_is_sealed_and_replaces_the_one_before() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join(RUN);
+        for text in ["first", "second"] {
+            written(place.path(), text).publish().unwrap();
+            fs::write(target.join(METRICS), "derived").unwrap();
+        }
+        assert_eq!(names(place.path()), [RUN]);
+        assert_eq!(fs::read_to_string(target.join("logs/a.log")).unwrap(), "second");
+        assert!(!target.join(owned::MARKER).exists());
+        let manifest = Manifest::read(&target).unwrap().unwrap();
+        assert_eq!(manifest.compare(&target, Depth::Content).unwrap(), []);
+        assert_eq!(manifest.run, RUN);
+    }
+
+    #[test]
+    fn what_a_user_put_into_a_replaced_run_is_left() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join(RUN);
+        written(place.path(), "first").publish().unwrap();
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        written(place.path(), "second").publish().unwrap();
+        let replaced = place.path().join(format!(".{RUN}.replaced"));
+        assert_eq!(fs::read_to_string(replaced.join("notes.txt")).unwrap(), "mine");
+        assert!(!replaced.join("observed.json").exists());
+        assert!(sweep(place.path()).unwrap()[0].contains("did not write"));
+    }
+
+    #[test]
+    fn a_users_folder_of_a_partial_name_is_left_and_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let partial = place.path().join(format!(".{RUN}.partial"));
+        fs::create_dir(&partial).unwrap();
+        fs::write(partial.join("photo.jpg"), "precious").unwrap();
+        let folder = RunFolder::take(place.path(), RUN).unwrap();
+        let refused = folder.make().unwrap_err();
+        assert!(refused.is_refusal() && refused.to_string().contains(".partial"), "{refused}");
+        folder.discard();
+        drop(folder);
+        take_back(&partial).unwrap();
+        assert_eq!(sweep(place.path()).unwrap().len(), 1);
+        assert_eq!(fs::read_to_string(partial.join("photo.jpg")).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_folder_that_replaced_ours_is_left() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = written(place.path(), "ours");
+        let partial = folder.partial().to_owned();
+        fs::rename(&partial, place.path().join("elsewhere")).unwrap();
+        fs::create_dir(&partial).unwrap();
+        fs::write(partial.join("a"), "theirs").unwrap();
+        drop(folder);
+        take_back(&partial).unwrap();
+        assert_eq!(fs::read_to_string(partial.join("a")).unwrap(), "theirs");
+        // A link to a folder of ours is not followed.
+        let link = place.path().join(".ffffffffffff.partial");
+        std::os::unix::fs::symlink(place.path().join("elsewhere"), &link).unwrap();
+        take_back(&link).unwrap();
+        assert!(place.path().join("elsewhere/observed.json").exists());
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_removed_and_what_a_living_one_makes_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = written(place.path(), "half");
+        let partial = folder.partial().to_owned();
+        // As another process sees it: the lock is held, and the folder is not this process's.
+        making().remove(&partial);
+        take_back(&partial).unwrap();
+        assert!(sweep(place.path()).unwrap()[0].contains("another process"));
+        assert!(partial.exists());
+        assert!(RunFolder::take(place.path(), RUN).unwrap_err().is_refusal());
+        drop(folder);
+        assert_eq!(sweep(place.path()).unwrap(), [""; 0]);
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_process_that_died_just_before_the_name_left_a_sealed_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = written(place.path(), "whole");
+        let target = place.path().join(RUN);
+        folder.publish().unwrap();
+        let partial = folder.partial().to_owned();
+        fs::rename(&target, &partial).unwrap();
+        drop(folder);
+        take_back(&partial).unwrap();
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    #[test]
+    fn parts_that_weir_made_are_removed_and_damaged_ones_told() {
+        let place = tempfile::tempdir().unwrap();
+        let parts = place.path().join(format!(".{RUN}.parts"));
+        for host in ["a", "b"] {
+            let folder = RunFolder::take_part(place.path(), RUN, host).unwrap();
+            folder.make().unwrap();
+            write_json(&folder.partial().join("part.json"), &json!(host)).unwrap();
+            folder.publish().unwrap();
+        }
+        check_part(&parts.join("a"), RUN).unwrap();
+        fs::write(parts.join("a/part.json"), "\"b\"\n").unwrap();
+        let error = check_part(&parts.join("a"), RUN).unwrap_err().to_string();
+        assert!(error.contains("a/part.json: is damaged"), "{error}");
+        assert!(check_part(&parts.join("b"), "other").is_err());
+        fs::create_dir(parts.join("mine")).unwrap();
+        fs::write(parts.join("mine/a"), "").unwrap();
+        assert_eq!(sweep_parts(place.path()).unwrap().len(), 1);
+        assert!(parts.join("mine/a").exists() && !parts.join("a").exists() && !parts.join("b").exists());
+    }
+}
