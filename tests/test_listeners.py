@@ -143,14 +143,17 @@ def test_sockets_are_of_root_and_the_servers_user_alone(serve):
     begun, state = serve()
     assert begun.returncode == 0, begun.stderr
     assert [(state / name).stat().st_mode & 0o777 for name in ("disk.nbd", "disk.sock")] == [0o600, 0o600]
-    ask = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(9) or 'closed')"
+    ask = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+        "print(s.recv(9) or 'closed')"
+    )
 
     def as_nobody(name, word):
         words = ["/usr/bin/python3", "-c", ask.replace("recv(9)", word), state / name]
         done = subprocess.run(words, user=NOBODY, capture_output=True, text=True, check=False, timeout=60)
         return done.stdout + done.stderr
 
-    send = "sendall(b'{\"cmd\":\"stats\"}\\n') or s.recv(9)"
+    send = 'sendall(b\'{"cmd":"stats"}\\n\') or s.recv(9)'
     for folder in (state.parent, state):
         folder.chmod(0o755)
     assert "Permission denied" in as_nobody("disk.nbd", "recv(9)")
@@ -247,7 +250,7 @@ def few_tasks():
 
 
 def test_idle_strangers_do_not_hold_up_hosts_of_a_run(party, few_tasks):
-    """This test will connect 300 times to the first client, which may have 40 threads, before the other one comes."""
+    """This test will connect 300 times to the first client, which may have 40 threads, before the other."""
     run = party.write_plan(study(party.folder))
     enter = ("sh", "-c", f'echo $$ > {few_tasks}/cgroup.procs; exec "$@"', "sh")
     party.start("a", run, before=enter)
