@@ -116,7 +116,8 @@ impl Participant {
     }
 
     pub(crate) fn fail(&mut self, reason: &str) {
-        if !self.link.closed.load(Ordering::Relaxed) {
+        // Whatever the coordinator answers is not heard any more.
+        if !self.link.closed.swap(true, Ordering::Relaxed) {
             self.link.say(&Message::Failed { reason: crate::message::short(reason) });
         }
     }

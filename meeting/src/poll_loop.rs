@@ -116,10 +116,16 @@ impl PollLoop {
     }
 
     fn leave(&mut self, place: usize, left: Left) {
-        let peer = self.peers.remove(place);
+        let mut peer = self.peers.remove(place);
         let mut shared = lock(&self.session.shared);
         let after_ns = shared.begun.map(|begun| left.at_ns - begun);
-        self.session.end_for_all(&mut shared, Ended { host: peer.host, after_ns, failed: left.failed });
+        let ended = Ended { host: peer.host.clone(), after_ns, failed: left.failed };
+        if ended.failed.is_some() {
+            // If its line was touched on the way, it does not know yet.
+            peer.say(&Message::Over { ended: ended.clone() });
+            peer.connection.end_output();
+        }
+        self.session.end_for_all(&mut shared, ended);
     }
 
     /// Lets a host that has proved the token join, or tells it why not.
