@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,10 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub struct Control {
     stream: BufReader<UnixStream>,
+    socket: PathBuf,
+    timeout: Duration,
+    /// Nothing was asked yet: the server may have closed such a connection to make room.
+    is_new: bool,
 }
 
 /// A server answers in well under a millisecond, unless it discards a large backing file.
@@ -73,14 +78,9 @@ impl Control {
     }
 
     pub(crate) fn connect_within(state: &State, timeout: Duration) -> Result<Self, Error> {
-        let open = || {
-            let stream = UnixStream::connect(&state.socket)?;
-            stream.set_read_timeout(Some(timeout))?;
-            stream.set_write_timeout(Some(timeout))?;
-            Ok(stream)
-        };
-        let stream = open().map_err(Error::path("connect to", &state.socket))?;
-        Ok(Self { stream: BufReader::new(stream) })
+        let socket = state.socket.clone();
+        let stream = open(&socket, timeout).map_err(Error::path("connect to", &socket))?;
+        Ok(Self { stream: BufReader::new(stream), socket, timeout, is_new: true })
     }
 
     /// Switches the model's timing: off, every request is served at once, for formatting and filling; on, the model starts
@@ -197,11 +197,37 @@ impl Control {
     fn exchange(&mut self, command: &Command) -> io::Result<Answer> {
         let mut line = serde_json::to_string(command)?;
         line.push('\n');
+        let answer = match self.send(&line) {
+            Err(error) if self.is_new && is_closed(&error) => {
+                self.stream = BufReader::new(open(&self.socket, self.timeout)?);
+                self.send(&line)?
+            }
+            answer => answer?,
+        };
+        self.is_new = false;
+        Ok(serde_json::from_str(&answer)?)
+    }
+
+    fn send(&mut self, line: &str) -> io::Result<String> {
         self.stream.get_mut().write_all(line.as_bytes())?;
-        line.clear();
-        if self.stream.read_line(&mut line)? == 0 {
+        let mut answer = String::new();
+        if self.stream.read_line(&mut answer)? == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
         }
-        Ok(serde_json::from_str(&line)?)
+        Ok(answer)
     }
+}
+
+fn open(socket: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    Ok(stream)
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
 }

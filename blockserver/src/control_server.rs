@@ -1,41 +1,49 @@
 //! The server's side of the control socket.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use crate::control::{Answer, Command};
+use crate::gate::{Gate, Limits};
 use crate::service::Service;
+use crate::socket::Listening;
 
 /// No command is longer: 64 classes fit, or some ten thousand parts of files.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// Listens on `path`, for the user of this process alone, until the process ends.
+/// How many may be connected. A run has one connection to each of its devices for as long as it goes on, which may be silent for
+/// hours and say its first word late: time is not limited.
+const LIMITS: Limits =
+    Limits { what: "control", newcomers: 16, handshake: None, clients: 64, remedy: "end one of them" };
+/// Who does not read its answers for so long is cut off.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Listens on `path`, for root and the user of this process alone, until the process ends.
 pub(crate) fn listen(path: &Path, service: Arc<Service>) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    let listener = Listening::at_path(path)?;
     thread::Builder::new().name("control".to_owned()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let service = Arc::clone(&service);
+        Gate::new(LIMITS).serve(&listener, move |stream, place| {
             // A client that goes away in the middle of a line concerns nobody else.
-            let _ = thread::Builder::new()
-                .name("control-client".to_owned())
-                .spawn(move || answer_all(&stream, &stream, &service));
-        }
+            let _ = stream.set_write_timeout(WRITE_TIMEOUT).and_then(|()| {
+                let writer = stream.try_clone()?;
+                answer_all(stream, writer, &service, || place.settle().map(|()| place.activate()))
+            });
+        });
     })?;
     Ok(())
 }
 
-/// Answers each line until the client goes away, or sends one that is too long to be a command.
-fn answer_all(stream: impl Read, mut writer: impl Write, service: &Service) -> io::Result<()> {
+/// Answers each line until the client goes away, is not admitted, or sends one that is too long to be a command.
+fn answer_all(
+    stream: impl Read,
+    mut writer: impl Write,
+    service: &Service,
+    admit: impl FnOnce() -> Result<(), String>,
+) -> io::Result<()> {
+    let mut admit = Some(admit);
     let mut reader = BufReader::new(stream);
     loop {
         let mut line = Vec::new();
@@ -43,7 +51,10 @@ fn answer_all(stream: impl Read, mut writer: impl Write, service: &Service) -> i
             return Ok(());
         }
         let is_whole = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE_BYTES;
+        let refused = admit.take().and_then(|admit| admit().err());
+        let goes_on = is_whole && refused.is_none();
         let answer = match serde_json::from_slice(&line) {
+            _ if refused.is_some() => Answer::Error(refused.unwrap_or_default()),
             _ if !is_whole => Answer::Error(format!("a command has at most {MAX_LINE_BYTES} bytes")),
             Ok(command) => execute(command, service),
             Err(error) => Answer::Error(format!("{error}; the commands are {COMMANDS}")),
@@ -51,7 +62,7 @@ fn answer_all(stream: impl Read, mut writer: impl Write, service: &Service) -> i
         let mut text = serde_json::to_string(&answer)?;
         text.push('\n');
         writer.write_all(text.as_bytes())?;
-        if !is_whole {
+        if !goes_on {
             return Ok(());
         }
     }
@@ -97,12 +108,20 @@ mod tests {
 
     fn answers(service: &Service, text: &[u8]) -> Vec<Answer> {
         let mut written = Vec::new();
-        answer_all(text, &mut written, service).unwrap();
+        answer_all(text, &mut written, service, || Ok(())).unwrap();
         written
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .map(|line| serde_json::from_slice(line).unwrap())
             .collect()
+    }
+
+    #[test]
+    fn a_client_above_the_limit_is_told_so_and_cut_off() {
+        let mut written = Vec::new();
+        let text = &b"{\"cmd\":\"stats\"}\n{\"cmd\":\"stats\"}\n"[..];
+        answer_all(text, &mut written, &service(LIVE), || Err("there are too many".to_owned())).unwrap();
+        assert_eq!(written, b"{\"error\":\"there are too many\"}\n");
     }
 
     const LIVE: &str = "{name: live, profile: \"null\", size_mib: 8, live: {policy: sfq}}";

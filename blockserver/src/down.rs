@@ -18,6 +18,7 @@ use crate::live::ExportKind;
 use crate::loop_device::detach;
 use crate::mounts::{Mount, mount_at, mounts_of, unmount};
 use crate::server::wait_until;
+use crate::socket::remove_socket;
 use crate::state::{BlockDevice, State, states};
 use crate::ublk;
 
@@ -110,8 +111,8 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     }
     if report.left.is_empty() {
         let _ = fs::remove_dir(&state.mountpoint);
-        remove_if_there(&state.nbd_socket())?;
-        remove_if_there(&state.socket)?;
+        remove_socket(&state.nbd_socket()).map_err(Error::path("remove", &state.nbd_socket()))?;
+        remove_socket(&state.socket).map_err(Error::path("remove", &state.socket))?;
         remove_if_there(state_file)?;
     }
     Ok(report)

@@ -22,6 +22,7 @@ use crate::nbd::{Address, Listener};
 use crate::process::{random_token, start_ticks};
 use crate::queue;
 use crate::service::Service;
+use crate::socket::remove_socket;
 use crate::spec::ServeSpec;
 use crate::state::{BlockDevice, ClassDevice, State, state_path};
 use crate::ublk;
@@ -175,11 +176,25 @@ fn listen_for_nbd(state: &mut State, service: &Service) -> Result<Option<Listene
     let live = state.spec.live.as_ref().filter(|live| live.exports.contains(&ExportKind::Nbd));
     let (Some(live), Service::Live { exports, .. }) = (live, service) else { return Ok(None) };
     let path = state.nbd_socket();
-    let address = live.nbd_port.map_or_else(|| Address::Unix(path.clone()), Address::Loopback);
-    let listener = Listener::start(&address, Arc::new(exports.clone())).map_err(|error| match &address {
-        Address::Unix(path) => Error::path("listen on", path)(error),
-        Address::Loopback(port) => Error::system(format!("listen on 127.0.0.1:{port}"))(error),
-    })?;
+    let address = match live.nbd_address() {
+        Ok(Some(address)) => Address::Loopback(address),
+        Ok(None) => Address::Unix(path),
+        Err(message) => {
+            return Err(Error::Spec {
+                file: state.spec.name.clone(),
+                message: format!("field `live.nbd` {message}"),
+            });
+        }
+    };
+    if let Some(warning) = live.nbd_warning(&state.spec.name) {
+        eprintln!("warning: {warning}");
+    }
+    let clients = live.nbd_connections as usize;
+    let listener =
+        Listener::start(&address, clients, Arc::new(exports.clone())).map_err(|error| match &address {
+            Address::Unix(path) => Error::path("listen on", path)(error),
+            Address::Loopback(address) => Error::system(format!("listen on {address}"))(error),
+        })?;
     state.nbd = Some(listener.uri().to_owned());
     Ok(Some(listener))
 }
@@ -258,8 +273,8 @@ fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let _ = fs::remove_dir(&state.mountpoint);
-    remove_if_there(&state.nbd_socket())?;
-    remove_if_there(&state.socket)?;
+    remove_socket(&state.nbd_socket()).map_err(Error::path("remove", &state.nbd_socket()))?;
+    remove_socket(&state.socket).map_err(Error::path("remove", &state.socket))?;
     remove_if_there(state_file)
 }
 

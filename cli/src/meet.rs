@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
-use weir_meeting::{Company, Token};
+use weir_meeting::{Roster, Token};
 use weir_runner::Meet;
 
 use crate::exit::bad_input;
@@ -37,7 +37,7 @@ impl MeetArgs {
         let (Some(meet), Some(host), Some(token)) = (&self.meet, &self.host, &self.token) else {
             return Ok(None);
         };
-        let company = Company::new(host, &self.clients, &self.servers).map_err(bad_input)?;
+        let company = Roster::new(host, &self.clients, &self.servers).map_err(bad_input)?;
         let token = Token::read(token).map_err(bad_input)?;
         Ok(Some(Meet { company, address: resolve(meet)?, token }))
     }
@@ -47,5 +47,13 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     let mut found = text.to_socket_addrs().map_err(|error| {
         bad_input(format!("--meet {text}: {error}; say ADDRESS:PORT, such as 10.0.0.1:7420"))
     })?;
-    found.next().ok_or_else(|| bad_input(format!("--meet {text}: has no address")))
+    let address = found.next().ok_or_else(|| bad_input(format!("--meet {text}: has no address")))?;
+    if address.ip().is_unspecified() || address.ip().is_multicast() {
+        return Err(bad_input(format!(
+            "--meet {text}: {} is no address of one host: the first client would listen in every network. Give its address in the network \
+             of the other hosts, such as 10.0.0.1:7420",
+            address.ip()
+        )));
+    }
+    Ok(address)
 }

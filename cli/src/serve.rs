@@ -81,9 +81,18 @@ struct LiveArgs {
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = export_kind, requires = "spec")]
     export: Vec<ExportKind>,
 
-    /// Port of 127.0.0.1 for NBD, in place of a Unix socket beside the state file
+    /// Where NBD listens: `unix`, a socket beside the state file for root and you alone (default), or `tcp:127.0.0.1:PORT`, which
+    /// every user of this host can read and write
+    #[arg(long, value_name = "ADDRESS", requires = "spec", conflicts_with = "nbd_port")]
+    nbd: Option<String>,
+
+    /// The same as --nbd tcp:127.0.0.1:PORT
     #[arg(long, value_name = "PORT", requires = "spec")]
     nbd_port: Option<u16>,
+
+    /// Clients of NBD at once [default: 16]
+    #[arg(long, value_name = "N", requires = "spec")]
+    nbd_connections: Option<u32>,
 }
 
 fn export_kind(text: &str) -> Result<ExportKind, String> {
@@ -99,7 +108,9 @@ impl LiveArgs {
             || !self.target.is_empty()
             || self.partitioned
             || !self.export.is_empty()
+            || self.nbd.is_some()
             || self.nbd_port.is_some()
+            || self.nbd_connections.is_some()
     }
 
     /// Puts what is given into the spec.
@@ -132,7 +143,11 @@ impl LiveArgs {
         if !self.export.is_empty() {
             live.exports.clone_from(&self.export);
         }
-        live.nbd_port = self.nbd_port.or(live.nbd_port);
+        // What is given replaces what the spec says, in either of its two forms.
+        if self.nbd.is_some() || self.nbd_port.is_some() {
+            (live.nbd, live.nbd_port) = (self.nbd.clone(), self.nbd_port);
+        }
+        live.nbd_connections = self.nbd_connections.unwrap_or(live.nbd_connections);
         spec.check(&file.display().to_string()).map_err(classify)
     }
 
@@ -157,8 +172,14 @@ impl LiveArgs {
             let name = serde_json::to_value(kind)?;
             pass("--export", &name.as_str().unwrap_or_default());
         }
+        if let Some(address) = &self.nbd {
+            pass("--nbd", address);
+        }
         if let Some(port) = self.nbd_port {
             pass("--nbd-port", &port.to_string());
+        }
+        if let Some(clients) = self.nbd_connections {
+            pass("--nbd-connections", &clients.to_string());
         }
         if self.partitioned {
             command.arg("--partitioned");
@@ -204,6 +225,9 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
         .arg("--log")
         .arg(state_dir.join(format!("{}.log", spec.name)));
     args.live.pass_on(&mut command)?;
+    if let Some(warning) = spec.live.as_ref().and_then(|live| live.nbd_warning(&spec.name)) {
+        eprintln!("warning: {warning}");
+    }
     let state = weir_blockserver::serve_in_background(&spec, &state_dir, command).map_err(classify)?;
     show_ready(&state, args.json);
     Ok(ExitCode::SUCCESS)

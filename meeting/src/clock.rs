@@ -68,7 +68,7 @@ impl Offset {
     }
 }
 
-/// The conductor's clock as a host knows it: before a run and after it.
+/// The coordinator's clock as a host knows it: before a run and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
     /// Before.
@@ -78,8 +78,8 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// A time of this host on the conductor's clock, in ns. Between the two measurements the clocks are taken to drift evenly.
-    pub fn to_conductor_ns(&self, local_ns: i64) -> i64 {
+    /// A time of this host on the coordinator's clock, in ns. Between the two measurements the clocks are taken to drift evenly.
+    pub fn to_coordinator_ns(&self, local_ns: i64) -> i64 {
         let moved = self.end.map_or(0, |end| {
             let (elapsed, drifted) = self.since(end);
             if elapsed <= 0 {

@@ -35,7 +35,7 @@ impl fmt::Display for Ended {
     }
 }
 
-/// Why a meeting came to nothing.
+/// Why hosts could not carry out a run together.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// What was given cannot be used, or this host is not let in: nothing was begun.

@@ -1,34 +1,44 @@
-//! Hosts that carry out one run together.
+//! Coordination of hosts that carry out one run together.
 //!
-//! The first client conducts: it listens, waits until all have come and are ready, and names the instant at which the run
-//! begins, on its own clock. Every other host measures how far its `CLOCK_MONOTONIC` is from the conductor's ([`Offset`]) before
-//! and after the run, so that its times can be told in the conductor's. A host that falls silent, or whose connection ends,
-//! ends the run for all ([`Ended`]).
+//! The first client is the coordinator: it listens, waits until every host is ready, and names the epoch of the run on its own
+//! clock. Every other host measures the offset of its `CLOCK_MONOTONIC` from the coordinator's ([`Offset`]) before and after the
+//! run, so that its times can be converted. A host that falls silent or disconnects ends the run for all ([`Ended`]).
 //!
-//! What is said are lines of JSON over TCP ([`Message`]). Who comes must know a token that only the hosts of a study have; it
-//! never crosses the network ([`Token`]).
+//! Messages are lines of JSON over TCP ([`Message`]). Both sides prove that they know the study's token, which is never sent
+//! ([`Token`]); every later line carries a sequence number and an HMAC under a key of that connection and direction. Lines are
+//! authenticated, not encrypted.
+//!
+//! The coordinator serves all connections in one thread. Connections that have not proved the token are few, short-lived and
+//! give way to newer ones, so that strangers neither hold up hosts of the run nor exhaust threads or memory.
 
-mod arrive;
-mod attendant;
+mod accept;
 mod clock;
-mod company;
-mod conductor;
-mod door;
+mod connect;
+mod connection;
+mod coordinator;
 mod error;
-mod hall;
-mod invitation;
+mod join_config;
 mod line;
 mod meeting;
 mod message;
+mod participant;
+mod poll;
+mod poll_loop;
 mod record;
+mod refusal_log;
+mod roster;
+mod sealed;
+mod session;
+mod timeouts;
 mod token;
 
 pub use clock::{Clocks, Exchange, Offset, monotonic_ns};
-pub use company::{Company, Role};
 pub use error::{Ended, Error};
-pub use invitation::Invitation;
-pub use line::{Lines, MOST_BYTES};
-pub use meeting::{Manners, Meeting};
-pub use message::Message;
+pub use join_config::JoinConfig;
+pub use line::{LineBuffer, MOST_BYTES};
+pub use meeting::Meeting;
+pub use message::{Message, VERSION};
 pub use record::Record;
+pub use roster::{Role, Roster};
+pub use timeouts::Timeouts;
 pub use token::Token;

@@ -1,52 +1,50 @@
-//! Lines out of a stream of bytes, none longer than it may be.
+//! Lines of bounded length out of a stream of bytes.
 
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 
-use crate::Message;
-
-/// The longest line, in bytes: who is not let in yet may send anything.
+/// Longest line, in bytes: a connection that has not proved the token may send anything.
 pub const MOST_BYTES: usize = 4096;
 
-/// Reads messages.
-pub struct Lines<R> {
-    from: BufReader<R>,
-    line: Vec<u8>,
+/// Bytes that were received and not yet taken as lines.
+#[derive(Debug, Default)]
+pub struct LineBuffer {
+    bytes: Vec<u8>,
+    /// Bytes that are known to hold no end of a line.
+    searched: usize,
 }
 
-impl<R: Read> Lines<R> {
-    /// From the beginning of a stream.
-    pub fn new(from: R) -> Self {
-        Lines { from: BufReader::new(from), line: Vec::new() }
+impl LineBuffer {
+    /// Adds received bytes.
+    pub fn push(&mut self, some: &[u8]) {
+        self.bytes.extend_from_slice(some);
     }
 
-    /// The next message; `None` at the end of the stream.
+    /// Takes the next whole line, without its end; `None` if it is not complete.
     ///
     /// # Errors
-    /// The stream fails or is silent for longer than its timeout, ends within a line, or what came is no message.
-    pub fn next_message(&mut self) -> io::Result<Option<Message>> {
-        let bad = |what: String| io::Error::new(ErrorKind::InvalidData, what);
-        self.line.clear();
-        loop {
-            let some = match self.from.fill_buf() {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                some => some?,
-            };
-            if some.is_empty() {
-                return match self.line.len() {
-                    0 => Ok(None),
-                    _ => Err(ErrorKind::UnexpectedEof.into()),
-                };
-            }
-            let end = some.iter().position(|byte| *byte == b'\n');
-            let taken = end.unwrap_or(some.len());
-            if self.line.len() + taken > MOST_BYTES {
-                return Err(bad(format!("a line of more than {MOST_BYTES} bytes")));
-            }
-            self.line.extend_from_slice(&some[..taken]);
-            self.from.consume(taken + usize::from(end.is_some()));
-            if end.is_some() {
-                return Message::parse(&self.line).map(Some).map_err(bad);
-            }
+    /// The line is longer than [`MOST_BYTES`].
+    pub fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let end = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(self.bytes.len(), |end| self.searched + end);
+        if length > MOST_BYTES {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                format!("a line of more than {MOST_BYTES} bytes"),
+            ));
         }
+        if end.is_none() {
+            self.searched = length;
+            return Ok(None);
+        }
+        self.searched = 0;
+        let rest = self.bytes.split_off(length + 1);
+        let mut line = std::mem::replace(&mut self.bytes, rest);
+        line.truncate(length);
+        Ok(Some(line))
+    }
+
+    /// Whether a line is incomplete.
+    pub fn is_within_line(&self) -> bool {
+        !self.bytes.is_empty()
     }
 }

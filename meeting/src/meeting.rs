@@ -1,57 +1,28 @@
-//! One host's part in a meeting.
+//! One host's part in a coordinated run.
 
-use std::time::Duration;
+use crate::coordinator::Coordinator;
+use crate::participant::Participant;
+use crate::{Ended, Error, JoinConfig, Record};
 
-use crate::attendant::Attendant;
-use crate::conductor::Conductor;
-use crate::{Ended, Error, Invitation, Record};
-
-/// How long things take in a meeting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Manners {
-    /// Each side says so often that it is there.
-    pub beat: Duration,
-    /// Who says nothing for so long is lost.
-    pub silence: Duration,
-    /// Who has not come after so long is not waited for.
-    pub patience: Duration,
-    /// The run begins so long after all are ready: time for the word to reach everyone.
-    pub lead: Duration,
-    /// Times that the conductor is asked for its clock, before and after.
-    pub exchanges: u32,
-}
-
-impl Default for Manners {
-    fn default() -> Self {
-        Manners {
-            beat: Duration::from_millis(500),
-            silence: Duration::from_secs(5),
-            patience: Duration::from_secs(60),
-            lead: Duration::from_millis(300),
-            exchanges: 40,
-        }
-    }
-}
-
-/// One host's part in a meeting. When it is dropped without [`Meeting::end`], the run is over for the others, too.
+/// One host's part in a coordinated run. When it is dropped without [`Meeting::end`], the run is over for the others, too.
 pub enum Meeting {
-    /// This host conducts.
-    Conductor(Conductor),
-    /// It does not.
-    Attendant(Box<Attendant>),
+    /// This host is the coordinator.
+    Coordinator(Coordinator),
+    /// It is not.
+    Participant(Box<Participant>),
 }
 
 impl Meeting {
-    /// Comes together with the others.
+    /// Joins the other hosts.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the address cannot be had or this host is not let in, [`Error::Ended`] where the conductor does
-    /// not come.
-    pub fn join(invitation: Invitation) -> Result<Self, Error> {
-        if invitation.company.conducts() {
-            Conductor::open(invitation).map(Meeting::Conductor)
+    /// [`Error::Refused`] where the address cannot be had or this host is not let in, [`Error::Ended`] where the coordinator does
+    /// not come or the run is over.
+    pub fn join(config: JoinConfig) -> Result<Self, Error> {
+        if config.roster.coordinates() {
+            Coordinator::open(config).map(Meeting::Coordinator)
         } else {
-            Attendant::come(invitation).map(|attendant| Meeting::Attendant(Box::new(attendant)))
+            Participant::join(config).map(|participant| Meeting::Participant(Box::new(participant)))
         }
     }
 
@@ -62,19 +33,19 @@ impl Meeting {
     /// A host ended the run.
     pub fn begin(&mut self) -> Result<i64, Error> {
         match self {
-            Meeting::Conductor(conductor) => conductor.begin(),
-            Meeting::Attendant(attendant) => attendant.begin(),
+            Meeting::Coordinator(coordinator) => coordinator.begin(),
+            Meeting::Participant(participant) => participant.begin(),
         }
     }
 
-    /// Waits until all clients have asked what they had to ask: for servers, which have nothing else to do meanwhile.
+    /// Waits until all clients are done: for servers, which have nothing else to do meanwhile.
     ///
     /// # Errors
     /// A host ended the run.
     pub fn wait_for_clients(&mut self) -> Result<(), Error> {
         match self {
-            Meeting::Conductor(_) => Ok(()),
-            Meeting::Attendant(attendant) => attendant.wait_for_clients(),
+            Meeting::Coordinator(_) => Ok(()),
+            Meeting::Participant(participant) => participant.wait_for_clients(),
         }
     }
 
@@ -84,32 +55,32 @@ impl Meeting {
     /// A host ended the run.
     pub fn end(&mut self) -> Result<Record, Error> {
         match self {
-            Meeting::Conductor(conductor) => conductor.end(),
-            Meeting::Attendant(attendant) => attendant.end(),
+            Meeting::Coordinator(coordinator) => coordinator.end(),
+            Meeting::Participant(participant) => participant.end(),
         }
     }
 
     /// Ends the run for all, since this host cannot go on.
     pub fn fail(&mut self, reason: &str) {
         match self {
-            Meeting::Conductor(conductor) => conductor.fail(reason),
-            Meeting::Attendant(attendant) => attendant.fail(reason),
+            Meeting::Coordinator(coordinator) => coordinator.fail(reason),
+            Meeting::Participant(participant) => participant.fail(reason),
         }
     }
 
     /// Who ended the run before its end, if it was another host.
     pub fn ended(&self) -> Option<Ended> {
         match self {
-            Meeting::Conductor(conductor) => conductor.ended(),
-            Meeting::Attendant(attendant) => attendant.ended(),
+            Meeting::Coordinator(coordinator) => coordinator.ended(),
+            Meeting::Participant(participant) => participant.ended(),
         }
     }
 
-    /// What this part leaves of the meeting, whatever became of it.
+    /// This part's record of the coordination, whatever became of it.
     pub fn record(&self) -> Record {
         match self {
-            Meeting::Conductor(conductor) => conductor.record(),
-            Meeting::Attendant(attendant) => attendant.record(),
+            Meeting::Coordinator(coordinator) => coordinator.record(),
+            Meeting::Participant(participant) => participant.record(),
         }
     }
 }

@@ -1,93 +1,138 @@
-//! What hosts say to each other: one JSON object a line.
+//! Messages between the hosts of a run: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Ended;
 
-/// Version of what is said; both sides must have the same.
-pub(crate) const VERSION: u32 = 1;
+/// Version of the messages; both sides must have the same.
+pub const VERSION: u32 = 2;
 
-/// One line.
+/// Longest reason that is sent, in characters. JSON writes a character in six bytes at most, so the line stays within its limit.
+const MOST_REASON_CHARS: usize = 500;
+
+/// One message. `Challenge`, `Hello`, `Welcome` and `Refused` are sent plainly until both sides have proved the token; every later
+/// message is sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message {
-    /// Conductor: who are you? The number is used once.
+    /// Coordinator: prove that you know the token.
     Challenge {
-        /// Version of what is said.
+        /// Version of the messages.
         version: u32,
-        /// The number.
+        /// Random number of this connection, chosen by the coordinator.
         nonce: String,
     },
-    /// Host: this is who I am, and I know the token.
+    /// Host: its name, its run and its proof.
     Hello {
-        /// Its name.
+        /// Version of the messages.
+        version: u32,
+        /// Name of the host.
         host: String,
-        /// The run that it came for.
+        /// Id of the run.
         run: String,
-        /// What follows from token and number.
-        answer: String,
+        /// Random number of this connection, chosen by the host.
+        nonce: String,
+        /// HMAC of both numbers, host and run under the token, for a host.
+        proof: String,
     },
-    /// Conductor: come in.
-    Welcome {},
-    /// Conductor: stay out.
+    /// Coordinator: its proof. From here on messages are sealed.
+    Welcome {
+        /// HMAC of both numbers, host and run under the token, for the coordinator.
+        proof: String,
+    },
+    /// Coordinator: this host cannot join.
     Refused {
         /// Why.
         reason: String,
     },
-    /// Host: what time is it?
+    /// Coordinator: the host has joined the run.
+    Joined {},
+    /// Host: a question for the coordinator's clock. The host notes when it was sent, once the line is sealed.
     Ask {
-        /// When that was asked, on the host's clock, in ns.
-        sent_ns: i64,
+        /// Number of the question.
+        number: u32,
     },
-    /// Conductor: this.
+    /// Coordinator: the answer.
     Told {
-        /// What was asked.
-        sent_ns: i64,
-        /// When the question came, on the conductor's clock, in ns.
+        /// Number of the question.
+        number: u32,
+        /// When the question was received, on the coordinator's clock, in ns.
         received_ns: i64,
-        /// When the answer went, on the conductor's clock, in ns.
+    },
+    /// Coordinator: when the answer was sent, which is known once its line is sealed.
+    Replied {
+        /// Number of the question.
+        number: u32,
+        /// When the answer was sent, on the coordinator's clock, in ns.
         replied_ns: i64,
     },
-    /// Host: all is prepared.
+    /// Host: prepared.
     Ready {},
-    /// Conductor: the run begins.
+    /// Coordinator: the run begins.
     Begin {
-        /// When, on the conductor's clock, in ns.
+        /// Epoch of the run, on the coordinator's clock, in ns.
         epoch_ns: i64,
     },
-    /// Conductor: all clients have asked what they had to ask.
+    /// Coordinator: all clients are done.
     Asked {},
-    /// Host: my part is done.
+    /// Host: done.
     Done {},
-    /// Conductor: all parts are.
+    /// Coordinator: all hosts are done.
     End {},
-    /// Conductor: a host ended the run.
+    /// Coordinator: a host ended the run.
     Over {
-        /// Which, and how.
+        /// Which host, and how.
         ended: Ended,
     },
-    /// Host: I cannot go on.
+    /// Host: it cannot go on.
     Failed {
         /// Why.
         reason: String,
     },
-    /// Either: I am still here.
+    /// Either side: heartbeat.
     Beat {},
+}
+
+/// The part of a first line that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    say: String,
+    version: Option<u32>,
 }
 
 impl Message {
     /// The line, with its end.
     pub fn line(&self) -> Vec<u8> {
-        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        let mut line = self.json();
         line.push(b'\n');
         line
     }
 
-    /// From a line without its end.
+    pub(crate) fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Parses a line without its end.
     ///
     /// # Errors
-    /// It is none; the text says what is wrong.
+    /// It is no message; the text says what is wrong.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(line).map_err(|error| format!("not a message of a meeting: {error}"))
+        serde_json::from_slice(line).map_err(|error| format!("not a message between hosts of a run: {error}"))
     }
+
+    /// Version of a hello that may be of another version; the first had no number.
+    pub(crate) fn version_of_hello(line: &[u8]) -> Option<u32> {
+        let Versioned { say, version } = serde_json::from_slice(line).ok()?;
+        (say == "hello").then(|| version.unwrap_or(1))
+    }
+}
+
+/// Cuts a reason to a length that can be sent.
+pub(crate) fn short(reason: &str) -> String {
+    reason.chars().take(MOST_REASON_CHARS).collect()
+}
+
+/// The error of two versions.
+pub(crate) fn other_version(who: &str, found: u32) -> String {
+    format!("{who} speaks version {found}, this host {VERSION}: install the same weir on both")
 }

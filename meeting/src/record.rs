@@ -1,8 +1,8 @@
-//! What a host's part leaves of the meeting: `part.json`.
+//! A part's record of the coordinated run: `part.json`.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Clocks, Company, Ended, Role};
+use crate::{Clocks, Ended, Role, Roster};
 
 /// When a part began, on which clock, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Record {
     pub client: Option<usize>,
     /// The run.
     pub run: String,
-    /// The run's beginning on the conductor's clock, in ns; absent if it did not begin.
+    /// The run's beginning on the coordinator's clock, in ns; absent if it did not begin.
     pub epoch_ns: Option<i64>,
     /// The same on this host's clock, in ns: what the times of its tables count from.
     pub local_epoch_ns: Option<i64>,
@@ -28,11 +28,11 @@ pub struct Record {
 
 impl Record {
     /// Of a host that did not come to a beginning.
-    pub fn of_none(company: &Company, run: &str, ended: Option<Ended>) -> Self {
+    pub fn of_none(roster: &Roster, run: &str, ended: Option<Ended>) -> Self {
         Record {
-            host: company.me().to_owned(),
-            role: if company.client().is_some() { Role::Client } else { Role::Server },
-            client: company.client(),
+            host: roster.me().to_owned(),
+            role: if roster.client().is_some() { Role::Client } else { Role::Server },
+            client: roster.client(),
             run: run.to_owned(),
             epoch_ns: None,
             local_epoch_ns: None,

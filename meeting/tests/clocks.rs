@@ -43,13 +43,13 @@ fn a_drifting_clock_is_followed_between_the_measurements() {
     let start = Offset { offset_ns: 1_000, bound_ns: 10, at_ns: 0 };
     let end = Offset { offset_ns: 5_001_000, bound_ns: 20, at_ns: 100_000_000_000 };
     let clocks = Clocks { start, end: Some(end) };
-    assert_eq!(clocks.to_conductor_ns(0), 1_000);
-    assert_eq!(clocks.to_conductor_ns(50_000_000_000), 50_000_000_000 + 2_501_000);
-    assert_eq!(clocks.to_conductor_ns(100_000_000_000), 100_005_001_000);
+    assert_eq!(clocks.to_coordinator_ns(0), 1_000);
+    assert_eq!(clocks.to_coordinator_ns(50_000_000_000), 50_000_000_000 + 2_501_000);
+    assert_eq!(clocks.to_coordinator_ns(100_000_000_000), 100_005_001_000);
     let (drift, unsure) = clocks.drift_ppm().unwrap();
     assert!((drift - 50.0).abs() < 1e-9 && (unsure - 0.0003).abs() < 1e-9, "{drift} {unsure}");
     assert_eq!(clocks.bound_ns(), 20);
-    assert_eq!(Clocks { start, end: None }.to_conductor_ns(7), 1_007);
+    assert_eq!(Clocks { start, end: None }.to_coordinator_ns(7), 1_007);
     assert_eq!(Clocks { start, end: None }.drift_ppm(), None);
 }
 
@@ -88,7 +88,7 @@ proptest! {
         };
         let clocks = Clocks { start: measured(0, errors.0), end: Some(measured(length, errors.1)) };
         let local = (length as f64 * when) as i64;
-        let told = clocks.to_conductor_ns(local);
+        let told = clocks.to_coordinator_ns(local);
         prop_assert!((told - local - truth(local)).abs() <= clocks.bound_ns() + 4);
     }
 
@@ -98,11 +98,11 @@ proptest! {
     ) {
         let offset = |offset_ns, at_ns| Offset { offset_ns, bound_ns: 0, at_ns };
         let clocks = Clocks { start: offset(start, from), end: Some(offset(end, to)) };
-        clocks.to_conductor_ns(time);
+        clocks.to_coordinator_ns(time);
         clocks.drift_ppm();
         let calm = Clocks { start: offset(start / 4, 0), end: Some(offset(start / 4 + 100_000, 1_000_000_000)) };
         let early = time / 4;
-        prop_assert!(calm.to_conductor_ns(early) < calm.to_conductor_ns(early + 2));
+        prop_assert!(calm.to_coordinator_ns(early) < calm.to_coordinator_ns(early + 2));
     }
 
     #[test]

@@ -1,43 +1,16 @@
 //! Hosts as threads of this process, over loopback.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+mod common;
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_meeting::{Company, Error, Invitation, Manners, Meeting, Record, Role, Token, monotonic_ns};
-
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-fn manners() -> Manners {
-    Manners {
-        beat: Duration::from_millis(50),
-        silence: Duration::from_millis(600),
-        patience: Duration::from_secs(5),
-        lead: Duration::from_millis(100),
-        exchanges: 20,
-    }
-}
-
-fn company(me: &str) -> Company {
-    Company::new(me, &["a".to_owned(), "b".to_owned()], &["s".to_owned()]).unwrap()
-}
-
-/// A port that nobody listens at.
-fn address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-fn invitation(me: &str, address: SocketAddr) -> Invitation {
-    let (company, token) = (company(me), Token::new(TOKEN).unwrap());
-    Invitation { company, address, token, run: "run".to_owned(), manners: manners(), stop: Arc::default() }
-}
-
-fn join(me: &str, address: SocketAddr, stop: &Arc<AtomicBool>) -> Result<Meeting, Error> {
-    Meeting::join(Invitation { stop: Arc::clone(stop), ..invitation(me, address) })
-}
+use common::{TOKEN, address, config, join, timeouts};
+use weir_meeting::{Error, JoinConfig, Meeting, Record, Role, Roster, Timeouts, Token, monotonic_ns};
 
 /// A whole part, which asks for so long.
 fn part(me: &str, address: SocketAddr, asks: Duration) -> Result<(Record, i64), Error> {
@@ -124,55 +97,34 @@ fn a_host_that_cannot_go_on_says_why() {
     }
 }
 
-/// Says who it is as `b` would, and then nothing.
-fn mute(address: SocketAddr) -> TcpStream {
-    // The words are taken from a real host, whose connection is passed on byte for byte until it says that it is ready.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let between = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        let _ = join("b", between, &Arc::default()).and_then(|mut meeting| meeting.begin());
-    });
-    let mut from_b = listener.accept().unwrap().0;
-    let mut to_a = loop {
-        match TcpStream::connect(address) {
-            Ok(stream) => break stream,
-            Err(_) => thread::sleep(Duration::from_millis(10)),
-        }
-    };
-    let (mut back, mut forth) = (to_a.try_clone().unwrap(), from_b.try_clone().unwrap());
-    thread::spawn(move || std::io::copy(&mut back, &mut forth));
-    let mut some = [0; 512];
-    loop {
-        let read = from_b.read(&mut some).unwrap();
-        to_a.write_all(&some[..read]).unwrap();
-        if some[..read].windows(7).any(|word| word == b"\"ready\"") {
-            return to_a;
-        }
-    }
-}
-
 #[test]
 fn a_host_that_falls_silent_is_lost() {
     let address = address();
     let s = thread::spawn(move || part("s", address, Duration::ZERO));
-    let held = thread::spawn(move || mute(address));
+    // What `b` says is passed on until it is ready; then nothing is.
+    let between = common::Between::start(address, |line, sent| {
+        sent.push(line.to_vec());
+        !line.windows(7).any(|word| word == b"\"ready\"")
+    });
+    let to = between.address;
+    let held = thread::spawn(move || join("b", to, &Arc::default()).and_then(|mut meeting| meeting.begin()));
     let mut a = join("a", address, &Arc::default()).unwrap();
     a.begin().unwrap();
-    let stream = held.join().unwrap();
     let began = Instant::now();
     let error = a.end().unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(2));
     assert!(error.to_string().starts_with("host b was lost after "), "{error}");
     assert!(s.join().unwrap().unwrap_err().to_string().starts_with("host b was lost after "));
-    drop(stream);
+    drop(between);
+    let _ = held.join().unwrap();
 }
 
 #[test]
 fn who_does_not_come_is_not_waited_for_for_ever() {
-    let few = Manners { patience: Duration::from_millis(300), ..manners() };
+    let few = Timeouts { patience: Duration::from_millis(300), ..timeouts() };
     let address = address();
     for (me, lost) in [("a", "b"), ("b", "a")] {
-        let came = Meeting::join(Invitation { manners: few, ..invitation(me, address) });
+        let came = Meeting::join(JoinConfig { timeouts: few, ..config(me, address) });
         let error = came.and_then(|mut meeting| meeting.begin()).unwrap_err();
         assert_eq!(error.to_string(), format!("host {lost} was lost before the run began"));
     }
@@ -184,9 +136,9 @@ fn strangers_are_not_let_in_and_told_why() {
     let a = thread::spawn(move || part("a", address, Duration::from_millis(10)));
     let come = |me: &str, token: &str, run: &str| {
         let servers = ["s".to_owned(), "stranger".to_owned()];
-        let company = Company::new(me, &["a".to_owned(), "b".to_owned()], &servers).unwrap();
+        let roster = Roster::new(me, &["a".to_owned(), "b".to_owned()], &servers).unwrap();
         let (token, run) = (Token::new(token).unwrap(), run.to_owned());
-        Meeting::join(Invitation { company, token, run, ..invitation("b", address) })
+        Meeting::join(JoinConfig { roster, token, run, ..config("b", address) })
     };
     let refused = |met: Result<Meeting, Error>, says: &str| match met {
         Err(Error::Refused(why)) => assert!(why.contains(says), "{why}"),
@@ -210,7 +162,7 @@ fn strangers_are_not_let_in_and_told_why() {
 }
 
 #[test]
-fn a_company_has_two_clients_with_names_of_their_own() {
+fn a_roster_has_two_clients_with_names_of_their_own() {
     let names = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     for (me, clients, servers, says) in [
         ("a", "a", "s", "two or more"),
@@ -219,7 +171,31 @@ fn a_company_has_two_clients_with_names_of_their_own() {
         ("a", "a ../b", "", "letters"),
         ("a", "a .b", "", "letters"),
     ] {
-        let error = Company::new(me, &names(clients), &names(servers)).unwrap_err();
+        let error = Roster::new(me, &names(clients), &names(servers)).unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+#[test]
+fn servers_are_told_once_that_all_clients_are_done() {
+    let address = address();
+    let roster = |me: &str| {
+        let names = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        Roster::new(me, &names("a b"), &names("s t")).unwrap()
+    };
+    let part = move |me: &str, rests_ms: u64| {
+        let mut meeting = Meeting::join(JoinConfig { roster: roster(me), ..config("b", address) })?;
+        meeting.begin()?;
+        if me == "s" || me == "t" {
+            meeting.wait_for_clients()?;
+        }
+        // Meanwhile the other server is done.
+        thread::sleep(Duration::from_millis(rests_ms));
+        meeting.end()
+    };
+    let hosts =
+        [("a", 0), ("b", 0), ("s", 0), ("t", 300)].map(|(me, ms)| thread::spawn(move || part(me, ms)));
+    for host in hosts {
+        host.join().unwrap().unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! What a server with a policy is told besides what it serves, and how it is made from that.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub enum ExportKind {
     Loop,
     /// The file in FUSE alone: of its requests it is known which process asks.
     File,
-    /// The Network Block Device protocol, on a Unix socket or the loopback address.
+    /// The Network Block Device protocol, on a Unix socket or a port of loopback.
     Nbd,
     /// A block device of the kernel's ublk driver (Linux 6.5), or one for each class of a partitioned server.
     Ublk,
@@ -75,13 +76,32 @@ pub struct LiveSpec {
     /// The ways to the data.
     #[serde(default = "a_loop_device")]
     pub exports: Vec<ExportKind>,
-    /// Port of 127.0.0.1 for NBD, in place of a Unix socket beside the state file.
+    /// Where NBD listens: `unix`, a socket beside the state file that only root and the server's user can use (default), or
+    /// `tcp:127.0.0.1:PORT`, which every user of this host can use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nbd: Option<String>,
+    /// The same as `nbd: tcp:127.0.0.1:PORT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbd_port: Option<u16>,
+    /// Clients of NBD at once, from 1 to 256.
+    #[serde(default = "some_clients", skip_serializing_if = "are_some_clients")]
+    pub nbd_connections: u32,
 }
 
 fn one() -> u32 {
     1
+}
+
+/// Clients of NBD at once, where nothing is said.
+const NBD_CLIENTS: u32 = 16;
+const MOST_NBD_CLIENTS: u32 = 256;
+
+fn some_clients() -> u32 {
+    NBD_CLIENTS
+}
+
+fn are_some_clients(clients: &u32) -> bool {
+    *clients == NBD_CLIENTS
 }
 
 fn a_loop_device() -> Vec<ExportKind> {
@@ -101,8 +121,69 @@ impl LiveSpec {
             targets: Vec::new(),
             layout: Layout::default(),
             exports: a_loop_device(),
+            nbd: None,
             nbd_port: None,
+            nbd_connections: NBD_CLIENTS,
         }
+    }
+
+    /// The port of loopback at which NBD listens; `None` for the Unix socket.
+    ///
+    /// # Errors
+    /// It is said to listen elsewhere; the text says what to do.
+    pub(crate) fn nbd_address(&self) -> Result<Option<SocketAddr>, String> {
+        let Some(text) = &self.nbd else {
+            return Ok(self.nbd_port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
+        };
+        if text == "unix" {
+            return Ok(None);
+        }
+        let address: Option<SocketAddr> = text.strip_prefix("tcp:").and_then(|address| address.parse().ok());
+        match address {
+            Some(address) if address.ip().is_loopback() => Ok(Some(address)),
+            Some(address) => Err(format!(
+                "is `{text}`, and {} is not loopback: NBD has neither password nor encryption here, so whoever reaches it could \
+                 read and write the device. Use `unix`, or `tcp:127.0.0.1:{}` with an ssh tunnel to it",
+                address.ip(),
+                address.port()
+            )),
+            None => Err(format!(
+                "is `{text}`; it must be `unix` or `tcp:ADDRESS:PORT` with a loopback address in numbers, such as tcp:127.0.0.1:10809"
+            )),
+        }
+    }
+
+    /// What a user should know of a server whose NBD listens at a port; `None` if it does not.
+    pub fn nbd_warning(&self, name: &str) -> Option<String> {
+        let address =
+            self.nbd_address().ok().flatten().filter(|_| self.exports.contains(&ExportKind::Nbd))?;
+        Some(format!(
+            "every user and program of this host can read and write `{name}` over NBD at {address}: TCP has no password here. The Unix \
+             socket (`--nbd unix`, the default) is for root and the server's user alone"
+        ))
+    }
+
+    fn check_nbd(&self) -> Result<(), (&'static str, String)> {
+        let (has_nbd, nbd_connections) = (self.exports.contains(&ExportKind::Nbd), self.nbd_connections);
+        for (field, is_given) in [
+            ("nbd", self.nbd.is_some()),
+            ("nbd_port", self.nbd_port.is_some()),
+            ("nbd_connections", nbd_connections != NBD_CLIENTS),
+        ] {
+            if is_given && !has_nbd {
+                return Err((field, "is given, but `exports` has no nbd: add it (--export nbd)".to_owned()));
+            }
+        }
+        if self.nbd.is_some() && self.nbd_port.is_some() {
+            return Err(("nbd_port", "is given beside `nbd`; keep one of them".to_owned()));
+        }
+        if !(1..=MOST_NBD_CLIENTS).contains(&nbd_connections) {
+            return Err((
+                "nbd_connections",
+                format!("is {nbd_connections}; it must be from 1 to {MOST_NBD_CLIENTS}"),
+            ));
+        }
+        self.nbd_address().map(drop).map_err(|message| ("nbd", message))
     }
 
     /// Checks it as a part of `spec`; `file` is the name in errors.
@@ -144,6 +225,9 @@ impl LiveSpec {
                 );
             }
             _ => {}
+        }
+        if let Err((field, message)) = self.check_nbd() {
+            return bad(field, message);
         }
         if is_partitioned && self.classes.is_empty() {
             return bad("classes", "is empty; a partitioned server has a device for each class".to_owned());

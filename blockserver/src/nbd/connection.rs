@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use super::handshake::{negotiate, read_array};
+use super::handshake::{Admission, negotiate, read_array};
 use super::protocol::{Command, Header, MOST_REQUEST_BYTES, REPLY_MAGIC, error_number};
 use super::window::Window;
 use super::{Export, Exports};
@@ -30,8 +30,9 @@ pub(super) fn serve(
     mut writer: impl Write + Send + 'static,
     exports: &Exports,
     caller: Caller,
+    admission: &impl Admission,
 ) -> io::Result<()> {
-    let Some(export) = negotiate(&mut reader, &mut writer, exports)? else { return Ok(()) };
+    let Some(export) = negotiate(&mut reader, &mut writer, exports, admission)? else { return Ok(()) };
     let window = Arc::new(Window::default());
     let (sender, receiver) = mpsc::channel();
     let of_writer = Arc::clone(&window);
@@ -39,7 +40,7 @@ pub(super) fn serve(
         .name("nbd-answers".to_owned())
         .spawn(move || write_answers(&mut writer, &receiver, &of_writer))?;
     let client = Client { export, caller, sender, window };
-    let read = client.read_requests(&mut reader);
+    let read = client.read_requests(&mut reader, admission);
     drop(client);
     // The last answer is sent by whoever completes the request.
     let _ = writing.join();
@@ -54,7 +55,7 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn read_requests(&self, reader: &mut impl Read) -> io::Result<()> {
+    fn read_requests(&self, reader: &mut impl Read, admission: &impl Admission) -> io::Result<()> {
         loop {
             let header = match read_array(reader) {
                 Ok(bytes) => Header::parse(&bytes),
@@ -64,6 +65,7 @@ impl Client<'_> {
             let Some(header) = header else {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "not a request of the NBD protocol"));
             };
+            admission.activate();
             if header.command == Command::Disconnect {
                 return Ok(());
             }

@@ -4,9 +4,32 @@ use std::io::{self, Read, Write};
 
 use super::Export;
 use super::protocol::*;
+use crate::gate::Place;
 
 /// Options after which a client that never chooses is cut off.
 const MOST_OPTIONS: usize = 1000;
+
+/// Says who may become a client.
+pub(super) trait Admission {
+    /// The handshake is done.
+    ///
+    /// # Errors
+    /// There are too many clients; the text is for the client.
+    fn settle(&self) -> Result<(), String>;
+
+    /// The client has sent a request.
+    fn activate(&self);
+}
+
+impl Admission for Place {
+    fn settle(&self) -> Result<(), String> {
+        Place::settle(self)
+    }
+
+    fn activate(&self) {
+        Place::activate(self);
+    }
+}
 
 /// Greets a client and lets it choose. `None` if it goes away, or sends what cannot be understood.
 ///
@@ -16,6 +39,7 @@ pub(super) fn negotiate<'a>(
     reader: &mut impl Read,
     writer: &mut impl Write,
     exports: &'a [Export],
+    admission: &impl Admission,
 ) -> io::Result<Option<&'a Export>> {
     let mut greeting = Vec::with_capacity(18);
     greeting.extend(MAGIC.to_be_bytes());
@@ -47,7 +71,7 @@ pub(super) fn negotiate<'a>(
             OPT_EXPORT_NAME => {
                 // There is no way to say no but to go away.
                 let export = export_name(&data).and_then(|name| find(exports, &name));
-                let Some(export) = export else { return Ok(None) };
+                let Some(export) = export.filter(|_| admission.settle().is_ok()) else { return Ok(None) };
                 let mut answer = export.size_bytes.to_be_bytes().to_vec();
                 answer.extend(flags_of(export).to_be_bytes());
                 answer.extend(std::iter::repeat_n(0, if wants_zeroes { 124 } else { 0 }));
@@ -72,6 +96,12 @@ pub(super) fn negotiate<'a>(
                 Some(InfoRequest { name, wanted }) => match find(exports, &name) {
                     None => reply(writer, option, REP_ERR_UNKNOWN, b"there is no such export")?,
                     Some(export) => {
+                        if option == OPT_GO
+                            && let Err(full) = admission.settle()
+                        {
+                            reply(writer, option, REP_ERR_POLICY, full.as_bytes())?;
+                            return Ok(None);
+                        }
                         inform(writer, option, export, &wanted)?;
                         if option == OPT_GO {
                             return Ok(Some(export));

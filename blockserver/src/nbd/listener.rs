@@ -1,50 +1,38 @@
 //! Where clients come in.
 
-use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use super::Exports;
 use super::connection::serve;
+use crate::gate::{Gate, Limits, Place};
 use crate::live::Caller;
+use crate::socket::{Listening, Stream, remove_socket};
 
-/// Clients at once; more are turned away.
-const MOST_CLIENTS: usize = 256;
+/// Connections that have not chosen an export.
+const MOST_NEWCOMERS: usize = 16;
+/// Time in which they have to.
+const HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// A Unix socket, which only the user of this process can open.
+    /// A Unix socket, which only root and the user of this process can use.
     Unix(PathBuf),
-    /// A port of 127.0.0.1; 0 for any that is free.
-    Loopback(u16),
-}
-
-/// A connection that can be ended.
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
+    /// A port of loopback, which every user of this host can use; 0 for any that is free.
+    Loopback(SocketAddr),
 }
 
 /// Takes clients in until it is dropped.
 pub(crate) struct Listener {
     uri: String,
-    shared: Arc<Shared>,
-    path: Option<PathBuf>,
-}
-
-struct Shared {
-    exports: Exports,
-    is_closed: AtomicBool,
-    next: AtomicU32,
-    clients: Mutex<Vec<(u32, Stream)>>,
+    gate: Arc<Gate>,
+    address: Address,
 }
 
 impl Listener {
@@ -52,46 +40,31 @@ impl Listener {
     ///
     /// # Errors
     /// The address cannot be had.
-    pub fn start(address: &Address, exports: Exports) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            exports,
-            is_closed: AtomicBool::new(false),
-            next: AtomicU32::new(0),
-            clients: Mutex::default(),
-        });
-        let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("nbd".to_owned());
-        match address {
-            Address::Unix(path) => {
-                match fs::remove_file(path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
-                let listener = UnixListener::bind(path)?;
-                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-                thread.spawn(move || {
-                    while let Ok((stream, _)) = listener.accept() {
-                        if !of_thread.take_in(Stream::Unix(stream)) {
-                            break;
-                        }
-                    }
-                })?;
-                let uri = format!("nbd+unix:///?socket={}", path.display());
-                Ok(Listener { uri, shared, path: Some(path.clone()) })
+    pub fn start(address: &Address, clients: usize, exports: Exports) -> io::Result<Self> {
+        let limits = Limits {
+            what: "NBD",
+            newcomers: MOST_NEWCOMERS,
+            handshake: Some(HANDSHAKE),
+            clients,
+            remedy: "disconnect one, or start the server with a larger --nbd-connections",
+        };
+        let listening = match address {
+            Address::Unix(path) => Listening::at_path(path)?,
+            Address::Loopback(address) => Listening::at_port(*address)?,
+        };
+        let (uri, address) = match (address, listening.address()) {
+            (Address::Loopback(_), Some(bound)) => (format!("nbd://{bound}"), Address::Loopback(bound)),
+            (Address::Loopback(address), None) => (format!("nbd://{address}"), Address::Loopback(*address)),
+            (Address::Unix(path), _) => {
+                (format!("nbd+unix:///?socket={}", path.display()), Address::Unix(path.clone()))
             }
-            Address::Loopback(port) => {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, *port))?;
-                let uri = format!("nbd://{}", listener.local_addr()?);
-                thread.spawn(move || {
-                    while let Ok((stream, _)) = listener.accept() {
-                        if !of_thread.take_in(Stream::Tcp(stream)) {
-                            break;
-                        }
-                    }
-                })?;
-                Ok(Listener { uri, shared, path: None })
-            }
-        }
+        };
+        let gate = Gate::new(limits);
+        let of_thread = Arc::clone(&gate);
+        thread::Builder::new().name("nbd".to_owned()).spawn(move || {
+            of_thread.serve(&listening, move |stream, place| serve_one(stream, place, &exports));
+        })?;
+        Ok(Listener { uri, gate, address })
     }
 
     /// Where clients find it.
@@ -102,96 +75,30 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.shared.is_closed.store(true, Ordering::Release);
-        for (_, stream) in self.shared.clients.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            stream.end();
-        }
+        self.gate.close();
         // A last visitor lets the thread see it.
-        match &self.path {
-            Some(path) => {
+        match &self.address {
+            Address::Unix(path) => {
                 let _ = UnixStream::connect(path);
-                let _ = fs::remove_file(path);
+                let _ = remove_socket(path);
             }
-            None => drop(self.uri.strip_prefix("nbd://").map(TcpStream::connect)),
+            Address::Loopback(address) => drop(TcpStream::connect(address)),
         }
     }
 }
 
-impl Shared {
-    /// Serves a client in a thread of its own; false if the server takes nobody in any more.
-    fn take_in(self: &Arc<Self>, stream: Stream) -> bool {
-        if self.is_closed.load(Ordering::Acquire) {
-            return false;
-        }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let Ok(held) = stream.try_clone() else { return true };
-        {
-            let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-            if clients.len() >= MOST_CLIENTS {
-                return true;
-            }
-            clients.push((number, held));
-        }
-        let shared = Arc::clone(self);
-        let serve_one = move || {
-            let caller = Caller { pid: stream.peer_pid(), stream: number };
-            if let Err(error) = stream.serve(&shared.exports, caller)
-                && error.kind() == io::ErrorKind::InvalidData
-            {
-                eprintln!("NBD client {number}: {error}; the connection was closed");
-            }
-            shared
-                .clients
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .retain(|(other, _)| *other != number);
-        };
-        // Without a thread the client is turned away.
-        let _ = thread::Builder::new().name("nbd-client".to_owned()).spawn(serve_one);
-        true
-    }
-}
-
-impl Stream {
-    fn try_clone(&self) -> io::Result<Stream> {
-        Ok(match self {
-            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
-        })
-    }
-
-    fn end(&self) {
-        let _ = match self {
-            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
-            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
-        };
-    }
-
-    /// The process at the other end of a Unix socket, as it was when it connected; 0 of others.
-    fn peer_pid(&self) -> u32 {
-        let Stream::Unix(stream) = self else { return 0 };
-        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        // SAFETY: `peer` is of the length that is told.
-        let failed = unsafe {
-            libc::getsockopt(
-                stream.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_PEERCRED,
-                std::ptr::from_mut(&mut peer).cast(),
-                &mut length,
-            )
-        } != 0;
-        if failed { 0 } else { peer.pid as u32 }
-    }
-
-    fn serve(&self, exports: &Exports, caller: Caller) -> io::Result<()> {
-        match self {
-            Stream::Unix(stream) => serve(io::BufReader::new(stream), stream.try_clone()?, exports, caller),
-            Stream::Tcp(stream) => {
-                stream.set_nodelay(true)?;
-                serve(io::BufReader::new(stream), stream.try_clone()?, exports, caller)
-            }
-        }
+fn serve_one(stream: &Stream, place: &Place, exports: &Exports) {
+    let pid = stream.peer().map_or(0, |peer| peer.pid);
+    let caller = Caller { pid, stream: place.number() };
+    let served = stream
+        .try_clone()
+        .and_then(|writer| serve(io::BufReader::new(stream), writer, exports, caller, place));
+    if let Err(error) = served
+        && matches!(
+            error.kind(),
+            io::ErrorKind::InvalidData | io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock
+        )
+    {
+        place.note(&format!("client {}: {error}; the connection was closed", place.number()));
     }
 }

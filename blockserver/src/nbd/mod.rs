@@ -2,7 +2,8 @@
 //!
 //! Fixed newstyle negotiation with simple replies, as
 //! <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md> has it: reads, writes with FUA, flushes, trims and zeroes.
-//! It listens on a Unix socket that only the server's user can open, or on the loopback address; there is no encryption.
+//! It listens on a Unix socket that only root and the server's user can use, or on a port of loopback, which every user of the host
+//! can use: there is no TLS.
 
 mod connection;
 mod handshake;

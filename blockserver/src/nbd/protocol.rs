@@ -20,6 +20,8 @@ pub(super) const REP_ACK: u32 = 1;
 pub(super) const REP_SERVER: u32 = 2;
 pub(super) const REP_INFO: u32 = 3;
 pub(super) const REP_ERR_UNSUP: u32 = 1 << 31 | 1;
+/// The server has a rule against it.
+pub(super) const REP_ERR_POLICY: u32 = 1 << 31 | 2;
 pub(super) const REP_ERR_INVALID: u32 = 1 << 31 | 3;
 pub(super) const REP_ERR_UNKNOWN: u32 = 1 << 31 | 6;
 pub(super) const REP_ERR_TOO_BIG: u32 = 1 << 31 | 9;

@@ -1,11 +1,13 @@
 //! The protocol, byte by byte; and that no bytes at all can do harm.
 
 use std::io::{self, Cursor, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
 use super::connection::serve;
+use super::handshake::Admission;
 use super::protocol::*;
 use super::{Export, Exports};
 use crate::live::Caller;
@@ -28,7 +30,20 @@ impl Write for Kept {
     }
 }
 
+/// How many clients there may be.
+struct Clients(AtomicUsize);
+
+impl Admission for Clients {
+    fn settle(&self) -> Result<(), String> {
+        let enough = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        enough.map(drop).map_err(|_| "the limit is reached".to_owned())
+    }
+
+    fn activate(&self) {}
+}
+
 struct Disk {
+    admission: Clients,
     running: Running,
     _folder: tempfile::TempDir,
 }
@@ -36,7 +51,11 @@ struct Disk {
 impl Disk {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Disk { running: Running::start(YAML, folder.path()), _folder: folder }
+        Disk {
+            admission: Clients(AtomicUsize::new(usize::MAX)),
+            running: Running::start(YAML, folder.path()),
+            _folder: folder,
+        }
     }
 
     fn exports(&self) -> Exports {
@@ -55,7 +74,8 @@ impl Disk {
     /// What a server answers to these bytes, and how the connection ended.
     fn talk(&self, bytes: &[u8]) -> (Vec<u8>, io::Result<()>) {
         let kept = Kept::default();
-        let ended = serve(Cursor::new(bytes), kept.clone(), &self.exports(), Caller::default());
+        let ended =
+            serve(Cursor::new(bytes), kept.clone(), &self.exports(), Caller::default(), &self.admission);
         let answer = kept.0.lock().unwrap().clone();
         (answer, ended)
     }
@@ -207,6 +227,27 @@ fn options_are_answered() {
         REP_ACK,
     ];
     assert_eq!(kinds, wanted);
+}
+
+#[test]
+fn a_client_above_the_limit_is_told_so_and_cut_off() {
+    let disk = Disk { admission: Clients(AtomicUsize::new(1)), ..Disk::new() };
+    assert_eq!(
+        replies(&disk.talk(&[hello(), go("disk"), request(0, 0, 1, 0, 512)].concat()).0, |_| 512)[0].1,
+        0
+    );
+    let (answer, ended) = disk.talk(&[hello(), go("disk"), request(0, 0, 1, 0, 512)].concat());
+    ended.unwrap();
+    let mut fields = Fields(&answer[18..]);
+    assert_eq!(
+        (fields.u64(), fields.u32(), fields.u32(), fields.u32()),
+        (Some(OPTION_REPLY_MAGIC), Some(OPT_GO), Some(REP_ERR_POLICY), Some(20))
+    );
+    assert_eq!(fields.0, b"the limit is reached");
+    // The old way of choosing an export has no answer but the end.
+    let (answer, ended) = disk.talk(&[hello(), option(OPT_EXPORT_NAME, b"disk")].concat());
+    ended.unwrap();
+    assert_eq!(answer.len(), 18);
 }
 
 /// Bytes that look like the protocol for a while.

@@ -1,7 +1,7 @@
 //! `weir site serve`.
 
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
@@ -25,7 +25,7 @@ pub struct Args {
     /// The database: postgresql:///NAME?user=U&socket=PATH or mariadb://U@HOST:PORT/NAME?password_file=FILE
     #[arg(long, value_name = "URL")]
     database: String,
-    /// Address and port; port 0 takes a free one
+    /// Address and port, of loopback or of a test network (private); port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: String,
     /// Connections to the database that all pages share
@@ -39,15 +39,56 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !(1..=1000).contains(&args.workers) {
         return Err(bad_input(format!("--workers is {}; it must be from 1 to 1000", args.workers)));
     }
+    let listen = listen_address(&args.listen)?;
     let mut connection = address.connect().map_err(|error| classify(error.into()))?;
     let application = benchmark.application(&mut *connection).map_err(classify)?;
     drop(connection);
-    let listener = TcpListener::bind(&args.listen)
-        .map_err(|error| bad_input(format!("--listen {}: {error}", args.listen)))?;
+    let listener =
+        TcpListener::bind(listen).map_err(|error| bad_input(format!("--listen {listen}: {error}")))?;
     let site = Site::new(application, address, args.workers).map_err(classify)?;
     let listening = listener.local_addr().context("the listening socket")?;
     println!("{}: http://{listening}/{}/", benchmark.name(), benchmark.name());
     std::io::stdout().flush()?;
     site.serve(&listener, &AtomicBool::new(false)).map_err(classify)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where to listen: pages have no password, so strangers are not to reach them.
+fn listen_address(text: &str) -> anyhow::Result<SocketAddr> {
+    let address: SocketAddr = text.parse().map_err(|_| {
+        bad_input(format!(
+            "--listen {text}: expected an address in numbers and a port, such as 127.0.0.1:8080"
+        ))
+    })?;
+    let is_test_network = match address.ip() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+    };
+    if !is_test_network {
+        return Err(bad_input(format!(
+            "--listen {text}: {} is neither loopback nor of a private network: whoever reaches it could change the site's database. \
+             Give 127.0.0.1:{}, or a private address (RFC 1918) of a test network",
+            address.ip(),
+            address.port()
+        )));
+    }
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_served_to_loopback_and_test_networks_only() {
+        for text in
+            ["127.0.0.1:0", "127.0.0.2:80", "10.77.0.1:8080", "192.168.1.1:1", "[::1]:80", "[fd00::1]:80"]
+        {
+            assert!(listen_address(text).is_ok(), "{text}");
+        }
+        for text in ["0.0.0.0:80", "[::]:80", "8.8.8.8:80", "224.0.0.1:80", "localhost:80", "127.0.0.1", ""] {
+            let error = listen_address(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--listen {text}: ")), "{error}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The tables of all parts as one, on the conductor's clock.
+//! The tables of all parts as one, on the coordinator's clock.
 
 use std::iter::Peekable;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn failed(error: weir_records::Error) -> Error {
     Error::Failed(error.to_string())
 }
 
-/// Tells a part's times, which count from the run's beginning on its own clock, in those of the conductor.
+/// Tells a part's times, which count from the run's beginning on its own clock, in those of the coordinator.
 pub(super) struct Teller {
     record: Record,
 }
@@ -26,7 +26,7 @@ impl Teller {
     fn tell(&self, time_ns: i64) -> i64 {
         match (&self.record.clocks, self.record.local_epoch_ns, self.record.epoch_ns) {
             (Some(clocks), Some(local), Some(epoch)) => {
-                clocks.to_conductor_ns(local.saturating_add(time_ns)).saturating_sub(epoch)
+                clocks.to_coordinator_ns(local.saturating_add(time_ns)).saturating_sub(epoch)
             }
             _ => time_ns,
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 pub use attend::attend;
 pub use join::{Joined, join};
-use weir_meeting::{Company, Ended, Invitation, Manners, Meeting, Record, Token};
+use weir_meeting::{Ended, JoinConfig, Meeting, Record, Roster, Timeouts, Token};
 use weir_studies::Run;
 
 use crate::Error;
@@ -28,19 +28,19 @@ pub(crate) const PART: &str = "part.json";
 #[derive(Debug, Clone)]
 pub struct Meet {
     /// The hosts of the run, and which of them this is.
-    pub company: Company,
-    /// Where the conductor listens.
+    pub company: Roster,
+    /// Address at which the coordinator listens.
     pub address: SocketAddr,
     /// What lets a host in.
     pub token: Token,
 }
 
 impl Meet {
-    /// What this host knows of the meeting for a run.
-    fn invitation(&self, run: &str, stop: &Arc<AtomicBool>) -> Invitation {
-        let Meet { company, address, token } = self.clone();
+    /// What this host knows before it joins the others for a run.
+    fn config(&self, run: &str, stop: &Arc<AtomicBool>) -> JoinConfig {
+        let Meet { company: roster, address, token } = self.clone();
         let (run, stop) = (run.to_owned(), Arc::clone(stop));
-        Invitation { company, address, token, run, manners: Manners::default(), stop }
+        JoinConfig { roster, address, token, run, timeouts: Timeouts::default(), stop }
     }
 }
 
@@ -91,7 +91,7 @@ fn part(
         return Err(Error::Refused(format!("{left}. Move it away: this part needs its name")));
     }
     let began = Instant::now();
-    let mut meeting = match Meeting::join(meet.invitation(&run.id, &options.stop)) {
+    let mut meeting = match Meeting::join(meet.config(&run.id, &options.stop)) {
         Ok(meeting) => meeting,
         Err(weir_meeting::Error::Ended(ended)) => {
             let record = Record::of_none(&meet.company, &run.id, Some(ended.clone()));

@@ -1,11 +1,11 @@
 //! The application server: a thread for each connection of a browser, a few connections to the database for all.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,13 @@ use super::request::{self, NoRequest, Request};
 use crate::Error;
 use crate::database::{Address, Connection, Pool};
 
-/// A browser that says nothing for so long is gone.
+/// A browser that says nothing between two requests for so long is gone.
 const LONGEST_SILENCE: Duration = Duration::from_secs(300);
+/// A connection on which no request has been answered is closed when this long passes without one: who connects and says nothing
+/// keeps a thread from a browser.
+const FIRST_REQUEST: Duration = Duration::from_secs(10);
+/// A request that has begun is complete by then, however slowly it is sent.
+const WHOLE_REQUEST: Duration = Duration::from_secs(30);
 const MOST_CONNECTIONS: usize = 20_000;
 const STACK_BYTES: usize = 256 << 10;
 
@@ -56,6 +61,15 @@ impl Context<'_> {
         work: impl FnMut(&mut dyn Connection) -> Result<T, Error>,
     ) -> Result<T, Error> {
         crate::database::transaction(self.connection, self.retries, work, Error::database)
+    }
+}
+
+/// Counts a connection for as long as it is served.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -125,8 +139,9 @@ impl Site {
             let site = Arc::clone(self);
             let thread = std::thread::Builder::new().name("page".into()).stack_size(STACK_BYTES);
             let started = thread.spawn(move || {
+                // Also of one that panics.
+                let _counted = Counted(&site.connections);
                 let _ = site.converse(stream);
-                site.connections.fetch_sub(1, Ordering::Relaxed);
             });
             if started.is_err() {
                 self.connections.fetch_sub(1, Ordering::Relaxed);
@@ -137,11 +152,18 @@ impl Site {
 
     fn converse(&self, stream: TcpStream) -> std::io::Result<()> {
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(LONGEST_SILENCE))?;
-        stream.set_write_timeout(Some(LONGEST_SILENCE))?;
+        stream.set_write_timeout(Some(WHOLE_REQUEST))?;
         let mut answers = stream.try_clone()?;
-        let mut requests = BufReader::with_capacity(4096, stream);
+        let mut requests = BufReader::with_capacity(4096, Timed { stream, until: None });
+        let mut silence = FIRST_REQUEST;
         loop {
+            // Until its first byte a request may be waited for; from there on it has its time.
+            requests.get_mut().until = Some(Instant::now() + silence);
+            if requests.fill_buf()?.is_empty() {
+                return Ok(());
+            }
+            requests.get_mut().until = Some(Instant::now() + WHOLE_REQUEST);
+            silence = LONGEST_SILENCE;
             match request::read(&mut requests) {
                 Ok(request) => {
                     let (status, body) = self.answer(&request);
@@ -222,6 +244,23 @@ impl Site {
     }
 }
 
+/// A stream whose reads come to an end in time.
+struct Timed {
+    stream: TcpStream,
+    until: Option<Instant>,
+}
+
+impl Read for Timed {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(left)?;
+        self.stream.read(bytes)
+    }
+}
+
 fn write(to: &mut TcpStream, status: u16, body: &Value, keep_alive: bool) -> std::io::Result<()> {
     let body = body.to_string();
     let reason = match status {
@@ -243,4 +282,42 @@ fn write(to: &mut TcpStream, status: u16, body: &Value, keep_alive: bool) -> std
         body.len()
     );
     to.write_all(answer.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection, both of its ends.
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (listener.accept().unwrap().0, there)
+    }
+
+    #[test]
+    fn a_request_has_its_time_however_slowly_it_is_sent() {
+        let (stream, mut slow) = pair();
+        let began = Instant::now();
+        let sends = std::thread::spawn(move || {
+            while slow.write_all(b"a").is_ok() && began.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let until = Some(began + Duration::from_millis(300));
+        let mut requests = BufReader::new(Timed { stream, until });
+        assert!(matches!(request::read(&mut requests), Err(NoRequest::Closed)));
+        assert!((300..5000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+        drop(requests);
+        sends.join().unwrap();
+    }
+
+    #[test]
+    fn who_says_nothing_is_waited_for_no_longer_than_said() {
+        let (stream, _silent) = pair();
+        let began = Instant::now();
+        let mut requests = BufReader::new(Timed { stream, until: Some(began + Duration::from_millis(200)) });
+        assert!(requests.fill_buf().is_err());
+        assert!((200..5000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    }
 }

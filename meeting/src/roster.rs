@@ -1,28 +1,28 @@
-//! Who takes part in a run.
+//! The hosts of one run and their roles.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What a host does in a run.
+/// Role of a host in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// It asks.
+    /// Sends requests.
     Client,
-    /// It is asked, and records what its disks do.
+    /// Serves requests, and records what its disks do.
     Server,
 }
 
-/// All hosts of a run, and which of them this is. The first client conducts.
+/// All hosts of a run, and which of them this host is. The first client is the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Company {
+pub struct Roster {
     me: String,
     clients: Vec<String>,
     servers: Vec<String>,
 }
 
-impl Company {
+impl Roster {
     /// # Errors
     /// A name cannot be one, comes twice, or is not there.
     pub fn new(me: &str, clients: &[String], servers: &[String]) -> Result<Self, Error> {
@@ -52,7 +52,7 @@ impl Company {
                 "this host, `{me}`, is neither among the clients nor the servers"
             )));
         }
-        Ok(Company { me: me.to_owned(), clients: clients.to_vec(), servers: servers.to_vec() })
+        Ok(Roster { me: me.to_owned(), clients: clients.to_vec(), servers: servers.to_vec() })
     }
 
     /// This host.
@@ -60,13 +60,13 @@ impl Company {
         &self.me
     }
 
-    /// The host that conducts.
-    pub fn conductor(&self) -> &str {
+    /// The coordinator's name.
+    pub fn coordinator(&self) -> &str {
         &self.clients[0]
     }
 
-    /// Whether this is the host that conducts.
-    pub fn conducts(&self) -> bool {
+    /// Whether this host is the coordinator.
+    pub fn coordinates(&self) -> bool {
         self.me == self.clients[0]
     }
 
@@ -80,7 +80,7 @@ impl Company {
         self.clients.len()
     }
 
-    /// What a host does; `None` if it does not take part.
+    /// Role of a host; `None` if it does not take part.
     pub fn role(&self, host: &str) -> Option<Role> {
         let is_among = |names: &[String]| names.iter().any(|name| name == host);
         if is_among(&self.clients) {

@@ -1,0 +1,211 @@
+//! Connections to the coordinator that have not proved the token.
+//!
+//! They are strangers until they do: few in total and from one address, closed after the handshake timeout however slowly they
+//! send, and the oldest gives way to a new one. A host of the run needs one round trip, so that strangers who wait hold up nobody.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+use crate::connection::{Connection, Received};
+use crate::message::other_version;
+use crate::refusal_log::RefusalLog;
+use crate::sealed::{Opener, Sealer};
+use crate::token::{Handshake, Side, nonce};
+use crate::{Message, Token, VERSION};
+
+/// Strangers at once.
+pub(crate) const MOST_STRANGERS: usize = 128;
+/// Strangers at once from one address.
+pub(crate) const MOST_FROM_ONE_ADDRESS: usize = 32;
+/// Connections that are accepted before others are served.
+const MOST_ACCEPTED_AT_ONCE: usize = 32;
+
+/// A connection that has not proved the token.
+pub(crate) struct Stranger {
+    connection: Connection,
+    nonce: String,
+    until: Instant,
+}
+
+/// All of them, the oldest first.
+pub(crate) struct Strangers {
+    all: Vec<Stranger>,
+    handshake: Duration,
+    log: RefusalLog,
+}
+
+/// A connection that has proved the token.
+pub(crate) struct Authenticated {
+    pub(crate) connection: Connection,
+    pub(crate) host: String,
+    pub(crate) run: String,
+    pub(crate) sealer: Sealer,
+    pub(crate) opener: Opener,
+}
+
+/// What a stranger's first line proves.
+struct Proved {
+    host: String,
+    run: String,
+    proof: String,
+    sealer: Sealer,
+    opener: Opener,
+}
+
+impl Strangers {
+    pub(crate) fn new(handshake: Duration) -> Self {
+        Strangers { all: Vec::new(), handshake, log: RefusalLog::new(Instant::now()) }
+    }
+
+    pub(crate) fn connections(&self) -> impl Iterator<Item = &Connection> {
+        self.all.iter().map(|stranger| &stranger.connection)
+    }
+
+    /// When the first of them has had its time.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.all.first().map(|stranger| stranger.until)
+    }
+
+    /// Accepts those who wait. False if the kernel gives no connection although one waits.
+    pub(crate) fn accept(&mut self, listener: &TcpListener, now: Instant) -> bool {
+        for _ in 0..MOST_ACCEPTED_AT_ONCE {
+            match listener.accept() {
+                Ok((stream, from)) => {
+                    if let Ok(connection) = Connection::new(stream, from) {
+                        self.take(connection, now);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                // The stranger was gone before it was accepted.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+                // Descriptors or memory ran out: the oldest stranger gives its own back.
+                Err(_) if self.all.is_empty() => return false,
+                Err(_) => self.give_way(now, 0, "it gave way: the coordinator had no descriptor left"),
+            }
+        }
+        true
+    }
+
+    /// Makes room for a new stranger, and sends the challenge.
+    fn take(&mut self, mut connection: Connection, now: Instant) {
+        let from = connection.from.ip();
+        let of_address = self.all.iter().filter(|stranger| stranger.connection.from.ip() == from).count();
+        if of_address >= MOST_FROM_ONE_ADDRESS {
+            let oldest = self.all.iter().position(|stranger| stranger.connection.from.ip() == from);
+            self.give_way(now, oldest.unwrap_or(0), "it gave way to newer connections from its address");
+        } else if self.all.len() >= MOST_STRANGERS {
+            let oldest = self.oldest_of_most();
+            self.give_way(now, oldest, "it gave way to newer connections");
+        }
+        let Ok(nonce) = nonce() else { return };
+        let challenge = Message::Challenge { version: VERSION, nonce: nonce.clone() };
+        if connection.send(&challenge.line()).is_ok() {
+            self.all.push(Stranger { connection, nonce, until: now + self.handshake });
+        }
+    }
+
+    /// Place of the oldest stranger from the address that has most.
+    fn oldest_of_most(&self) -> usize {
+        let mut of_address: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for stranger in &self.all {
+            *of_address.entry(stranger.connection.from.ip()).or_default() += 1;
+        }
+        let most = of_address.into_iter().max_by_key(|(_, count)| *count).map(|(address, _)| address);
+        let is_of_most = |stranger: &Stranger| Some(stranger.connection.from.ip()) == most;
+        self.all.iter().position(is_of_most).unwrap_or(0)
+    }
+
+    /// Closes without a word: a host of the run tries again.
+    fn give_way(&mut self, now: Instant, place: usize, reason: &str) {
+        if place < self.all.len() {
+            let stranger = self.all.remove(place);
+            self.log.note(now, stranger.connection.from.ip(), reason);
+        }
+    }
+
+    /// Closes those that have had their time.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        while self.next_deadline().is_some_and(|until| until <= now) {
+            let reason = format!("it did not prove the token within {:.1} s", self.handshake.as_secs_f64());
+            self.refuse(now, 0, &reason);
+        }
+    }
+
+    fn refuse(&mut self, now: Instant, place: usize, reason: &str) {
+        let stranger = self.all.remove(place);
+        self.log.note(now, stranger.connection.from.ip(), reason);
+        stranger.connection.refuse(reason);
+    }
+
+    /// Refuses a connection that has proved the token but cannot join.
+    pub(crate) fn refuse_host(&mut self, now: Instant, mut host: Authenticated, reason: &str) {
+        self.log.note(now, host.connection.from.ip(), reason);
+        let refused = Message::Refused { reason: crate::message::short(reason) };
+        let _ = host.connection.send(&host.sealer.seal(&refused));
+        host.connection.end_output();
+    }
+
+    /// Logs a host that was answered and not let in.
+    pub(crate) fn note(&mut self, now: Instant, from: IpAddr, reason: &str) {
+        self.log.note(now, from, reason);
+    }
+
+    /// Reads from those that are ready, in the order of [`Self::connections`]; returns who proved the token.
+    pub(crate) fn receive(&mut self, is_ready: &[bool], token: &Token, now: Instant) -> Vec<Authenticated> {
+        let mut authenticated = Vec::new();
+        // From the last on: a place is valid until it is removed.
+        for place in (0..self.all.len().min(is_ready.len())).rev().filter(|place| is_ready[*place]) {
+            let stranger = &mut self.all[place];
+            let _ = stranger.connection.flush();
+            let received = stranger.connection.receive();
+            match stranger.connection.next_line() {
+                Ok(Some(line)) => match authenticate(&line, &stranger.nonce, token) {
+                    Ok(proved) => authenticated.extend(self.welcome(place, proved)),
+                    Err(reason) => self.refuse(now, place, &reason),
+                },
+                Err(error) => self.refuse(now, place, &error.to_string()),
+                Ok(None) if received == Received::Closed => {
+                    self.give_way(now, place, "it closed the connection before it proved the token");
+                }
+                Ok(None) => {}
+            }
+        }
+        authenticated
+    }
+
+    fn welcome(&mut self, place: usize, proved: Proved) -> Option<Authenticated> {
+        let Stranger { mut connection, .. } = self.all.remove(place);
+        let Proved { host, run, proof, sealer, opener } = proved;
+        connection.send(&Message::Welcome { proof }.line()).ok()?;
+        Some(Authenticated { connection, host, run, sealer, opener })
+    }
+}
+
+/// What a first line proves, or why nothing.
+fn authenticate(line: &[u8], coordinator_nonce: &str, token: &Token) -> Result<Proved, String> {
+    match Message::version_of_hello(line) {
+        Some(VERSION) => {}
+        Some(other) => return Err(other_version("it", other)),
+        None => return Err("it did not say who it is".to_owned()),
+    }
+    let Ok(Message::Hello { host, run, nonce, proof, .. }) = Message::parse(line) else {
+        return Err("it did not say who it is".to_owned());
+    };
+    let handshake = Handshake { coordinator_nonce, host_nonce: &nonce, host: &host, run: &run };
+    if !token.is_proof(&proof, Side::Host, &handshake) {
+        // The name is not proved, but tells which host to look at.
+        return Err(format!("host `{}` has another token", printable(&host)));
+    }
+    let proof = token.proof(Side::Coordinator, &handshake);
+    let sealer = Sealer::new(&token.key(Side::Coordinator, &handshake));
+    let opener = Opener::new(&token.key(Side::Host, &handshake));
+    Ok(Proved { host, run, proof, sealer, opener })
+}
+
+/// Received text, fit for a message.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().filter(|c| c.is_ascii_graphic()).take(64).collect()
+}

@@ -1,0 +1,24 @@
+//! What a host knows before it joins the others.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::{Roster, Timeouts, Token};
+
+/// What a host knows before it joins the others.
+#[derive(Debug, Clone)]
+pub struct JoinConfig {
+    /// The hosts of the run, and which of them this host is.
+    pub roster: Roster,
+    /// Address at which the coordinator listens.
+    pub address: SocketAddr,
+    /// The secret of the hosts of a study.
+    pub token: Token,
+    /// Id of the run.
+    pub run: String,
+    /// Limits of time.
+    pub timeouts: Timeouts,
+    /// Set when the run is over before its end.
+    pub stop: Arc<AtomicBool>,
+}
