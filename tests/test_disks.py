@@ -1,6 +1,7 @@
 """Disks that the inventory lists: which are used, and which are refused."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -76,11 +77,11 @@ class Runs:
 
     def kill(self, when, **devices):
         """Kills the run with -9 as soon as `when` holds."""
-        process = subprocess.Popen(
-            [WEIR, *map(str, self.command(**devices))], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        log = self.bench.folder / "killed"
+        with log.open("w") as file:
+            process = subprocess.Popen([WEIR, *map(str, self.command(**devices))], stdout=file, stderr=file)
         wait_for(lambda: when() or process.poll() is not None, "the moment to kill")
-        assert process.poll() is None, process.stderr.read().decode()
+        assert process.poll() is None, log.read_text()
         process.kill()
         process.wait()
 
@@ -116,6 +117,12 @@ def test_a_disk_with_data_is_refused_unless_they_may_be_lost(bench, disk):
     assert weir("device", "check", disk).returncode == 0, "it was given back blank"
 
 
+def _end_of(disk):
+    with disk.open("rb", buffering=0) as file:
+        file.seek(-4096, os.SEEK_END)
+        return file.read(4096)
+
+
 def test_a_raw_disk_is_given_back_blank(bench, disk):
     """This test will carry out a run without a file system on a listed disk, and one that is killed."""
     runs = Runs(bench, filesystem="raw")
@@ -124,7 +131,7 @@ def test_a_raw_disk_is_given_back_blank(bench, disk):
     assert weir("device", "check", disk).returncode == 0
     (folder,) = bench.run_folders().values()
     shutil.rmtree(folder)
-    runs.kill(lambda: b"weir: a run writes" in disk.read_bytes()[-4096:], shared=_listed(disk))
+    runs.kill(lambda: b"weir: a run writes" in _end_of(disk), shared=_listed(disk))
     assert weir("device", "check", disk).returncode == 2
     cleaned = weir("clean", "--state", bench.state)
     assert cleaned.returncode == 0, cleaned.stderr
