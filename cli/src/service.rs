@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use weir_services::{
-    Error, Group, Scope, Service, Start, Tier, Values, process, restore, snapshot, start, stop, version,
+    Error, Group, Scope, Service, Start, Tier, process, restore, snapshot, start, stop, version,
 };
+use weir_specs::template::Values;
+use weir_specs::{name_problem, one_of};
 
 use crate::exit::bad_input;
 
@@ -179,7 +181,8 @@ fn started(wanted: Wanted, state: &std::path::Path, as_json: bool) -> anyhow::Re
         port: wanted.port,
         namespace: wanted.namespace,
         memory_mib: wanted.memory_mib.unwrap_or(0),
-        set: wanted.set.into_iter().collect::<Values>(),
+        set: wanted.set.into_iter().collect(),
+        own: Values::new(),
         group,
         tier: Tier { upstream: wanted.upstream, hot: None },
         name,

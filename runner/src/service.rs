@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use weir_services::{Instance, Scope, Service, Start, Tier, start};
+use weir_specs::template::Values;
 use weir_studies::{Run, RunService};
 
 use crate::Error;
@@ -102,6 +103,7 @@ pub(crate) fn start_all(
             group: limits.group(&wanted.name),
             memory_mib: wanted.memory_mib.or(run.settings.memory_mib).unwrap_or(0),
             set: wanted.settings.clone(),
+            own: Values::new(),
             log: logs.join(format!("{}.log", wanted.name)),
             tier,
             name,

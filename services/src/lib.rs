@@ -21,7 +21,6 @@ mod ready;
 mod service;
 mod snapshot;
 pub mod spread;
-mod template;
 mod user;
 
 pub use brick::Brick;
@@ -34,5 +33,4 @@ pub use limit::Disk;
 pub use process::{Scope, stop_all};
 pub use service::{Hot, Instance, Start, Tier, start, stop, version};
 pub use snapshot::{Snapshot, restore, snapshot};
-pub use template::Values;
 pub use user::User;

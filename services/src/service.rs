@@ -1,5 +1,6 @@
 //! Starting a service by its description.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -10,13 +11,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::Serialize;
+use weir_specs::template::{Filled, Value, Values, fill};
+use weir_specs::one_of;
 
 use crate::Error;
 use crate::cgroup::Group;
 use crate::description::{Ready, Service};
 use crate::process::{self, Identity, Launch, Scope};
 use crate::ready::Question;
-use crate::template::{Values, fill};
 use crate::user::User;
 
 /// How a service is started.
@@ -42,8 +44,10 @@ pub struct Start {
     pub group: Group,
     /// Memory that it is told it has, in MiB; 0 if it is not told.
     pub memory_mib: u64,
-    /// Placeholders of its own that differ from the description's.
-    pub set: Values,
+    /// Settings that differ from the description's, as they were given: each is checked once more when it starts.
+    pub set: BTreeMap<String, String>,
+    /// Placeholders of its description (`defaults`) that stand for something else.
+    pub own: Values,
     /// Where its words go.
     pub log: PathBuf,
     /// What it has beside or behind it.
@@ -100,7 +104,8 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
     let user = user(service)?;
     let values = values(service, wanted, &program, user.as_ref())?;
     let filled = |text: &str| {
-        fill(text, &values).map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
+        let filled = fill(text, &values).map(Filled::into_string);
+        filled.map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
     };
     let all = |texts: &[String]| texts.iter().map(|text| filled(text)).collect::<Result<Vec<_>, _>>();
     let arguments = all(&service.arguments)?;
@@ -226,43 +231,67 @@ fn user(service: &Service) -> Result<Option<User>, Error> {
     last.map_or(Ok(None), Err)
 }
 
+/// What is wrong with a setting of a service; `None` if it has it, and it takes the value.
+fn setting_problem(service: &Service, name: &str, value: &str) -> Option<String> {
+    match service.settings.get(name) {
+        None => Some(one_of("setting", name, service.settings.keys().map(String::as_str))),
+        Some(setting) => {
+            setting.kind.problem(value).map(|problem| format!("setting `{name}`: {problem}"))
+        }
+    }
+}
+
+/// The settings of a service by name: what was given, else its defaults.
+fn settings(service: &Service, set: &BTreeMap<String, String>) -> Result<Values, Error> {
+    let refused = |problem| Error::Refused(format!("service {}: {problem}", service.name));
+    if let Some(problem) = set.iter().find_map(|(name, value)| setting_problem(service, name, value)) {
+        return Err(refused(problem));
+    }
+    let value = |(name, setting): (&String, &weir_specs::Setting)| {
+        let given = set.get(name).or(setting.default.as_ref());
+        let given = given.ok_or_else(|| {
+            refused(format!("setting `{name}` ({}) has no default: set it to {}", setting.about, setting.kind.describe()))
+        })?;
+        let value = setting.kind.value(given);
+        value.map(|value| (name.clone(), value)).map_err(|problem| refused(format!("setting `{name}`: {problem}")))
+    };
+    service.settings.iter().map(value).collect()
+}
+
 fn values(service: &Service, wanted: &Start, program: &Path, user: Option<&User>) -> Result<Values, Error> {
-    let mut values: Values = service.defaults.clone();
-    for (name, value) in &wanted.set {
-        if !values.contains_key(name) {
-            let known: Vec<&str> = service.defaults.keys().map(String::as_str).collect();
-            return Err(Error::Refused(format!(
-                "service {} has no setting `{name}`; it has {}",
-                service.name,
-                known.join(", ")
-            )));
-        }
-        if value.contains(['\n', '\r', '\0']) {
-            return Err(Error::Refused(format!(
-                "service {}: setting `{name}` holds more than a line",
-                service.name
-            )));
-        }
-        values.insert(name.clone(), value.clone());
+    let refused = |problem: String| Error::Refused(format!("service {}: {problem}", service.name));
+    let mut values = settings(service, &wanted.set)?;
+    for (name, text) in &service.defaults {
+        let value = match wanted.own.get(name) {
+            Some(value) => value.clone(),
+            None => Value::constant(text).map_err(refused)?,
+        };
+        values.insert(name.clone(), value);
     }
-    let mut put = |name: &str, value: String| values.insert(name.to_owned(), value);
-    let path = |path: &Path| path.to_string_lossy().into_owned();
-    put("run", path(&wanted.run));
-    put("address", wanted.address.to_string());
-    put("port", wanted.port.to_string());
-    put("memory_mib", wanted.memory_mib.to_string());
-    put("user", user.map_or("root", |user| user.name.as_str()).to_owned());
-    put("group", group_name(user.map_or(0, |user| user.gid)));
-    put("program_folder", path(program.parent().unwrap_or(Path::new("/"))));
-    if let Some(root) = &wanted.root {
-        put("root", path(root));
+    let paths = [
+        ("run", Some(wanted.run.as_path())),
+        ("program_folder", Some(program.parent().unwrap_or(Path::new("/")))),
+        ("root", wanted.root.as_deref()),
+        ("data", wanted.data.as_deref()),
+    ];
+    for (name, path) in paths {
+        if let Some(path) = path {
+            values.insert(name.to_owned(), Value::path(path).map_err(refused)?);
+        }
     }
-    if let Some(data) = &wanted.data {
-        put("data", path(data));
+    let (owner, group) = (user.map_or("root", |user| user.name.as_str()), group_name(user.map_or(0, |user| user.gid)));
+    for (name, value) in [
+        ("address", Value::address(wanted.address)),
+        ("port", Value::number(wanted.port.into())),
+        ("memory_mib", Value::number(wanted.memory_mib)),
+        ("user", Value::constant(owner).map_err(refused)?),
+        ("group", Value::constant(&group).map_err(refused)?),
+    ] {
+        values.insert(name.to_owned(), value);
     }
     match (wanted.tier.upstream, service.passes_on()) {
-        (Some(upstream), true) => put("upstream", upstream.to_string()),
-        (None, false) => None,
+        (Some(upstream), true) => drop(values.insert("upstream".to_owned(), Value::socket(upstream))),
+        (None, false) => {}
         (Some(_), false) => {
             return Err(Error::Refused(format!("service {} passes nothing on to another one", service.name)));
         }
@@ -272,7 +301,7 @@ fn values(service: &Service, wanted: &Start, program: &Path, user: Option<&User>
                 service.name
             )));
         }
-    };
+    }
     add_hot(service, wanted, &mut values)?;
     Ok(values)
 }
@@ -290,17 +319,18 @@ fn add_hot(service: &Service, wanted: &Start, values: &mut Values) -> Result<(),
         }
         (Some(known), None) => &known.without,
         (Some(known), Some(hot)) => {
-            values.insert("hot".to_owned(), hot.folder.to_string_lossy().into_owned());
-            let mut each = String::new();
+            values.insert("hot".to_owned(), Value::path(&hot.folder).map_err(refused)?);
+            let mut each = Filled::default();
             for uri in &hot.uris {
-                values.insert("uri".to_owned(), uri.clone());
-                each.push_str(&fill(&known.each, values).map_err(refused)?);
+                values.insert("uri".to_owned(), Value::path(Path::new(uri)).map_err(refused)?);
+                each.push(&fill(&known.each, values).map_err(refused)?);
             }
-            values.insert("each".to_owned(), each);
+            values.insert("each".to_owned(), each.into());
             &known.with
         }
     };
-    let filled = texts.iter().map(|(name, text)| Ok((name.clone(), fill(text, values).map_err(refused)?)));
+    let filled =
+        texts.iter().map(|(name, text)| Ok((name.clone(), fill(text, values).map_err(refused)?.into())));
     let filled = filled.collect::<Result<Values, Error>>()?;
     values.extend(filled);
     Ok(())
