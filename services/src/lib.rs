@@ -13,6 +13,8 @@ pub mod client;
 pub mod cluster;
 mod description;
 mod error;
+#[cfg(test)]
+mod injection;
 pub mod io_controller;
 mod io_group;
 mod limit;
@@ -22,6 +24,7 @@ mod service;
 mod snapshot;
 pub mod spread;
 mod user;
+mod values;
 
 pub use brick::Brick;
 pub use bring_up::bring_up;
@@ -34,3 +37,4 @@ pub use process::{Scope, stop_all};
 pub use service::{Hot, Instance, Start, Tier, start, stop, version};
 pub use snapshot::{Snapshot, restore, snapshot};
 pub use user::User;
+pub use values::check_settings;
