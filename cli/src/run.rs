@@ -91,13 +91,17 @@ pub fn classify(error: Error) -> anyhow::Error {
 pub fn read_run(file: &Path, id: Option<&str>) -> anyhow::Result<Run> {
     let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
-    match id {
-        None => serde_json::from_str(&text).map_err(|error| named(&error)),
+    let run: Run = match id {
+        None => serde_json::from_str(&text).map_err(|error| named(&error))?,
         Some(id) => {
             let plan: Plan = serde_json::from_str(&text).map_err(|error| named(&error))?;
             let found = plan.runs.into_iter().find(|run| run.id == id);
-            found.ok_or_else(|| named(&format!("has no run {id}")))
+            found.ok_or_else(|| named(&format!("has no run {id}")))?
         }
+    };
+    match run.names_problem() {
+        None => Ok(run),
+        Some(problem) => Err(named(&problem)),
     }
 }
 

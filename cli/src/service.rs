@@ -7,12 +7,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use weir_services::{
-    Error, Group, Scope, Service, Start, Tier, check_settings, process, restore, snapshot, start, stop, version,
+    Error, Group, Scope, Service, Start, Tier, check_settings, process, restore, snapshot, start, stop,
+    version,
 };
 use weir_specs::template::Values;
-use weir_specs::{name_problem, one_of};
+use weir_specs::{host_problem, name_problem, one_of};
 
-use crate::exit::bad_input;
+use crate::exit::{self, bad_input};
 
 /// Servers that take part in a study: web servers, databases.
 ///
@@ -106,6 +107,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::List => list(args.json),
         Action::Start(wanted) => started(*wanted, &args.state, args.json),
         Action::Stop { name } => {
+            if let Some(problem) = host_problem(&name) {
+                return Err(bad_input(format!("NAME: {problem}")));
+            }
             let known = process::find(&args.state, &name).map_err(failed)?.is_some();
             if !known {
                 return Err(bad_input(format!("{}: no service `{name}` was started", args.state.display())));
@@ -133,6 +137,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
     for service in Service::names().filter_map(Service::load) {
         let version = version(&service).ok();
         if as_json {
@@ -145,7 +150,10 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
                 version.unwrap_or_else(|| format!("not installed ({})", service.packages.join(", ")));
             println!("{:<22}{:<50.50}  {}", service.name, version, service.description);
             for (name, setting) in &service.settings {
-                let default = setting.default.as_deref().map_or("no default".to_owned(), |text| format!("default {text}"));
+                let default = setting
+                    .default
+                    .as_deref()
+                    .map_or("no default".to_owned(), |text| format!("default {text}"));
                 println!("    --set {name}: {}; {default}; {}", setting.about, setting.kind.describe());
             }
         }

@@ -131,7 +131,11 @@ fn shard(text: Option<&str>) -> anyhow::Result<(u32, u32)> {
 fn read_plan(file: &Path) -> anyhow::Result<Plan> {
     let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
-    serde_json::from_str(&text).map_err(|error| named(&error))
+    let plan: Plan = serde_json::from_str(&text).map_err(|error| named(&error))?;
+    match plan.names_problem() {
+        None => Ok(plan),
+        Some(problem) => Err(named(&problem)),
+    }
 }
 
 /// The plan beside the runs, under its name when it is whole; one that is the same is left alone.

@@ -109,6 +109,9 @@ pub struct Timing {
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way; what had been
 /// done was undone then.
 pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outcome, Error> {
+    if let Some(problem) = run.names_problem() {
+        return Err(Error::Refused(problem));
+    }
     match (&run.hosts, &options.meet) {
         (Some(_), Some(meet)) => return joint::carry_out(run, testbed, options, meet),
         (None, None) => {}

@@ -166,7 +166,9 @@ mod tests {
         let plain = option(r#"{"type": {"integer": {"from": 1, "to": 4}}, "set": ["a"], "read": ["b"]}"#);
         let told = filled(&words, &point, Some((&plain, "2"))).unwrap();
         assert_eq!(told.join(" "), "lfs setstripe -c 2 /mnt/x/weir-1 /mnt/x");
-        assert!(filled(&words, &point, Some((&plain, "2; id"))).unwrap_err().to_string().contains("from 1 to 4"));
+        assert!(
+            filled(&words, &point, Some((&plain, "2; id"))).unwrap_err().to_string().contains("from 1 to 4")
+        );
         let odd = MountPoint { path: "/mnt/$(id)".into(), ..point };
         assert!(filled(&words, &odd, Some((&plain, "2"))).unwrap_err().to_string().contains("/mnt/$(id)"));
         assert!(is(&plain, "4", "4") && !is(&plain, "44", "4"));

@@ -26,7 +26,8 @@ fn process_name(service: &RunService) -> String {
 pub(crate) fn check(run: &Run) -> Result<(), Error> {
     for wanted in run.services.iter().filter(|wanted| wanted.site.is_none()) {
         let service = load(wanted)?;
-        let refused = |error: weir_services::Error| Error::Refused(format!("services.{}: {error}", wanted.name));
+        let refused =
+            |error: weir_services::Error| Error::Refused(format!("services.{}: {error}", wanted.name));
         weir_services::check_settings(&service, &wanted.settings).map_err(refused)?;
         weir_services::version(&service).map_err(|error| Error::Refused(error.to_string()))?;
         let refused = |text: &str| Err(Error::Refused(format!("service {}: {text}", wanted.name)));

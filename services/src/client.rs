@@ -126,9 +126,10 @@ fn plan(
     let mut values = values(access, &cluster, &run, point).map_err(Error::Refused)?;
     for (name, option) in filesystem.options.iter().filter(|(_, option)| !option.of_servers) {
         let Some(value) = &option.default else { continue };
-        let value = option.kind.value(value).map_err(|problem| {
-            Error::Refused(format!("{}: option `{name}`: {problem}", filesystem.name))
-        })?;
+        let value = option
+            .kind
+            .value(value)
+            .map_err(|problem| Error::Refused(format!("{}: option `{name}`: {problem}", filesystem.name)))?;
         values.insert(name.clone(), value);
     }
     let filled = |text: &String| {

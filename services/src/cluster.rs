@@ -339,9 +339,10 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
     let mut anew = Vec::new();
     for (member, service) in services {
         let differs = wanted.iter().any(|(name, value)| {
-            service.settings.get(name).is_some_and(|setting| {
-                cluster.set.get(name).or(setting.default.as_ref()) != Some(value)
-            })
+            service
+                .settings
+                .get(name)
+                .is_some_and(|setting| cluster.set.get(name).or(setting.default.as_ref()) != Some(value))
         });
         if !differs {
             continue;
@@ -492,9 +493,14 @@ mod tests {
             let found = found.unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
             assert_eq!(found.name, name);
             for member in found.services {
-                let service = Service::load(&member.service).unwrap_or_else(|| panic!("{name}: {}", member.service));
+                let service =
+                    Service::load(&member.service).unwrap_or_else(|| panic!("{name}: {}", member.service));
                 // A setting is the study's; what the cluster sets is its own.
-                assert!(member.set.keys().all(|set| service.defaults.contains_key(set)), "{name}: {}", member.service);
+                assert!(
+                    member.set.keys().all(|set| service.defaults.contains_key(set)),
+                    "{name}: {}",
+                    member.service
+                );
             }
         }
     }

@@ -145,7 +145,9 @@ fn no_payload_gets_into_any_setting_of_any_service() {
             let said = setting.kind.problem(&payload).unwrap_or_else(|| panic!("{place} passes the check"));
             assert!(said.len() < 1000 && !said.contains('\n'), "{place}: {said}");
             match valued(&service, &start(&service, &name, &payload)) {
-                Err(Error::Refused(said)) => assert!(said.contains(&format!("setting `{name}`")), "{place}: {said}"),
+                Err(Error::Refused(said)) => {
+                    assert!(said.contains(&format!("setting `{name}`")), "{place}: {said}")
+                }
                 other => panic!("{place} gets into a file: {other:?}"),
             }
             tried += 1;
@@ -159,7 +161,10 @@ fn no_payload_gets_into_any_setting_of_any_service() {
 #[test]
 fn a_placeholder_of_the_harness_is_no_setting() {
     for service in Service::names().filter_map(Service::load) {
-        let own = ["run", "root", "data", "address", "port", "user", "group", "upstream", "first", "index", "clients"];
+        let own = [
+            "run", "root", "data", "address", "port", "user", "group", "upstream", "first", "index",
+            "clients",
+        ];
         let own = own.into_iter().chain(service.defaults.keys().map(String::as_str));
         for name in own.filter(|name| !service.settings.contains_key(*name)) {
             match valued(&service, &start(&service, name, "1")) {
@@ -178,14 +183,21 @@ fn a_path_that_means_something_stands_in_no_configuration() {
         |start, path| start.root = Some(path),
         |start, path| start.data = Some(path),
     ];
-    for path in ["/a b", "/a;b", "/a\nb", "/a\"b", "/a'b", "/a{run}", "/$(id)", "/`id`", "/a/../b", "a", "/a#b", "/a,b"] {
+    for path in [
+        "/a b", "/a;b", "/a\nb", "/a\"b", "/a'b", "/a{run}", "/$(id)", "/`id`", "/a/../b", "a", "/a#b",
+        "/a,b",
+    ] {
         for service in Service::names().filter_map(Service::load) {
             for change in changes {
                 let mut wanted = start(&service, "", "");
                 wanted.set.remove("");
                 valued(&service, &wanted).unwrap();
                 change(&mut wanted, path.into());
-                assert!(matches!(valued(&service, &wanted), Err(Error::Refused(_))), "{}: {path}", service.name);
+                assert!(
+                    matches!(valued(&service, &wanted), Err(Error::Refused(_))),
+                    "{}: {path}",
+                    service.name
+                );
             }
         }
     }
@@ -209,7 +221,8 @@ fn options_of_servers_are_settings_of_their_services_and_take_the_same() {
     for filesystem in FileSystem::names().filter_map(FileSystem::load) {
         let Some(network) = &filesystem.network else { continue };
         let members = Description::load(&network.cluster).unwrap().services;
-        let services: Vec<Service> = members.iter().filter_map(|member| Service::load(&member.service)).collect();
+        let services: Vec<Service> =
+            members.iter().filter_map(|member| Service::load(&member.service)).collect();
         for (name, option) in filesystem.options.iter().filter(|(_, option)| option.of_servers) {
             let setting = services.iter().find_map(|service| service.settings.get(name));
             let setting = setting.unwrap_or_else(|| panic!("{}: no service has {name}", filesystem.name));
@@ -230,7 +243,11 @@ fn no_payload_gets_into_any_option_of_any_file_system() {
                 // Rules of Lustre are taken apart by the role, and stand in no text as they are.
                 let gets_in = option.kind.value(&payload).is_ok();
                 assert!(!gets_in || passes, "{}.{name}: {payload:?}", filesystem.name);
-                assert!(!passes || matches!(option.kind, Kind::Text { .. }), "{}.{name}: {payload:?}", filesystem.name);
+                assert!(
+                    !passes || matches!(option.kind, Kind::Text { .. }),
+                    "{}.{name}: {payload:?}",
+                    filesystem.name
+                );
                 tried += 1;
             }
         }
@@ -283,13 +300,16 @@ fn nginx(text: &str) -> Vec<String> {
 fn lines(text: &str) -> Vec<String> {
     let lines = text.split(['\n', '\r']).map(str::trim);
     let bare = lines.map(|line| line.split(['#']).next().unwrap_or_default().replace(['"', '\''], ""));
-    bare.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|line| !line.is_empty()).collect()
+    bare.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|line| !line.is_empty())
+        .collect()
 }
 
 /// Whether a value in a service's texts is what it is meant to be: with it they have the same directives and arguments as with
 /// a mark in its place, and only where the mark is the value stands.
 fn stands_as_one(service: &Service, name: &str, value: &str) -> Result<(), TestCaseError> {
-    let values = valued(service, &start(service, name, value)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let values = valued(service, &start(service, name, value))
+        .map_err(|error| TestCaseError::fail(error.to_string()))?;
     let filled = |text: &String| fill(text, &values).map(Filled::into_string).map_err(TestCaseError::fail);
     let marked = |text: &String| filled(&text.replace(&format!("{{{name}}}"), MARK));
     let mut uses = 0;
@@ -345,7 +365,11 @@ fn near(kind: &Kind) -> BoxedStrategy<String> {
             let (separator, alone) = (separator.clone(), alone.clone());
             let some = proptest::collection::vec(proptest::strategy::Union::new(each), 1..4);
             let some = some.prop_map(move |all| all.join(&separator));
-            if alone.is_empty() { some.boxed() } else { prop_oneof![some, proptest::sample::select(alone)].boxed() }
+            if alone.is_empty() {
+                some.boxed()
+            } else {
+                prop_oneof![some, proptest::sample::select(alone)].boxed()
+            }
         }
         Kind::Text { .. } => "[a-z =;,]{1,40}".boxed(),
     }
@@ -376,7 +400,8 @@ fn each_setting_stands_as_one_value_of_one_directive() {
         let mut runner = proptest::test_runner::TestRunner::new(config.clone());
         let outcome = runner.run(&strategy, |(mut value, at, odd)| {
             if let Some(odd) = odd {
-                let places: Vec<usize> = value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
+                let places: Vec<usize> =
+                    value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
                 value.insert(places[at.index(places.len())], odd);
             }
             if setting.kind.problem(&value).is_none() {

@@ -16,9 +16,7 @@ use crate::user::User;
 fn setting_problem(service: &Service, name: &str, value: &str) -> Option<String> {
     match service.settings.get(name) {
         None => Some(one_of("setting", name, service.settings.keys().map(String::as_str))),
-        Some(setting) => {
-            setting.kind.problem(value).map(|problem| format!("setting `{name}`: {problem}"))
-        }
+        Some(setting) => setting.kind.problem(value).map(|problem| format!("setting `{name}`: {problem}")),
     }
 }
 
@@ -31,10 +29,16 @@ fn settings(service: &Service, set: &BTreeMap<String, String>) -> Result<Values,
     let value = |(name, setting): (&String, &Setting)| {
         let given = set.get(name).or(setting.default.as_ref());
         let given = given.ok_or_else(|| {
-            refused(format!("setting `{name}` ({}) has no default: set it to {}", setting.about, setting.kind.describe()))
+            refused(format!(
+                "setting `{name}` ({}) has no default: set it to {}",
+                setting.about,
+                setting.kind.describe()
+            ))
         })?;
         let value = setting.kind.value(given);
-        value.map(|value| (name.clone(), value)).map_err(|problem| refused(format!("setting `{name}`: {problem}")))
+        value
+            .map(|value| (name.clone(), value))
+            .map_err(|problem| refused(format!("setting `{name}`: {problem}")))
     };
     service.settings.iter().map(value).collect()
 }
@@ -51,7 +55,12 @@ pub fn check_settings(service: &Service, set: &BTreeMap<String, String>) -> Resu
 ///
 /// # Errors
 /// It has no such setting, one does not take its value, or a path may not stand in a configuration.
-pub(crate) fn values(service: &Service, wanted: &Start, program: &Path, user: Option<&User>) -> Result<Values, Error> {
+pub(crate) fn values(
+    service: &Service,
+    wanted: &Start,
+    program: &Path,
+    user: Option<&User>,
+) -> Result<Values, Error> {
     let refused = |problem: String| Error::Refused(format!("service {}: {problem}", service.name));
     let mut values = settings(service, &wanted.set)?;
     for (name, text) in &service.defaults {
@@ -72,7 +81,8 @@ pub(crate) fn values(service: &Service, wanted: &Start, program: &Path, user: Op
             values.insert(name.to_owned(), Value::path(path).map_err(refused)?);
         }
     }
-    let (owner, group) = (user.map_or("root", |user| user.name.as_str()), group_name(user.map_or(0, |user| user.gid)));
+    let (owner, group) =
+        (user.map_or("root", |user| user.name.as_str()), group_name(user.map_or(0, |user| user.gid)));
     for (name, value) in [
         ("address", Value::address(wanted.address)),
         ("port", Value::number(wanted.port.into())),

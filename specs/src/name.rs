@@ -63,7 +63,8 @@ mod tests {
             assert_eq!(host_problem(name), None);
         }
         let long = "n".repeat(129);
-        for name in ["", ".", "..", "-rf", ".x", "a/b", "../x", "a b", "a\n", "a\0", "\u{e9}", "$(x)", "a;b", &long]
+        for name in
+            ["", ".", "..", "-rf", ".x", "a/b", "../x", "a b", "a\n", "a\0", "\u{e9}", "$(x)", "a;b", &long]
         {
             assert!(name_problem(name).is_some(), "{name:?}");
             assert!(host_problem(name).is_some(), "{name:?}");

@@ -113,7 +113,9 @@ impl Kind {
             return None;
         }
         (!self.takes(value)).then(|| match self {
-            Kind::OneOf(known) if value.len() <= 80 && value.chars().all(|c| c.is_ascii_graphic() || c == ' ') => {
+            Kind::OneOf(known)
+                if value.len() <= 80 && value.chars().all(|c| c.is_ascii_graphic() || c == ' ') =>
+            {
                 one_of("value", value, known.iter().map(String::as_str))
             }
             _ => format!("is {}; it must be {}", quoted(value), self.describe()),
@@ -190,7 +192,10 @@ impl Kind {
             Kind::OnOff => "on or off".to_owned(),
             Kind::Network => "an IPv4 address and a prefix length, such as 10.78.0.1/24".to_owned(),
             Kind::Endpoint => "an IPv4 address and a port, such as 127.0.0.1:8080".to_owned(),
-            Kind::File => "the absolute path of a file, of letters, digits and / . _ + @ : = - only, without `..`".to_owned(),
+            Kind::File => {
+                "the absolute path of a file, of letters, digits and / . _ + @ : = - only, without `..`"
+                    .to_owned()
+            }
             Kind::Name => "a name of 1 to 40 letters, digits, - and _".to_owned(),
             Kind::Word { characters, longest, like } => {
                 format!("1 to {longest} of the characters {characters}, such as {like}")
@@ -232,7 +237,8 @@ fn number(text: &str) -> Option<i64> {
 
 /// A whole number that is not negative, and a unit behind it.
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let (digits, factor) = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))?;
+    let (digits, factor) =
+        units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))?;
     u64::try_from(number(digits)?).ok()?.checked_mul(factor)
 }
 
@@ -279,16 +285,34 @@ mod tests {
             &["0MB", "128MB", "1TB", "64KB"],
             &["2TB", "128", "MB", "-1MB", "1 MB", "1mb", "1MiB", "99999999999999999999TB", "9999999999999TB"],
         ),
-        (r#"{"duration": {"from_s": 1, "to_s": 3600}}"#, &["1s", "60m", "1h"], &["0s", "2h", "1", "1w", "1.5s"]),
+        (
+            r#"{"duration": {"from_s": 1, "to_s": 3600}}"#,
+            &["1s", "60m", "1h"],
+            &["0s", "2h", "1", "1w", "1.5s"],
+        ),
         (r#"{"one_of": ["fifo", "tbf"]}"#, &["fifo", "tbf"], &["tfb", "", "fifo\n", "FIFO"]),
         (r#""on_off""#, &["on", "off"], &["On", "true", "on; server { listen 0.0.0.0:8080; }"]),
         (r#""network""#, &["10.78.0.1/24"], &["10.78.0.1", "10.78.0.1/33", "::1/64", "10.78.0.1/024", "a/1"]),
-        (r#""endpoint""#, &["127.0.0.1:80"], &["127.0.0.1", "127.0.0.1:0", "127.0.0.1:080", "[::1]:80", "h:80"]),
+        (
+            r#""endpoint""#,
+            &["127.0.0.1:80"],
+            &["127.0.0.1", "127.0.0.1:0", "127.0.0.1:080", "[::1]:80", "h:80"],
+        ),
         (r#""file""#, &["/srv/x.img"], &["x.img", "/srv/../etc/shadow", "/a,b", "json:{}"]),
         (
             r#"{"parts": {"separator": ",", "like": "hard", "parts": {"hard": null, "rsize": {"integer": {"from": 1, "to": 9}}}}}"#,
             &["hard", "rsize=9", "rsize=1,hard"],
-            &["", "hard,", "hard,hard", "rsize", "hard=1", "rsize=10", "exec", "rsize=1,exec", "rsize=1,rsize=2"],
+            &[
+                "",
+                "hard,",
+                "hard,hard",
+                "rsize",
+                "hard=1",
+                "rsize=10",
+                "exec",
+                "rsize=1,exec",
+                "rsize=1,rsize=2",
+            ],
         ),
         (
             r#"{"word": {"characters": "0123456789abcdef:", "longest": 17, "like": "52:54"}}"#,

@@ -135,7 +135,10 @@ fn check(text: &str) -> Result<(), String> {
         return Err(format!("{} is longer than {LONGEST} characters", quoted(text)));
     }
     if let Some(odd) = text.chars().find(|c| !c.is_ascii_alphanumeric() && !HARMLESS.contains(*c)) {
-        return Err(format!("{} has the character {odd:?}, which may not get into a configuration", quoted(text)));
+        return Err(format!(
+            "{} has the character {odd:?}, which may not get into a configuration",
+            quoted(text)
+        ));
     }
     // A program would take it for an option.
     if text.starts_with('-') && text.parse::<i64>().is_err() {
@@ -257,7 +260,8 @@ mod tests {
     #[test]
     fn paths_lead_nowhere_else() {
         assert_eq!(Value::path(Path::new("/run/weir/x-1.run")).unwrap().as_str(), "/run/weir/x-1.run");
-        for path in ["run", "", "-o", "/a b", "/a;b", "/a/../b", "/a\n", "/a'b", "/a\"b", "/a,b", "/{run}", "/\u{e9}"]
+        for path in
+            ["run", "", "-o", "/a b", "/a;b", "/a/../b", "/a\n", "/a'b", "/a\"b", "/a,b", "/{run}", "/\u{e9}"]
         {
             assert!(Value::path(Path::new(path)).is_err(), "{path:?}");
         }

@@ -18,6 +18,7 @@ mod hosts;
 mod io_cost;
 mod level;
 mod live;
+mod names;
 mod plan;
 mod recipe;
 mod run;
@@ -46,8 +47,8 @@ pub use io_cost::{CostBounds, CostModel, IoCost};
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
-pub use site::{DATABASES, Site, SiteBenchmark};
 pub use settings::ServiceSettings;
+pub use site::{DATABASES, Site, SiteBenchmark};
 pub use spec::{
     Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, StudyService, Wants,
 };
