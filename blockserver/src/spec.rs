@@ -95,9 +95,8 @@ impl ServeSpec {
     /// [`Error::Spec`] or [`Error::Profile`].
     pub fn check(&self, file: &str) -> Result<(), Error> {
         let bad = |message: String| Err(Error::Spec { file: file.to_owned(), message });
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if self.name.is_empty() || self.name.len() > 40 || !self.name.chars().all(plain) {
-            return bad(format!("field `name` is `{}`; use 1 to 40 letters, digits, `-` and `_`", self.name));
+        if let Some(problem) = weir_specs::name_problem(&self.name) {
+            return bad(format!("field `name` {problem}"));
         }
         if !(1..=64).contains(&self.heads) {
             return bad(format!("field `heads` is {}; it must be from 1 to 64", self.heads));

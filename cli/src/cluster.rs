@@ -10,6 +10,7 @@ use weir_network::Network;
 use weir_services::cluster::{Cluster, Description, down};
 use weir_services::spread::{self, Members};
 use weir_services::{Brick, Group, Scope, bring_up, client};
+use weir_specs::one_of;
 use weir_studies::FileSystem;
 
 use crate::exit::bad_input;
@@ -161,6 +162,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
         Action::Down { name } => {
+            // Its name is that of a folder that goes with it.
+            let name = described(&name)?.name;
             down(&state, &name).map_err(failed)?.iter().for_each(|line| println!("taken down: {line}"))
         }
         Action::Mount { filesystem, point } => {
@@ -211,10 +214,7 @@ fn device_of(node: &Path) -> anyhow::Result<Brick> {
 }
 
 fn described(name: &str) -> anyhow::Result<Description> {
-    Description::load(name).ok_or_else(|| {
-        let known: Vec<&str> = Description::names().collect();
-        bad_input(format!("cluster `{name}` is unknown; there are {}", known.join(", ")))
-    })
+    Description::load(name).ok_or_else(|| bad_input(one_of("cluster", name, Description::names())))
 }
 
 fn brought_up(name: &str, state: &Path, bricks: &[Brick]) -> anyhow::Result<Cluster> {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde_json::json;
+use weir_services::Service;
 use weir_services::cluster::Description;
 use weir_studies::{FileSystem, KERNEL_SCHEDULERS};
 
@@ -27,6 +28,7 @@ enum What {
     Schedulers,
     Filesystems,
     Clusters,
+    Services,
     #[value(alias = "disks")]
     Profiles,
     Traces,
@@ -46,6 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .filter_map(Description::load)
             .map(|found| (found.name.clone(), found.description.clone(), json!(found)))
             .collect(),
+        What::Services => Service::names().filter_map(Service::load).map(service).collect(),
         What::Traces => crate::fetch::listed(&weir_traces::catalog::Catalog::built_in().map_err(bad_input)?),
         What::Profiles => weir_simulator::profile::names()
             .map(|name| {
@@ -105,6 +108,17 @@ fn schedulers() -> Vec<(String, String, serde_json::Value)> {
         (name.to_owned(), text.to_owned(), json!({"name": name, "kind": "kernel", "available": available}))
     };
     KERNEL_SCHEDULERS.into_iter().map(describe).chain(weir_schedulers::POLICIES.iter().map(policy)).collect()
+}
+
+/// With what a study may set, as `weir service list` has it in full.
+fn service(found: Service) -> (String, String, serde_json::Value) {
+    let of_studies = found.settings.iter().filter(|(_, setting)| setting.kind.is_of_studies());
+    let names: Vec<&str> = of_studies.map(|(name, _)| name.as_str()).collect();
+    let mut text = found.description.clone();
+    if !names.is_empty() {
+        text += &format!(" [{}]", names.join(", "));
+    }
+    (found.name.clone(), text, json!(found))
 }
 
 fn policy(entry: &weir_schedulers::Entry) -> (String, String, serde_json::Value) {

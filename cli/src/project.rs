@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use weir_services::Service;
 use weir_simulator::profile;
 use weir_sites::Benchmark;
 use weir_specs::{Document, Problems, nearest};
-use weir_studies::{Context, Plan, SiteBenchmark};
+use weir_studies::{Context, Plan, ServiceSettings, SiteBenchmark};
 use weir_workloads::Catalog;
 
 use crate::exit::bad_input;
@@ -101,7 +102,16 @@ impl Project {
             tables: benchmark.tables().iter().map(|table| table.name).collect(),
             pages: benchmark.pages(),
         });
-        let context = Context { workloads: &workloads, profiles: &profiles, benchmarks: &benchmarks };
+        let services: Vec<ServiceSettings> = Service::names()
+            .filter_map(Service::load)
+            .map(|service| ServiceSettings { name: service.name, settings: service.settings })
+            .collect();
+        let context = Context {
+            workloads: &workloads,
+            profiles: &profiles,
+            benchmarks: &benchmarks,
+            services: &services,
+        };
         let plan = Plan::from_file(file, &context)?;
         check_devices(&plan, &Document::read(file)?)?;
         Ok(plan)

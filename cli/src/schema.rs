@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use schemars::schema_for;
+use schemars::{Schema, schema_for};
+use serde_json::{Map, Value, json};
+use weir_services::Service;
+use weir_studies::DATABASES;
 
 use crate::exit;
 
@@ -25,11 +28,43 @@ enum Kind {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let schema = match args.kind {
-        Kind::Study => schema_for!(weir_studies::Study),
+        Kind::Study => with_settings(schema_for!(weir_studies::Study)),
         Kind::Workload => schema_for!(weir_workloads::sessions::AnyWorkload),
         Kind::Profile => schema_for!(weir_simulator::profile::Profile),
         Kind::Tasks => schema_for!(weir_studies::TaskFile),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The schema of a study with what each service lets it set, and each database of a site.
+fn with_settings(mut schema: Schema) -> Schema {
+    let of_service = Service::names().map(|name| rule("service", name)).collect();
+    let of_site = DATABASES.map(|name| rule("database", name)).into();
+    let rules: [(&str, Vec<Value>); 2] = [("StudyService", of_service), ("Site", of_site)];
+    if let Some(types) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
+        for (name, rules) in rules {
+            if let Some(of_type) = types.get_mut(name).and_then(Value::as_object_mut) {
+                of_type.insert("allOf".to_owned(), Value::Array(rules));
+            }
+        }
+    }
+    schema
+}
+
+/// Where `field` names a service, its `settings` are those of that service.
+fn rule(field: &str, service: &str) -> Value {
+    let settings = Service::load(service).map(|found| found.settings).unwrap_or_default();
+    let of_studies = settings.into_iter().filter(|(_, setting)| setting.kind.is_of_studies());
+    let each = of_studies.map(|(name, setting)| {
+        let mut schema = setting.kind.schema();
+        schema["title"] = json!(setting.about);
+        schema["default"] = json!(setting.default);
+        (name, schema)
+    });
+    let each: Map<String, Value> = each.collect();
+    json!({
+        "if": {"properties": {field: {"const": service}}, "required": [field]},
+        "then": {"properties": {"settings": {"properties": each, "additionalProperties": false}}},
+    })
 }

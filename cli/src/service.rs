@@ -1,15 +1,19 @@
 //! `weir service`.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
 use weir_services::{
-    Error, Group, Scope, Service, Start, Tier, Values, process, restore, snapshot, start, stop, version,
+    Error, Group, Scope, Service, Start, Tier, check_settings, process, restore, snapshot, start, stop,
+    version,
 };
+use weir_specs::template::Values;
+use weir_specs::{host_problem, name_problem, one_of};
 
-use crate::exit::bad_input;
+use crate::exit::{self, bad_input};
 
 /// Servers that take part in a study: web servers, databases.
 ///
@@ -29,7 +33,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Show the services that are known, and the version that is installed
+    /// Show the services that are known, the version that is installed, and their settings
     List,
     /// Start one, and wait until it answers
     Start(Box<Wanted>),
@@ -84,7 +88,7 @@ struct Wanted {
     /// Memory that it and the pages of its files may take, in MiB
     #[arg(long, value_name = "N")]
     memory_mib: Option<u64>,
-    /// A setting of the service, such as workers=1
+    /// A setting of the service, such as workers=1: weir service list shows them
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
 }
@@ -103,6 +107,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::List => list(args.json),
         Action::Start(wanted) => started(*wanted, &args.state, args.json),
         Action::Stop { name } => {
+            if let Some(problem) = host_problem(&name) {
+                return Err(bad_input(format!("NAME: {problem}")));
+            }
             let known = process::find(&args.state, &name).map_err(failed)?.is_some();
             if !known {
                 return Err(bad_input(format!("{}: no service `{name}` was started", args.state.display())));
@@ -130,17 +137,25 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
     for service in Service::names().filter_map(Service::load) {
         let version = version(&service).ok();
         if as_json {
             println!(
                 "{}",
-                json!({"name": service.name, "description": service.description, "packages": service.packages, "version": version})
+                json!({"name": service.name, "description": service.description, "packages": service.packages, "version": version, "settings": service.settings})
             );
         } else {
             let version =
                 version.unwrap_or_else(|| format!("not installed ({})", service.packages.join(", ")));
             println!("{:<22}{:<50.50}  {}", service.name, version, service.description);
+            for (name, setting) in &service.settings {
+                let default = setting
+                    .default
+                    .as_deref()
+                    .map_or("no default".to_owned(), |text| format!("default {text}"));
+                println!("    --set {name}: {}; {default}; {}", setting.about, setting.kind.describe());
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -148,20 +163,22 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 
 fn started(wanted: Wanted, state: &std::path::Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let Some(service) = Service::load(&wanted.service) else {
-        let known: Vec<&str> = Service::names().collect();
-        return Err(bad_input(format!(
-            "service `{}` is unknown; there are {}",
-            wanted.service,
-            known.join(", ")
-        )));
+        return Err(bad_input(one_of("service", &wanted.service, Service::names())));
     };
+    let mut set = BTreeMap::new();
+    for (name, value) in wanted.set {
+        if set.insert(name.clone(), value).is_some() {
+            return Err(bad_input(format!("--set {name}: is given twice")));
+        }
+    }
+    check_settings(&service, &set).map_err(failed)?;
     // SAFETY: geteuid takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         return Err(bad_input("a service gets a user and a control group of its own: that takes root"));
     }
     let name = wanted.name.unwrap_or_else(|| wanted.service.clone());
-    if !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_".contains(&c)) {
-        return Err(bad_input(format!("name `{name}`: use letters, digits, - and _")));
+    if let Some(problem) = name_problem(&name) {
+        return Err(bad_input(format!("--name: {problem}")));
     }
     let group = Group::of_state(state).within(&name);
     if let Some(mib) = wanted.memory_mib {
@@ -179,7 +196,8 @@ fn started(wanted: Wanted, state: &std::path::Path, as_json: bool) -> anyhow::Re
         port: wanted.port,
         namespace: wanted.namespace,
         memory_mib: wanted.memory_mib.unwrap_or(0),
-        set: wanted.set.into_iter().collect::<Values>(),
+        set,
+        own: Values::new(),
         group,
         tier: Tier { upstream: wanted.upstream, hot: None },
         name,

@@ -29,11 +29,8 @@ impl Roster {
         let all: Vec<&String> = clients.iter().chain(servers).collect();
         for (at, name) in all.iter().enumerate() {
             // They name files.
-            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-            if !is_name || name.is_empty() || name.starts_with('.') || name.len() > 128 {
-                return Err(Error::Refused(format!(
-                    "host `{name}`: use letters, digits, -, _ and . only, at most 128, no . at the beginning"
-                )));
+            if let Some(problem) = weir_specs::host_problem(name) {
+                return Err(Error::Refused(format!("a host {problem}")));
             }
             if all[..at].contains(name) {
                 return Err(Error::Refused(format!(

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_records::{Op, Request};
 use weir_services::Group;
+use weir_specs::template;
 use weir_studies::Run;
 use weir_workloads::{Access, Arrivals, Distribution, Sizes};
 
@@ -120,11 +121,15 @@ fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
         Some(offset) => (place.path.clone(), *offset),
         None => (file_path(&place.path, 0), 0),
     };
+    // fio takes `$` for a variable, and a line for an option.
+    template::Value::path(&file)
+        .map_err(|problem| Error::Refused(format!("class {}: {problem}", place.class.name)))?;
     let mut text = String::from("[global]\n");
     let mut option = |name: &str, value: &dyn std::fmt::Display| {
         let _ = writeln!(text, "{name}={value}");
     };
-    option("filename", &file.display());
+    // What comes behind a colon would be another file.
+    option("filename", &file.to_string_lossy().replace(':', "\\:"));
     option("offset", &offset);
     option("size", &size);
     option("rw", &mode);

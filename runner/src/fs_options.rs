@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use weir_specs::template::{Filled, Value, Values, fill};
 use weir_studies::{FileSystem, FsOption, Run};
 
 use crate::Error;
@@ -18,6 +19,9 @@ fn wanted<'a>(
         let (name, option) = filesystem.options.get_key_value(&name).ok_or_else(|| {
             Error::Refused(format!("filesystem_options.{name}: {} has no such option", filesystem.name))
         })?;
+        if let Some(problem) = option.kind.problem(&value) {
+            return Err(Error::Refused(format!("filesystem_options.{name}: {problem}")));
+        }
         Ok((name, option, value))
     };
     run.settings.options().into_iter().map(found).collect()
@@ -60,7 +64,7 @@ pub(crate) fn check(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Re
 pub(crate) fn set(run: &Run, filesystem: &FileSystem, points: &[MountPoint]) -> Result<(), Error> {
     for (name, option, value) in wanted(run, filesystem)? {
         for point in points.iter().filter(|_| !option.set.is_empty()) {
-            said(name, &filled(&option.set, point, &value))?;
+            said(name, &filled(&option.set, point, Some((option, &value)))?)?;
         }
     }
     Ok(())
@@ -80,7 +84,7 @@ pub(crate) fn read(
     for (name, option, value) in wanted(run, filesystem)? {
         let mut found = told(testbed, filesystem, name).unwrap_or(&value).to_owned();
         for point in points.iter().filter(|_| !option.read.is_empty()) {
-            found = said(name, &filled(&option.read, point, &value))?;
+            found = said(name, &filled(&option.read, point, None)?)?;
             if !is(option, &found, &value) {
                 return Err(Error::Failed(format!(
                     "filesystem_options.{name}: was set to {value}, and reads `{found}`"
@@ -114,11 +118,20 @@ fn is(option: &FsOption, found: &str, wanted: &str) -> bool {
     found == wanted
 }
 
-/// A command's words with their placeholders filled in.
-fn filled(words: &[String], point: &MountPoint, value: &str) -> Vec<String> {
-    let (path, files) = (point.path.to_string_lossy(), point.files.to_string_lossy());
-    let fill =
-        |word: &String| word.replace("{point}", &path).replace("{files}", &files).replace("{value}", value);
+/// A command's words with their placeholders filled in: `{value}` where one is to be set.
+fn filled(
+    words: &[String],
+    point: &MountPoint,
+    set: Option<(&FsOption, &str)>,
+) -> Result<Vec<String>, Error> {
+    let mut values = Values::new();
+    for (name, path) in [("point", &point.path), ("files", &point.files)] {
+        values.insert(name.to_owned(), Value::path(path).map_err(Error::Refused)?);
+    }
+    if let Some((option, value)) = set {
+        values.insert("value".to_owned(), option.kind.value(value).map_err(Error::Refused)?);
+    }
+    let fill = |word: &String| fill(word, &values).map(Filled::into_string).map_err(Error::Refused);
     words.iter().map(fill).collect()
 }
 
@@ -150,10 +163,16 @@ mod tests {
             files: "/mnt/x/weir-1".into(),
         };
         let words = ["lfs", "setstripe", "-c", "{value}", "{files}", "{point}"].map(str::to_owned);
-        assert_eq!(filled(&words, &point, "2").join(" "), "lfs setstripe -c 2 /mnt/x/weir-1 /mnt/x");
-        let plain = option(r#"{"values": {"from": 1, "to": 4}, "set": ["a"], "read": ["b"]}"#);
+        let plain = option(r#"{"type": {"integer": {"from": 1, "to": 4}}, "set": ["a"], "read": ["b"]}"#);
+        let told = filled(&words, &point, Some((&plain, "2"))).unwrap();
+        assert_eq!(told.join(" "), "lfs setstripe -c 2 /mnt/x/weir-1 /mnt/x");
+        assert!(
+            filled(&words, &point, Some((&plain, "2; id"))).unwrap_err().to_string().contains("from 1 to 4")
+        );
+        let odd = MountPoint { path: "/mnt/$(id)".into(), ..point };
+        assert!(filled(&words, &odd, Some((&plain, "2"))).unwrap_err().to_string().contains("/mnt/$(id)"));
         assert!(is(&plain, "4", "4") && !is(&plain, "44", "4"));
-        let among = option(r#"{"values": {"like": "a"}, "set": ["a"], "read": ["b"], "among": true}"#);
+        let among = option(r#"{"type": "name", "set": ["a"], "read": ["b"], "among": true}"#);
         assert!(is(&among, "rw,noatime,rsize=65536", "rsize=65536,noatime"));
         assert!(!is(&among, "rw,rsize=655360", "rsize=65536"));
     }

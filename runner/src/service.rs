@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use weir_services::{Instance, Scope, Service, Start, Tier, start};
+use weir_specs::template::Values;
 use weir_studies::{Run, RunService};
 
 use crate::Error;
@@ -25,6 +26,9 @@ fn process_name(service: &RunService) -> String {
 pub(crate) fn check(run: &Run) -> Result<(), Error> {
     for wanted in run.services.iter().filter(|wanted| wanted.site.is_none()) {
         let service = load(wanted)?;
+        let refused =
+            |error: weir_services::Error| Error::Refused(format!("services.{}: {error}", wanted.name));
+        weir_services::check_settings(&service, &wanted.settings).map_err(refused)?;
         weir_services::version(&service).map_err(|error| Error::Refused(error.to_string()))?;
         let refused = |text: &str| Err(Error::Refused(format!("service {}: {text}", wanted.name)));
         if wanted.before.is_some() && !service.passes_on() {
@@ -102,6 +106,7 @@ pub(crate) fn start_all(
             group: limits.group(&wanted.name),
             memory_mib: wanted.memory_mib.or(run.settings.memory_mib).unwrap_or(0),
             set: wanted.settings.clone(),
+            own: Values::new(),
             log: logs.join(format!("{}.log", wanted.name)),
             tier,
             name,

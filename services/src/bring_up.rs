@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use weir_network::Network;
+use weir_specs::template::{Filled, Value, fill};
 use weir_studies::FileSystem;
 
 use crate::Error;
@@ -12,7 +13,6 @@ use crate::cgroup::Group;
 use crate::client;
 use crate::cluster::{Cluster, Description, down, up};
 use crate::process::Scope;
-use crate::template::fill;
 
 /// Starts the servers of a cluster, waits until all have joined, sets it up, and checks that a file that is written goes over
 /// the network.
@@ -54,9 +54,10 @@ fn try_out(description: &Description, cluster: &Cluster, state: &Path) -> Result
 /// Carries out the commands of the description on the client's host.
 pub(crate) fn set_up(description: &Description, cluster: &Cluster, point: &Path) -> Result<(), Error> {
     let mut values = cluster.addresses();
-    values.insert("point".to_owned(), point.to_string_lossy().into_owned());
+    values.insert("point".to_owned(), Value::path(point).map_err(Error::Refused)?);
     for words in &description.set_up {
-        let words = words.iter().map(|word| fill(word, &values)).collect::<Result<Vec<_>, _>>();
+        let words = words.iter().map(|word| fill(word, &values).map(Filled::into_string));
+        let words = words.collect::<Result<Vec<_>, _>>();
         let words =
             words.map_err(|error| Error::Refused(format!("cluster {}: {error}", description.name)))?;
         let Some((program, arguments)) = words.split_first() else { continue };

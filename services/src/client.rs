@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use weir_fsbench::mounted_at;
 use weir_network::{Counters, counters};
+use weir_specs::template::{Filled, Value, Values, fill};
 use weir_studies::{FileSystem, NetworkAccess as Access};
 
 use crate::Error;
@@ -20,7 +21,6 @@ use crate::cluster::Cluster;
 use crate::process::{self, Launch, Scope};
 use crate::ready::last_words;
 use crate::service::on_path;
-use crate::template::{Values, fill};
 
 /// How long a client may take until it is mounted.
 const MOUNT_LIMIT: Duration = Duration::from_secs(30);
@@ -124,10 +124,17 @@ fn plan(
         })?;
     let run = Cluster::folder(state, &cluster.name).join("clients").join(name);
     let mut values = values(access, &cluster, &run, point).map_err(Error::Refused)?;
-    let options = filesystem.options.iter().filter(|(_, option)| !option.of_servers);
-    values.extend(options.filter_map(|(name, option)| Some((name.clone(), option.default.clone()?))));
+    for (name, option) in filesystem.options.iter().filter(|(_, option)| !option.of_servers) {
+        let Some(value) = &option.default else { continue };
+        let value = option
+            .kind
+            .value(value)
+            .map_err(|problem| Error::Refused(format!("{}: option `{name}`: {problem}", filesystem.name)))?;
+        values.insert(name.clone(), value);
+    }
     let filled = |text: &String| {
-        fill(text, &values).map_err(|error| Error::Refused(format!("{}: {error}", filesystem.name)))
+        let filled = fill(text, &values).map(Filled::into_string);
+        filled.map_err(|error| Error::Refused(format!("{}: {error}", filesystem.name)))
     };
     let files = access.files.iter().map(|(path, text)| Ok((filled(path)?, filled(text)?)));
     let files = files.collect::<Result<_, Error>>()?;
@@ -287,16 +294,17 @@ fn network_of(filesystem: &FileSystem) -> Result<(&Access, &str), Error> {
 fn values(access: &Access, cluster: &Cluster, run: &Path, point: &Path) -> Result<Values, String> {
     let mut values = cluster.addresses();
     for (name, text) in &access.each_server {
-        let mut all = String::new();
+        let mut all = Filled::default();
         for (index, server) in cluster.servers.iter().enumerate() {
-            let own: Values = [("index", index.to_string()), ("address", server.address.to_string())]
-                .map(|(k, v)| (k.to_owned(), v))
-                .into();
-            all.push_str(&fill(text, &own)?);
+            let own: Values =
+                [("index", Value::number(index as u64)), ("address", Value::address(server.address.into()))]
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .into();
+            all.push(&fill(text, &own)?);
         }
-        values.insert(name.clone(), all);
+        values.insert(name.clone(), all.into());
     }
-    values.insert("run".to_owned(), run.to_string_lossy().into_owned());
-    values.insert("point".to_owned(), point.to_string_lossy().into_owned());
+    values.insert("run".to_owned(), Value::path(run)?);
+    values.insert("point".to_owned(), Value::path(point)?);
     Ok(values)
 }

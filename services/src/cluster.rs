@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_fsbench::{Residency, forget};
 use weir_network::Network;
-use weir_specs::Document;
+use weir_specs::template::{Value, Values, fill};
+use weir_specs::{Document, one_of};
 
 use crate::Error;
 use crate::brick::{Brick, unmount};
@@ -19,7 +20,6 @@ use crate::cgroup::Group;
 use crate::description::Service;
 use crate::process::{self, Scope};
 use crate::service::{Start, Tier, start};
-use crate::template::{Values, fill};
 
 /// Registry: the name and the text of each.
 const ALL: [(&str, &str); 3] = [
@@ -55,8 +55,8 @@ pub struct Member {
     pub on: On,
     /// The port at which it is asked.
     pub port: u16,
-    /// Placeholders of the service; in them `{first}` is the address of the first server, and `{clients}` are those of the
-    /// clients, with commas between them. One of its own that is called `index` is the server's number, from 0.
+    /// Placeholders of the service (`defaults`); in them `{first}` is the address of the first server, and `{clients}` are
+    /// those of the clients, with commas between them. One that is called `index` is the server's number, from 0.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
 }
@@ -98,7 +98,7 @@ pub struct Cluster {
     pub client_namespace: PathBuf,
     /// Whether all its services answered that this record is of.
     pub complete: bool,
-    /// Placeholders of its services that were set since, by name.
+    /// Settings of its services that were set since, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
 }
@@ -189,9 +189,8 @@ impl Cluster {
     /// Addresses by placeholder.
     pub(crate) fn addresses(&self) -> Values {
         let first = self.servers.first().map_or(Ipv4Addr::LOCALHOST, |server| server.address);
-        let clients = self.clients.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        [("first", first.to_string()), ("clients", clients)]
-            .map(|(name, text)| (name.to_owned(), text))
+        [("first", Value::address(first.into())), ("clients", Value::addresses(&self.clients))]
+            .map(|(name, value)| (name.to_owned(), value))
             .into()
     }
 
@@ -312,12 +311,12 @@ pub(crate) fn start_here(
     Ok((cluster, true))
 }
 
-/// Has the services of a cluster that is up work with these placeholders: those that have one of them, and worked with
-/// another value, are started anew on their data. Says which were.
+/// Has the services of a cluster that is up work with these settings: those that have one of them, and worked with another
+/// value, are started anew on their data. Says which were.
 ///
 /// # Errors
-/// [`Error::Refused`] if the cluster is not up or no service has such a placeholder: nothing was touched;
-/// [`Error::Failed`] if a service does not come up.
+/// [`Error::Refused`] if the cluster is not up, no service has such a setting, or a setting does not take the value: nothing
+/// was touched; [`Error::Failed`] if a service does not come up.
 pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
     let mut cluster = Cluster::load(state, name)?
         .ok_or_else(|| Error::Refused(format!("the cluster {name} is not up; weir cluster up {name}")))?;
@@ -325,16 +324,25 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
         .ok_or_else(|| Error::Refused(format!("{name}: there is no cluster of that name")))?;
     let services: Vec<(&Member, Service)> =
         description.services.iter().filter_map(|m| Some((m, Service::load(&m.service)?))).collect();
-    if let Some(unknown) =
-        wanted.keys().find(|name| !services.iter().any(|(_, service)| service.defaults.contains_key(*name)))
-    {
-        return Err(Error::Refused(format!("no service of the cluster {name} has a setting `{unknown}`")));
+    let known: Vec<&str> =
+        services.iter().flat_map(|(_, service)| service.settings.keys().map(String::as_str)).collect();
+    for (setting, value) in wanted {
+        let refused = |problem: String| Err(Error::Refused(format!("cluster {name}: {problem}")));
+        if !known.contains(&setting.as_str()) {
+            return refused(one_of("setting", setting, known));
+        }
+        let of = services.iter().filter_map(|(_, service)| service.settings.get(setting));
+        if let Some(problem) = of.filter_map(|found| found.kind.problem(value)).next() {
+            return refused(format!("setting `{setting}`: {problem}"));
+        }
     }
     let mut anew = Vec::new();
     for (member, service) in services {
         let differs = wanted.iter().any(|(name, value)| {
-            let default = service.defaults.get(name);
-            default.is_some() && cluster.set.get(name).or(default) != Some(value)
+            service
+                .settings
+                .get(name)
+                .is_some_and(|setting| cluster.set.get(name).or(setting.default.as_ref()) != Some(value))
         });
         if !differs {
             continue;
@@ -345,7 +353,7 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
                 anew.push(format!("{} was started anew", process.launch.name));
             }
         }
-        let own = wanted.iter().filter(|(name, _)| service.defaults.contains_key(*name));
+        let own = wanted.iter().filter(|(name, _)| service.settings.contains_key(*name));
         cluster.set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         // Until it answers again the cluster is not whole: whoever finds it so brings it up anew.
         cluster.complete = false;
@@ -362,17 +370,17 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
         Error::Refused(format!("cluster {}: service {} is unknown", cluster.name, member.service))
     })?;
     let addresses = cluster.addresses();
-    let mut set: Values = member
+    let mut own: Values = member
         .set
         .iter()
-        .map(|(name, text)| Ok((name.clone(), fill(text, &addresses).map_err(Error::Refused)?)))
+        .map(|(name, text)| Ok((name.clone(), fill(text, &addresses).map_err(Error::Refused)?.into())))
         .collect::<Result<_, Error>>()?;
     // Those that know the first server by that name need not be told in every description.
     if let (true, Some(first)) = (service.defaults.contains_key("first"), addresses.get("first")) {
-        set.insert("first".to_owned(), first.clone());
+        own.insert("first".to_owned(), first.clone());
     }
-    let own = cluster.set.iter().filter(|(name, _)| service.defaults.contains_key(*name));
-    set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+    let set = cluster.set.iter().filter(|(name, _)| service.settings.contains_key(*name));
+    let set: BTreeMap<String, String> = set.map(|(name, value)| (name.clone(), value.clone())).collect();
     let count = if member.on == On::First { 1 } else { cluster.servers.len() };
     for (index, server) in cluster.servers[..count].iter().enumerate() {
         if server.brick.is_none() {
@@ -380,7 +388,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
         }
         // Those that have a number have that of their server.
         if service.defaults.contains_key("index") {
-            set.insert("index".to_owned(), index.to_string());
+            own.insert("index".to_owned(), Value::number(index as u64));
         }
         let folder = Cluster::folder(state, &cluster.name).join(&server.host);
         let name = process_name(&cluster.name, &member.service, &server.host);
@@ -402,6 +410,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
                 group: Group::of_state(state).within(&name),
                 memory_mib: 0,
                 set: set.clone(),
+                own: own.clone(),
                 log: folder.join(format!("{}.log", member.service)),
                 tier: Tier::default(),
                 name,
@@ -484,7 +493,14 @@ mod tests {
             let found = found.unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
             assert_eq!(found.name, name);
             for member in found.services {
-                assert!(Service::load(&member.service).is_some(), "{name}: {}", member.service);
+                let service =
+                    Service::load(&member.service).unwrap_or_else(|| panic!("{name}: {}", member.service));
+                // A setting is the study's; what the cluster sets is its own.
+                assert!(
+                    member.set.keys().all(|set| service.defaults.contains_key(set)),
+                    "{name}: {}",
+                    member.service
+                );
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_specs::Document;
+use weir_specs::{Document, Setting};
 
 /// Registry: the name and the text of each.
 const ALL: [(&str, &str); 13] = [
@@ -26,8 +26,9 @@ const ALL: [(&str, &str); 13] = [
 /// A server, and how it is prepared, started in the foreground, known to be ready, and ended.
 ///
 /// Every text may have placeholders: `{run}` (a folder of this start: configuration, sockets, temporary files), `{root}` (what
-/// is served), `{upstream}` (address and port of the service that it passes on to), `{data}` (what outlives a start), `{address}`, `{port}`, `{user}`, `{program_folder}`, `{memory_mib}`, and
-/// those that `defaults` names.
+/// is served), `{upstream}` (address and port of the service that it passes on to), `{data}` (what outlives a start),
+/// `{address}`, `{port}`, `{user}`, `{group}`, `{program_folder}`, `{memory_mib}`, and those that `settings` and `defaults`
+/// name. None stands in the program text of a shell: it is given to the shell as an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
@@ -44,7 +45,10 @@ pub struct Service {
     pub users: Vec<String>,
     /// Arguments with which the program says its version.
     pub version: Vec<String>,
-    /// Placeholders of its own, with what they stand for unless told otherwise.
+    /// Settings by name, which are placeholders: all that a study or a user may set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, Setting>,
+    /// Placeholders that only the harness sets, with what they stand for unless it does.
     #[serde(default)]
     pub defaults: BTreeMap<String, String>,
     /// Folders to make.
@@ -156,7 +160,77 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
+    use weir_specs::template::placeholders;
+
     use super::*;
+
+    /// Placeholders that are those of every start.
+    const OF_EVERY_START: [&str; 12] = [
+        "run",
+        "root",
+        "upstream",
+        "data",
+        "address",
+        "port",
+        "user",
+        "group",
+        "program_folder",
+        "memory_mib",
+        "hot",
+        "uri",
+    ];
+
+    fn all() -> impl Iterator<Item = Service> {
+        Service::names().filter_map(Service::load)
+    }
+
+    /// Every command of a service.
+    fn commands(service: &Service) -> Vec<&Vec<String>> {
+        let ready = match &service.ready {
+            Ready::Command(words) => Some(words),
+            _ => None,
+        };
+        service.prepare.iter().chain([&service.arguments]).chain(ready).collect()
+    }
+
+    #[test]
+    fn no_setting_bears_the_name_of_a_placeholder_of_the_harness() {
+        for service in all() {
+            for name in service.settings.keys() {
+                assert!(!OF_EVERY_START.contains(&name.as_str()), "{}: {name}", service.name);
+                assert!(!service.defaults.contains_key(name), "{}: {name}", service.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_setting_has_a_default_that_it_takes_and_is_used() {
+        for service in all() {
+            let texts: Vec<&String> =
+                service.files.values().chain(commands(&service).into_iter().flatten()).collect();
+            for (name, setting) in &service.settings {
+                let place = format!("{}.{name}", service.name);
+                assert!(!setting.about.is_empty(), "{place}");
+                assert!(texts.iter().any(|text| placeholders(text).any(|used| used == name)), "{place}");
+                if let Some(default) = &setting.default {
+                    assert_eq!(setting.kind.problem(default), None, "{place}");
+                    assert!(setting.kind.value(default).is_ok(), "{place}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_placeholder_stands_in_the_program_text_of_a_shell() {
+        for service in all() {
+            for words in commands(&service) {
+                let is_shell = words.first().is_some_and(|program| program == "sh");
+                let program = words.get(2).filter(|_| is_shell);
+                let found = program.and_then(|text| placeholders(text).next());
+                assert_eq!(found, None, "{}: give it to the shell as an argument", service.name);
+            }
+        }
+    }
 
     #[test]
     fn every_service_parses_and_bears_its_name() {

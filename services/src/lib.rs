@@ -13,6 +13,8 @@ pub mod client;
 pub mod cluster;
 mod description;
 mod error;
+#[cfg(test)]
+mod injection;
 pub mod io_controller;
 mod io_group;
 mod limit;
@@ -21,8 +23,8 @@ mod ready;
 mod service;
 mod snapshot;
 pub mod spread;
-mod template;
 mod user;
+mod values;
 
 pub use brick::Brick;
 pub use bring_up::bring_up;
@@ -34,5 +36,5 @@ pub use limit::Disk;
 pub use process::{Scope, stop_all};
 pub use service::{Hot, Instance, Start, Tier, start, stop, version};
 pub use snapshot::{Snapshot, restore, snapshot};
-pub use template::Values;
 pub use user::User;
+pub use values::check_settings;

@@ -1,5 +1,6 @@
 //! Starting a service by its description.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -10,14 +11,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::Serialize;
+use weir_specs::template::{Filled, Values, fill};
 
 use crate::Error;
 use crate::cgroup::Group;
 use crate::description::{Ready, Service};
 use crate::process::{self, Identity, Launch, Scope};
 use crate::ready::Question;
-use crate::template::{Values, fill};
 use crate::user::User;
+use crate::values::values;
 
 /// How a service is started.
 #[derive(Debug, Clone)]
@@ -42,8 +44,10 @@ pub struct Start {
     pub group: Group,
     /// Memory that it is told it has, in MiB; 0 if it is not told.
     pub memory_mib: u64,
-    /// Placeholders of its own that differ from the description's.
-    pub set: Values,
+    /// Settings that differ from the description's, as they were given: each is checked once more when it starts.
+    pub set: BTreeMap<String, String>,
+    /// Placeholders of its description (`defaults`) that stand for something else.
+    pub own: Values,
     /// Where its words go.
     pub log: PathBuf,
     /// What it has beside or behind it.
@@ -100,7 +104,8 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
     let user = user(service)?;
     let values = values(service, wanted, &program, user.as_ref())?;
     let filled = |text: &str| {
-        fill(text, &values).map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
+        let filled = fill(text, &values).map(Filled::into_string);
+        filled.map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
     };
     let all = |texts: &[String]| texts.iter().map(|text| filled(text)).collect::<Result<Vec<_>, _>>();
     let arguments = all(&service.arguments)?;
@@ -226,97 +231,6 @@ fn user(service: &Service) -> Result<Option<User>, Error> {
     last.map_or(Ok(None), Err)
 }
 
-fn values(service: &Service, wanted: &Start, program: &Path, user: Option<&User>) -> Result<Values, Error> {
-    let mut values: Values = service.defaults.clone();
-    for (name, value) in &wanted.set {
-        if !values.contains_key(name) {
-            let known: Vec<&str> = service.defaults.keys().map(String::as_str).collect();
-            return Err(Error::Refused(format!(
-                "service {} has no setting `{name}`; it has {}",
-                service.name,
-                known.join(", ")
-            )));
-        }
-        if value.contains(['\n', '\r', '\0']) {
-            return Err(Error::Refused(format!(
-                "service {}: setting `{name}` holds more than a line",
-                service.name
-            )));
-        }
-        values.insert(name.clone(), value.clone());
-    }
-    let mut put = |name: &str, value: String| values.insert(name.to_owned(), value);
-    let path = |path: &Path| path.to_string_lossy().into_owned();
-    put("run", path(&wanted.run));
-    put("address", wanted.address.to_string());
-    put("port", wanted.port.to_string());
-    put("memory_mib", wanted.memory_mib.to_string());
-    put("user", user.map_or("root", |user| user.name.as_str()).to_owned());
-    put("group", group_name(user.map_or(0, |user| user.gid)));
-    put("program_folder", path(program.parent().unwrap_or(Path::new("/"))));
-    if let Some(root) = &wanted.root {
-        put("root", path(root));
-    }
-    if let Some(data) = &wanted.data {
-        put("data", path(data));
-    }
-    match (wanted.tier.upstream, service.passes_on()) {
-        (Some(upstream), true) => put("upstream", upstream.to_string()),
-        (None, false) => None,
-        (Some(_), false) => {
-            return Err(Error::Refused(format!("service {} passes nothing on to another one", service.name)));
-        }
-        (None, true) => {
-            return Err(Error::Refused(format!(
-                "service {} passes on what it is asked for: name the one that it is before",
-                service.name
-            )));
-        }
-    };
-    add_hot(service, wanted, &mut values)?;
-    Ok(values)
-}
-
-/// What differs where some documents lie in a folder of their own.
-fn add_hot(service: &Service, wanted: &Start, values: &mut Values) -> Result<(), Error> {
-    let refused = |error| Error::Refused(format!("service {}: {error}", service.name));
-    let texts = match (&service.hot, &wanted.tier.hot) {
-        (None, None) => return Ok(()),
-        (None, Some(_)) => {
-            return Err(Error::Refused(format!(
-                "service {} cannot serve some documents from memory: use nginx, or leave hot_mib out",
-                service.name
-            )));
-        }
-        (Some(known), None) => &known.without,
-        (Some(known), Some(hot)) => {
-            values.insert("hot".to_owned(), hot.folder.to_string_lossy().into_owned());
-            let mut each = String::new();
-            for uri in &hot.uris {
-                values.insert("uri".to_owned(), uri.clone());
-                each.push_str(&fill(&known.each, values).map_err(refused)?);
-            }
-            values.insert("each".to_owned(), each);
-            &known.with
-        }
-    };
-    let filled = texts.iter().map(|(name, text)| Ok((name.clone(), fill(text, values).map_err(refused)?)));
-    let filled = filled.collect::<Result<Values, Error>>()?;
-    values.extend(filled);
-    Ok(())
-}
-
-/// Name of a group of users; its number if it has none.
-fn group_name(gid: u32) -> String {
-    let table = fs::read_to_string("/etc/group").unwrap_or_default();
-    let named = table.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == gid.to_string()).then(|| name.to_owned())
-    });
-    named.unwrap_or_else(|| gid.to_string())
-}
-
 fn question(
     ready: &Ready,
     address: IpAddr,
@@ -397,6 +311,5 @@ mod tests {
     fn programs_are_found_by_name_and_by_file() {
         assert!(on_path("sh").is_some() && on_path("/bin/sh").is_some());
         assert!(on_path("no-such-program").is_none() && on_path("/no/such").is_none());
-        assert_eq!(group_name(0), "root");
     }
 }

@@ -193,8 +193,8 @@ mod tests {
         let found = record("moosefs", &members, Some(&Brick::Own)).unwrap();
         let here: Vec<&str> = found.servers_here().map(|server| server.host.as_str()).collect();
         assert_eq!(here, ["server-1"]);
-        assert_eq!(found.addresses()["first"], "10.1.0.1");
-        assert_eq!(found.addresses()["clients"], "10.1.0.3");
+        assert_eq!(found.addresses()["first"].as_str(), "10.1.0.1");
+        assert_eq!(found.addresses()["clients"].as_str(), "10.1.0.3");
     }
 
     #[test]

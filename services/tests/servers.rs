@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
@@ -10,9 +11,9 @@ use std::process::Command;
 
 use common::State;
 use weir_services::{
-    Error, Group, Hot, Instance, Scope, Service, Start, Values, process, restore, snapshot, start, stop,
-    version,
+    Error, Group, Hot, Instance, Scope, Service, Start, process, restore, snapshot, start, stop, version,
 };
+use weir_specs::template::Values;
 
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
@@ -30,7 +31,8 @@ fn wanted(state: &Path, name: &str) -> Start {
         namespace: None,
         group: Group::of_state(state).within(name),
         memory_mib: 0,
-        set: Values::new(),
+        set: BTreeMap::new(),
+        own: Values::new(),
         log: state.join(format!("{name}.log")),
         tier: weir_services::Tier::default(),
     }
@@ -182,11 +184,11 @@ fn what_cannot_be_is_refused_and_what_does_not_come_up_says_why() {
     assert!(refused(&|start| start.address = "192.0.2.1".parse().unwrap()).contains("loopback"));
     assert!(
         refused(&|start| drop(start.set.insert("wrokers".to_owned(), "1".to_owned())))
-            .contains("has no setting `wrokers`")
+            .contains("unknown setting `wrokers`; did you mean `workers`?")
     );
     assert!(
         refused(&|start| drop(start.set.insert("workers".to_owned(), "1;\nuser root".to_owned())))
-            .contains("more than a line")
+            .contains("setting `workers`: is `1;\\nuser root`; it must be a whole number from 1 to 512")
     );
 
     let mut absent = service.clone();
@@ -195,8 +197,11 @@ fn what_cannot_be_is_refused_and_what_does_not_come_up_says_why() {
         matches!(start(&absent, state, &wanted(state, "nginx")), Err(Error::Refused(text)) if text.contains("nginx-light"))
     );
 
-    let mut wrong = wanted(state, "nginx");
-    wrong.set.insert("workers".to_owned(), "many".to_owned());
+    let wrong = wanted(state, "nginx");
+    let mut service = service;
+    for text in service.files.values_mut() {
+        *text = text.replace("\"{workers}\"", "many");
+    }
     let Err(Error::Failed(text)) = start(&service, state, &wrong) else { panic!("it came up") };
     assert!(text.contains("ended before it was ready") && text.contains("worker_processes"), "{text}");
     assert_eq!(process::all(state).unwrap(), []);

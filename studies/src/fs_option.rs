@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weir_specs::one_of;
+use weir_specs::Kind;
 
 use crate::filesystem::FileSystem;
 use crate::plan::{apply, cross, is_excluded, levels_by_factor};
@@ -26,7 +26,8 @@ pub(crate) const PREFIX: &str = "filesystem_options.";
 #[serde(deny_unknown_fields)]
 pub struct FsOption {
     /// The values that it takes.
-    pub values: Values,
+    #[serde(rename = "type")]
+    pub kind: Kind,
     /// What stands for `{NAME}` where a study says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
@@ -48,26 +49,6 @@ pub struct FsOption {
     pub among: bool,
 }
 
-/// The values that an option takes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Values {
-    /// One of these.
-    OneOf(Vec<String>),
-    /// A whole number.
-    Numbers {
-        /// The least.
-        from: i64,
-        /// The greatest.
-        to: i64,
-    },
-    /// A text, which whoever sets it checks; the value is an example.
-    Like {
-        /// An example.
-        like: String,
-    },
-}
-
 /// A role that sets an option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,23 +62,6 @@ pub struct ByRole {
     /// Whether it is played on the file system's servers (`weir_filesystem_servers` in the inventory); else on the client.
     #[serde(default)]
     pub on_servers: bool,
-}
-
-impl Values {
-    /// What is wrong with a value; `None` if nothing is.
-    fn problem(&self, value: &str) -> Option<String> {
-        match self {
-            Values::OneOf(known) => (!known.iter().any(|known| known == value))
-                .then(|| one_of("value", value, known.iter().map(String::as_str))),
-            Values::Numbers { from, to } => {
-                (!value.parse().is_ok_and(|number: i64| (*from..=*to).contains(&number)))
-                    .then(|| format!("is `{value}`; it must be a whole number from {from} to {to}"))
-            }
-            Values::Like { like } => {
-                value.trim().is_empty().then(|| format!("is empty; write something such as `{like}`"))
-            }
-        }
-    }
 }
 
 /// A level as a text; `None` if it is a list, a map or nothing.
@@ -155,7 +119,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
                 None => Some(lacks(&filesystem, name)),
                 Some(option) => match text(value) {
                     None => Some(format!("is {value}; write a number or a text")),
-                    Some(value) => option.values.problem(&value),
+                    Some(value) => option.kind.problem(&value),
                 },
             };
             let problem = problem.map(|message| (field(name), message));
@@ -181,6 +145,8 @@ pub(crate) fn is_one(factor: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use weir_specs::template::placeholders;
+
     use super::*;
 
     #[test]
@@ -194,7 +160,7 @@ mod tests {
                 assert!(!option.read.is_empty() || option.by.is_some() || option.of_servers, "{place}: read");
                 assert!(!option.of_servers || filesystem.network.is_some(), "{place}: has no servers here");
                 if let Some(default) = &option.default {
-                    assert_eq!(option.values.problem(default), None, "{place}");
+                    assert_eq!(option.kind.problem(default), None, "{place}");
                     let access = filesystem.network.as_ref().expect(&place);
                     let mut texts = access.client.iter().chain(access.files.values());
                     let used = texts.any(|text| text.contains(&format!("{{{name}}}")));
@@ -207,16 +173,18 @@ mod tests {
     }
 
     #[test]
-    fn values_are_held_to_what_is_allowed() {
-        let numbers = Values::Numbers { from: -1, to: 64 };
-        assert_eq!((numbers.problem("-1"), numbers.problem("64")), (None, None));
-        for wrong in ["65", "-2", "four", "", "1.5", "0x10"] {
-            assert!(numbers.problem(wrong).unwrap().contains("from -1 to 64"), "{wrong}");
+    fn no_placeholder_stands_in_the_program_text_of_a_shell() {
+        for filesystem in FileSystem::names().filter_map(FileSystem::load) {
+            let network = filesystem.network.iter();
+            let of_client = network.flat_map(|access| [&access.client, &access.once_mounted]);
+            let of_options = filesystem.options.values().flat_map(|option| [&option.set, &option.read]);
+            for words in of_client.chain(of_options) {
+                let is_shell = words.first().is_some_and(|program| program == "sh");
+                let program = words.get(2).filter(|_| is_shell);
+                let found = program.and_then(|text| placeholders(text).next());
+                assert_eq!(found, None, "{}: give it to the shell as an argument", filesystem.name);
+            }
         }
-        let names = Values::OneOf(vec!["fifo".to_owned(), "tbf".to_owned()]);
-        assert_eq!(names.problem("tbf"), None);
-        assert!(names.problem("tfb").unwrap().contains("tbf"));
-        assert!(Values::Like { like: "noatime".to_owned() }.problem(" ").is_some());
     }
 
     #[test]

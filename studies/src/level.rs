@@ -6,9 +6,20 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use weir_specs::{name_problem, quoted};
 
 /// The I/O schedulers of the kernel's multi-queue block layer.
 pub const KERNEL_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+/// Longest name of a tunable, and longest value, in characters.
+const LONGEST_TUNABLE: usize = 64;
+const LONGEST_VALUE: usize = 1024;
+
+/// Whether a value of a tunable has only characters that weir's own schedulers write: trees such as `A:0.5(b:65%,c:w2)`.
+fn is_value(value: &str) -> bool {
+    (1..=LONGEST_VALUE).contains(&value.len())
+        && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:,()%+".contains(c))
+}
 
 /// A scheduler with tunables that differ from its defaults.
 ///
@@ -42,18 +53,30 @@ impl TryFrom<String> for Scheduler {
     fn try_from(text: String) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
         let name = words.next().unwrap_or_default();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.is_empty() || !name.chars().all(is_name) {
-            return Err(format!("`{text}` is no scheduler: write its name, such as mq-deadline or scan-edf"));
+        if name_problem(name).is_some() {
+            return Err(format!(
+                "{} is no scheduler: write its name, such as mq-deadline or scan-edf",
+                quoted(&text)
+            ));
         }
+        let is_of_kernel = KERNEL_SCHEDULERS.contains(&name);
         let mut tunables = BTreeMap::new();
         for word in words {
-            let Some((tunable, value)) = word.split_once('=') else {
-                return Err(format!("`{word}` is no tunable: write NAME=VALUE, such as read_expire=100"));
-            };
-            let is_file_name = tunable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if tunable.is_empty() || value.is_empty() || !is_file_name {
-                return Err(format!("`{word}` is no tunable: write NAME=VALUE, such as read_expire=100"));
+            let (tunable, value) = word.split_once('=').unwrap_or((word, ""));
+            // It names a file below /sys, and its value is written there.
+            let is_file_name = tunable.len() <= LONGEST_TUNABLE
+                && tunable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if tunable.is_empty() || !is_file_name || !is_value(value) {
+                return Err(format!(
+                    "{} is no tunable: write NAME=VALUE, such as read_expire=100, with letters, digits and _ in the name",
+                    quoted(word)
+                ));
+            }
+            if is_of_kernel && value.parse::<i64>().map(|number| number.to_string()).as_deref() != Ok(value) {
+                return Err(format!(
+                    "tunable `{tunable}` of {name} is {}; the kernel takes a whole number",
+                    quoted(value)
+                ));
             }
             if tunables.insert(tunable.to_owned(), value.to_owned()).is_some() {
                 return Err(format!("tunable `{tunable}` is given twice"));
@@ -195,7 +218,28 @@ mod tests {
     fn what_is_neither_is_refused() {
         assert!(Scheduler::try_from("../none".to_owned()).is_err());
         assert!(Scheduler::try_from(String::new()).is_err());
-        assert!(Scheduler::try_from("bfq ../../x=1".to_owned()).is_err());
+        for text in [
+            "bfq ../../x=1",
+            "mq-deadline ../../../../etc/passwd=1",
+            "mq-deadline read_expire=",
+            "mq-deadline read_expire=1;id",
+            "mq-deadline read_expire=$(id)",
+            "mq-deadline read_expire=many",
+            "mq-deadline read_expire=+1",
+            "mq-deadline read_expire=1\0",
+            "bfq low.latency=0",
+            "hds tree=`id`",
+            "-x",
+            "\u{e9}",
+        ] {
+            assert!(Scheduler::try_from(text.to_owned()).is_err(), "{text}");
+        }
+        let long = format!("hds tree={}", "a".repeat(1 << 20));
+        assert!(Scheduler::try_from(long).unwrap_err().len() < 300);
+        assert!(
+            Scheduler::try_from("hds root_kb_s=18000 tree=A:0.5(s1:1),B:0.5(s2:65%,s3:w2)".to_owned())
+                .is_ok()
+        );
         assert!(Priority::try_from("be/8".to_owned()).is_err());
     }
 }

@@ -22,6 +22,7 @@ mod name;
 mod plan;
 mod recipe;
 mod run;
+mod settings;
 mod simulated;
 mod site;
 mod spec;
@@ -40,13 +41,13 @@ pub use admission::{
 pub use contract::Contract;
 pub use control_group::{ControlGroup, IoMax, PrioClass};
 pub use filesystem::{FileSystem, NetworkAccess};
-pub use fs_option::{ByRole, FsOption, Values};
+pub use fs_option::{ByRole, FsOption};
 pub use hosts::{Hosts, Lost};
 pub use io_cost::{CostBounds, CostModel, IoCost};
 pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
-pub use name::is_plain_name;
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
+pub use settings::ServiceSettings;
 pub use site::{DATABASES, Site, SiteBenchmark};
 pub use spec::{
     Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, StudyService, Wants,

@@ -16,6 +16,7 @@ use crate::estimate::estimate_s;
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
+use crate::settings::ServiceSettings;
 use crate::site::SiteBenchmark;
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
@@ -30,6 +31,8 @@ pub struct Context<'a> {
     pub profiles: &'a [&'a str],
     /// The benchmarks of sites.
     pub benchmarks: &'a [SiteBenchmark],
+    /// The services, with what a study may set of them.
+    pub services: &'a [ServiceSettings],
 }
 
 /// All runs of a study, in the order of execution: `plan.json`.

@@ -8,6 +8,7 @@ use weir_specs::one_of;
 
 use crate::filesystem::FileSystem;
 use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
+use crate::settings;
 use crate::spec::{Study, StudyService};
 
 /// Engines that a site's data may lie in: names of services.
@@ -107,6 +108,8 @@ pub(crate) fn check(
     if !DATABASES.contains(&site.database.as_str()) {
         problem(".site.database", one_of("database", &site.database, DATABASES));
     }
+    found.extend(settings::check(&site.database, ".site.settings", &site.settings, context));
+    let mut problem = |at: &str, message: String| found.push((at.to_owned(), message));
     match context.benchmarks.iter().find(|known| known.name == site.benchmark) {
         None => {
             let known = context.benchmarks.iter().map(|known| known.name);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use weir_specs::one_of;
+use weir_specs::{name_problem, one_of};
 
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
-use crate::name::is_plain_name;
 use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
 use crate::run::RunService;
+use crate::settings;
 use crate::site::{self, Site};
 use crate::spec::{Class, Settings, Study, StudyService};
 use crate::testbed::Testbed;
@@ -40,7 +40,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed, context: &Context<'_>) -> V
     found
 }
 
-/// Whether a service is known is asked when a run begins: what is installed differs from host to host.
+/// Whether a service is installed is asked when a run begins: it differs from host to host.
 fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec<(String, String)> {
     let mut ports: BTreeMap<u16, &str> = BTreeMap::new();
     let mut found = Vec::new();
@@ -48,9 +48,19 @@ fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec
         let field = format!("services.{name}");
         let of_site = site::check(study, name, service, context).into_iter();
         found.extend(of_site.map(|(at, message)| (format!("{field}{at}"), message)));
+        if let Some(kind) = &service.service {
+            let of_service = settings::check(kind, &format!("{field}.settings"), &service.settings, context);
+            found.extend(of_service);
+        }
         let mut problem = |at: &str, message: String| found.push((format!("{field}{at}"), message));
-        if !is_plain_name(name) {
-            problem("", "names a process and a log: use letters, digits, - and _ only".to_owned());
+        if let Some(kind) = &service.service
+            && !context.services.iter().any(|known| known.name == *kind)
+        {
+            let known = context.services.iter().map(|known| known.name.as_str());
+            problem(".service", one_of("service", kind, known));
+        }
+        if let Some(message) = name_problem(name) {
+            problem("", message);
         }
         if !tiers::is_asked(study, name) {
             problem("", format!("no class goes `through: {name}`: let one, or leave the service out"));

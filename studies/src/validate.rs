@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weir_specs::{Document, Problems, one_of};
+use weir_specs::{Document, Problems, name_problem, one_of};
 use weir_workloads::sessions::AnyWorkload;
 use weir_workloads::{FileSet, Workload};
 
 use crate::admission_check;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
-use crate::name::is_plain_name;
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
@@ -103,8 +102,8 @@ impl Check<'_> {
                 format!("is `{}`, but the file is called `{stem}.yml`: make them the same", study.name);
             self.problem("name", message);
         }
-        if !is_plain_name(&study.name) {
-            self.problem("name", "names a folder: use letters, digits, - and _ only");
+        if let Some(message) = name_problem(&study.name) {
+            self.problem("name", message);
         }
         self.within("repetitions", f64::from(study.repetitions), 1.0, 1000.0);
         self.within("warmup_s", study.warmup_s, 0.0, 86_400.0);
@@ -132,8 +131,8 @@ impl Check<'_> {
         let mut workloads = BTreeMap::new();
         for (name, class) in &self.study.classes {
             let field = format!("classes.{name}");
-            if !is_plain_name(name) {
-                self.problem(&field, "names a folder and a device: use letters, digits, - and _ only");
+            if let Some(message) = name_problem(name) {
+                self.problem(&field, message);
             }
             if name == crate::plan::SHARED_DEVICE {
                 self.problem(&field, "is the name of the integrated server's device: choose another");

@@ -73,6 +73,16 @@ fn one(
     Ok(Variant { name: Some(name.to_owned()), study, workloads })
 }
 
+/// Whether the step at a depth of a path names a setting of a service: `services.web.settings.workers`, or
+/// `services.shop.site.settings.buffer_mib`.
+fn is_setting(path: &str, depth: usize) -> bool {
+    match path.split('.').collect::<Vec<_>>()[..] {
+        ["services", _, "settings", _] => depth == 4,
+        ["services", _, "site", "settings", _] => depth == 5,
+        _ => false,
+    }
+}
+
 /// Replaces the field at a dotted path, such as `storage.profile` or `classes.text.with.files.count`.
 fn set(study: &mut Value, path: &str, replacement: &Value) -> Result<(), String> {
     let mut steps = path.split('.');
@@ -97,7 +107,7 @@ fn set(study: &mut Value, path: &str, replacement: &Value) -> Result<(), String>
             return Ok(());
         }
         // What is held and has its default may be absent; whether there is such a setting is asked when the study is read.
-        let may_be_absent = first == "hold" && depth == 2;
+        let may_be_absent = (first == "hold" && depth == 2) || is_setting(path, depth);
         if !fields.contains_key(step) && !may_be_absent {
             return Err(one_of("field", step, fields.keys().map(String::as_str)));
         }

@@ -6,6 +6,12 @@ from ansible.errors import AnsibleFilterError
 
 #: What a rule of the token bucket filter may match.
 MATCHES = ("jobid", "nid", "opcode")
+#: What each of them is: it stands between braces in a rule, which neither they nor a blank may end.
+MATCHED = re.compile(r"[A-Za-z0-9_.:*@%+/-]+")
+#: The name of a rule, as Lustre takes it.
+RULE = re.compile(r"[A-Za-z0-9_]{1,32}")
+#: Its rate, in requests per second.
+RATE = re.compile(r"[0-9]{1,9}")
 
 
 def stretches(runs, plan, file_systems, usual):
@@ -63,8 +69,11 @@ def by_role(file_systems):
     return sorted({by["variable"] for entry in file_systems for by in _roles(entry).values()})
 
 
-def nrs_rules(text):
-    """Rules of Lustre's token bucket filter from `NAME jobid=A,B nid=C opcode=D rate=N; NAME ...`.
+def nrs_rules(given):
+    """Rules of Lustre's token bucket filter.
+
+    Args:
+        given: `NAME jobid=A,B nid=C opcode=D rate=N; NAME ...`, or a list of what this returns.
 
     Returns:
         Of each `name`, `rate` (requests per second) and lists by what it matches.
@@ -72,14 +81,14 @@ def nrs_rules(text):
     Raises:
         AnsibleFilterError: a rule has no name, no rate, nothing to match, or something else.
     """
-    rules = []
-    for one in filter(None, (part.strip() for part in str(text or "").split(";"))):
+    rules = [*map(_checked, given)] if isinstance(given, list) else []
+    text = "" if isinstance(given, list) else str(given or "")
+    for one in filter(None, (part.strip() for part in text.split(";"))):
         name, *words = one.split()
         said = dict(word.split("=", 1) for word in words if "=" in word)
         if (
-            not re.fullmatch(r"\w+", name)
-            or len(said) != len(words)
-            or not said.get("rate", "").isdigit()
+            len(said) != len(words)
+            or not RATE.fullmatch(said.get("rate", ""))
             or not said.keys() - {"rate"}
             or said.keys() - {"rate", *MATCHES}
         ):
@@ -87,8 +96,27 @@ def nrs_rules(text):
                 f"nrs_rules: `{one}` is no rule: write NAME, some of jobid=A,B nid=C opcode=D, and rate=N"
             )
         matches = {key: value.split(",") for key, value in said.items() if key != "rate"}
-        rules.append({"name": name, "rate": int(said["rate"])} | matches)
+        rules.append(_checked({"name": name, "rate": int(said["rate"])} | matches))
     return rules
+
+
+def _checked(rule):
+    """A rule none of whose parts is more than it.
+
+    Raises:
+        AnsibleFilterError: one is.
+    """
+    matched = [one for key in MATCHES if key in rule for one in rule[key]]
+    if (
+        not RULE.fullmatch(str(rule.get("name", "")))
+        or not RATE.fullmatch(str(rule.get("rate", "")))
+        or not all(MATCHED.fullmatch(str(one)) for one in matched)
+    ):
+        raise AnsibleFilterError(
+            f"nrs_rules: `{rule}` is no rule: its name has letters, digits and _, its rate is a number, "
+            "and what it matches has letters, digits and _ . : * @ % + / - only"
+        )
+    return rule
 
 
 def _roles(file_system):

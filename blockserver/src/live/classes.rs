@@ -227,9 +227,8 @@ impl ClassSpec {
     }
 
     fn check(&self, size_mib: Option<u64>) -> Result<(), (&'static str, String)> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if self.name.is_empty() || self.name.len() > 40 || !self.name.chars().all(plain) {
-            return Err(("name", format!("is `{}`; use 1 to 40 letters, digits, `-` and `_`", self.name)));
+        if let Some(problem) = weir_specs::name_problem(&self.name) {
+            return Err(("name", problem));
         }
         if !(0.001..=1e6).contains(&self.weight) {
             return Err(("weight", format!("is {}; it must be from 0.001 to 1000000", self.weight)));

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use weir_meeting::{Record, Role};
-use weir_studies::{Run, is_plain_name};
+use weir_specs::host_problem;
+use weir_studies::Run;
 
 use super::{PART, join_tables, ruling};
 use crate::Error;
@@ -74,7 +75,7 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
 }
 
 fn is_host(name: &str) -> bool {
-    !name.starts_with('.') && is_plain_name(&name.replace('.', "-"))
+    host_problem(name).is_none()
 }
 
 fn judge(

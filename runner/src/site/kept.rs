@@ -12,6 +12,7 @@ use weir_sites::benchmark::Scale;
 use weir_sites::database::Engine;
 use weir_sites::hot::Hot;
 use weir_sites::load::{LoadOptions, load};
+use weir_specs::template::Values;
 use weir_studies::{RunService, Site};
 
 use super::{DATABASE, address, administrator, benchmark, database, failed, hot_folder, of_site, user};
@@ -146,6 +147,7 @@ pub(crate) fn keep(
         namespace: None,
         group: Group::of_state(state).within(&name),
         memory_mib: 0,
+        own: Values::new(),
         set: careless.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         log: logs.join(format!("{}-load.log", service.name)),
         tier: weir_services::Tier::default(),

@@ -120,6 +120,7 @@ pub(crate) fn look(run: &Run) -> Result<(), Error> {
     for (service, site) in all(run) {
         benchmark(service, site)?;
         let database = database(site)?;
+        weir_services::check_settings(&database, &site.settings).map_err(failed)?;
         weir_services::version(&database).map_err(failed)?;
         user(&database)?;
     }

@@ -1,9 +1,11 @@
 //! The database server and the application server of a site.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use weir_services::{Instance, Ready, Scope, Service, Signal, Start, Stop};
+use weir_specs::template::Values;
 use weir_studies::{Run, RunService, Site};
 
 use super::{DATABASE, Laid, address, database, failed, process_name, user};
@@ -52,7 +54,8 @@ pub(crate) fn start(
         namespace: None,
         group: limits.group(&service.name),
         memory_mib: run.settings.memory_mib.unwrap_or(0),
-        set: weir_services::Values::new(),
+        set: BTreeMap::new(),
+        own: Values::new(),
         log: logs.to_owned(),
         tier: weir_services::Tier::default(),
     };
@@ -70,11 +73,7 @@ pub(crate) fn start(
 /// `weir site serve` of this very program.
 fn application(database: &Service, site: &Site, address: &str) -> Service {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let values = [
-        ("benchmark", site.benchmark.clone()),
-        ("database", address.to_owned()),
-        ("workers", site.workers.to_string()),
-    ];
+    let workers = site.workers.to_string();
     Service {
         name: format!("{}-app", site.benchmark),
         description: "the application server of a site".to_owned(),
@@ -83,22 +82,23 @@ fn application(database: &Service, site: &Site, address: &str) -> Service {
         programs: words(&["/proc/self/exe"]),
         users: database.users.clone(),
         version: words(&["--version"]),
-        defaults: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        settings: BTreeMap::new(),
+        defaults: BTreeMap::new(),
         folders: Vec::new(),
         hot: None,
-        files: std::collections::BTreeMap::new(),
+        files: BTreeMap::new(),
         prepare: Vec::new(),
         arguments: words(&[
             "site",
             "serve",
             "--benchmark",
-            "{benchmark}",
+            &site.benchmark,
             "--database",
-            "{database}",
+            address,
             "--listen",
             "{address}:{port}",
             "--workers",
-            "{workers}",
+            &workers,
         ]),
         ready: Ready::Tcp("{port}".to_owned()),
         ready_limit_s: 60,

@@ -78,6 +78,7 @@ impl Server {
             group: Group::of_state(self.folder.path()).within(NAME),
             memory_mib: 0,
             set: [("connections".to_owned(), "60".to_owned())].into(),
+            own: weir_specs::template::Values::new(),
             log: self.folder.path().join("server.log"),
         };
         start(&self.service, self.folder.path(), &wanted).unwrap();

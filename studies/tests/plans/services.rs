@@ -163,3 +163,77 @@ fn tiers_and_limits_that_cannot_be_are_named() {
         ],
     );
 }
+
+#[test]
+fn a_setting_that_is_more_than_a_value_is_named() {
+    let with =
+        |settings: &str| SITE.replace("port: 8080}", &format!("port: 8080, settings: {{{settings}}}}}"));
+    for (settings, said) in [
+        (
+            r#"sendfile: "on; server { listen 0.0.0.0:8080; }""#,
+            "trial.yml:13: services.web.settings.sendfile: is `on; server { listen 0.0.0.0:8080; }`; it must be on or off",
+        ),
+        (
+            "load_module: x.so",
+            "services.web.settings.load_module: unknown setting `load_module` (known: connections, ",
+        ),
+        (
+            r#"wrokers: "1""#,
+            "services.web.settings.wrokers: unknown setting `wrokers`; did you mean `workers`?",
+        ),
+        (r#"workers: "0""#, "services.web.settings.workers: is `0`; it must be a whole number from 1 to 512"),
+        (r#"address: "0.0.0.0""#, "services.web.settings.address: unknown setting `address`"),
+        (r#"run: /etc"#, "services.web.settings.run: unknown setting `run`"),
+        (r#"open_file_cache: "max=10; x""#, "services.web.settings.open_file_cache: is `max=10; x`"),
+    ] {
+        let found = plan_text(&with(settings)).unwrap_err();
+        assert!(found.contains(said), "{settings}: {found}");
+    }
+    for settings in [r#"sendfile: "off""#, r#"open_file_cache: "max=10 inactive=20s""#, r#"workers: "512""#] {
+        plan_text(&with(settings)).unwrap_or_else(|found| panic!("{settings}: {found}"));
+    }
+}
+
+#[test]
+fn a_variant_sets_what_a_service_takes_and_nothing_else() {
+    let with = |level: &str| TIERS.replace("    plain: {}\n", &format!("    plain: {{{level}}}\n"));
+    let plan = plan_text(&with(r#"services.web.settings.workers: "4""#)).unwrap();
+    let set =
+        plan.runs.iter().filter(|run| run.services.iter().any(|one| one.settings.contains_key("workers")));
+    assert_eq!(set.count(), 2);
+    for (level, said) in [
+        (
+            r#"services.web.settings.workers: "4; x""#,
+            "factors.variant.plain.services.web.settings.workers: is `4; x`",
+        ),
+        (r#"services.web.settings.load_module: "x""#, "unknown setting `load_module`"),
+        ("services.web.service: ngnix", "did you mean `nginx`?"),
+    ] {
+        let found = plan_text(&with(level)).unwrap_err();
+        assert!(found.contains(said), "{level}: {found}");
+    }
+}
+
+#[test]
+fn a_study_names_no_file_of_the_host_and_no_service_that_is_unknown() {
+    let guest = SITE.replace(
+        "{service: nginx, port: 8080}",
+        "{service: guest, port: 8080, settings: {image: /etc/shadow}}",
+    );
+    let found = plan_text(&guest).unwrap_err();
+    assert!(found.contains("services.web.settings.image: names a file of the host"), "{found}");
+    let found = plan_text(&SITE.replace("service: nginx", "service: ../nginx")).unwrap_err();
+    assert!(found.contains("services.web.service: unknown service `../nginx`"), "{found}");
+}
+
+#[test]
+fn names_that_are_more_than_a_name_are_refused() {
+    for name in ["../x", "\"a b\"", "-rf", ".x", "\"$(id)\"", "\"a;b\""] {
+        let class = SITE.replace("  first: {", &format!("  {name}: {{"));
+        assert!(plan_text(&class).unwrap_err().contains("use 1 to 40 letters"), "{name}");
+        let service = SITE
+            .replace("  web: {", &format!("  {name}: {{"))
+            .replace("through: web", &format!("through: {name}"));
+        assert!(plan_text(&service).unwrap_err().contains("use 1 to 40 letters"), "{name}");
+    }
+}

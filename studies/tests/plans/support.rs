@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_studies::{Context, Plan};
+use weir_specs::Document;
+use weir_studies::{Context, Plan, ServiceSettings};
 use weir_workloads::Catalog;
 
 /// Devices that the studies of these tests are on.
@@ -21,10 +22,23 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
+/// The services of the repository, with their settings.
+fn services() -> Vec<ServiceSettings> {
+    let of = |name: &str| {
+        let file = root().join(format!("services/specs/{name}.yml"));
+        let document = Document::read(&file).unwrap();
+        let settings = document.value().get("settings").cloned().unwrap_or_else(|| serde_json::json!({}));
+        ServiceSettings { name: name.to_owned(), settings: serde_json::from_value(settings).unwrap() }
+    };
+    ["nginx", "nginx-proxy", "apache", "postgresql", "mariadb", "guest"].map(of).into()
+}
+
 /// The plan of a file, or what is wrong with it.
 pub fn plan_file(file: &Path) -> Result<Plan, String> {
     let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
-    let context = Context { workloads: &workloads, profiles: &PROFILES, benchmarks: &[] };
+    let services = services();
+    let context =
+        Context { workloads: &workloads, profiles: &PROFILES, benchmarks: &[], services: &services };
     Plan::from_file(file, &context).map_err(|problems| problems.to_string())
 }
 

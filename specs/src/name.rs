@@ -1,0 +1,82 @@
+//! What a name is: of a study, a class, a device, a daemon or a host.
+//!
+//! Names become folders, files, processes, control groups and labels, so one rule holds for all of them.
+
+/// Longest name, in characters.
+const LONGEST: usize = 40;
+/// Longest name of a host, in characters: inventories name hosts by their domain names and addresses.
+const LONGEST_HOST: usize = 128;
+
+/// What is wrong with a name; `None` if nothing is.
+///
+/// A name has 1 to 40 letters of ASCII, digits, `-` and `_`, and no `-` at the beginning, which programs would take for an
+/// option.
+pub fn name_problem(name: &str) -> Option<String> {
+    let right = starts_well(name) && name.len() <= LONGEST && name.chars().all(is_plain);
+    (!right).then(|| {
+        format!(
+            "is named {}; use 1 to {LONGEST} letters, digits, - and _ only, no - at the beginning",
+            quoted(name)
+        )
+    })
+}
+
+/// What is wrong with the name of a host; `None` if nothing is. It may also have `.` in it, and 128 characters.
+pub fn host_problem(name: &str) -> Option<String> {
+    let right =
+        starts_well(name) && name.len() <= LONGEST_HOST && name.chars().all(|c| is_plain(c) || c == '.');
+    (!right).then(|| {
+        format!(
+            "is named {}; use 1 to {LONGEST_HOST} letters, digits, -, _ and . only, no - or . at the beginning",
+            quoted(name)
+        )
+    })
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+fn starts_well(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A text as an error shows it: on one line, in backquotes, and not longer than a line.
+pub fn quoted(text: &str) -> String {
+    const SHOWN: usize = 80;
+    let shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        format!("`{shown}...` ({} characters)", text.chars().count())
+    } else {
+        format!("`{shown}`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_part_of_a_path_pass_and_others_do_not() {
+        for name in ["quick", "hds_alone", "4k", "_x", "a-b"] {
+            assert_eq!(name_problem(name), None);
+            assert_eq!(host_problem(name), None);
+        }
+        let long = "n".repeat(129);
+        for name in
+            ["", ".", "..", "-rf", ".x", "a/b", "../x", "a b", "a\n", "a\0", "\u{e9}", "$(x)", "a;b", &long]
+        {
+            assert!(name_problem(name).is_some(), "{name:?}");
+            assert!(host_problem(name).is_some(), "{name:?}");
+        }
+        assert!(name_problem("host-1.example.org").is_some());
+        assert_eq!(host_problem("host-1.example.org"), None);
+        assert!(name_problem(&"n".repeat(41)).is_some());
+    }
+
+    #[test]
+    fn what_an_error_shows_is_one_short_line() {
+        assert_eq!(quoted("a\nb"), "`a\\nb`");
+        assert!(quoted(&"x".repeat(1 << 20)).len() < 120);
+    }
+}

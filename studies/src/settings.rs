@@ -1,0 +1,37 @@
+//! Settings of the services of a study: which each has, and which values they take.
+
+use std::collections::BTreeMap;
+
+use weir_specs::{Setting, one_of};
+
+use crate::plan::Context;
+
+/// What a study has to know of a service.
+#[derive(Debug, Clone)]
+pub struct ServiceSettings {
+    /// Its name.
+    pub name: String,
+    /// Its settings by name.
+    pub settings: BTreeMap<String, Setting>,
+}
+
+/// What is wrong with settings of a service, by field below `at`; nothing if the service is unknown, which is said elsewhere.
+pub(crate) fn check(
+    service: &str,
+    at: &str,
+    set: &BTreeMap<String, String>,
+    context: &Context<'_>,
+) -> Vec<(String, String)> {
+    let Some(known) = context.services.iter().find(|known| known.name == service) else { return Vec::new() };
+    let of_studies = |(_, setting): &(&String, &Setting)| setting.kind.is_of_studies();
+    let problem = |name: &String, value: &str| match known.settings.get(name) {
+        Some(setting) if setting.kind.is_of_studies() => setting.kind.problem(value),
+        Some(_) => Some("names a file of the host, which a study may not do: leave it out".to_owned()),
+        None => {
+            let names = known.settings.iter().filter(of_studies).map(|(name, _)| name.as_str());
+            Some(one_of("setting", name, names))
+        }
+    };
+    let problem = |(name, value): (&String, &String)| Some((format!("{at}.{name}"), problem(name, value)?));
+    set.iter().filter_map(problem).collect()
+}
