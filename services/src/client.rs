@@ -241,6 +241,9 @@ fn room(path: &Path) -> Result<libc::statvfs, Error> {
 /// No file can be written, or it did not go over the network.
 pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Error> {
     let path = point.join(format!(".weir-probe-{}", std::process::id()));
+    if fs::symlink_metadata(&path).is_ok() {
+        return Err(Error::Refused(format!("{}: is there already; look at it, then remove it", path.display())));
+    }
     let before = counters(&cluster.client_namespace)?;
     let servers_before = received(cluster)?;
     let began = Instant::now();
