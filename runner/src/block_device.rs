@@ -81,7 +81,7 @@ impl BlockDevice {
             let (queue, size_bytes) = queue(name, &node, heads, used).map_err(refuse)?;
             let queues = vec![queue];
             let members = Vec::new();
-            Ok(BlockDevice {
+            Ok::<_, Error>(BlockDevice {
                 name: name.clone(),
                 node,
                 queues,

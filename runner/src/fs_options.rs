@@ -148,6 +148,7 @@ mod tests {
             source: "x".into(),
             path: "/mnt/x".into(),
             files: "/mnt/x/weir-1".into(),
+            owner: None,
         };
         let words = ["lfs", "setstripe", "-c", "{value}", "{files}", "{point}"].map(str::to_owned);
         assert_eq!(filled(&words, &point, "2").join(" "), "lfs setstripe -c 2 /mnt/x/weir-1 /mnt/x");

@@ -53,5 +53,6 @@ pub use error::Error;
 pub use joint::{Joined, Meet, attend, join};
 pub use journal::recover;
 pub use simulate::{simulate, sweep};
+pub use site::remove_kept;
 pub use testbed::{Device, Disk, Testbed};
 pub use verdict::{Ruling, Status, Verdict, is_invalid, is_skipped};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use weir_collectors::Disk;
 use weir_collectors::host::{self, HostRecord};
+use weir_host::owned::Owner;
 use weir_studies::{FileSystem, Run};
 
 use crate::Error;
@@ -79,6 +80,8 @@ pub(crate) struct MountPoint {
     pub(crate) path: PathBuf,
     /// The run's own folder on it.
     pub(crate) files: PathBuf,
+    /// Whose marker the run's folder bears there, where the file system outlives the run.
+    pub(crate) owner: Option<Owner>,
 }
 
 /// Blanks the devices, assembles arrays, makes and mounts the file systems; on a raw device only the blanking.
@@ -127,7 +130,8 @@ pub(crate) fn make_file_systems(
         }
         journal.note(Change::Mounted(path.clone()))?;
         mount::mount(filesystem, &source, &path, wanted.size_mib)?;
-        points.push(MountPoint { device: wanted.name.clone(), source, files: path.clone(), path });
+        let files = path.clone();
+        points.push(MountPoint { device: wanted.name.clone(), source, files, path, owner: None });
     }
     Ok(points)
 }

@@ -181,7 +181,7 @@ pub fn is_owned(folder: &Path, owner: &Owner) -> Result<bool, Error> {
 /// [`Error::Refused`] if it does not bear this owner's marker, or something is mounted below it: nothing was touched.
 /// [`Error::Io`] if something cannot be removed; the marker stays then.
 pub fn empty(folder: &Path, owner: &Owner) -> Result<(), Error> {
-    check_removable(folder, folder, owner)?;
+    check_removable(folder, owner)?;
     for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
         let entry = entry.map_err(Error::io("cannot read", folder))?;
         if entry.file_name() != MARKER && entry.file_name() != "lost+found" {
@@ -197,12 +197,19 @@ pub fn empty(folder: &Path, owner: &Owner) -> Result<(), Error> {
 /// As [`empty`].
 pub fn remove_inside(folder: &Path, owner: &Owner, name: &str) -> Result<(), Error> {
     let path = folder.join(name);
-    check_removable(folder, &path, owner)?;
+    check_removable_inside(folder, &path, owner)?;
     remove_entry(&path)
 }
 
-/// Whether `path`, in a folder or the folder itself, may be removed.
-fn check_removable(folder: &Path, path: &Path, owner: &Owner) -> Result<(), Error> {
+/// Whether [`empty`] would remove what is in a folder. Touches nothing.
+///
+/// # Errors
+/// [`Error::Refused`] as of [`empty`].
+pub fn check_removable(folder: &Path, owner: &Owner) -> Result<(), Error> {
+    check_removable_inside(folder, folder, owner)
+}
+
+fn check_removable_inside(folder: &Path, path: &Path, owner: &Owner) -> Result<(), Error> {
     if !is_owned(folder, owner)? {
         return Err(Error::Refused(format!(
             "{}: was not made by this weir (no marker {MARKER} of its state folder). It is left as it is; look at it, then remove it yourself",
