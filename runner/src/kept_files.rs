@@ -81,7 +81,11 @@ struct Root {
 
 impl Root {
     fn check(&self) -> Result<(), Error> {
-        if owned::is_owned(&self.folder, &self.owner)? { Ok(()) } else { Ok(owned::check_empty(&self.folder)?) }
+        if owned::is_owned(&self.folder, &self.owner)? {
+            Ok(())
+        } else {
+            Ok(owned::check_empty(&self.folder)?)
+        }
     }
 
     /// Sets of earlier runs go where a new one would find no room.
@@ -112,7 +116,8 @@ mod tests {
     fn only_sets_that_weir_kept_make_room() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join(FOLDER);
-        let root = Root { folder: folder.clone(), owner: Owner::of_state(&place.path().join("state")).unwrap() };
+        let root =
+            Root { folder: folder.clone(), owner: Owner::of_state(&place.path().join("state")).unwrap() };
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("a.jpg"), "precious").unwrap();
         assert!(root.check().unwrap_err().is_refusal());

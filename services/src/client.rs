@@ -242,7 +242,10 @@ fn room(path: &Path) -> Result<libc::statvfs, Error> {
 pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Error> {
     let path = point.join(format!(".weir-probe-{}", std::process::id()));
     if fs::symlink_metadata(&path).is_ok() {
-        return Err(Error::Refused(format!("{}: is there already; look at it, then remove it", path.display())));
+        return Err(Error::Refused(format!(
+            "{}: is there already; look at it, then remove it",
+            path.display()
+        )));
     }
     let before = counters(&cluster.client_namespace)?;
     let servers_before = received(cluster)?;

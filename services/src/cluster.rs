@@ -65,9 +65,8 @@ pub struct Member {
 
 impl Member {
     fn load(&self, cluster: &str) -> Result<Service, Error> {
-        Service::load(&self.service).ok_or_else(|| {
-            Error::Refused(format!("cluster {cluster}: service {} is unknown", self.service))
-        })
+        Service::load(&self.service)
+            .ok_or_else(|| Error::Refused(format!("cluster {cluster}: service {} is unknown", self.service)))
     }
 }
 

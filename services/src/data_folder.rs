@@ -179,7 +179,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let state = place.path().join("state");
         let folder = place.path().join("brick");
-        owned::claim(&folder, &Owner::of_state(&state).unwrap(), "data of cluster moosefs, server-0").unwrap();
+        owned::claim(&folder, &Owner::of_state(&state).unwrap(), "data of cluster moosefs, server-0")
+            .unwrap();
         let refused = DataFolder::look(&state, &folder).unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains("moosefs, server-0"), "{refused}");
     }

@@ -47,7 +47,10 @@ impl Place {
     }
 
     fn check_photos(&self) {
-        assert_eq!(listed(&self.photos), [("2024".into(), None), ("2024/a.jpg".into(), Some("precious".into()))]);
+        assert_eq!(
+            listed(&self.photos),
+            [("2024".into(), None), ("2024/a.jpg".into(), Some("precious".into()))]
+        );
     }
 }
 
@@ -73,8 +76,7 @@ fn listed(folder: &Path) -> Vec<(PathBuf, Option<String>)> {
 fn a_cluster_on_a_folder_with_files_is_refused_and_nothing_is_recorded() {
     let place = Place::new();
     for description in [bare(), Description::load("moosefs").unwrap()] {
-        let refused =
-            serve_on(&description, &place.state, &Brick::Folder(place.photos.clone())).unwrap_err();
+        let refused = serve_on(&description, &place.state, &Brick::Folder(place.photos.clone())).unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains("\"2024\""), "{refused}");
         assert!(!place.state.exists(), "nothing is recorded");
         assert_eq!(down(&place.state, &description.name).unwrap(), Vec::<String>::new());

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use common::State;
 use weir_services::{
-    DataFolder, Error, Group, Hot, Instance, Scope, Service, Start, Values, process, restore, snapshot, start, stop,
-    version,
+    DataFolder, Error, Group, Hot, Instance, Scope, Service, Start, Values, process, restore, snapshot,
+    start, stop, version,
 };
 
 fn free_port() -> u16 {

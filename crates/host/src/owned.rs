@@ -272,7 +272,8 @@ fn read_marker(folder: &Path) -> Result<Option<Marker>, Error> {
         }
         found => found.map_err(Error::io("cannot look at", &path))?.is_file(),
     };
-    let text = if is_file { fs::read(&path).map_err(Error::io("cannot read", &path))? } else { b"a link".to_vec() };
+    let text =
+        if is_file { fs::read(&path).map_err(Error::io("cannot read", &path))? } else { b"a link".to_vec() };
     // A process was killed, or the power failed, between making and writing it: nothing was put beside it yet.
     if text.iter().all(|byte| *byte == 0) {
         return Ok(None);
