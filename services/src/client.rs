@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use weir_fsbench::mounted_at;
+use weir_host::owned;
 use weir_network::{Counters, counters};
 use weir_studies::{FileSystem, NetworkAccess as Access};
 
@@ -48,6 +49,8 @@ pub fn mount(
     if let Some(found) = mounted_at(point) {
         return Err(Error::Refused(format!("{}: {found} is mounted there already", point.display())));
     }
+    // What lies there would be hidden.
+    owned::check_empty(point)?;
     for folder in [&launch.folder, point] {
         fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     }
