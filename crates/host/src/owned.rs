@@ -115,13 +115,12 @@ pub fn claim(folder: &Path, owner: &Owner, purpose: &str) -> Result<(), Error> {
     let marker = Marker { owner: owner.clone(), purpose: purpose.to_owned() };
     let text = serde_json::to_vec(&marker).map_err(|error| Error::Failed(error.to_string()))?;
     // Never over a marker that came meanwhile.
-    File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-        .map_err(Error::io("cannot write", &path))?;
+    let opened = File::options().write(true).create_new(true).mode(0o600).open(&path);
+    let mut file = opened.map_err(Error::io("cannot write", &path))?;
+    if let Err(error) = file.write_all(&text).and_then(|()| file.sync_all()) {
+        let _ = fs::remove_file(&path);
+        return Err(Error::io("cannot write", &path)(error));
+    }
     if read_marker(folder)? != Some(marker) {
         return Err(Error::Refused(format!("{}: another weir claims this folder", folder.display())));
     }
@@ -420,6 +419,31 @@ mod tests {
         fs::write(folder.join(MARKER), "of somebody else").unwrap();
         assert!(claim(&folder, &owner, "test").unwrap_err().is_refusal());
         assert_eq!(fs::read_to_string(folder.join(MARKER)).unwrap(), "of somebody else");
+    }
+
+    #[test]
+    fn a_marker_that_finds_no_room_is_not_left() {
+        let (place, owner) = place();
+        let full = place.path().join("full");
+        fs::create_dir(&full).unwrap();
+        let run = |words: &[&str]| {
+            std::process::Command::new(words[0])
+                .args(&words[1..])
+                .arg(&full)
+                .status()
+                .is_ok_and(|status| status.success())
+        };
+        if !run(&["mount", "-t", "tmpfs", "-o", "size=4k", "full"]) {
+            eprintln!("skipped: mounting needs root");
+            return;
+        }
+        fs::create_dir(full.join("lost+found")).unwrap();
+        fs::write(full.join("lost+found/a"), [1; 4096]).unwrap();
+        let failed = claim(&full, &owner, "test");
+        let left = fs::read_dir(&full).unwrap().count();
+        assert!(run(&["umount"]));
+        let failed = failed.unwrap_err();
+        assert!(!failed.is_refusal() && left == 1, "{failed}: {left}");
     }
 
     #[test]
