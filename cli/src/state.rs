@@ -117,7 +117,7 @@ fn check(folder: &Path) -> Result<(), String> {
     let user = unsafe { libc::geteuid() };
     if found.uid() != 0 && found.uid() != user {
         return Err(format!(
-            "{place}: belongs to another user (found uid {}, expected 0 or {user}), who could change what weir undoes. Name another folder with --state",
+            "{place}: belongs to another user (found uid {}, expected 0 or {user}), who could change what weir undoes: chown root {place}, or name another folder with --state",
             found.uid()
         ));
     }
