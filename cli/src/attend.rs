@@ -8,6 +8,7 @@ use weir_runner::Options;
 use crate::exit::bad_input;
 use crate::meet::MeetArgs;
 use crate::run::{classify, read_run, report, stop_on_signal};
+use crate::state::StateArgs;
 
 /// Record what this host's disks do while other hosts carry out a run (`weir run --meet`).
 ///
@@ -26,9 +27,8 @@ pub struct Args {
     /// Folder of the study's results.
     #[arg(long, value_name = "DIR")]
     results: PathBuf,
-    /// Folder for the journal of changes to undo.
-    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     #[command(flatten)]
     meet: MeetArgs,
     /// Print the outcome as JSON.
@@ -43,7 +43,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let options = Options {
         results: args.results,
-        state: args.state,
+        state: args.state.own()?.to_owned(),
         retry_invalid: false,
         attempts: 1,
         stop: stop_on_signal(),

@@ -9,6 +9,7 @@ use weir_blockserver::{ClassSpec, Control, Error, State, state_path, states};
 
 use crate::exit::{self, bad_input};
 use crate::serve::classify;
+use crate::state::StateArgs;
 
 /// Show and change the classes and the policy of a running server with a policy; no request is lost.
 #[derive(clap::Args)]
@@ -23,9 +24,8 @@ pub struct Which {
     /// Name of the server; not needed where the state folder has one only.
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
-    /// Folder of the state files.
-    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
-    pub state: PathBuf,
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 #[derive(Subcommand)]
@@ -83,11 +83,11 @@ impl Which {
     /// There is none, or it is not clear which.
     pub fn connect(&self) -> anyhow::Result<Control> {
         let file = match &self.server {
-            Some(name) => state_path(&self.state, name),
-            None => match states(&self.state).map_err(classify)?.as_slice() {
+            Some(name) => state_path(self.state.folder(), name),
+            None => match states(self.state.folder()).map_err(classify)?.as_slice() {
                 [file] => file.clone(),
                 [] => {
-                    let folder = self.state.display();
+                    let folder = self.state.folder().display();
                     return Err(bad_input(format!("{folder} has no state file of a server; give --state")));
                 }
                 several => {

@@ -3,22 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
 use weir_runner::Recovered;
 
 use crate::exit::bad_input;
+use crate::state::StateArgs;
 
 /// Undo what a run that died left behind, take down all modelled devices, services, clusters and the test network, and
 /// move the kernel's controller of disks back if it was moved.
 ///
-/// Only what the state folder lists is touched, by recorded process, device and path. Results stay, and so do the data of
-/// sites as they are before each run, unless --snapshots is given.
+/// Only what the state folder lists is touched, by recorded process, device and path; folders only if they bear its marker.
+/// Results stay, and so do the data of sites as they are before each run, unless --snapshots is given. A folder that is no
+/// state folder of weir is refused.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The state folder of `weir run` and `weir serve`.
-    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     /// Also remove the data of sites, which are kept so that the next run need not load them again.
     #[arg(long)]
     snapshots: bool,
@@ -34,19 +33,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(results) = &args.results {
         return clean_results(results, args.parts);
     }
-    if !args.state.exists() {
-        println!("{}: nothing to clean", args.state.display());
+    let folder = args.state.own()?;
+    if !folder.exists() {
+        println!("{}: nothing to clean", folder.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let Recovered { undone, left: foreign } = weir_runner::recover(&args.state.join("journal"))
+    let Recovered { undone, left: foreign } = weir_runner::recover(&folder.join("journal"))
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));
     foreign.iter().for_each(|line| eprintln!("left alone: {line}"));
-    for line in taken_down(&args.state)? {
+    for line in taken_down(folder)? {
         println!("taken down: {line}");
     }
     let mut left = foreign.len();
-    for (state, report) in weir_blockserver::down_all(&args.state.join("devices"))? {
+    for (state, report) in weir_blockserver::down_all(&folder.join("devices"))? {
         match report {
             Ok(report) => {
                 report.done.iter().for_each(|line| println!("{}: {line}", state.display()));
@@ -59,15 +59,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    if weir_services::io_controller::move_back(&args.state)? {
+    if weir_services::io_controller::move_back(folder)? {
         println!("undone: the kernel's controller of disks is with version 1 of control groups again");
     }
     // Processes and mounts that lived on its hosts are gone now.
-    weir_network::down(&args.state)?.iter().for_each(|line| println!("taken down: {line}"));
-    let kept = args.state.join("snapshots");
-    if args.snapshots && kept.exists() {
-        std::fs::remove_dir_all(&kept).with_context(|| format!("cannot remove {}", kept.display()))?;
-        println!("removed: {}", kept.display());
+    weir_network::down(folder)?.iter().for_each(|line| println!("taken down: {line}"));
+    if args.snapshots {
+        let (removed, foreign) = weir_runner::remove_kept(folder)?;
+        removed.iter().for_each(|path| println!("removed: {}", path.display()));
+        foreign.iter().for_each(|line| eprintln!("left: {line}"));
+        left += foreign.len();
     }
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

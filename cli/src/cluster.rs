@@ -15,6 +15,7 @@ use weir_studies::FileSystem;
 
 use crate::exit::bad_input;
 use crate::service::failed;
+use crate::state::StateArgs;
 
 /// The servers of a network file system, on the hosts of the test network, and mounting it.
 ///
@@ -25,9 +26,8 @@ use crate::service::failed;
 pub struct Args {
     #[command(subcommand)]
     action: Action,
-    /// The state folder
-    #[arg(long, value_name = "DIR", default_value = "/run/weir", global = true)]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     /// Print as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -45,7 +45,7 @@ enum Action {
         /// Block devices, one for each server, in place of folders; ALL DATA ON THEM ARE LOST
         #[arg(long, value_name = "NODE", value_delimiter = ',', conflicts_with = "data")]
         device: Vec<PathBuf>,
-        /// Empty folders, one for each server
+        /// Empty folders, one for each server; they are marked, and data go into a folder `data` in each
         #[arg(long, value_name = "DIR", value_delimiter = ',')]
         data: Vec<PathBuf>,
     },
@@ -55,7 +55,7 @@ enum Action {
         name: String,
         #[command(flatten)]
         hosts: Hosts,
-        /// Empty folder for its data; one in the state folder if not given
+        /// Empty folder for its data, which is marked; one in the state folder if not given
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
         /// Block device for its data, in place of a folder; ALL DATA ON IT ARE LOST
@@ -114,17 +114,13 @@ impl From<Hosts> for Members {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let state = std::path::absolute(&args.state)?;
+    let state = args.state.own()?.to_owned();
     match args.action {
         Action::Up { name, servers, device, data } => {
             let bricks: Vec<Brick> = match (device.is_empty(), data.is_empty()) {
                 (true, true) => vec![Brick::Own; servers],
                 (false, _) => device.iter().map(|node| device_of(node)).collect::<Result<_, _>>()?,
-                (true, false) => data
-                    .iter()
-                    .map(std::path::absolute)
-                    .map(|path| path.map(Brick::Folder))
-                    .collect::<Result<_, _>>()?,
+                (true, false) => data.iter().map(|folder| folder_of(folder)).collect::<Result<_, _>>()?,
             };
             let cluster = brought_up(&name, &state, &bricks)?;
             if args.json {
@@ -138,7 +134,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Action::Serve { name, hosts, data, device } => {
             let brick = match (data, device) {
-                (Some(folder), _) => Brick::Folder(std::path::absolute(folder)?),
+                (Some(folder), _) => folder_of(&folder)?,
                 (None, Some(node)) => device_of(&node)?,
                 (None, None) => Brick::Own,
             };
@@ -207,6 +203,12 @@ fn client_name(point: &Path) -> String {
     let plain: String =
         text.trim_matches('/').chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     format!("mount-{plain}")
+}
+
+fn folder_of(folder: &Path) -> anyhow::Result<Brick> {
+    folder.canonicalize().map(Brick::Folder).map_err(|error| {
+        bad_input(format!("--data {}: {error}. Make it, or name another empty folder", folder.display()))
+    })
 }
 
 fn device_of(node: &Path) -> anyhow::Result<Brick> {

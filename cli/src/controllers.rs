@@ -1,6 +1,5 @@
 //! `weir controllers`: what control groups of this host can do with disks.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -8,6 +7,7 @@ use weir_services::io_controller::{Move, is_moved, move_back, move_to_two};
 use weir_services::{Error, IoVersion, io_version};
 
 use crate::exit::bad_input;
+use crate::state::StateArgs;
 
 /// Show which version of control groups has the disks, or move them to version 2 and back.
 ///
@@ -15,9 +15,8 @@ use crate::exit::bad_input;
 /// the kernel. The state folder remembers it; `weir clean` takes it back as well.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The state folder of `weir run` and `weir serve`.
-    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     /// Move the controller of disks to version 2, where it is with version 1.
     #[arg(long, conflicts_with = "restore")]
     r#move: bool,
@@ -34,12 +33,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
     let mut changed = false;
     if args.r#move {
-        changed = move_to_two(&args.state).map_err(classify)? == Move::Done;
+        changed = move_to_two(args.state.own()?).map_err(classify)? == Move::Done;
     } else if args.restore {
-        changed = move_back(&args.state).map_err(classify)?;
+        changed = move_back(args.state.own()?).map_err(classify)?;
     }
     let version = io_version().map(|version| if version == IoVersion::Two { 2 } else { 1 });
-    let moved = is_moved(&args.state);
+    let moved = is_moved(args.state.folder());
     if args.json {
         println!("{}", json!({"version": version, "moved": moved, "changed": changed}));
         return Ok(ExitCode::SUCCESS);

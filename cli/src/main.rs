@@ -30,6 +30,7 @@ mod serve;
 mod service;
 mod simulate;
 mod site;
+mod state;
 mod top;
 mod trace;
 mod verify;

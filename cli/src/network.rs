@@ -1,6 +1,5 @@
 //! `weir network`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 use weir_network::{Error, Network, Spec, Subnet, counters, down, status, up};
 
 use crate::exit::bad_input;
+use crate::state::StateArgs;
 
 /// A test network on this machine: hosts as network namespaces behind a bridge, with no way out.
 ///
@@ -18,9 +18,8 @@ use crate::exit::bad_input;
 pub struct Args {
     #[command(subcommand)]
     action: Action,
-    /// The state folder
-    #[arg(long, value_name = "DIR", default_value = "/run/weir", global = true)]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     /// Print the network as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -58,16 +57,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
         Action::Up { hosts, name, subnet, rate_mbit } => {
             let subnet = Subnet::try_from(subnet).map_err(bad_input)?;
-            let network = up(&Spec { name, subnet, hosts, rate_mbit }, &args.state).map_err(failed)?;
+            let network = up(&Spec { name, subnet, hosts, rate_mbit }, args.state.own()?).map_err(failed)?;
             show(&network, args.json).map_err(failed)?;
             Ok(ExitCode::SUCCESS)
         }
         Action::Down => {
-            down(&args.state).map_err(failed)?.iter().for_each(|line| println!("taken down: {line}"));
+            down(args.state.own()?).map_err(failed)?.iter().for_each(|line| println!("taken down: {line}"));
             Ok(ExitCode::SUCCESS)
         }
-        Action::Status => match status(&args.state).map_err(failed)? {
-            None => Err(anyhow!("{}: no network is up", args.state.display())),
+        Action::Status => match status(args.state.folder()).map_err(failed)? {
+            None => Err(anyhow!("{}: no network is up", args.state.folder().display())),
             Some((_, missing)) if !missing.is_empty() => Err(anyhow!("{}", missing.join("; "))),
             Some((network, _)) => {
                 show(&network, args.json).map_err(failed)?;

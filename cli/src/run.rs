@@ -12,6 +12,7 @@ use weir_studies::{Plan, Run};
 use crate::exit::bad_input;
 use crate::meet::MeetArgs;
 use crate::plan::describe;
+use crate::state::StateArgs;
 
 /// Carry out one run of a study on this host.
 ///
@@ -30,9 +31,8 @@ pub struct Args {
     /// Folder of the study's results.
     #[arg(long, value_name = "DIR")]
     results: PathBuf,
-    /// Folder for mount points and for the journal of changes to undo.
-    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     /// If the run is there, but was judged invalid: carry it out again, and replace it.
     #[arg(long)]
     retry_invalid: bool,
@@ -65,7 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let options = Options {
         results: args.results,
-        state: args.state,
+        state: args.state.own()?.to_owned(),
         retry_invalid: args.retry_invalid,
         attempts: args.attempts,
         stop: stop_on_signal(),

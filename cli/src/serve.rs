@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use weir_blockserver::{
     ClassesFile, DownReport, Error, ExportKind, Layout, LiveSpec, ServeSpec, State, Stats, Status,
 };
 
 use crate::exit::bad_input;
+use crate::state::{StateArgs, whole};
 
 /// Serve a block device whose service times are known: a disk model behind a loop device.
 ///
@@ -21,24 +23,23 @@ pub struct Args {
     /// What to serve, until SIGTERM or Ctrl-C
     spec: Option<PathBuf>,
 
-    /// Folder of the state files
-    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
 
     /// Serve in a process of its own; return when the device is ready
     #[arg(long, requires = "spec")]
     background: bool,
 
     /// Take the device of this state file away, whatever state it is in
-    #[arg(long, value_name = "STATE.json")]
+    #[arg(long, value_name = "STATE.json", value_parser = PathBufValueParser::new().try_map(whole))]
     down: Option<PathBuf>,
 
     /// Take the devices of all state files in this folder away
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(whole))]
     down_all: Option<PathBuf>,
 
     /// Show the devices of all state files in this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(whole))]
     status: Option<PathBuf>,
 
     /// Print JSON
@@ -205,30 +206,31 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
     let mut spec = ServeSpec::load(path).map_err(classify)?;
+    let state_dir = args.state.own()?;
     args.live.apply(&mut spec, path)?;
     if let Some(reason) = weir_blockserver::unable(&spec) {
         return Err(bad_input(reason));
     }
     if !args.background {
         let json = args.json;
-        weir_blockserver::serve(&spec, &args.state, args.log.clone(), |state| show_ready(state, json))
+        weir_blockserver::serve(&spec, state_dir, args.log.clone(), |state| show_ready(state, json))
             .map_err(classify)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let state_dir = std::path::absolute(&args.state).context("cannot find the working folder")?;
+    args.state.adopt()?;
     let mut command = Command::new(std::env::current_exe().context("cannot find this program's own file")?);
     command
         .arg("serve")
         .arg(std::path::absolute(path).context("cannot find the working folder")?)
         .arg("--state")
-        .arg(&state_dir)
+        .arg(state_dir)
         .arg("--log")
         .arg(state_dir.join(format!("{}.log", spec.name)));
     args.live.pass_on(&mut command)?;
     if let Some(warning) = spec.live.as_ref().and_then(|live| live.nbd_warning(&spec.name)) {
         eprintln!("warning: {warning}");
     }
-    let state = weir_blockserver::serve_in_background(&spec, &state_dir, command).map_err(classify)?;
+    let state = weir_blockserver::serve_in_background(&spec, state_dir, command).map_err(classify)?;
     show_ready(&state, args.json);
     Ok(ExitCode::SUCCESS)
 }

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use weir_services::{
-    Error, Group, Scope, Service, Start, Tier, check_settings, process, restore, snapshot, start, stop,
-    version,
+    DataFolder, Error, Group, Scope, Service, Start, Tier, check_settings, check_start, process, restore,
+    snapshot, start, stop, version,
 };
 use weir_specs::template::Values;
 use weir_specs::{host_problem, name_problem, one_of};
 
 use crate::exit::{self, bad_input};
+use crate::state::StateArgs;
 
 /// Servers that take part in a study: web servers, databases.
 ///
@@ -23,9 +24,8 @@ use crate::exit::{self, bad_input};
 pub struct Args {
     #[command(subcommand)]
     action: Action,
-    /// The state folder
-    #[arg(long, value_name = "DIR", default_value = "/run/weir", global = true)]
-    state: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
     /// Print as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -44,18 +44,18 @@ enum Action {
     },
     /// Show those that were started; exit code 1 if one has ended by itself
     Status,
-    /// Keep a copy of a folder of data, whose service has ended
+    /// Keep a copy of the data of a service that has ended
     Snapshot {
-        /// The data
+        /// The folder that --data named
         data: PathBuf,
         /// Where to keep the copy; must not be there
         copy: PathBuf,
     },
-    /// Put a copy back in place of what is there now
+    /// Put a copy back in place of the data that are there now, in a folder that weir made, or an empty one
     Restore {
         /// The copy
         copy: PathBuf,
-        /// The data
+        /// The folder that --data named
         data: PathBuf,
     },
 }
@@ -79,7 +79,8 @@ struct Wanted {
     /// Folder of files that it serves
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Folder of its data; prepared if empty
+    /// Folder of its data. One that is empty or not there is marked, and data are prepared in a folder `data` in it; a
+    /// database of yours is started on as it is, and never changed otherwise
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Address and port of the service that it passes on to, where it is a proxy
@@ -110,11 +111,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             if let Some(problem) = host_problem(&name) {
                 return Err(bad_input(format!("NAME: {problem}")));
             }
-            let known = process::find(&args.state, &name).map_err(failed)?.is_some();
+            let state = args.state.own()?;
+            let known = process::find(state, &name).map_err(failed)?.is_some();
             if !known {
-                return Err(bad_input(format!("{}: no service `{name}` was started", args.state.display())));
+                return Err(bad_input(format!("{}: no service `{name}` was started", state.display())));
             }
-            match stop(&args.state, &name).map_err(failed)? {
+            match stop(state, &name).map_err(failed)? {
                 Some(ended) => println!(
                     "{name}: ended{}",
                     if ended.killed { ", killed since it did not end" } else { "" }
@@ -123,14 +125,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Action::Status => status(&args.state, args.json),
+        Action::Status => status(args.state.folder(), args.json),
         Action::Snapshot { data, copy } => {
-            let kept = snapshot(&data, &copy).map_err(failed)?;
+            let copy = std::path::absolute(copy)?;
+            let kept = snapshot(args.state.folder(), &data, &copy).map_err(failed)?;
             println!("{}: {} bytes kept", kept.path.display(), kept.size_bytes);
             Ok(ExitCode::SUCCESS)
         }
         Action::Restore { copy, data } => {
-            restore(&copy, &data).map_err(failed)?;
+            let data = std::path::absolute(data)?;
+            restore(args.state.own()?, &copy, &data).map_err(failed)?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -161,7 +165,8 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn started(wanted: Wanted, state: &std::path::Path, as_json: bool) -> anyhow::Result<ExitCode> {
+fn started(wanted: Wanted, place: &StateArgs, as_json: bool) -> anyhow::Result<ExitCode> {
+    let state = place.own()?;
     let Some(service) = Service::load(&wanted.service) else {
         return Err(bad_input(one_of("service", &wanted.service, Service::names())));
     };
@@ -181,27 +186,38 @@ fn started(wanted: Wanted, state: &std::path::Path, as_json: bool) -> anyhow::Re
         return Err(bad_input(format!("--name: {problem}")));
     }
     let group = Group::of_state(state).within(&name);
-    if let Some(mib) = wanted.memory_mib {
-        group.make().and_then(|()| group.limit_memory(mib << 20)).map_err(failed)?;
-    }
     let run = state.join("services").join(&name);
     let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
+    let data =
+        absolute(wanted.data)?.map(|folder| DataFolder::look(state, &folder)).transpose().map_err(failed)?;
     let start_it = Start {
         scope: Scope::Study,
         log: state.join(format!("{name}.log")),
         run,
         root: absolute(wanted.root)?,
-        data: absolute(wanted.data)?,
+        data: data.as_ref().map(DataFolder::data),
         address: wanted.address,
         port: wanted.port,
         namespace: wanted.namespace,
         memory_mib: wanted.memory_mib.unwrap_or(0),
         set,
         own: Values::new(),
-        group,
+        group: group.clone(),
         tier: Tier { upstream: wanted.upstream, hot: None },
         name,
     };
+    // Nothing is touched before all is checked.
+    check_start(&service, state, &start_it).map_err(failed)?;
+    if let Some(data) = &data {
+        data.check_start(&service).map_err(failed)?;
+    }
+    place.adopt()?;
+    if let Some(data) = &data {
+        data.prepare(state).map_err(failed)?;
+    }
+    if let Some(mib) = wanted.memory_mib {
+        group.make().and_then(|()| group.limit_memory(mib << 20)).map_err(failed)?;
+    }
     let instance = start(&service, state, &start_it).map_err(failed)?;
     if as_json {
         println!("{}", serde_json::to_string(&instance)?);

@@ -33,3 +33,10 @@ impl Error {
         matches!(self, Error::Refused(_))
     }
 }
+
+impl From<weir_host::Error> for Error {
+    fn from(error: weir_host::Error) -> Self {
+        let text = error.to_string();
+        if error.is_refusal() { Error::Refused(text) } else { Error::Failed(text) }
+    }
+}

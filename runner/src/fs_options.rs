@@ -161,6 +161,7 @@ mod tests {
             source: "x".into(),
             path: "/mnt/x".into(),
             files: "/mnt/x/weir-1".into(),
+            owner: None,
         };
         let words = ["lfs", "setstripe", "-c", "{value}", "{files}", "{point}"].map(str::to_owned);
         let plain = option(r#"{"type": {"integer": {"from": 1, "to": 4}}, "set": ["a"], "read": ["b"]}"#);

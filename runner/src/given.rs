@@ -1,13 +1,13 @@
 //! File systems that are mounted before a run: it has a folder of its own there, and nothing else of them is touched.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 
 use weir_studies::{FileSystem, Run};
 
 use crate::Error;
 use crate::carry_out::Options;
-use crate::journal::{Change, Journal};
+use crate::journal::Journal;
 use crate::prepare::MountPoint;
 use crate::testbed::Testbed;
 use crate::{networked, tree};
@@ -54,17 +54,16 @@ pub(crate) fn point(
             found.fs_type
         )));
     }
-    let files = path.join(format!("weir-{}", options.own_name(run)));
-    if files.exists() {
+    let own = options.own_name(run);
+    if let Some(other) = tree::another_of_run(path, &own, &options.state)? {
         return Err(Error::Refused(format!(
             "{}: is there already: another host carries out the same run, or one died before it was undone; look at it, then remove it",
-            files.display()
+            other.display()
         )));
     }
-    journal.note(Change::Tree(files.clone()))?;
-    fs::create_dir(&files).map_err(Error::io("cannot make", &files))?;
+    let (files, owner) = tree::of_run(path, &own, &options.state, journal)?;
     let device = run.classes.first().map(|class| class.device.clone()).unwrap_or_default();
-    Ok(MountPoint { device, source: found.source, path: path.clone(), files })
+    Ok(MountPoint { device, source: found.source, path: path.clone(), files, owner: Some(owner) })
 }
 
 /// What was written reaches the servers, and this host keeps no page of it. What the servers keep is not known.

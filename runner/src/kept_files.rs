@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
+use weir_host::owned::{self, Owner};
 use weir_studies::{Engine, FileSystem, Run};
 
 use crate::place::Place;
@@ -37,17 +38,21 @@ pub(crate) fn put(
     points: &[MountPoint],
     places: &[Place],
 ) -> Result<(KeptFiles, u64), Error> {
-    let root = filesystem.network.as_ref().and_then(|_| Some(points.first()?.path.join(FOLDER)));
+    let root = filesystem.network.as_ref().and_then(|_| {
+        let point = points.first()?;
+        Some(Root { folder: point.path.join(FOLDER), owner: point.owner.clone()? })
+    });
+    root.as_ref().map_or(Ok(()), Root::check)?;
     let (mut kept, mut written_bytes) = (KeptFiles::default(), 0);
     for place in places {
-        let lies = root.as_deref().and_then(|root| lies_at(root, place, run.seed));
+        let lies = root.as_ref().and_then(|root| lies_at(&root.folder, place, run.seed));
         if let (Some(root), Some(lies)) = (&root, lies) {
             kept.sets.push((place.path.clone(), lies.clone()));
             if lies.is_dir() {
                 fs::rename(&lies, &place.path).map_err(Error::io("cannot move", &lies))?;
                 continue;
             }
-            make_room(root, place.files.total_bytes())?;
+            root.make_room(place.files.total_bytes())?;
         }
         fill::fill(place, run.seed, networked::writers(filesystem))?;
         written_bytes += place.files.total_bytes();
@@ -68,13 +73,30 @@ fn lies_at(root: &Path, place: &Place, seed: u64) -> Option<PathBuf> {
     Some(root.join(name))
 }
 
-fn make_room(root: &Path, bytes: u64) -> Result<(), Error> {
-    fs::create_dir_all(root).map_err(Error::io("cannot make", root))?;
-    if free_bytes(root)? < bytes.saturating_mul(ROOM) {
-        tree::remove(root)?;
-        fs::create_dir(root).map_err(Error::io("cannot make", root))?;
+/// The folder that all sets lie in, which bears the marker of the state folder.
+struct Root {
+    folder: PathBuf,
+    owner: Owner,
+}
+
+impl Root {
+    fn check(&self) -> Result<(), Error> {
+        if owned::is_owned(&self.folder, &self.owner)? {
+            Ok(())
+        } else {
+            Ok(owned::check_empty(&self.folder)?)
+        }
     }
-    Ok(())
+
+    /// Sets of earlier runs go where a new one would find no room.
+    fn make_room(&self, bytes: u64) -> Result<(), Error> {
+        owned::claim(&self.folder, &self.owner, "files that stay from run to run")?;
+        if free_bytes(&self.folder)? < bytes.saturating_mul(ROOM) {
+            owned::check_removable(&self.folder, &self.owner)?;
+            tree::empty(&self.folder)?;
+        }
+        Ok(())
+    }
 }
 
 impl KeptFiles {
@@ -83,5 +105,32 @@ impl KeptFiles {
         for (place, lies) in self.sets {
             let _ = fs::rename(place, lies);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sets_that_weir_kept_make_room() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join(FOLDER);
+        let root =
+            Root { folder: folder.clone(), owner: Owner::of_state(&place.path().join("state")).unwrap() };
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("a.jpg"), "precious").unwrap();
+        assert!(root.check().unwrap_err().is_refusal());
+        assert!(root.make_room(u64::MAX).unwrap_err().is_refusal());
+        assert_eq!(fs::read_to_string(folder.join("a.jpg")).unwrap(), "precious");
+        fs::remove_file(folder.join("a.jpg")).unwrap();
+        root.make_room(0).unwrap();
+        fs::create_dir(folder.join("set")).unwrap();
+        fs::write(folder.join("set/000001.dat"), "").unwrap();
+        root.make_room(0).unwrap();
+        assert!(folder.join("set").exists(), "there was room");
+        root.make_room(u64::MAX).unwrap();
+        assert!(!folder.join("set").exists());
+        root.check().unwrap();
     }
 }

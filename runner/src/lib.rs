@@ -55,5 +55,6 @@ pub use joint::{Joined, Meet, attend, join};
 pub use journal::{Recovered, recover};
 pub use run_folder::{sweep, sweep_parts};
 pub use simulate::simulate;
+pub use site::remove_kept;
 pub use testbed::{Device, Disk, Testbed};
 pub use verdict::{Ruling, Status, Verdict, is_invalid, is_skipped};

@@ -1,6 +1,5 @@
 //! Runs on network file systems: their servers outlive the run, which has a folder of its own there.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -19,6 +18,7 @@ use crate::limits::Limits;
 use crate::prepare::MountPoint;
 use crate::site;
 use crate::testbed::Testbed;
+use crate::tree;
 
 /// What the client's process is called in the state folder.
 const CLIENT: &str = "run.client";
@@ -116,11 +116,9 @@ pub(crate) fn mount(
     // Writing is not what the run measures: a client that keeps what it has still to send may have the memory for it.
     let filling = Group::of_state(state).within("filling");
     client::mount(filesystem, state, &path, CLIENT, Scope::Run, filling).map_err(failed)?;
-    let files = path.join(format!("weir-{}", run.id));
-    journal.note(Change::Tree(files.clone()))?;
-    fs::create_dir_all(&files).map_err(Error::io("cannot make", &files))?;
+    let (files, owner) = tree::of_run(&path, &run.id, state, journal)?;
     let device = run.classes.first().map(|class| class.device.clone()).unwrap_or_default();
-    Ok(MountPoint { device, source: filesystem.name.clone().into(), path, files })
+    Ok(MountPoint { device, source: filesystem.name.clone().into(), path, files, owner: Some(owner) })
 }
 
 /// Has the servers work as the options of the file system say, which is what they have by default or what the run sets.

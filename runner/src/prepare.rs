@@ -10,6 +10,7 @@ use weir_host::device::{
     Claim, Mark, Written, check_before_writing, make_file_system as format, random_uuid,
 };
 use weir_host::mounts;
+use weir_host::owned::Owner;
 use weir_studies::{FileSystem, Run};
 
 use crate::Error;
@@ -89,6 +90,8 @@ pub(crate) struct MountPoint {
     pub(crate) path: PathBuf,
     /// The run's own folder on it.
     pub(crate) files: PathBuf,
+    /// Whose marker the run's folder bears there, where the file system outlives the run.
+    pub(crate) owner: Option<Owner>,
 }
 
 /// Blanks the devices, assembles arrays, makes and mounts the file systems. A raw device is blanked, or labelled if it is a real
@@ -146,7 +149,8 @@ pub(crate) fn make_file_systems(
         }
         journal.note(Change::Mounted { point: path.clone(), source: source.clone() })?;
         mount::mount(filesystem, &source, &path, wanted.size_mib)?;
-        points.push(MountPoint { device: wanted.name.clone(), source, files: path.clone(), path });
+        let files = path.clone();
+        points.push(MountPoint { device: wanted.name.clone(), source, files, path, owner: None });
     }
     Ok(points)
 }

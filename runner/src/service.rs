@@ -13,6 +13,7 @@ use crate::journal::{Change, Journal};
 use crate::limits::Limits;
 use crate::place::Place;
 use crate::site::{self, Laid};
+use crate::tree;
 
 /// What a service of a run is called in the state folder.
 fn process_name(service: &RunService) -> String {
@@ -93,7 +94,7 @@ pub(crate) fn start_all(
         let root = if tier.upstream.is_some() { None } else { Some(root(run, wanted, laid.places)?) };
         let name = process_name(wanted);
         let folder = state.join("services").join(&name);
-        journal.note(Change::Partial(folder.clone()))?;
+        tree::own(&folder, state, "service of a run", journal)?;
         journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
         let start_it = Start {
             scope: Scope::Run,

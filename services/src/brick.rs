@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_fsbench::mounted_at;
+use weir_host::owned::{self, Owner};
 use weir_studies::FileSystem;
 
 use crate::Error;
@@ -16,7 +17,7 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Brick {
-    /// A folder that is there, and stays.
+    /// An empty folder that is there, and stays: it is marked, and data go into a folder in it.
     Folder(PathBuf),
     /// A block device; its data are lost.
     Device(PathBuf),
@@ -26,27 +27,51 @@ pub enum Brick {
 
 /// What a device gets: what most distributions would give it.
 const ON_DEVICES: &str = "ext4";
+/// Where data lie in a folder that weir marked: programs want a folder of their own that is empty at first.
+pub(crate) const DATA: &str = "data";
+
+/// Whose data a brick holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holder<'a> {
+    /// The state folder, whose id the marker has.
+    pub(crate) state: &'a Path,
+    /// Cluster and server, as the marker says it.
+    pub(crate) purpose: &'a str,
+}
+
+impl Holder<'_> {
+    /// Whether a folder bears this holder's marker.
+    fn has(self, folder: &Path) -> Result<bool, Error> {
+        let Some(owner) = Owner::find(self.state)? else { return Ok(false) };
+        let marker = owned::marker(folder)?;
+        Ok(marker.is_some_and(|marker| marker.owner == owner && marker.purpose == self.purpose))
+    }
+}
 
 impl Brick {
+    /// Whether the place can be made ready; touches nothing. `again` says that the cluster's record lists it already: what lies
+    /// on the device is then the cluster's own.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it holds anything that is not the cluster's.
+    pub(crate) fn check(&self, holder: Holder<'_>, again: bool) -> Result<(), Error> {
+        match self {
+            Brick::Own => Ok(()),
+            Brick::Folder(folder) => check_folder(folder, holder),
+            Brick::Device(_) if again => Ok(()),
+            Brick::Device(node) => blank(node),
+        }
+    }
+
     /// Makes the place ready. `point` is where a device is mounted, or the folder of its own; returns where data go.
     ///
     /// # Errors
     /// The folder is not there or not empty, or the device cannot be formatted or mounted.
-    pub(crate) fn make(&self, point: &Path) -> Result<PathBuf, Error> {
+    pub(crate) fn make(&self, holder: Holder<'_>, point: &Path) -> Result<PathBuf, Error> {
         fs::create_dir_all(point).map_err(Error::io("cannot make", point))?;
         match self {
             Brick::Own => Ok(point.to_owned()),
-            Brick::Folder(folder) => {
-                let mut entries = fs::read_dir(folder).map_err(Error::io("cannot read", folder))?.flatten();
-                if let Some(entry) = entries.find(|entry| entry.file_name() != "lost+found") {
-                    return Err(Error::Refused(format!(
-                        "{} is to hold a server's data and holds {:?}; name an empty folder",
-                        folder.display(),
-                        entry.file_name()
-                    )));
-                }
-                Ok(folder.clone())
-            }
+            Brick::Folder(folder) => make_folder(folder, holder),
             Brick::Device(node) => {
                 blank(node)?;
                 let filesystem = FileSystem::load(ON_DEVICES)
@@ -56,20 +81,21 @@ impl Brick {
                 run(Command::new(make.next().map_or("", String::as_str)).args(make).arg(node))?;
                 run(Command::new("mount").args(["-t", &kind, "-o", &options]).arg(node).arg(point))?;
                 // Not the top itself, where lost+found is.
-                let data = point.join("data");
+                let data = point.join(DATA);
                 fs::create_dir_all(&data).map_err(Error::io("cannot make", &data))?;
                 Ok(data)
             }
         }
     }
 
-    /// Gives the place back. What was put into a folder that stays is removed.
+    /// Gives the place back. What was put into a folder that stays is removed if the folder bears the holder's marker; `false` if
+    /// it does not, and was left as it is.
     ///
     /// # Errors
     /// It is still in use.
-    pub(crate) fn clear(&self, point: &Path) -> Result<(), Error> {
+    pub(crate) fn clear(&self, holder: Holder<'_>, point: &Path) -> Result<bool, Error> {
         match self {
-            Brick::Own => Ok(()),
+            Brick::Own => Ok(true),
             Brick::Device(node) => {
                 // Only what is mounted there was formatted here.
                 let formatted = mounted_at(point).is_some();
@@ -78,23 +104,69 @@ impl Brick {
                 if formatted && node.exists() {
                     run(Command::new("wipefs").args(["--all", "--quiet"]).arg(node))?;
                 }
-                Ok(())
+                Ok(true)
             }
             Brick::Folder(folder) => {
-                for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                    let path = entry.path();
-                    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                    let removed = match entry.file_name() {
-                        name if name == "lost+found" => Ok(()),
-                        _ if is_folder => fs::remove_dir_all(&path),
-                        _ => fs::remove_file(&path),
-                    };
-                    removed.map_err(Error::io("cannot remove", &path))?;
+                if !holder.has(folder)? {
+                    return Ok(false);
                 }
-                Ok(())
+                let owner = Owner::of_state(holder.state)?;
+                owned::remove_inside(folder, &owner, DATA)?;
+                owned::release(folder, &owner)?;
+                Ok(true)
             }
         }
     }
+
+    /// The folder or device of somebody's that it lies on.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Brick::Own => None,
+            Brick::Folder(path) | Brick::Device(path) => Some(path),
+        }
+    }
+}
+
+fn check_folder(folder: &Path, holder: Holder<'_>) -> Result<(), Error> {
+    let real = folder.canonicalize().map_err(|error| {
+        Error::Refused(format!(
+            "{} is to hold a server's data: {error}. Make it, or name another folder",
+            folder.display()
+        ))
+    })?;
+    if holder.state.canonicalize().is_ok_and(|state| real.starts_with(state)) {
+        return Err(Error::Refused(format!(
+            "{} lies in the state folder {}. Name a folder outside of it",
+            folder.display(),
+            holder.state.display()
+        )));
+    }
+    for above in real.ancestors().skip(1) {
+        if !matches!(owned::marker(above), Ok(None)) {
+            return Err(Error::Refused(format!(
+                "{} lies in {}, which a weir made (it has a marker {}). Name a folder outside of it",
+                folder.display(),
+                above.display(),
+                owned::MARKER
+            )));
+        }
+    }
+    // Left by a cluster of this name that died: its own.
+    if holder.has(&real)? { Ok(()) } else { Ok(owned::check_empty(&real)?) }
+}
+
+/// Marks a folder, and makes the one for data in it.
+fn make_folder(folder: &Path, holder: Holder<'_>) -> Result<PathBuf, Error> {
+    check_folder(folder, holder)?;
+    let left_behind = holder.has(folder)?;
+    let owner = Owner::of_state(holder.state)?;
+    owned::claim(folder, &owner, holder.purpose)?;
+    if left_behind {
+        owned::remove_inside(folder, &owner, DATA)?;
+    }
+    let data = folder.join(DATA);
+    fs::create_dir(&data).map_err(Error::io("cannot make", &data))?;
+    Ok(data)
 }
 
 /// It carries no file system and no partition table.

@@ -11,21 +11,25 @@ use crate::Error;
 use crate::brick::{Brick, run};
 use crate::cgroup::Group;
 use crate::client;
-use crate::cluster::{Cluster, Description, down, up};
+use crate::cluster::{Cluster, Description, check, down, plan, start_here};
 use crate::process::Scope;
 
 /// Starts the servers of a cluster, waits until all have joined, sets it up, and checks that a file that is written goes over
 /// the network.
 ///
 /// # Errors
-/// As of [`up`] and [`client::check_on_network`]; what had been made is taken down then.
+/// As of [`up`](crate::cluster::up), before anything was touched, and [`client::check_on_network`]; what had been made is taken
+/// down then.
 pub fn bring_up(
     description: &Description,
     network: &Network,
     state: &Path,
     bricks: &[Brick],
 ) -> Result<Cluster, Error> {
-    let brought = up(description, network, state, bricks).and_then(|cluster| {
+    let cluster = plan(description, network, bricks)?;
+    // What is refused here leaves one that is up as it is.
+    check(description, &cluster, state)?;
+    let brought = start_here(description, cluster, state).and_then(|(cluster, _)| {
         try_out(description, &cluster, state)?;
         Ok(cluster)
     });

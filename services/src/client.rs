@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use weir_fsbench::mounted_at;
+use weir_host::owned;
 use weir_network::{Counters, counters};
 use weir_specs::template::{Filled, Value, Values, fill};
 use weir_studies::{FileSystem, NetworkAccess as Access};
@@ -48,6 +49,8 @@ pub fn mount(
     if let Some(found) = mounted_at(point) {
         return Err(Error::Refused(format!("{}: {found} is mounted there already", point.display())));
     }
+    // What lies there would be hidden.
+    owned::check_empty(point)?;
     for folder in [&launch.folder, point] {
         fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     }
@@ -248,6 +251,12 @@ fn room(path: &Path) -> Result<libc::statvfs, Error> {
 /// No file can be written, or it did not go over the network.
 pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Error> {
     let path = point.join(format!(".weir-probe-{}", std::process::id()));
+    if fs::symlink_metadata(&path).is_ok() {
+        return Err(Error::Refused(format!(
+            "{}: is there already; look at it, then remove it",
+            path.display()
+        )));
+    }
     let before = counters(&cluster.client_namespace)?;
     let servers_before = received(cluster)?;
     let began = Instant::now();

@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_fsbench::{Residency, forget};
+use weir_host::durable;
+use weir_host::owned::{self, Owner};
 use weir_network::Network;
 use weir_specs::template::{Value, Values, fill};
 use weir_specs::{Document, one_of};
 
 use crate::Error;
-use crate::brick::{Brick, unmount};
+use crate::brick::{self, Brick, Holder};
 use crate::cgroup::Group;
 use crate::description::Service;
 use crate::process::{self, Scope};
-use crate::service::{Start, Tier, start};
+use crate::service::{self, Start, Tier, start};
 
 /// Registry: the name and the text of each.
 const ALL: [(&str, &str); 3] = [
@@ -59,6 +61,13 @@ pub struct Member {
     /// those of the clients, with commas between them. One that is called `index` is the server's number, from 0.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+}
+
+impl Member {
+    fn load(&self, cluster: &str) -> Result<Service, Error> {
+        Service::load(&self.service)
+            .ok_or_else(|| Error::Refused(format!("cluster {cluster}: service {} is unknown", self.service)))
+    }
 }
 
 /// Which servers have a service.
@@ -143,15 +152,20 @@ impl Cluster {
         })
     }
 
+    /// Writes it down, in a folder that is marked as this state folder's.
+    ///
+    /// # Errors
+    /// The folder holds something else, or cannot be written.
     pub(crate) fn save(&self, state: &Path) -> Result<(), Error> {
         let folder = Self::folder(state, &self.name);
-        fs::create_dir_all(&folder).map_err(Error::io("cannot make", &folder))?;
-        let file = Self::file(state, &self.name);
-        let partial = file.with_extension("partial");
-        let write = || {
-            fs::write(&partial, serde_json::to_vec_pretty(self)?).and_then(|()| fs::rename(&partial, &file))
-        };
-        write().map_err(Error::io("cannot write", &file))
+        owned::claim(&folder, &Owner::of_state(state)?, &format!("cluster {}", self.name))?;
+        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
+        Ok(durable::write(&Self::file(state, &self.name), &text, 0o600)?)
+    }
+
+    /// What the marker of a server's folder says.
+    fn purpose(&self, server: &Server) -> String {
+        format!("data of cluster {}, {}", self.name, server.host)
     }
 
     /// Has the page cache forget the data of all servers; returns what it still holds of them.
@@ -237,15 +251,24 @@ pub fn server_name(index: usize) -> String {
 /// with the same bricks is left as it is.
 ///
 /// # Errors
-/// [`Error::Refused`] if hosts are missing or something is not installed; [`Error::Failed`] if a service does not come up:
-/// [`down`] takes back what had been made.
+/// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a service does not come up: [`down`] takes
+/// back what had been made.
 pub fn up(
     description: &Description,
     network: &Network,
     state: &Path,
     bricks: &[Brick],
 ) -> Result<Cluster, Error> {
-    let name = &description.name;
+    let cluster = plan(description, network, bricks)?;
+    check(description, &cluster, state)?;
+    start_here(description, cluster, state).map(|(cluster, _)| cluster)
+}
+
+/// A cluster on the hosts of a test network, before anything of it is made.
+///
+/// # Errors
+/// [`Error::Refused`] if hosts are missing.
+pub(crate) fn plan(description: &Description, network: &Network, bricks: &[Brick]) -> Result<Cluster, Error> {
     let host = |name: &str| {
         network.host(name).ok_or_else(|| {
             Error::Refused(format!(
@@ -260,19 +283,85 @@ pub fn up(
         let (address, namespace) = (host.address, host.namespace.path());
         Ok(Server { host: host.name.clone(), address, namespace, brick: Some(brick.clone()), data: None })
     });
-    let cluster = Cluster {
-        name: name.clone(),
+    Ok(Cluster {
+        name: description.name.clone(),
         servers: servers.collect::<Result<_, Error>>()?,
         clients: vec![client.address],
         client_namespace: client.namespace.path(),
         complete: false,
         set: BTreeMap::new(),
-    };
-    start_here(description, cluster, state).map(|(cluster, _)| cluster)
+    })
 }
 
-/// Starts what a record has of a cluster on this machine; what is up already and like it is left as it is. Says whether
-/// anything was started.
+/// Whether a cluster can be started here: each place for data is free or the cluster's own, no place is given twice, and the
+/// services are installed. Touches nothing.
+///
+/// # Errors
+/// [`Error::Refused`] with the first thing that is in the way.
+pub(crate) fn check(description: &Description, cluster: &Cluster, state: &Path) -> Result<(), Error> {
+    let name = &description.name;
+    if cluster.servers.is_empty() {
+        return Err(Error::Refused(format!("cluster {name} needs at least one server")));
+    }
+    let known = Cluster::load(state, name)?;
+    if let Some(known) = &known
+        && is_up(description, known, cluster, state)?
+    {
+        return Ok(());
+    }
+    let before: Vec<&Brick> =
+        known.iter().flat_map(|known| &known.servers).filter_map(|server| server.brick.as_ref()).collect();
+    for server in &cluster.servers {
+        let Some(brick) = &server.brick else { continue };
+        let holder = Holder { state, purpose: &cluster.purpose(server) };
+        brick.check(holder, before.contains(&brick))?;
+    }
+    check_apart(cluster.servers.iter().filter_map(|server| server.brick.as_ref()?.path()))?;
+    for member in &description.services {
+        let service = member.load(name)?;
+        let user = service::check_installed(&service)?;
+        let folders = cluster.servers.iter().filter_map(|server| match &server.brick {
+            Some(Brick::Folder(folder)) if member.on == On::Each => Some(folder.join(brick::DATA)),
+            _ => None,
+        });
+        for data in folders {
+            user.as_ref().map_or(Ok(()), |user| user.reaches(&data, state))?;
+        }
+    }
+    Ok(())
+}
+
+/// No path is another one, or lies in it.
+fn check_apart<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
+    let mut before: Vec<(&Path, PathBuf)> = Vec::new();
+    for path in paths {
+        let real = path.canonicalize().map_err(Error::io("cannot look at", path))?;
+        if let Some((other, _)) =
+            before.iter().find(|(_, known)| known.starts_with(&real) || real.starts_with(known))
+        {
+            return Err(Error::Refused(format!(
+                "{} and {} are to hold data of two servers, and are the same or one in the other. Name a place for each",
+                other.display(),
+                path.display()
+            )));
+        }
+        before.push((path, real));
+    }
+    Ok(())
+}
+
+/// Whether what is written down is what is wanted, and all of it lives.
+fn is_up(description: &Description, known: &Cluster, wanted: &Cluster, state: &Path) -> Result<bool, Error> {
+    let living = |process: &process::Process| process.identity.is_some_and(process::Identity::is_alive);
+    let mine = format!("{}.", description.name);
+    let all = process::all(state)?;
+    let alive =
+        all.iter().filter(|process| process.launch.name.starts_with(&mine) && living(process)).count();
+    Ok(known.complete && known.is_like(wanted) && alive == known.expected(description))
+}
+
+/// Starts what a record has of a cluster on this machine, which [`check`] has let pass; what is up already and like it is left
+/// as it is. Says whether anything was started.
 ///
 /// # Errors
 /// As of [`up`].
@@ -282,25 +371,20 @@ pub(crate) fn start_here(
     state: &Path,
 ) -> Result<(Cluster, bool), Error> {
     let name = &description.name;
-    if cluster.servers.is_empty() {
-        return Err(Error::Refused(format!("cluster {name} needs at least one server")));
-    }
     if let Some(known) = Cluster::load(state, name)? {
-        let living = |process: &process::Process| process.identity.is_some_and(process::Identity::is_alive);
-        let mine = format!("{name}.");
-        let all = process::all(state)?;
-        let alive =
-            all.iter().filter(|process| process.launch.name.starts_with(&mine) && living(process)).count();
-        if known.complete && known.is_like(&cluster) && alive == known.expected(description) {
+        if is_up(description, &known, &cluster, state)? {
             return Ok((known, false));
         }
         down(state, name)?;
     }
     cluster.save(state)?;
     let folder = Cluster::folder(state, name);
-    for server in &mut cluster.servers {
+    for index in 0..cluster.servers.len() {
+        let server = &cluster.servers[index];
         let Some(brick) = &server.brick else { continue };
-        server.data = Some(brick.make(&folder.join(&server.host).join("brick"))?);
+        let holder = Holder { state, purpose: &cluster.purpose(server) };
+        let data = brick.make(holder, &folder.join(&server.host).join("brick"))?;
+        cluster.servers[index].data = Some(data);
     }
     cluster.save(state)?;
     for member in &description.services {
@@ -366,9 +450,7 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
 }
 
 fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), Error> {
-    let service = Service::load(&member.service).ok_or_else(|| {
-        Error::Refused(format!("cluster {}: service {} is unknown", cluster.name, member.service))
-    })?;
+    let service = member.load(&cluster.name)?;
     let addresses = cluster.addresses();
     let mut own: Values = member
         .set
@@ -420,12 +502,14 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Takes a cluster down: clients that are left, services, mounts of devices, its folder. None being there is fine. Says what
-/// went.
+/// Takes a cluster down: clients that are left, services, mounts of devices, what its servers put into marked folders, its own
+/// folder. None being there is fine. Says what went, and what was left because weir had not made it.
 ///
 /// # Errors
-/// Something is still in use; what is left stays written down.
+/// [`Error::Refused`] if the name is none of a cluster: nothing was touched; [`Error::Failed`] if something is still in use, or
+/// its folder in the state folder bears no marker: what is left stays written down.
 pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
+    check_name(name)?;
     let mut gone = Vec::new();
     let folder = Cluster::folder(state, name);
     for mut process in process::all(state)? {
@@ -443,41 +527,62 @@ pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
     if let Some(cluster) = Cluster::load(state, name)? {
         for server in &cluster.servers {
             let Some(brick) = &server.brick else { continue };
-            brick.clear(&folder.join(&server.host).join("brick"))?;
+            let holder = Holder { state, purpose: &cluster.purpose(server) };
+            let is_cleared =
+                brick.clear(holder, &folder.join(&server.host).join("brick")).map_err(as_failure)?;
+            if let (false, Some(path), true) = (is_cleared, brick.path(), server.data.is_some()) {
+                gone.push(format!("nothing in {}, which bears no marker of this cluster", path.display()));
+            }
         }
         gone.push(format!("cluster {name}"));
     }
-    // Never into a mount.
-    let mounted = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let inner = format!("{}/", folder.display());
-    if let Some(line) =
-        mounted.lines().find(|line| line.split(' ').nth(4).is_some_and(|point| point.starts_with(&inner)))
-    {
-        let point = PathBuf::from(line.split(' ').nth(4).unwrap_or_default());
-        unmount(&point)?;
-    }
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("cannot remove", &folder)(error))
-        }
-        _ => {
-            let _ = fs::remove_dir(state.join("clusters"));
-            Ok(gone)
-        }
-    }
+    remove_folder(state, &folder).map_err(as_failure)?;
+    let _ = fs::remove_dir(state.join("clusters"));
+    Ok(gone)
 }
 
-/// Takes all clusters of a state folder down.
+/// Something was done before: it is no refusal any more.
+fn as_failure(error: Error) -> Error {
+    Error::Failed(error.to_string())
+}
+
+/// A name is a folder's: not a way to another place.
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if is_plain && !name.is_empty() && !name.starts_with('.') {
+        return Ok(());
+    }
+    Err(Error::Refused(format!("`{name}` is no name of a cluster: use letters, digits, - and _")))
+}
+
+/// Removes a cluster's folder if it is marked, and never into a mount.
+fn remove_folder(state: &Path, folder: &Path) -> Result<(), Error> {
+    if !folder.try_exists().map_err(Error::io("cannot look at", folder))? {
+        return Ok(());
+    }
+    let owner = Owner::of_state(state)?;
+    // A process that was killed had made the folder, and nothing in it.
+    if owned::check_empty(folder).is_ok() {
+        owned::claim(folder, &owner, "a cluster")?;
+    }
+    Ok(owned::remove(folder, &owner)?)
+}
+
+/// Takes all clusters of a state folder down; one that fails does not keep the others.
 ///
 /// # Errors
 /// As of [`down`].
 pub fn down_all(state: &Path) -> Result<Vec<String>, Error> {
     let entries = fs::read_dir(state.join("clusters")).into_iter().flatten().flatten();
-    let mut gone = Vec::new();
+    let (mut gone, mut failures) = (Vec::new(), Vec::new());
     for entry in entries {
-        gone.extend(down(state, &entry.file_name().to_string_lossy())?);
+        match down(state, &entry.file_name().to_string_lossy()) {
+            Ok(lines) => gone.extend(lines),
+            Err(error) => failures.push(error.to_string()),
+        }
     }
-    Ok(gone)
+    let _ = fs::remove_dir(state.join("clusters"));
+    if failures.is_empty() { Ok(gone) } else { Err(Error::Failed(failures.join("; "))) }
 }
 
 #[cfg(test)]

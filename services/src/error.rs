@@ -31,3 +31,9 @@ impl From<weir_network::Error> for Error {
         if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
     }
 }
+
+impl From<weir_host::Error> for Error {
+    fn from(error: weir_host::Error) -> Self {
+        if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
+    }
+}

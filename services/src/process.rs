@@ -16,6 +16,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use weir_fsbench::mounted_at;
 
 use crate::Error;
 use crate::brick::unmount;
@@ -281,7 +282,7 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
     let limit = Duration::from_millis(launch.stop_limit_ms);
     let mut ended = None;
     if let Some(point) = &launch.mounts {
-        unmount(point)?;
+        unmount_client(point, &launch.name)?;
     }
     if let Some(identity) = process.identity {
         // A client writes out what it has to once it is unmounted, and ends by itself, unless it is known to have done so.
@@ -302,6 +303,17 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
     launch.group.remove()?;
     forget(state, &launch.name);
     Ok(ended)
+}
+
+/// Unmounts what a client mounted: all clients are in user space. What somebody else has mounted there since is left.
+fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
+    match mounted_at(point) {
+        Some(found) if !found.starts_with("fuse") => Err(Error::Failed(format!(
+            "{}: {found} is mounted there, which is not what {name} mounted: it is left; unmount it yourself, then again",
+            point.display()
+        ))),
+        _ => unmount(point),
+    }
 }
 
 /// How a process ended that was to end.

@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::Serialize;
+use weir_host::owned;
 use weir_specs::template::{Filled, Values, fill};
 
 use crate::Error;
@@ -94,49 +95,12 @@ pub struct Instance {
 /// # Errors
 /// [`Error::Refused`] if it is not installed or told nonsense; [`Error::Failed`] if it does not come up: it is ended then.
 pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance, Error> {
-    if !wanted.address.is_loopback() && wanted.namespace.is_none() {
-        return Err(Error::Refused(format!(
-            "service {} would listen at {}: give it a loopback address, or a host of a test network",
-            wanted.name, wanted.address
-        )));
-    }
-    let program = program(service)?;
-    let user = user(service)?;
-    let values = values(service, wanted, &program, user.as_ref())?;
-    let filled = |text: &str| {
-        let filled = fill(text, &values).map(Filled::into_string);
-        filled.map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
-    };
-    let all = |texts: &[String]| texts.iter().map(|text| filled(text)).collect::<Result<Vec<_>, _>>();
-    let arguments = all(&service.arguments)?;
-    let question = question(&service.ready, wanted.address, &all)?;
-    let prepare = service.prepare.iter().map(|words| all(words)).collect::<Result<Vec<_>, _>>()?;
-
-    if let Some(user) = &user {
+    let planned = plan(service, state, wanted)?;
+    if planned.user.is_some() {
         passable(state)?;
-        let hot = wanted.tier.hot.as_ref().map(|hot| &hot.folder);
-        let places = [Some(&wanted.run), wanted.root.as_ref(), wanted.data.as_ref(), hot];
-        places.into_iter().flatten().try_for_each(|place| user.reaches(place))?;
     }
-    make_folder(&wanted.run, user.as_ref())?;
-    for folder in &all(&service.folders)? {
-        make_folder(Path::new(folder), user.as_ref())?;
-    }
-    for (path, text) in &service.files {
-        write_file(Path::new(&filled(path)?), &filled(text)?, user.as_ref())?;
-    }
-    if let Some(data) = &wanted.data {
-        make_folder(data, user.as_ref())?;
-        let is_empty = fs::read_dir(data)
-            .map_err(Error::io("cannot read", data))?
-            .flatten()
-            .all(|entry| entry.file_name() == "lost+found");
-        if is_empty {
-            prepare.iter().try_for_each(|words| {
-                carry_out(words, &wanted.run, user.as_ref(), wanted.namespace.as_deref())
-            })?;
-        }
-    }
+    lay_ready(&planned, wanted)?;
+    let Planned { program, user, arguments, question, .. } = planned;
     let version = version_of(service, &program)?;
     let launch = Launch {
         name: wanted.name.clone(),
@@ -169,6 +133,81 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
     })
 }
 
+/// Whether a service can be started so. Touches nothing.
+///
+/// # Errors
+/// [`Error::Refused`] as of [`start`].
+pub fn check_start(service: &Service, state: &Path, wanted: &Start) -> Result<(), Error> {
+    plan(service, state, wanted).map(drop)
+}
+
+/// A service, before anything of it is made.
+struct Planned {
+    program: PathBuf,
+    user: Option<User>,
+    arguments: Vec<String>,
+    question: Question,
+    prepare: Vec<Vec<String>>,
+    folders: Vec<String>,
+    /// Path and text of each.
+    files: Vec<(String, String)>,
+}
+
+fn plan(service: &Service, state: &Path, wanted: &Start) -> Result<Planned, Error> {
+    if !wanted.address.is_loopback() && wanted.namespace.is_none() {
+        return Err(Error::Refused(format!(
+            "service {} would listen at {}: give it a loopback address, or a host of a test network",
+            wanted.name, wanted.address
+        )));
+    }
+    let program = program(service)?;
+    let user = user(service)?;
+    let values = values(service, wanted, &program, user.as_ref())?;
+    let filled = |text: &str| {
+        let filled = fill(text, &values).map(Filled::into_string);
+        filled.map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
+    };
+    let all = |texts: &[String]| texts.iter().map(|text| filled(text)).collect::<Result<Vec<_>, _>>();
+    let files = service.files.iter().map(|(path, text)| Ok((filled(path)?, filled(text)?)));
+    if let Some(user) = &user {
+        let hot = wanted.tier.hot.as_ref().map(|hot| &hot.folder);
+        let places = [Some(&wanted.run), wanted.root.as_ref(), wanted.data.as_ref(), hot];
+        // The state folder itself is opened to it when it is started.
+        let reaches = |place: &PathBuf| user.reaches(place, state);
+        places.into_iter().flatten().try_for_each(reaches)?;
+    }
+    Ok(Planned {
+        arguments: all(&service.arguments)?,
+        question: question(&service.ready, wanted.address, &all)?,
+        prepare: service.prepare.iter().map(|words| all(words)).collect::<Result<_, _>>()?,
+        folders: all(&service.folders)?,
+        files: files.collect::<Result<_, Error>>()?,
+        program,
+        user,
+    })
+}
+
+/// Makes its folders and files, and prepares its data if there are none. What lies in a data folder that holds something is not
+/// touched.
+fn lay_ready(planned: &Planned, wanted: &Start) -> Result<(), Error> {
+    let user = planned.user.as_ref();
+    make_folder(&wanted.run, user)?;
+    for folder in &planned.folders {
+        make_folder(Path::new(folder), user)?;
+    }
+    for (path, text) in &planned.files {
+        write_file(Path::new(path), text, user)?;
+    }
+    let Some(data) = &wanted.data else { return Ok(()) };
+    match owned::check_empty(data) {
+        Err(error) if error.is_refusal() => return Ok(()),
+        checked => checked?,
+    }
+    make_folder(data, user)?;
+    let namespace = wanted.namespace.as_deref();
+    planned.prepare.iter().try_for_each(|words| carry_out(words, &wanted.run, user, namespace))
+}
+
 /// Ends a service by its name in the state folder; says how, or `None` if it had ended by itself or was never there.
 ///
 /// # Errors
@@ -178,6 +217,15 @@ pub fn stop(state: &Path, name: &str) -> Result<Option<process::Ended>, Error> {
         Some(found) => process::stop(state, &found),
         None => Ok(None),
     }
+}
+
+/// Whether a service is installed; gives the user that it runs as, if it has one.
+///
+/// # Errors
+/// [`Error::Refused`] if it is not, or its user is not there.
+pub(crate) fn check_installed(service: &Service) -> Result<Option<User>, Error> {
+    program(service)?;
+    user(service)
 }
 
 /// What a service says of its version.
@@ -268,11 +316,16 @@ fn make_folder(path: &Path, user: Option<&User>) -> Result<(), Error> {
 
 fn write_file(path: &Path, text: &str, user: Option<&User>) -> Result<(), Error> {
     let write = || {
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // The folder is the service's: a link that it has put there is not followed.
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let mut file = options.open(path)?;
+        if let Some(user) = user {
+            std::os::unix::fs::fchown(&file, Some(user.uid), Some(user.gid))?;
+        }
         file.write_all(text.as_bytes())
     };
-    write().map_err(Error::io("cannot write", path))?;
-    user.map_or(Ok(()), |user| user.own(path))
+    write().map_err(Error::io("cannot write", path))
 }
 
 /// Carries out a command to its end; its words become the error.

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use weir_host::owned;
 
 use crate::Error;
+use crate::brick::DATA;
+use crate::data_folder::{DataFolder, RESTORING};
 
 /// Data that were kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,72 +21,83 @@ pub struct Snapshot {
     pub size_bytes: u64,
 }
 
-/// Keeps a copy of a folder at `path`, which must not be there. The service must have ended.
+/// Keeps a copy of a folder at `path`, which must not be there. The service must have ended. Of a folder that weir marked, the data
+/// in it are kept.
 ///
 /// # Errors
 /// It cannot be copied; no half copy is left.
-pub fn snapshot(data: &Path, path: &Path) -> Result<Snapshot, Error> {
-    if path.exists() {
+pub fn snapshot(state: &Path, data: &Path, path: &Path) -> Result<Snapshot, Error> {
+    if fs::symlink_metadata(path).is_ok() {
         return Err(Error::Refused(format!(
             "{} is there already; remove it, or name another place",
             path.display()
         )));
     }
+    let data = DataFolder::look(state, data)?.data();
     if !data.is_dir() {
-        return Err(Error::Refused(format!("{} is no folder", data.display())));
+        return Err(Error::Refused(format!("{}: there are no data", data.display())));
     }
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(Error::io("cannot make", parent))?;
-    }
-    let partial = path.with_extension("partial");
-    let _ = fs::remove_dir_all(&partial);
-    let copied = copy(data, &partial)
-        .and_then(|()| fs::rename(&partial, path).map_err(Error::io("cannot complete", path)));
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Error::Refused(format!("{} names no folder to make", path.display())));
+    };
+    fs::create_dir_all(parent).map_err(Error::io("cannot make", parent))?;
+    // Made here and by nobody else: what is in it may be removed.
+    let aside = parent.join(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
+    fs::create_dir(&aside).map_err(Error::io("cannot make", &aside))?;
+    let copied = copy_into(&data, &aside)
+        .and_then(|()| fs::rename(&aside, path).map_err(Error::io("cannot complete", path)));
     if let Err(error) = copied {
-        let _ = fs::remove_dir_all(&partial);
+        let _ = fs::remove_dir_all(&aside);
         return Err(error);
     }
     Ok(Snapshot { path: path.to_owned(), size_bytes: size_bytes(path)? })
 }
 
-/// Puts back what was kept, in place of what `data` holds now. The service must have ended.
+/// Puts back what was kept, in place of the data that a folder holds now. The folder must bear this state folder's marker, or be
+/// empty, or not be there. The service must have ended.
 ///
 /// # Errors
-/// The copy is not there, or the place cannot be written; a half restored folder is empty, so that it is noticed.
-pub fn restore(snapshot: &Path, data: &Path) -> Result<(), Error> {
-    if !snapshot.is_dir() {
-        return Err(Error::Refused(format!("{}: nothing was kept there", snapshot.display())));
+/// [`Error::Refused`] if the copy is not there or the folder is not weir's: nothing was touched; [`Error::Failed`] if the place
+/// cannot be written: a service is not started on what is only half there.
+pub fn restore(state: &Path, snapshot: &Path, folder: &Path) -> Result<(), Error> {
+    check_kept(snapshot)?;
+    let found = DataFolder::look(state, folder)?;
+    let (kept, place) = (snapshot.canonicalize().unwrap_or_else(|_| snapshot.to_owned()), found.folder());
+    if kept.starts_with(place) || place.starts_with(&kept) {
+        return Err(Error::Refused(format!(
+            "{} and {} lie in each other: name a copy outside of the data",
+            snapshot.display(),
+            folder.display()
+        )));
     }
-    empty(data)?;
-    let copied = copy_into(snapshot, data);
-    if copied.is_err() {
-        empty(data)?;
-    }
-    copied
+    let owner = found.own(state)?;
+    owned::remove_inside(place, &owner, RESTORING)?;
+    let partial = place.join(RESTORING);
+    fs::create_dir(&partial).map_err(Error::io("cannot make", &partial))?;
+    // Before the copy: there may not be room for both.
+    owned::remove_inside(place, &owner, DATA)?;
+    copy_into(snapshot, &partial)?;
+    let data = place.join(DATA);
+    fs::rename(&partial, &data).map_err(Error::io("cannot complete", &data))
 }
 
-/// The folder itself may be where a file system is mounted: only what is in it goes.
-fn empty(folder: &Path) -> Result<(), Error> {
-    fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-    for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
-        let entry = entry.map_err(Error::io("cannot read", folder))?;
-        let path = entry.path();
-        if entry.file_name() == "lost+found" {
-            continue;
-        }
-        let removed = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            fs::remove_dir_all(&path)
-        } else {
-            fs::remove_file(&path)
-        };
-        removed.map_err(Error::io("cannot remove", &path))?;
-    }
-    Ok(())
+/// Puts back what was kept where nothing lies yet: the place is made, or is empty.
+///
+/// # Errors
+/// [`Error::Refused`] if the copy is not there, or the place holds something: nothing was touched; [`Error::Failed`] if it cannot
+/// be written.
+pub fn lay_out(snapshot: &Path, data: &Path) -> Result<(), Error> {
+    check_kept(snapshot)?;
+    owned::check_empty(data)?;
+    fs::create_dir_all(data).map_err(Error::io("cannot make", data))?;
+    copy_into(snapshot, data)
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    fs::create_dir(to).map_err(Error::io("cannot make", to))?;
-    copy_into(from, to)
+fn check_kept(snapshot: &Path) -> Result<(), Error> {
+    if snapshot.is_dir() {
+        return Ok(());
+    }
+    Err(Error::Refused(format!("{}: nothing was kept there", snapshot.display())))
 }
 
 /// cp(1) shares blocks where it can, and keeps owners, modes, times and holes.
@@ -112,18 +126,89 @@ mod tests {
 
     #[test]
     fn what_was_kept_comes_back_and_nothing_else_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let (data, kept) = (folder.path().join("data"), folder.path().join("kept"));
+        let place = tempfile::tempdir().unwrap();
+        let [state, folder, kept] = ["state", "database", "kept"].map(|name| place.path().join(name));
+        DataFolder::look(&state, &folder).unwrap().prepare(&state).unwrap();
+        let data = folder.join("data");
         fs::create_dir_all(data.join("inner")).unwrap();
         fs::write(data.join("inner/a"), "one").unwrap();
-        assert_eq!(snapshot(&data, &kept).unwrap().size_bytes, 3);
-        assert!(snapshot(&data, &kept).unwrap_err().is_refusal());
+        assert_eq!(snapshot(&state, &folder, &kept).unwrap().size_bytes, 3);
+        assert!(snapshot(&state, &folder, &kept).unwrap_err().is_refusal());
         fs::write(data.join("inner/a"), "two").unwrap();
         fs::write(data.join("b"), "new").unwrap();
-        restore(&kept, &data).unwrap();
+        restore(&state, &kept, &folder).unwrap();
         assert_eq!(fs::read_to_string(data.join("inner/a")).unwrap(), "one");
-        assert!(!data.join("b").exists());
-        assert!(restore(&folder.path().join("nothing"), &data).unwrap_err().is_refusal());
+        assert!(!data.join("b").exists() && !folder.join(RESTORING).exists());
+        let nothing = place.path().join("nothing");
+        assert!(restore(&state, &nothing, &folder).unwrap_err().is_refusal());
         assert!(data.join("inner/a").exists(), "nothing is removed for nothing");
+        // One that is not there yet is made.
+        restore(&state, &kept, &place.path().join("second")).unwrap();
+        assert_eq!(fs::read_to_string(place.path().join("second/data/inner/a")).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_folder_that_weir_did_not_mark_is_not_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let [state, photos, kept] = ["state", "photos", "kept"].map(|name| place.path().join(name));
+        for folder in [&photos, &kept] {
+            fs::create_dir(folder).unwrap();
+        }
+        fs::write(photos.join("a.jpg"), "precious").unwrap();
+        fs::write(kept.join("b"), "").unwrap();
+        let refused = restore(&state, &kept, &photos).unwrap_err();
+        assert!(refused.is_refusal() && refused.to_string().contains("no marker"), "{refused}");
+        assert!(lay_out(&kept, &photos).unwrap_err().is_refusal());
+        // Marked by another state folder: not this one's to replace.
+        let other = place.path().join("other");
+        restore(&other, &kept, &place.path().join("theirs")).unwrap();
+        assert!(restore(&state, &kept, &place.path().join("theirs")).unwrap_err().is_refusal());
+        assert!(place.path().join("theirs/data/b").exists());
+        assert_eq!(fs::read_to_string(photos.join("a.jpg")).unwrap(), "precious");
+        assert_eq!(fs::read_dir(&photos).unwrap().count(), 1);
+        assert!(!state.exists());
+    }
+
+    #[test]
+    fn what_lies_beside_a_copy_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let [state, data, kept, beside] =
+            ["state", "data", "kept.v1", "kept.partial"].map(|name| place.path().join(name));
+        for folder in [&data, &beside] {
+            fs::create_dir(folder).unwrap();
+        }
+        fs::write(beside.join("a.jpg"), "precious").unwrap();
+        assert!(snapshot(&state, &data, &kept).unwrap_err().is_refusal(), "there is nothing to keep");
+        fs::write(data.join("row"), "").unwrap();
+        snapshot(&state, &data, &kept).unwrap();
+        assert_eq!(fs::read_to_string(beside.join("a.jpg")).unwrap(), "precious");
+        assert!(kept.is_dir());
+    }
+
+    #[test]
+    fn a_copy_within_the_data_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let [state, folder] = ["state", "database"].map(|name| place.path().join(name));
+        DataFolder::look(&state, &folder).unwrap().prepare(&state).unwrap();
+        let data = folder.join("data");
+        fs::create_dir_all(data.join("copy")).unwrap();
+        fs::write(data.join("copy/a"), "kept").unwrap();
+        assert!(restore(&state, &data.join("copy"), &folder).unwrap_err().is_refusal());
+        assert!(data.join("copy/a").exists());
+    }
+
+    #[test]
+    fn a_service_is_not_started_on_half_a_copy() {
+        let place = tempfile::tempdir().unwrap();
+        let [state, folder, kept] = ["state", "database", "kept"].map(|name| place.path().join(name));
+        fs::create_dir(&kept).unwrap();
+        restore(&state, &kept, &folder).unwrap();
+        // As a process leaves it that is killed while it copies.
+        fs::rename(folder.join("data"), folder.join(RESTORING)).unwrap();
+        let service = crate::Service::load("guest").unwrap();
+        let refused = DataFolder::look(&state, &folder).unwrap().check_start(&service).unwrap_err();
+        assert!(refused.is_refusal() && refused.to_string().contains("restore COPY"), "{refused}");
+        restore(&state, &kept, &folder).unwrap();
+        assert!(folder.join("data").exists() && !folder.join(RESTORING).exists());
     }
 }

@@ -14,7 +14,7 @@ use crate::brick::Brick;
 use crate::bring_up::set_up;
 use crate::cgroup::Group;
 use crate::client;
-use crate::cluster::{Cluster, Description, Server, down, start_here};
+use crate::cluster::{Cluster, Description, Server, check, down, start_here};
 use crate::process::{self, Scope};
 
 /// The network namespace that the caller is in.
@@ -60,6 +60,7 @@ pub fn serve(
             listed(&members.servers)
         )));
     }
+    check(description, &cluster, state)?;
     let started = start_here(description, cluster, state).and_then(|(cluster, started)| {
         client::room_of_servers(&cluster).map(|room_bytes| Served { started, room_bytes })
     });

@@ -35,12 +35,12 @@ impl User {
         })
     }
 
-    /// Whether the user may enter every folder on the way to a path, by their modes.
+    /// Whether the user may enter every folder on the way to a path, by their modes. `but` is one that is opened to it in time.
     ///
     /// # Errors
     /// One may not be entered; the text says which and what to do.
-    pub(crate) fn reaches(&self, path: &Path) -> Result<(), Error> {
-        for folder in path.ancestors().skip(1) {
+    pub(crate) fn reaches(&self, path: &Path, but: &Path) -> Result<(), Error> {
+        for folder in path.ancestors().skip(1).filter(|folder| *folder != but) {
             let Ok(found) = fs::metadata(folder) else { continue };
             let bit = match (found.uid() == self.uid, found.gid() == self.gid) {
                 (true, _) => 0o100,
@@ -90,12 +90,13 @@ mod tests {
         fs::set_permissions(&folder, closed).unwrap();
         let stranger = User { name: "stranger".to_owned(), uid: 4_000_001, gid: 4_000_001 };
         let inner = folder.path().join("inner");
-        let refused = stranger.reaches(&inner).unwrap_err().to_string();
+        let refused = stranger.reaches(&inner, Path::new("/nonexistent")).unwrap_err().to_string();
         assert!(
             refused.contains(&format!("cannot enter {} (mode 700)", folder.path().display())),
             "{refused}"
         );
-        assert!(stranger.reaches(folder.path()).is_ok());
+        assert!(stranger.reaches(folder.path(), Path::new("/nonexistent")).is_ok());
+        assert!(stranger.reaches(&inner, folder.path()).is_ok());
     }
 
     #[test]

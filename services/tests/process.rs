@@ -84,6 +84,31 @@ fn a_process_and_all_that_it_started_end() {
 }
 
 #[test]
+fn what_somebody_else_has_mounted_at_a_client_s_point_is_left() {
+    if !possible() {
+        return;
+    }
+    let folder = State::new();
+    let state = folder.0.path();
+    let point = state.join("mnt");
+    fs::create_dir(&point).unwrap();
+    let run = |words: &[&str]| Command::new(words[0]).args(&words[1..]).status().unwrap().success();
+    let text = point.to_str().unwrap();
+    let launch = Launch { mounts: Some(point.clone()), ..shell(state, "client", "exec sleep 1000") };
+    process::start(state, &launch).unwrap();
+    if !run(&["mount", "-t", "tmpfs", "of-the-user", text]) {
+        eprintln!("skipped: mounting needs more than root");
+        return;
+    }
+    fs::write(point.join("a"), "kept").unwrap();
+    let left = stop_all(state, |_| true).unwrap_err();
+    assert!(left.to_string().contains("tmpfs is mounted there"), "{left}");
+    assert_eq!(fs::read_to_string(point.join("a")).unwrap(), "kept");
+    assert!(run(&["umount", text]));
+    assert_eq!(stop_all(state, |_| true).unwrap().len(), 1);
+}
+
+#[test]
 fn what_was_written_down_is_found_by_another_process_and_a_used_number_is_left_alone() {
     if !possible() {
         return;

@@ -11,7 +11,8 @@ use std::process::Command;
 
 use common::State;
 use weir_services::{
-    Error, Group, Hot, Instance, Scope, Service, Start, process, restore, snapshot, start, stop, version,
+    DataFolder, Error, Group, Hot, Instance, Scope, Service, Start, process, restore, snapshot, start, stop,
+    version,
 };
 use weir_specs::template::Values;
 
@@ -124,6 +125,11 @@ fn keeps_rows(name: &str, ask: impl Fn(&Instance, &Path, &str) -> Command) {
     let mut wanted = wanted(state.path(), name);
     wanted.root = None;
     wanted.set = [("buffer_mib".to_owned(), "16".to_owned())].into();
+    let folder = state.path().join("database");
+    let found = DataFolder::look(state.path(), &folder).unwrap();
+    found.check_start(&service).unwrap();
+    found.prepare(state.path()).unwrap();
+    wanted.data = Some(found.data());
     let run = wanted.run.clone();
     let said = |instance: &Instance, statement: &str| {
         let output = ask(instance, &run, statement).output().unwrap();
@@ -134,8 +140,8 @@ fn keeps_rows(name: &str, ask: impl Fn(&Instance, &Path, &str) -> Command) {
     said(&instance, "CREATE TABLE t (n INT)");
     said(&instance, "INSERT INTO t VALUES (1), (2)");
     assert!(!stop(state.path(), name).unwrap().unwrap().killed);
-    let (data, kept) = (state.path().join("data"), state.path().join("kept"));
-    snapshot(&data, &kept).unwrap();
+    let kept = state.path().join("kept");
+    snapshot(state.path(), &folder, &kept).unwrap();
 
     let instance = start(&service, state.path(), &wanted).unwrap();
     said(&instance, "INSERT INTO t VALUES (3)");
@@ -143,10 +149,30 @@ fn keeps_rows(name: &str, ask: impl Fn(&Instance, &Path, &str) -> Command) {
     // As somebody else finds it who only has the state folder.
     let lines = weir_services::stop_all(state.path(), |scope| scope == Scope::Run).unwrap();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    restore(&kept, &data).unwrap();
+    restore(state.path(), &kept, &folder).unwrap();
     let instance = start(&service, state.path(), &wanted).unwrap();
     assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "2");
     stop(state.path(), name).unwrap();
+
+    // A database that weir has not made: it is started on, and nothing is put in its place.
+    let theirs = state.path().join("theirs");
+    fs::rename(found.data(), &theirs).unwrap();
+    let found = DataFolder::look(state.path(), &theirs).unwrap();
+    found.check_start(&service).unwrap();
+    found.prepare(state.path()).unwrap();
+    wanted.data = Some(found.data());
+    let instance = start(&service, state.path(), &wanted).unwrap();
+    assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "2");
+    stop(state.path(), name).unwrap();
+    assert!(restore(state.path(), &kept, &theirs).unwrap_err().is_refusal());
+    assert!(!theirs.join(weir_host::owned::MARKER).exists());
+    let instance = start(&service, state.path(), &wanted).unwrap();
+    assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "2");
+    stop(state.path(), name).unwrap();
+    // Nor is it given to another user.
+    std::os::unix::fs::chown(&theirs, Some(0), Some(0)).unwrap();
+    let refused = found.check_start(&service).unwrap_err();
+    assert!(refused.is_refusal() && refused.to_string().contains("found uid 0"), "{refused}");
 }
 
 #[test]

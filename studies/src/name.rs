@@ -10,9 +10,9 @@ fn plain<'de, D: Deserializer<'de>>(field: &str, from: D) -> Result<String, D::E
     let name = String::deserialize(from)?;
     match name_problem(&name) {
         None => Ok(name),
-        Some(problem) => {
-            Err(de::Error::custom(format!("{field}: {problem}. Plan the study again: weir plan STUDY --json")))
-        }
+        Some(problem) => Err(de::Error::custom(format!(
+            "{field}: {problem}. Plan the study again: weir plan STUDY --json"
+        ))),
     }
 }
 

@@ -22,14 +22,25 @@ const ID_FILE: &str = "id";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner(String);
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Marker {
-    owner: Owner,
+/// What a marker says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// The state folder that made the folder.
+    pub owner: Owner,
     /// What the folder is for, for whoever finds it.
-    purpose: String,
+    pub purpose: String,
 }
 
+/// Digits of [`Owner::short`].
+pub const SHORT_DIGITS: usize = 12;
+
 impl Owner {
+    /// The first digits of the id: for names of folders that no other state folder can have made.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        &self.0[..SHORT_DIGITS]
+    }
+
     /// The id of a state folder; made if it has none.
     ///
     /// # Errors
@@ -91,37 +102,68 @@ fn random() -> Result<String, Error> {
 /// # Errors
 /// [`Error::Refused`] if it holds anything else; nothing was touched.
 pub fn claim(folder: &Path, owner: &Owner, purpose: &str) -> Result<(), Error> {
-    if read_marker(folder)?.is_some_and(|marker| marker.owner == *owner) {
+    if is_owned(folder, owner)? {
         return Ok(());
     }
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    check_empty(folder)?;
+    fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    let path = folder.join(MARKER);
+    if fs::symlink_metadata(&path).is_ok() {
+        // Left by a process that was killed between making and writing it.
+        fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
+    }
+    let marker = Marker { owner: owner.clone(), purpose: purpose.to_owned() };
+    let text = serde_json::to_vec(&marker).map_err(|error| Error::Failed(error.to_string()))?;
+    // Never over a marker that came meanwhile.
+    let opened = File::options().write(true).create_new(true).mode(0o600).open(&path);
+    let mut file = opened.map_err(Error::io("cannot write", &path))?;
+    if let Err(error) = file.write_all(&text).and_then(|()| file.sync_all()) {
+        let _ = fs::remove_file(&path);
+        return Err(Error::io("cannot write", &path)(error));
+    }
+    if read_marker(folder)? != Some(marker) {
+        return Err(Error::Refused(format!("{}: another weir claims this folder", folder.display())));
+    }
+    sync_folder(folder)
+}
+
+/// Whether [`claim`] could mark a folder that bears no marker: it is not there, or is a folder and empty (`lost+found` and an
+/// unfinished marker do not count). Touches nothing.
+///
+/// # Errors
+/// [`Error::Refused`] if it holds anything else.
+pub fn check_empty(folder: &Path) -> Result<(), Error> {
+    if read_marker(folder)?.is_some() {
+        return Err(Error::Refused(format!(
+            "{}: belongs to another state folder of weir, or to something else of this one (it has a marker {MARKER}). Name another folder; if nothing uses this one, look at it, then remove it",
+            folder.display()
+        )));
+    }
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Err(Error::Refused(format!("{}: is no folder. Name an empty folder", folder.display())));
         }
-        entries => {
-            for entry in entries.map_err(Error::io("cannot read", folder))? {
-                let name = entry.map_err(Error::io("cannot read", folder))?.file_name();
-                if name != "lost+found" {
-                    return Err(Error::Refused(format!(
-                        "{}: is not empty (found {name:?}). Name an empty folder, or one that is not there",
-                        folder.display()
-                    )));
-                }
-            }
+        entries => entries.map_err(Error::io("cannot read", folder))?,
+    };
+    for entry in entries {
+        let name = entry.map_err(Error::io("cannot read", folder))?.file_name();
+        if name != "lost+found" && name != MARKER {
+            return Err(Error::Refused(format!(
+                "{}: is not empty (found {name:?}). Name an empty folder",
+                folder.display()
+            )));
         }
     }
-    let path = folder.join(MARKER);
-    let text = serde_json::to_vec(&Marker { owner: owner.clone(), purpose: purpose.to_owned() })
-        .map_err(|error| Error::Failed(error.to_string()))?;
-    // Never over a marker that came meanwhile.
-    File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-        .map_err(Error::io("cannot write", &path))?;
-    sync_folder(folder)
+    Ok(())
+}
+
+/// What a folder's marker says; `None` if it has none.
+///
+/// # Errors
+/// It has a marker that cannot be read.
+pub fn marker(folder: &Path) -> Result<Option<Marker>, Error> {
+    read_marker(folder)
 }
 
 /// Whether a folder bears this owner's marker. One that is not there does not.
@@ -138,30 +180,61 @@ pub fn is_owned(folder: &Path, owner: &Owner) -> Result<bool, Error> {
 /// [`Error::Refused`] if it does not bear this owner's marker, or something is mounted below it: nothing was touched.
 /// [`Error::Io`] if something cannot be removed; the marker stays then.
 pub fn empty(folder: &Path, owner: &Owner) -> Result<(), Error> {
+    check_removable(folder, owner)?;
+    for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
+        let entry = entry.map_err(Error::io("cannot read", folder))?;
+        if entry.file_name() != MARKER && entry.file_name() != "lost+found" {
+            remove_entry(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes one thing in a folder, with all that is in it. It is no error if it is not there.
+///
+/// # Errors
+/// As [`empty`].
+pub fn remove_inside(folder: &Path, owner: &Owner, name: &str) -> Result<(), Error> {
+    let path = folder.join(name);
+    check_removable_inside(folder, &path, owner)?;
+    remove_entry(&path)
+}
+
+/// Whether [`empty`] would remove what is in a folder. Touches nothing.
+///
+/// # Errors
+/// [`Error::Refused`] as of [`empty`].
+pub fn check_removable(folder: &Path, owner: &Owner) -> Result<(), Error> {
+    check_removable_inside(folder, folder, owner)
+}
+
+fn check_removable_inside(folder: &Path, path: &Path, owner: &Owner) -> Result<(), Error> {
     if !is_owned(folder, owner)? {
         return Err(Error::Refused(format!(
             "{}: was not made by this weir (no marker {MARKER} of its state folder). It is left as it is; look at it, then remove it yourself",
             folder.display()
         )));
     }
-    if let Some(mounted) = mount_below(folder)? {
+    if let Some(mounted) = mount_below(folder, path)? {
         return Err(Error::Refused(format!(
             "{}: something is mounted there. {} is left as it is; unmount it first",
             mounted.display(),
             folder.display()
         )));
     }
-    for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
-        let entry = entry.map_err(Error::io("cannot read", folder))?;
-        if entry.file_name() == MARKER || entry.file_name() == "lost+found" {
-            continue;
-        }
-        let path = entry.path();
-        let is_folder = entry.file_type().map_err(Error::io("cannot look at", &path))?.is_dir();
-        let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        removed.map_err(Error::io("cannot remove", &path))?;
-    }
     Ok(())
+}
+
+fn remove_entry(path: &Path) -> Result<(), Error> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(Error::io("cannot remove", path)),
+    }
 }
 
 /// Removes a folder with all that is in it. The marker goes last: after a crash the rest is still known to be weir's. One that
@@ -198,37 +271,45 @@ fn read_marker(folder: &Path) -> Result<Option<Marker>, Error> {
         }
         found => found.map_err(Error::io("cannot look at", &path))?.is_file(),
     };
-    let marker = if is_file { fs::read(&path).map_err(Error::io("cannot read", &path))? } else { Vec::new() };
-    serde_json::from_slice(&marker).map(Some).map_err(|error| {
+    let text =
+        if is_file { fs::read(&path).map_err(Error::io("cannot read", &path))? } else { b"a link".to_vec() };
+    // A process was killed, or the power failed, between making and writing it: nothing was put beside it yet.
+    if text.iter().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
+    serde_json::from_slice(&text).map(Some).map_err(|error| {
         Error::Refused(format!("{}: is no marker of weir ({error}). Look at the folder", path.display()))
     })
 }
 
-/// A place below a folder, or the folder itself, that lies on another file system than its surroundings: removing would reach
-/// into a mount.
-fn mount_below(folder: &Path) -> Result<Option<PathBuf>, Error> {
-    let device = fs::symlink_metadata(folder).map_err(Error::io("cannot look at", folder))?.dev();
-    let mut folders = vec![folder.to_owned()];
+/// A mount point below a path, or the path itself where it is not `folder`: removing would reach into the mount.
+fn mount_below(folder: &Path, path: &Path) -> Result<Option<PathBuf>, Error> {
+    if path != folder && !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        return Ok(None);
+    }
+    let device = fs::metadata(folder).map_err(Error::io("cannot look at", folder))?.dev();
+    let mut folders = vec![path.to_owned()];
     while let Some(next) = folders.pop() {
+        let found = fs::symlink_metadata(&next).map_err(Error::io("cannot look at", &next))?;
+        if next != folder && found.dev() != device {
+            return Ok(Some(next));
+        }
         for entry in fs::read_dir(&next).map_err(Error::io("cannot read", &next))? {
-            let path = entry.map_err(Error::io("cannot read", &next))?.path();
-            let found = fs::symlink_metadata(&path).map_err(Error::io("cannot look at", &path))?;
-            if found.is_dir() {
-                if found.dev() != device {
-                    return Ok(Some(path));
-                }
-                folders.push(path);
+            let entry = entry.map_err(Error::io("cannot read", &next))?;
+            let inner = entry.path();
+            if entry.file_type().map_err(Error::io("cannot look at", &inner))?.is_dir() {
+                folders.push(inner);
             }
         }
     }
-    Ok(bind_mount_below(folder))
+    Ok(bind_mount_below(folder, path))
 }
 
 /// A bind mount of the same file system has the same device number; the table of mounts tells it.
-fn bind_mount_below(folder: &Path) -> Option<PathBuf> {
-    let folder = folder.canonicalize().ok()?;
+fn bind_mount_below(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let (folder, path) = (folder.canonicalize().ok()?, path.canonicalize().ok()?);
     let points = crate::mounts::own().into_iter().map(|mount| mount.point);
-    points.into_iter().find(|point| *point != folder && point.starts_with(&folder))
+    points.into_iter().find(|point| *point != folder && point.starts_with(&path))
 }
 
 #[cfg(test)]
@@ -309,6 +390,80 @@ mod tests {
     }
 
     #[test]
+    fn a_marker_that_was_not_finished_is_no_marker_and_is_made_again() {
+        let (place, owner) = place();
+        let folder = place.path().join("data");
+        for unfinished in [&b""[..], &[0; 90][..]] {
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(MARKER), unfinished).unwrap();
+            assert_eq!(marker(&folder).unwrap(), None);
+            assert!(empty(&folder, &owner).unwrap_err().is_refusal());
+            claim(&folder, &owner, "test").unwrap();
+            assert_eq!(marker(&folder).unwrap().unwrap().purpose, "test");
+            remove(&folder, &owner).unwrap();
+        }
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(MARKER), "of somebody else").unwrap();
+        assert!(claim(&folder, &owner, "test").unwrap_err().is_refusal());
+        assert_eq!(fs::read_to_string(folder.join(MARKER)).unwrap(), "of somebody else");
+    }
+
+    #[test]
+    fn a_marker_that_finds_no_room_is_not_left() {
+        let (place, owner) = place();
+        let full = place.path().join("full");
+        fs::create_dir(&full).unwrap();
+        let run = |words: &[&str]| {
+            std::process::Command::new(words[0])
+                .args(&words[1..])
+                .arg(&full)
+                .status()
+                .is_ok_and(|status| status.success())
+        };
+        if !run(&["mount", "-t", "tmpfs", "-o", "size=4k", "full"]) {
+            eprintln!("skipped: mounting needs root");
+            return;
+        }
+        fs::create_dir(full.join("lost+found")).unwrap();
+        fs::write(full.join("lost+found/a"), [1; 4096]).unwrap();
+        let failed = claim(&full, &owner, "test");
+        let left = fs::read_dir(&full).unwrap().count();
+        assert!(run(&["umount"]));
+        let failed = failed.unwrap_err();
+        assert!(!failed.is_refusal() && left == 1, "{failed}: {left}");
+    }
+
+    #[test]
+    fn a_file_is_no_folder_to_claim() {
+        let (place, owner) = place();
+        let file = place.path().join("file");
+        fs::write(&file, "kept").unwrap();
+        assert!(claim(&file, &owner, "test").unwrap_err().is_refusal());
+        assert_eq!(fs::read_to_string(file).unwrap(), "kept");
+    }
+
+    #[test]
+    fn one_thing_in_a_marked_folder_is_removed_and_nothing_beside_it() {
+        let (place, owner) = place();
+        let (folder, outside) = (place.path().join("data"), place.path().join("outside"));
+        fs::create_dir_all(folder.join("data/inner")).unwrap();
+        assert!(remove_inside(&folder, &owner, "data").unwrap_err().is_refusal());
+        assert!(folder.join("data/inner").exists());
+        fs::remove_dir_all(&folder).unwrap();
+        claim(&folder, &owner, "test").unwrap();
+        fs::create_dir_all(folder.join("data/inner")).unwrap();
+        fs::write(folder.join("notes"), "kept").unwrap();
+        remove_inside(&folder, &owner, "data").unwrap();
+        remove_inside(&folder, &owner, "data").unwrap();
+        assert!(!folder.join("data").exists() && folder.join("notes").exists());
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("a"), "kept").unwrap();
+        std::os::unix::fs::symlink(&outside, folder.join("data")).unwrap();
+        remove_inside(&folder, &owner, "data").unwrap();
+        assert!(outside.join("a").exists() && fs::symlink_metadata(folder.join("data")).is_err());
+    }
+
+    #[test]
     fn what_is_mounted_below_is_not_emptied() {
         let (place, owner) = place();
         let (folder, outside) = (place.path().join("data"), place.path().join("outside"));
@@ -325,9 +480,11 @@ mod tests {
             eprintln!("skipped: mounting needs root");
             return;
         }
-        let refused = remove(&folder, &owner);
+        let refused = [remove(&folder, &owner), remove_inside(&folder, &owner, "a b")];
         assert!(run("umount", &[inner.as_os_str()]));
-        assert!(refused.unwrap_err().to_string().contains("mounted"));
+        for refused in refused {
+            assert!(refused.unwrap_err().to_string().contains("mounted"));
+        }
         assert_eq!(fs::read_to_string(outside.join("a")).unwrap(), "kept");
         remove(&folder, &owner).unwrap();
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use weir_host::owned::{self, Owner};
 use weir_services::{Group, Scope, Start, start, stop};
 use weir_sites::benchmark::Scale;
 use weir_sites::database::Engine;
@@ -19,9 +20,14 @@ use super::{DATABASE, address, administrator, benchmark, database, failed, hot_f
 use crate::Error;
 use crate::journal::{Change, Journal};
 use crate::run_folder::write_json;
+use crate::tree;
 
 /// Version of how data are kept.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
+/// What the markers of folders say.
+const PURPOSE: &str = "data of a site as they are before each run";
+/// Held while a site is loaded.
+const LOCK: &str = ".lock";
 /// Threads that load.
 const JOBS: usize = 2;
 
@@ -107,27 +113,27 @@ pub(crate) fn keep(
     let all = state.join("snapshots");
     fs::create_dir_all(&all).map_err(Error::io("cannot make", &all))?;
     // The journal lets only one run at a time work in a state folder; this also holds for what has no journal.
-    let lock = all.join(".lock");
+    let lock = all.join(LOCK);
     let lock_file = File::create(&lock).map_err(Error::io("cannot make", &lock))?;
     lock_file.lock().map_err(Error::io("cannot lock", &lock))?;
     let folder = all.join(&sha256(&text)[..16]);
     if folder.is_dir() {
-        return found(folder);
+        return found(folder, state);
     }
 
-    let partial = folder.with_extension("partial");
-    journal.note(Change::Partial(partial.clone()))?;
     let name = format!("run.{}-load", service.name);
     let run_folder = state.join("services").join(&name);
-    journal.note(Change::Partial(run_folder.clone()))?;
+    // A name that is a hash has no extension of its own.
+    let partial = folder.with_extension("partial");
+    for place in [Some(&partial), hot.as_ref(), Some(&run_folder)].into_iter().flatten() {
+        let owner = tree::own(place, state, PURPOSE, journal)?;
+        // Left by a run that died.
+        owned::empty(place, &owner)?;
+    }
     journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
-    let _ = fs::remove_dir_all(&partial);
     let data = partial.join("data");
     fs::create_dir_all(&data).map_err(Error::io("cannot make", &data))?;
     if let Some(hot) = &hot {
-        journal.note(Change::Partial(hot.clone()))?;
-        let _ = fs::remove_dir_all(hot);
-        fs::create_dir_all(hot).map_err(Error::io("cannot make", hot))?;
         std::os::unix::fs::chown(hot, Some(owner.uid), Some(owner.gid))
             .map_err(Error::io("cannot give away", hot))?;
     }
@@ -188,15 +194,63 @@ pub(crate) fn keep(
     if let Some(hot) = &hot {
         let to = partial.join("hot");
         fs::rename(hot, &to).map_err(Error::io("cannot keep", hot))?;
+        // What is copied from there is to be the tables alone.
+        owned::release(&to, &Owner::of_state(state)?)?;
     }
     let kept = Kept { decides, load_s: began.elapsed().as_secs_f64(), folder };
     write_json(&partial.join("about.json"), &kept)?;
     fs::rename(&partial, &kept.folder).map_err(Error::io("cannot complete", &kept.folder))?;
-    let _ = fs::remove_dir_all(&run_folder);
+    tree::remove(&run_folder)?;
     Ok(kept)
 }
 
-fn found(folder: PathBuf) -> Result<Kept, Error> {
+/// Removes the data that are kept of sites, folders without the state folder's marker excepted. Gives what was removed, and says
+/// what was left.
+///
+/// # Errors
+/// Something that is marked cannot be removed, or runs load a site just now.
+pub fn remove_kept(state: &Path) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
+    let all = state.join("snapshots");
+    let (mut removed, mut left) = (Vec::new(), Vec::new());
+    let entries = match fs::read_dir(&all) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((removed, left)),
+        entries => entries.and_then(Iterator::collect::<std::io::Result<Vec<_>>>),
+    };
+    let owner = Owner::find(state)?;
+    for entry in entries.map_err(Error::io("cannot read", &all))? {
+        let path = entry.path();
+        if entry.file_name() == LOCK {
+            continue;
+        }
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_own = |owner: &Owner| is_folder && owned::is_owned(&path, owner).unwrap_or(false);
+        match &owner {
+            Some(owner) if is_own(owner) => {
+                owned::remove(&path, owner)?;
+                removed.push(path);
+            }
+            _ => left.push(format!(
+                "{}: was not made by this weir (no marker {} of its state folder); look at it, then remove it yourself",
+                path.display(),
+                owned::MARKER
+            )),
+        }
+    }
+    if left.is_empty() {
+        let _ = fs::remove_file(all.join(LOCK));
+        let _ = fs::remove_dir(&all);
+    }
+    Ok((removed, left))
+}
+
+fn found(folder: PathBuf, state: &Path) -> Result<Kept, Error> {
+    if !owned::is_owned(&folder, &Owner::of_state(state)?)? {
+        return Err(Error::Refused(format!(
+            "{}: was not made by this weir (no marker {} of its state folder). Look at it, then remove it, and the site is loaded again",
+            folder.display(),
+            owned::MARKER
+        )));
+    }
     let about = folder.join("about.json");
     let text = fs::read(&about).map_err(Error::io("cannot read", &about))?;
     let kept: Kept = serde_json::from_slice(&text).map_err(|error| {
@@ -206,4 +260,36 @@ fn found(folder: PathBuf) -> Result<Kept, Error> {
         ))
     })?;
     Ok(Kept { folder, ..kept })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_marked_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let (state, photos) = (place.path(), place.path().join("snapshots/photos"));
+        assert_eq!(remove_kept(state).unwrap(), (Vec::new(), Vec::new()));
+        fs::create_dir_all(&photos).unwrap();
+        fs::write(photos.join("a.jpg"), "precious").unwrap();
+        std::os::unix::fs::symlink(&photos, state.join("snapshots/link")).unwrap();
+        assert_eq!(remove_kept(state).unwrap().1.len(), 2, "nothing has an owner yet");
+        let (owner, kept) = (Owner::of_state(state).unwrap(), state.join("snapshots/0123456789abcdef"));
+        owned::claim(&kept, &owner, PURPOSE).unwrap();
+        fs::create_dir(kept.join("data")).unwrap();
+        let (removed, left) = remove_kept(state).unwrap();
+        assert_eq!(removed, [kept]);
+        assert!(left.len() == 2 && left.iter().any(|line| line.contains("photos")), "{left:?}");
+        assert_eq!(fs::read_to_string(photos.join("a.jpg")).unwrap(), "precious");
+    }
+
+    #[test]
+    fn kept_data_without_a_marker_are_not_used() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("snapshots/0123456789abcdef");
+        fs::create_dir_all(&folder).unwrap();
+        let refused = found(folder, place.path()).unwrap_err();
+        assert!(refused.is_refusal() && refused.to_string().contains("no marker"), "{refused}");
+    }
 }

@@ -17,6 +17,7 @@ use crate::Error;
 
 pub(crate) use after::{After, Findings, check, observed};
 pub(crate) use data::{Laid, lay_out};
+pub use kept::remove_kept;
 pub(crate) use kept::{Kept, keep};
 pub(crate) use servers::start;
 pub(crate) use visit::{Visited, Visits, visits};

@@ -12,6 +12,7 @@ use super::{DATABASE, Laid, address, database, failed, process_name, user};
 use crate::Error;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
+use crate::tree;
 
 /// Connections to the database besides those of the application server: the check, and who looks on.
 const OTHER_CONNECTIONS: u32 = 10;
@@ -36,7 +37,7 @@ pub(crate) fn start(
     let mut start = |part: &str, described: &Service, start: Start| {
         let name = process_name(service, part);
         let folder = state.join("services").join(&name);
-        journal.note(Change::Partial(folder.clone()))?;
+        tree::own(&folder, state, "service of a run", journal)?;
         journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
         let group = limits.group(&format!("{}-{part}", service.name));
         let log = logs.join(format!("{}-{part}.log", service.name));
