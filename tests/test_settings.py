@@ -228,12 +228,12 @@ def test_a_plan_by_hand_names_no_path(tmp_path):
         done = weir(
             "run", file, "--state", tmp_path / "state", "--results", tmp_path / "results", "--testbed", file
         )
-        assert done.returncode == 2 and "is named `" in done.stderr, done.stderr
+        assert done.returncode == 2 and "is `" in done.stderr, done.stderr
     file.write_text(json.dumps(run | {"classes": [run["classes"][0] | {"name": "../x"}]}))
     done = weir(
         "run", file, "--state", tmp_path / "state", "--results", tmp_path / "results", "--testbed", file
     )
-    assert done.returncode == 2 and "a class is named `../x`" in done.stderr, done.stderr
+    assert done.returncode == 2 and "a class is `../x`" in done.stderr, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.json"]
 
 

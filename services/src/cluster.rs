@@ -611,6 +611,31 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_that_is_more_than_a_value_touches_no_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path();
+        let cluster = Cluster {
+            name: "glusterfs".to_owned(),
+            servers: Vec::new(),
+            clients: Vec::new(),
+            client_namespace: "/proc/self/ns/net".into(),
+            complete: true,
+            set: BTreeMap::new(),
+        };
+        cluster.save(state).unwrap();
+        for (name, value, said) in [
+            ("io_threads", "4\nend-volume", "setting `io_threads`: is `4\\nend-volume`"),
+            ("io_thraeds", "4", "unknown setting `io_thraeds`; did you mean `io_threads`?"),
+            ("clients", "0.0.0.0", "unknown setting `clients`"),
+        ] {
+            let wanted = [(name.to_owned(), value.to_owned())].into();
+            let refused = set(state, "glusterfs", &wanted).unwrap_err();
+            assert!(refused.is_refusal() && refused.to_string().contains(said), "{refused}");
+        }
+        assert_eq!(Cluster::load(state, "glusterfs").unwrap().unwrap(), cluster);
+    }
+
+    #[test]
     fn every_network_file_system_has_its_cluster() {
         let all = FileSystem::names().filter_map(FileSystem::load).filter_map(|found| found.network);
         let clusters: Vec<String> = all.map(|network| network.cluster).collect();

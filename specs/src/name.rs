@@ -15,7 +15,7 @@ pub fn name_problem(name: &str) -> Option<String> {
     let right = starts_well(name) && name.len() <= LONGEST && name.chars().all(is_plain);
     (!right).then(|| {
         format!(
-            "is named {}; use 1 to {LONGEST} letters, digits, - and _ only, no - at the beginning",
+            "is {}; use 1 to {LONGEST} letters, digits, - and _ only, no - at the beginning",
             quoted(name)
         )
     })
@@ -27,7 +27,7 @@ pub fn host_problem(name: &str) -> Option<String> {
         starts_well(name) && name.len() <= LONGEST_HOST && name.chars().all(|c| is_plain(c) || c == '.');
     (!right).then(|| {
         format!(
-            "is named {}; use 1 to {LONGEST_HOST} letters, digits, -, _ and . only, no - or . at the beginning",
+            "is {}; use 1 to {LONGEST_HOST} letters, digits, -, _ and . only, no - or . at the beginning",
             quoted(name)
         )
     })
