@@ -59,7 +59,8 @@ class CallbackModule(DefaultCallback):
         self._simulated = Simulated()
         self._bar = None
         self._folder = ""
-        self._ended = False
+        # Nothing has begun that could be interrupted.
+        self._ended = True
         self._pid = os.getpid()
 
     def _say(self, text, error=False):
@@ -100,6 +101,7 @@ class CallbackModule(DefaultCallback):
     def v2_playbook_on_task_start(self, task, is_conditional):
         if self._display.verbosity:
             super().v2_playbook_on_task_start(task, is_conditional)
+        self._ended = False
         self._end_runs()
         if _carries_out_runs(task) and self._runs.planned:
             self._runs.begin()

@@ -1,5 +1,7 @@
 """Filters on a study's plan: what this host has to do."""
 
+import difflib
+import itertools
 import json
 from pathlib import Path
 
@@ -16,11 +18,24 @@ def studies(name, root):
     Returns:
         The studies `NAME-*`, sorted, if there is no study of that name itself; else the name as it is, for
         whoever plans it to say what is wrong with it.
+
+    Raises:
+        AnsibleFilterError: there is none, and the nearest name is that of several studies.
     """
     folder = Path(root) / "studies"
     if not name or "/" in name or (folder / f"{name}.yml").exists() or Path(name).is_file():
         return [name]
-    return sorted(path.stem for path in folder.glob(f"{name}-*.yml")) or [name]
+    if found := sorted(path.stem for path in folder.glob(f"{name}-*.yml")):
+        return found
+    names = {path.stem for path in folder.glob("*.yml")}
+    several = {
+        stem[:place] for stem in names for place, letter in enumerate(stem) if letter == "-"
+    } - names
+    near = difflib.get_close_matches(name, sorted(names | several), 1, 0.6)
+    if near and near[0] in several:
+        count = len(list(folder.glob(f"{near[0]}-*.yml")))
+        raise AnsibleFilterError(f"unknown study `{name}`; did you mean `{near[0]}` ({count} studies)?")
+    return [name]
 
 
 def _line(run):
@@ -178,8 +193,7 @@ def needs(plan, runs, file_systems, disks, mounts=()):
         mounts: names of the file systems that the inventory says are mounted.
 
     Returns:
-        commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them
-        that one run would use twice), arrays (whether disks are to be striped), modelled (the devices to
+        commands, file_systems (those with a mount type), schedulers, disks (paths), arrays (whether disks are to be striped), modelled (the devices to
         serve, as `weir serve` wants them), memory_mib (of these, of tmpfs and of hot files), mounted (file
         systems that are to be there before a run), clusters (those of network file systems) and servers (as
         many as the largest of them needs).
@@ -215,10 +229,6 @@ def needs(plan, runs, file_systems, disks, mounts=()):
             used_mib += sum(device["size_mib"] for device in run["devices"])
         in_memory_mib = max(in_memory_mib, used_mib)
     listed = {name: paths_of(name, disks[name]) for name in devices if name in disks}
-    disputed = set()
-    for run in todo:
-        paths = [path for device in run["devices"] for path in listed.get(device["name"], [])]
-        disputed |= {path for path in paths if paths.count(path) > 1}
     arrays = any("members" in disks[name] for name in listed)
     if arrays:
         commands.add("mdadm")
@@ -243,7 +253,6 @@ def needs(plan, runs, file_systems, disks, mounts=()):
         "mounted": sorted(mounted),
         "schedulers": sorted(schedulers),
         "disks": sorted({path for paths in listed.values() for path in paths}),
-        "disputed": sorted(disputed),
         "arrays": arrays,
         "modelled": modelled,
         "memory_mib": in_memory_mib + sum(device["size_mib"] for device in modelled),
@@ -252,6 +261,31 @@ def needs(plan, runs, file_systems, disks, mounts=()):
             (len(run["devices"]) for run in todo if run["settings"]["filesystem"] in clusters), default=0
         ),
     }
+
+
+def disputed(plan, runs, disks, same_disk):
+    """Disks that one run would use as two devices, or twice in an array.
+
+    Args:
+        plan: the plan.
+        runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
+        disks: the disks of the inventory, by the name of the device that they stand for.
+        same_disk: pairs of paths that lead to one disk.
+
+    Returns:
+        A phrase for each pair of names in `weir_devices`, sorted.
+    """
+    wanted = {run["id"] for run in runs}
+    same, found = {frozenset(pair) for pair in same_disk}, set()
+    for run in plan["runs"]:
+        names = [device["name"] for device in run["devices"] if device["name"] in disks]
+        paths = [(name, path) for name in names for path in paths_of(name, disks[name])]
+        for (one, path), (other, again) in itertools.combinations(paths if run["id"] in wanted else [], 2):
+            if path == again or frozenset((path, again)) in same:
+                # One name is shorter to say than the same twice.
+                of = one if one == other else f"{one} and {other}"
+                found.add(f"{path} of {of}" if path == again else f"{path} and {again} of {of} are one disk")
+    return sorted(found)
 
 
 def paths_of(name, disk):
@@ -326,7 +360,8 @@ def device_files(modelled, disks, state, mounts=None, options=None):
 
 
 def _disk(listed):
-    return {"path": listed["path"], "overwrite_signature": bool(listed.get("overwrite_signature", False))}
+    permission = {"overwrite": listed["overwrite"]} if "overwrite" in listed else {}
+    return {"path": listed["path"]} | permission
 
 
 def bricks(served, cluster, disks, folders):
@@ -369,6 +404,7 @@ class FilterModule:
             "weir_after_joint_run": after_joint_run,
             "weir_lacking": lacking,
             "weir_needs": needs,
+            "weir_disputed": disputed,
             "weir_unfit_devices": unfit_devices,
             "weir_unserved_devices": unserved_devices,
             "weir_device_files": device_files,
