@@ -1,5 +1,6 @@
 """What the end-to-end tests share: calling the binary and the playbook, and looking for what they leave."""
 
+import importlib.util
 import json
 import os
 import re
@@ -36,6 +37,15 @@ factors:
 hold:
   filesystem: {filesystem}
 """
+
+
+def load_plugin(path):
+    """A plugin of the playbook as a module, such as `filter/study`."""
+    file = ROOT / "ansible/plugins" / f"{path}.py"
+    spec = importlib.util.spec_from_file_location(path.replace("/", "_"), file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def weir(*arguments, cwd=ROOT, **environment):

@@ -1,13 +1,12 @@
 """The playbook's plugins, called as functions."""
 
-import importlib.util
 import json
 import multiprocessing
 import os
 
 import pytest
 from ansible.errors import AnsibleError
-from support import ROOT, weir
+from support import load_plugin, weir
 
 
 def _all_on(host, runs):
@@ -15,18 +14,9 @@ def _all_on(host, runs):
     return {str(run["block"]): host for run in runs}
 
 
-def _load(path):
-    spec = importlib.util.spec_from_file_location(
-        path.replace("/", "_"), ROOT / "ansible/plugins" / f"{path}.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-study, owner, controller = _load("filter/study"), _load("test/owner"), _load("lookup/controller")
-hosts, dealing = _load("filter/hosts"), _load("filter/dealing")
-progress, host = _load("callback/weir"), _load("modules/weir_host")
+study, owner, controller = load_plugin("filter/study"), load_plugin("test/owner"), load_plugin("lookup/controller")
+hosts, dealing = load_plugin("filter/hosts"), load_plugin("filter/dealing")
+progress, host = load_plugin("callback/weir"), load_plugin("modules/weir_host")
 
 
 @pytest.fixture(scope="module")

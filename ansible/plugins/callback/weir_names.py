@@ -78,7 +78,10 @@ def command_line_problems(playbook, arguments, manager):
     tags = tags_of(playbook)
     for option in ("tags", "skip_tags"):
         found += tag_problems(f"--{option.replace('_', '-')}", arguments.get(option) or (), tags)
-    return found + extra_problems(manager.extra_vars, known_variables(), names_read_by(playbook))
+    extra, read = manager.extra_vars, names_read_by(playbook)
+    if "study" in read:
+        found += study_problems(extra.get("study"), ANSIBLE.parent / "studies")
+    return found + extra_problems(extra, known_variables(), read)
 
 
 def source_problems(sources, loader):
@@ -117,6 +120,17 @@ def tag_problems(option, asked, known):
         for tag in asked
         if tag not in known and tag not in TAGS
     ]
+
+
+def study_problems(name, folder):
+    """Whether -e study=NAME names no study and does not begin the names of several. Files are for whoever plans them."""
+    if not isinstance(name, str) or not name or "{{" in name or "/" in name or Path(name).suffix:
+        return []
+    studies = {path.stem for path in folder.glob("*.yml")}
+    several = {stem[:place] for stem in studies for place, letter in enumerate(stem) if letter == "-"}
+    if name in studies | several:
+        return []
+    return [f"-e study={name}: unknown study{meant(name, studies | several)} (`weir list studies` lists them)"]
 
 
 def extra_problems(extra, known, read):

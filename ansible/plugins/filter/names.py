@@ -27,23 +27,31 @@ def inventory_problems(hosts, plan, file_systems, groups):
     Returns:
         A line for each problem: host, variable, field, what was found, what was expected.
     """
-    kinds = [entry["name"] for entry in file_systems]
     servers = set(groups.get("weir_servers", [])) - set(groups.get("weir_clients", []))
+    on_devices = any(run["testbed"] == "device" for run in plan["runs"])
     lines = {}
     for host, variables in hosts.items():
-        found = device_problems(variables.get("weir_devices"))
+        found = variable_problems(variables, file_systems, groups.get("all", []))
         # Of a host that is only watched, and of a study in virtual time, no device is asked.
-        if not found and host not in servers and any(run["testbed"] == "device" for run in plan["runs"]):
-            unused = variables.get("weir_devices_unused") or []
-            found += device_name_problems(variables.get("weir_devices"), unused, plan)
-        found += mount_problems(variables.get("weir_mounts"), kinds)
-        found += server_problems(variables.get("weir_filesystem_servers"), kinds, groups.get("all", []))
-        found += observed_problems(variables.get("weir_observed"))
-        found += kernel_device_problems(variables.get("weir_kernel_devices"))
+        if not found and on_devices and host not in servers:
+            found = device_name_problems(variables, plan, file_systems)
         for line in found:
             # Once for all hosts of which it is true.
             lines.setdefault(line, []).append(host)
     return [f"{', '.join(named)}: {line}" for line, named in lines.items()]
+
+
+def variable_problems(variables, file_systems, hosts):
+    """What is wrong with the variables of one host by themselves."""
+    kinds = [entry["name"] for entry in file_systems]
+    return [
+        *device_problems(variables.get("weir_devices")),
+        *kind_problem("weir_devices_unused", variables.get("weir_devices_unused"), list),
+        *mount_problems(variables.get("weir_mounts"), kinds),
+        *server_problems(variables.get("weir_filesystem_servers"), kinds, hosts),
+        *observed_problems(variables.get("weir_observed")),
+        *kernel_device_problems(variables.get("weir_kernel_devices")),
+    ]
 
 
 def device_problems(devices):
@@ -84,16 +92,19 @@ def disk_problems(where, entry, others=()):
     return found
 
 
-def device_name_problems(devices, unused, plan):
+def device_name_problems(variables, plan, file_systems):
     """Names in `weir_devices` that no device of the study has: the study would measure a model in place of the disk."""
-    if wrong := kind_problem("weir_devices_unused", unused, list):
-        return wrong
+    devices, unused = variables["weir_devices"], variables["weir_devices_unused"]
     known = sorted({device["name"] for device in plan["devices"]})
+    # Those that are for the servers of file systems: of targets, and of clusters.
+    targets = [target for target in variables.get("fs_lustre_targets") or [] if isinstance(target, dict)]
+    served = [target.get("device") for target in targets]
+    served += [(entry.get("network") or {}).get("cluster") for entry in file_systems]
     found = [
         f"weir_devices: `{name}` is no device of study {plan['study']}{meant(name, known)} (its devices: "
         f"{', '.join(known) or 'none'}). If it is meant for another study, say weir_devices_unused: [{name}]"
         for name in devices
-        if name not in known and name not in unused
+        if name not in [*known, *unused, *served]
     ]
     return found + [
         f"weir_devices_unused: `{name}` is not in weir_devices{meant(name, devices)}"

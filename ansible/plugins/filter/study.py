@@ -1,6 +1,5 @@
 """Filters on a study's plan: what this host has to do."""
 
-import difflib
 import itertools
 import json
 from pathlib import Path
@@ -18,24 +17,11 @@ def studies(name, root):
     Returns:
         The studies `NAME-*`, sorted, if there is no study of that name itself; else the name as it is, for
         whoever plans it to say what is wrong with it.
-
-    Raises:
-        AnsibleFilterError: there is none, and the nearest name is that of several studies.
     """
     folder = Path(root) / "studies"
     if not name or "/" in name or (folder / f"{name}.yml").exists() or Path(name).is_file():
         return [name]
-    if found := sorted(path.stem for path in folder.glob(f"{name}-*.yml")):
-        return found
-    names = {path.stem for path in folder.glob("*.yml")}
-    several = {
-        stem[:place] for stem in names for place, letter in enumerate(stem) if letter == "-"
-    } - names
-    near = difflib.get_close_matches(name, sorted(names | several), 1, 0.6)
-    if near and near[0] in several:
-        count = len(list(folder.glob(f"{near[0]}-*.yml")))
-        raise AnsibleFilterError(f"unknown study `{name}`; did you mean `{near[0]}` ({count} studies)?")
-    return [name]
+    return sorted(path.stem for path in folder.glob(f"{name}-*.yml")) or [name]
 
 
 def _line(run):
