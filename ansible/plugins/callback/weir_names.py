@@ -54,8 +54,11 @@ class CallbackModule(CallbackBase):
             return
         playbook, self._playbook = self._playbook, None
         manager = play.get_variable_manager()
-        found = command_line_problems(playbook, context.CLIARGS, manager)
-        found += inventory_problems(manager, manager._inventory)
+        try:
+            found = command_line_problems(playbook, context.CLIARGS, manager)
+            found += inventory_problems(manager, manager._inventory)
+        except Exception as error:  # Ansible would only warn, and go on with names that nobody has looked at.
+            found = [f"names cannot be checked: {type(error).__name__}: {error}"]
         if found:
             for problem in found:
                 self._display.display(problem, color="red", stderr=True)
