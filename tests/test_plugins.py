@@ -160,33 +160,64 @@ def test_a_listed_disk_is_not_modelled(plan, file_systems):
     assert [device["name"] for device in needs["modelled"]] == ["text", "video"]
     files = study.device_files(needs["modelled"], disks, "/s")
     devices = json.loads(files["/s/testbed.json"])["devices"]
-    assert devices["shared"] == {"disk": {"path": "/dev/disk/by-id/x", "overwrite_signature": False}}
+    assert devices["shared"] == {"disk": {"path": "/dev/disk/by-id/x"}}
     assert devices["text"] == {"modelled": {"state": "/s/devices/text.json"}}
     assert json.loads(files["/s/specs/text.yml"])["profile"] == "hdd-7200"
 
 
 def test_an_array_of_listed_disks(plan, file_systems):
     disks = {name: {"path": f"/dev/disk/by-id/{name}"} for name in ("text", "video")}
-    disks["shared"] = {"members": [disks["video"], disks["text"] | {"overwrite_signature": True}]}
+    disks["shared"] = {"members": [disks["video"], disks["text"] | {"overwrite": "text"}]}
     needs = study.needs(
         plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
     )
     # A run uses either the array or the two disks.
-    assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"] and needs["disputed"] == []
+    assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"]
+    assert study.disputed(plan, plan["runs"], disks, []) == []
     assert needs["arrays"] and "mdadm" in needs["commands"] and needs["modelled"] == []
     devices = json.loads(study.device_files([], disks, "/s")["/s/testbed.json"])["devices"]
-    members = [("/dev/disk/by-id/video", False), ("/dev/disk/by-id/text", True)]
     assert devices["shared"]["array"]["members"] == [
-        {"path": path, "overwrite_signature": overwrite} for path, overwrite in members
+        {"path": "/dev/disk/by-id/video"},
+        {"path": "/dev/disk/by-id/text", "overwrite": "text"},
     ]
 
 
-def test_a_disk_that_one_run_would_use_twice_is_disputed(plan, file_systems):
-    disks = {name: {"path": "/dev/disk/by-id/x"} for name in ("text", "video")}
-    needs = study.needs(
-        plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
-    )
-    assert needs["disputed"] == ["/dev/disk/by-id/x"] and not needs["arrays"]
+def test_a_disk_that_one_run_would_use_twice_is_disputed(plan):
+    x, y = {"path": "/dev/disk/by-id/x"}, {"path": "/dev/disk/by-id/y"}
+    twice = study.disputed(plan, plan["runs"], {"text": x, "video": x}, [])
+    assert twice == ["/dev/disk/by-id/x of text and video"]
+    # Two names of one disk.
+    pair = [["/dev/disk/by-id/y", "/dev/disk/by-id/x"]]
+    one = ["/dev/disk/by-id/x and /dev/disk/by-id/y of text and video are one disk"]
+    assert study.disputed(plan, plan["runs"], {"text": x, "video": y}, pair) == one
+    assert study.disputed(plan, plan["runs"], {"text": x, "video": y}, []) == []
+    members = study.disputed(plan, plan["runs"], {"shared": {"members": [x, y]}}, pair)
+    assert members == ["/dev/disk/by-id/x and /dev/disk/by-id/y of shared are one disk"]
+    # A run uses either the array or the two disks, and runs that are done use nothing.
+    assert study.disputed(plan, plan["runs"], {"text": x, "shared": {"members": [x, y]}}, []) == []
+    assert study.disputed(plan, [], {"text": x, "video": x}, []) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"number": "8:0"}, {"number": "8:0"}, True),
+        ({"number": "8:0"}, {"number": "8:16"}, False),
+        ({"serial": "S1"}, {"serial": "S1"}, True),
+        ({"serial": "S1"}, {"serial": "S2"}, False),
+        ({"wwn": "naa.5"}, {"wwn": "naa.5"}, True),
+        # Namespaces of one NVMe controller.
+        ({"serial": "S1", "wwn": "eui.1"}, {"serial": "S1", "wwn": "eui.2"}, False),
+        ({"serial": "S1", "wwn": "eui.1"}, {"serial": "S1"}, True),
+        ({"image": "1:2"}, {"image": "1:2"}, True),
+        ({}, {}, False),
+    ],
+)
+def test_disks_are_the_same_by_number_wwn_serial_or_image(monkeypatch, one, other, same):
+    known = {"/dev/null": one, "/dev/zero": other}
+    empty = dict.fromkeys(("number", "serial", "wwn", "image"), "")
+    monkeypatch.setattr(host, "disk_identity", lambda path: empty | known[path])
+    assert host.same_disk([*known, *known, "/dev/nonesuch"]) == ([["/dev/null", "/dev/zero"]] if same else [])
 
 
 @pytest.mark.parametrize("listed", [{}, {"path": "/dev/x", "members": []}, {"members": ["/dev/x"]}])

@@ -3,6 +3,7 @@
 # ruff: noqa: D102 -- the hooks are explained by CallbackBase.
 
 import difflib
+import os
 import re
 import sys
 from pathlib import Path
@@ -83,8 +84,13 @@ def command_line_problems(playbook, arguments, manager):
         found += tag_problems(f"--{option.replace('_', '-')}", arguments.get(option) or (), tags)
     extra, read = manager.extra_vars, names_read_by(playbook)
     if "study" in read:
-        found += study_problems(extra.get("study"), ANSIBLE.parent / "studies")
+        found += study_problems(extra.get("study"), _project(extra) / "studies")
     return found + extra_problems(extra, known_variables(), read)
+
+
+def _project(extra):
+    """The folder in which studies lie, as the binary finds it."""
+    return Path(os.environ.get("WEIR_ROOT") or extra.get("weir_root") or ANSIBLE.parent)
 
 
 def source_problems(sources, loader):
