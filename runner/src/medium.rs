@@ -71,9 +71,9 @@ impl fmt::Display for Medium {
         let disks: Vec<&str> = self.paths().iter().map(|path| short(path)).collect();
         match self {
             Medium::Modelled { profile, heads: 1 } => write!(f, "modelled disk {profile}"),
-            Medium::Modelled { profile, heads } => write!(f, "{heads} modelled disks {profile}, striped"),
+            Medium::Modelled { profile, heads } => write!(f, "{heads} striped modelled disks {profile}"),
             Medium::Disk(_) => write!(f, "real disk {}", disks.join("")),
-            Medium::Array(_) => write!(f, "real disks {}, striped", disks.join(" and ")),
+            Medium::Array(_) => write!(f, "striped real disks {}", disks.join(" and ")),
             Medium::Mounted { filesystem, point: Some(point) } => {
                 write!(f, "file system {filesystem} mounted at {}", point.display())
             }
@@ -83,7 +83,7 @@ impl fmt::Display for Medium {
             Medium::Memory(filesystem) => write!(f, "memory ({filesystem})"),
             Medium::Virtual { profile, heads: 1 } => write!(f, "modelled disk {profile} in virtual time"),
             Medium::Virtual { profile, heads } => {
-                write!(f, "{heads} modelled disks {profile} in virtual time, striped")
+                write!(f, "{heads} striped modelled disks {profile} in virtual time")
             }
         }
     }
@@ -189,7 +189,7 @@ mod tests {
         };
         assert_eq!(
             told(run("raw", "device")),
-            ("real disk by-id/nvme-A".to_owned(), "2 modelled disks hdd-7200, striped".to_owned())
+            ("real disk by-id/nvme-A".to_owned(), "2 striped modelled disks hdd-7200".to_owned())
         );
         assert_eq!(told(run("raw", "simulator")).0, "modelled disk hdd-7200 in virtual time");
         assert_eq!(told(run("tmpfs", "device")).0, "memory (tmpfs)");
@@ -207,7 +207,7 @@ mod tests {
                 {"path": "/dev/disk/by-id/a"}, {"path": "/dev/disk/by-id/b"}]}}}}"#,
         );
         let devices = of_devices(&run, &testbed);
-        assert_eq!(devices["text"].to_string(), "real disks by-id/a and by-id/b, striped");
+        assert_eq!(devices["text"].to_string(), "striped real disks by-id/a and by-id/b");
         let value = serde_json::to_value(&devices["text"]).unwrap();
         assert_eq!(value["kind"], "array");
         assert_eq!(value["paths"], json!(["/dev/disk/by-id/a", "/dev/disk/by-id/b"]));

@@ -332,17 +332,71 @@ def device_files(modelled, disks, state, mounts=None, options=None):
     """
     specs = {device["name"]: device for device in modelled}
     devices = {name: {"modelled": {"state": f"{state}/devices/{name}.json"}} for name in specs}
-    for name, disk in disks.items():
-        if "members" in disk:
-            devices[name] = {"array": {"members": [_disk(member) for member in disk["members"]]}}
-        else:
-            devices[name] = {"disk": _disk(disk)}
+    devices |= _listed(disks)
     # JSON is YAML.
     files = {
         f"{state}/specs/{name}.yml": json.dumps(_spec(spec), indent=2) + "\n" for name, spec in specs.items()
     }
     testbed = {"devices": devices, "mounts": mounts or {}} | ({"options": options} if options else {})
     return files | {f"{state}/testbed.json": json.dumps(testbed, indent=2) + "\n"}
+
+
+def testbeds(hosts):
+    """What the inventory lists for hosts, once for all hosts of which it says the same.
+
+    Args:
+        hosts: variables by host.
+
+    Returns:
+        `hosts`, and the text of their `testbed`, as far as it is known before devices are modelled.
+    """
+    made = {}
+    for name, variables in hosts.items():
+        paths = {"devices": _listed(variables["weir_devices"], _path), "mounts": variables["weir_mounts"]}
+        made.setdefault(json.dumps(paths), []).append(name)
+    return [{"hosts": names, "testbed": text} for text, names in made.items()]
+
+
+def media(asked):
+    """What each class is carried out on, for people.
+
+    Args:
+        asked: results of a loop of `weir plan --devices --json` over what `testbeds` returned.
+
+    Returns:
+        A line for each; all hosts are named where not all say the same.
+    """
+    lines = []
+    for result in asked:
+        where = f" on {', '.join(result['item']['hosts'])}" if len(asked) > 1 else ""
+        plan = json.loads(result["stdout"])
+        lines += [
+            f"{plan['study']}: class {name}{where}: {' or '.join(texts)}"
+            for name, texts in plan["media_by_class"].items()
+        ]
+    return lines
+
+
+def with_media(runs, asked, host):
+    """Runs as `runs_of_host` returns them, each with its `media` by class. Arguments as for `media`."""
+    found = next((result for result in asked if host in result["item"]["hosts"]), None)
+    by_run = json.loads(found["stdout"])["media"] if found else {}
+    return [run | {"media": by_run.get(run["id"], {})} for run in runs]
+
+
+def _listed(disks, disk=None):
+    """Disks of the inventory as `testbed.json` has them."""
+    disk = disk or _disk
+    return {
+        name: {"array": {"members": [disk(member) for member in entry["members"]]}}
+        if "members" in entry
+        else {"disk": disk(entry)}
+        for name, entry in disks.items()
+    }
+
+
+def _path(listed):
+    return {"path": listed["path"]}
 
 
 def _disk(listed):
@@ -394,6 +448,9 @@ class FilterModule:
             "weir_unfit_devices": unfit_devices,
             "weir_unserved_devices": unserved_devices,
             "weir_device_files": device_files,
+            "weir_testbeds": testbeds,
+            "weir_media": media,
+            "weir_with_media": with_media,
             "weir_bricks": bricks,
             "weir_setting": setting,
         }
