@@ -48,13 +48,13 @@ def load_plugin(path):
     return module
 
 
-def weir(*arguments, cwd=ROOT, **environment):
-    """Runs the binary; returns the completed process with its texts."""
+def weir(*arguments, cwd=ROOT, stdin=None, **environment):
+    """Runs the binary, which reads the text `stdin`; returns the completed process with its texts."""
     return subprocess.run(
         [WEIR, *map(str, arguments)],
         cwd=cwd,
         env=os.environ | environment,
-        stdin=subprocess.DEVNULL,
+        input=stdin or "",
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

@@ -11,7 +11,11 @@ import time
 import pytest
 from support import PATIENCE_S, load_plugin
 
-claim, controller, owner = load_plugin("modules/weir_claim"), load_plugin("lookup/controller"), load_plugin("test/owner")
+claim, controller, owner = (
+    load_plugin("modules/weir_claim"),
+    load_plugin("lookup/controller"),
+    load_plugin("test/owner"),
+)
 #: Whether a claim of this machine may be replaced.
 DEAD = {"free": lambda found: not claim.alive(found)}
 ROUNDS = 50
@@ -40,7 +44,11 @@ def _contend(file, start, queue):
     """A process that claims at the same moment as others, and waits until all have tried."""
     start.wait()
     try:
-        queue.put(claim.take(file, _me(pid=os.getpid(), started_ticks=controller.started_ticks(os.getpid())), **DEAD))
+        queue.put(
+            claim.take(
+                file, _me(pid=os.getpid(), started_ticks=controller.started_ticks(os.getpid())), **DEAD
+            )
+        )
     except claim.Refused:
         queue.put(False)
     start.wait()

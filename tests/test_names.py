@@ -29,8 +29,16 @@ def _manager(tmp_path, content=None, **extra):
     ("arguments", "extra", "said"),
     [
         ({"tags": ["reprot"]}, {}, "--tags reprot: no task has this tag, did you mean `report`?"),
-        ({"skip_tags": ["simulat"]}, {}, "--skip-tags simulat: no task has this tag, did you mean `simulate`?"),
-        ({"subset": "storage1,storag2"}, {}, "--limit storag2: no host or group of the inventory, did you mean"),
+        (
+            {"skip_tags": ["simulat"]},
+            {},
+            "--skip-tags simulat: no task has this tag, did you mean `simulate`?",
+        ),
+        (
+            {"subset": "storage1,storag2"},
+            {},
+            "--limit storag2: no host or group of the inventory, did you mean",
+        ),
         ({"subset": "!client"}, {}, "--limit !client: no host or group of the inventory"),
         ({"inventory": ["ansible/inventories/localhst.yml"]}, {}, "did you mean `localhost.yml`?"),
         ({"inventory": ["nosuch.yml"]}, {}, "-i nosuch.yml: there is no such inventory"),
@@ -100,12 +108,22 @@ def test_a_variable_of_the_inventory_that_means_nothing_is_told(tmp_path, host, 
 
 
 def test_variables_of_ones_own_are_let_through(tmp_path):
-    own = {"cluster_rack": 3, "http_port": 80, "weir_devices": "{{ mine }}", "mine": {}, "ansible_host": "10.0.0.1"}
-    manager = _manager(tmp_path, {"all": {"hosts": {"storage1": own}, "vars": {"weir_mounts": {}, "rack": 1}}})
+    own = {
+        "cluster_rack": 3,
+        "http_port": 80,
+        "weir_devices": "{{ mine }}",
+        "mine": {},
+        "ansible_host": "10.0.0.1",
+    }
+    manager = _manager(
+        tmp_path, {"all": {"hosts": {"storage1": own}, "vars": {"weir_mounts": {}, "rack": 1}}}
+    )
     assert names.inventory_problems(manager, manager._inventory) == []
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "ansible/inventories").glob("*.yml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "ansible/inventories").glob("*.yml")), ids=lambda file: file.stem
+)
 def test_the_inventories_that_are_shipped_are_let_through(file):
     loader = DataLoader()
     manager = VariableManager(loader=loader, inventory=InventoryManager(loader=loader, sources=[str(file)]))
@@ -133,8 +151,14 @@ EMPTY = {
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        ({"weir_devices": {"texts": DISK}}, "`texts` is no device of study kernel-schedulers, did you mean `text`?"),
-        ({"weir_devices": {"text": DISK}, "weir_devices_unused": ["texts"]}, "`texts` is not in weir_devices"),
+        (
+            {"weir_devices": {"texts": DISK}},
+            "`texts` is no device of study kernel-schedulers, did you mean `text`?",
+        ),
+        (
+            {"weir_devices": {"text": DISK}, "weir_devices_unused": ["texts"]},
+            "`texts` is not in weir_devices",
+        ),
         ({"weir_devices": {"text": {"pth": "/dev/x"}}}, "text: unknown field `pth`, did you mean `path`?"),
         ({"weir_devices": {"text": {}}}, "text: has no path or members"),
         ({"weir_devices": {"text": "/dev/sdb"}}, "text is '/dev/sdb', expected a mapping"),
@@ -142,15 +166,27 @@ EMPTY = {
         ({"weir_devices": {"text": DISK | {"overwrite": 12}}}, "overwrite is 12, expected the disk's serial"),
         ({"weir_devices": {"text": DISK | {"overwrite_signature": True}}}, "say `overwrite: SERIAL`"),
         ({"weir_devices": {"shared": {"members": [{"phat": "/dev/x"}]}}}, "members[0]: unknown field `phat`"),
-        ({"weir_devices": {"shared": {"members": DISK}}}, "members is {'path': '/dev/disk/by-id/x'}, expected a list"),
+        (
+            {"weir_devices": {"shared": {"members": DISK}}},
+            "members is {'path': '/dev/disk/by-id/x'}, expected a list",
+        ),
         ({"weir_devices": {"shared": {"members": [], "path": "/dev/x"}}}, "shared: unknown field `path`"),
         ({"weir_mounts": {"lustr": "/mnt"}}, "`lustr` is no file system of studies, did you mean `lustre`?"),
         ({"weir_mounts": {"lustre": "mnt"}}, "lustre is 'mnt', expected the folder"),
-        ({"weir_filesystem_servers": {"lustre": ["oss"]}}, "lustre: `oss` is no host of the inventory, did you mean"),
+        (
+            {"weir_filesystem_servers": {"lustre": ["oss"]}},
+            "lustre: `oss` is no host of the inventory, did you mean",
+        ),
         ({"weir_filesystem_servers": {"luster": []}}, "`luster` is no file system of studies"),
         ({"weir_observed": ["sdb"]}, "weir_observed: 'sdb', expected a disk's path below /dev"),
-        ({"weir_kernel_devices": [{"kind": "null_blk", "siez_mib": 1}]}, "unknown field `siez_mib`, did you mean"),
-        ({"weir_kernel_devices": [{"kind": "nullblk"}]}, "kind is 'nullblk', expected null_blk or scsi_debug"),
+        (
+            {"weir_kernel_devices": [{"kind": "null_blk", "siez_mib": 1}]},
+            "unknown field `siez_mib`, did you mean",
+        ),
+        (
+            {"weir_kernel_devices": [{"kind": "nullblk"}]},
+            "kind is 'nullblk', expected null_blk or scsi_debug",
+        ),
         ({"weir_kernel_devices": [{"index": 0}]}, "weir_kernel_devices[0]: has no kind"),
     ],
 )
@@ -162,7 +198,11 @@ def test_what_the_inventory_says_wrongly_is_told(planned, variables, said):
 
 def test_what_the_inventory_says_rightly_is_let_through(planned):
     said = EMPTY | {
-        "weir_devices": {"text": DISK | {"overwrite": "SN1"}, "shared": {"members": [DISK, DISK]}, "other": DISK},
+        "weir_devices": {
+            "text": DISK | {"overwrite": "SN1"},
+            "shared": {"members": [DISK, DISK]},
+            "other": DISK,
+        },
         "weir_devices_unused": ["other"],
         "weir_mounts": {"lustre": "/mnt/lustre", "mounted": "/mnt/x"},
         "weir_filesystem_servers": {"lustre": ["oss1"]},
@@ -171,7 +211,10 @@ def test_what_the_inventory_says_rightly_is_let_through(planned):
     }
     assert inventory.inventory_problems({"a": said}, *planned, {"all": ["a", "oss1"]}) == []
     # Disks of servers are none of the study's.
-    server = EMPTY | {"weir_devices": {"lustre-ost": DISK, "moosefs": DISK}, "fs_lustre_targets": [{"device": "lustre-ost"}]}
+    server = EMPTY | {
+        "weir_devices": {"lustre-ost": DISK, "moosefs": DISK},
+        "fs_lustre_targets": [{"device": "lustre-ost"}],
+    }
     assert inventory.inventory_problems({"a": server}, *planned, {"all": ["a"]}) == []
     watched = EMPTY | {"weir_devices": {"ost": DISK}}
     assert inventory.inventory_problems({"a": watched}, *planned, {"all": ["a"], "weir_servers": ["a"]}) == []
@@ -183,7 +226,10 @@ def test_what_the_inventory_says_rightly_is_let_through(planned):
         (("--tags", "reprot"), "did you mean `report`?"),
         (("-e", "weir_attempt=3"), "did you mean `weir_attempts`?"),
         (("-i", "nosuch.yml"), "nosuch.yml: there is no such inventory"),
-        (("-e", '{"weir_devices": {"shred": {"path": "/dev/disk/by-id/x"}}}', "--tags", "report"), "did you mean `shared`?"),
+        (
+            ("-e", '{"weir_devices": {"shred": {"path": "/dev/disk/by-id/x"}}}', "--tags", "report"),
+            "did you mean `shared`?",
+        ),
     ],
 )
 def test_the_playbook_refuses_before_anything_is_touched(dry_bench, arguments, said):
@@ -235,5 +281,11 @@ def _make(*arguments):
     """What make would do, without doing it. The makefile is that of the project, and so are its studies."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     return subprocess.run(
-        ["make", "--dry-run", *arguments], cwd=ROOT, env=clean, capture_output=True, text=True, check=False, timeout=60
+        ["make", "--dry-run", *arguments],
+        cwd=ROOT,
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )

@@ -14,7 +14,11 @@ def _all_on(host, runs):
     return {str(run["block"]): host for run in runs}
 
 
-study, owner, controller = load_plugin("filter/study"), load_plugin("test/owner"), load_plugin("lookup/controller")
+study, owner, controller = (
+    load_plugin("filter/study"),
+    load_plugin("test/owner"),
+    load_plugin("lookup/controller"),
+)
 hosts, dealing = load_plugin("filter/hosts"), load_plugin("filter/dealing")
 progress, host = load_plugin("callback/weir"), load_plugin("modules/weir_host")
 
@@ -294,6 +298,40 @@ def test_a_device_with_policies_is_served_so_and_serves_runs_without_one():
     assert study.unserved_devices([live], served({"policy": "cello", "queue_depth": 1})) == []
     assert study.unserved_devices([live], served(None)) == [live]
     assert study.unserved_devices([plain], served({"policy": "cello"})) == []
+
+
+def test_what_each_class_is_carried_out_on_is_told_of_each_host(plan):
+    """This test will ask the binary for two hosts that are modelled alike and one that has a real disk."""
+    modelled = {"weir_devices": {}, "weir_mounts": {}}
+    real = modelled | {"weir_devices": {"text": {"path": "/dev/disk/by-id/nvme-A", "overwrite": "SN1"}}}
+    beds = study.testbeds({"a": modelled, "b": real, "c": modelled})
+    assert [bed["hosts"] for bed in beds] == [["a", "c"], ["b"]]
+    asked = []
+    for bed in beds:
+        done = weir("plan", "quick", "--json", "--devices", "/dev/stdin", stdin=bed["testbed"])
+        asked.append({"item": bed, "stdout": done.stdout})
+    lines = study.media(asked)
+    assert len(lines) == 4 and all("nvme-A" not in line for line in lines[:2])
+    assert lines[2].startswith("quick: class text on b: ") and "real disk by-id/nvme-A" in lines[2]
+    assert "modelled disk hdd-7200" in lines[3] and "nvme-A" not in lines[3]
+    runs = study.runs_of_host(plan["runs"], _all_on("b", plan["runs"]), "b")
+    texts = {json.dumps(run["media"], sort_keys=True) for run in study.with_media(runs, asked, "b")}
+    assert texts == {
+        '{"text": "2 striped modelled disks hdd-7200", "video": "2 striped modelled disks hdd-7200"}',
+        '{"text": "real disk by-id/nvme-A", "video": "modelled disk hdd-7200"}',
+    }
+
+
+@pytest.mark.parametrize(
+    ("media", "text"),
+    [
+        ({"text": "real disk x", "video": "modelled disk y"}, " (text: real disk x, video: modelled disk y)"),
+        ({"text": "modelled disk y", "video": "modelled disk y"}, " (modelled disk y)"),
+        ({}, ""),
+    ],
+)
+def test_a_progress_line_says_what_a_run_is_carried_out_on(media, text):
+    assert progress.medium(media) == text
 
 
 def test_an_owner_lives_or_not():

@@ -131,7 +131,9 @@ def test_a_flipped_bit_of_a_header_is_refused_or_means_nothing(tmp_path):
         damaged = bytearray(raw)
         damaged[bit // 8] ^= 1 << bit % 8
         try:
-            assert _files(_unpack(tmp_path, gzip.compress(bytes(damaged), 1))) == GOOD and bit // 8 in range(148, 156)
+            assert _files(_unpack(tmp_path, gzip.compress(bytes(damaged), 1))) == GOOD and bit // 8 in range(
+                148, 156
+            )
         except module.Refused:
             pass
         assert os.listdir(tmp_path) == [".one.partial"]
@@ -139,7 +141,13 @@ def test_a_flipped_bit_of_a_header_is_refused_or_means_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("status", "retry", "goes"),
-    [("valid", True, False), ("invalid", False, False), ("invalid", True, True), ("skipped", False, True), (None, True, False)],
+    [
+        ("valid", True, False),
+        ("invalid", False, False),
+        ("invalid", True, True),
+        ("skipped", False, True),
+        (None, True, False),
+    ],
 )
 def test_a_folder_that_is_there_goes_only_if_it_was_judged_so(tmp_path, status, retry, goes):
     place = tmp_path / RUN

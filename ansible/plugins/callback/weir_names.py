@@ -139,7 +139,9 @@ def study_problems(name, folder):
     several = {stem[:place] for stem in studies for place, letter in enumerate(stem) if letter == "-"}
     if name in studies | several:
         return []
-    return [f"-e study={name}: unknown study{meant(name, studies | several)} (`weir list studies` lists them)"]
+    return [
+        f"-e study={name}: unknown study{meant(name, studies | several)} (`weir list studies` lists them)"
+    ]
 
 
 def extra_problems(extra, known, read):

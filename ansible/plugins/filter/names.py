@@ -137,7 +137,9 @@ def server_problems(servers, kinds, hosts):
     for name, named in servers.items():
         where = f"weir_filesystem_servers: {name}"
         if name not in kinds:
-            found.append(f"weir_filesystem_servers: `{name}` is no file system of studies{meant(name, kinds)}")
+            found.append(
+                f"weir_filesystem_servers: `{name}` is no file system of studies{meant(name, kinds)}"
+            )
         elif wrong := kind_problem(where, named, list):
             found += wrong
         else:
@@ -170,7 +172,9 @@ def kernel_device_problems(devices):
         if wrong := kind_problem(where, entry, dict):
             found += wrong
             continue
-        found += field_problems(where, entry, {name: of.get("required", False) for name, of in fields.items()})
+        found += field_problems(
+            where, entry, {name: of.get("required", False) for name, of in fields.items()}
+        )
         for name, value in entry.items():
             of = fields.get(name, {})
             if "choices" in of and value not in of["choices"]:

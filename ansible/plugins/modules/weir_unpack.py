@@ -181,7 +181,9 @@ def parts_of(entry, names):
     kinds = {tarfile.REGTYPE: False, tarfile.AREGTYPE: False, tarfile.DIRTYPE: True}
     # The type itself: to tarfile a sparse or contiguous file is a regular one, and old formats have folders among the files.
     if entry.type not in kinds:
-        raise Refused(f"{entry.name!r} is no regular file or folder (type {entry.type.decode(errors='replace')!r})")
+        raise Refused(
+            f"{entry.name!r} is no regular file or folder (type {entry.type.decode(errors='replace')!r})"
+        )
     is_folder = kinds[entry.type]
     if entry.size < 0 or (is_folder and entry.size):
         raise Refused(f"{entry.name!r} has {entry.size} bytes")
