@@ -1,9 +1,9 @@
-"""Prints what is wrong with the arguments of make; nothing if they mean something. Called by the Makefile before anything else.
+"""Prints what is wrong with the arguments of make; nothing if they mean something.
 
 Usage: python3 setup/arguments.py GOALS GIVEN NAME=VALUE ...
 
-GOALS are the targets and GIVEN the names of the variables of make's command line, each separated by blanks; NAME=VALUE are the
-variables that targets read.
+The Makefile calls it before anything else. GOALS are the targets and GIVEN the names of the variables of
+make's command line, each separated by blanks; NAME=VALUE are the variables that targets read.
 """
 
 import difflib
@@ -40,7 +40,8 @@ def problems(goals, given, values):
         yield from count_problems("ATTEMPTS", values["ATTEMPTS"] or "1")
     if "hosts" in goals:
         if values["KIND"] not in KINDS:
-            yield f"KIND={values['KIND']}: unknown kind{meant(values['KIND'], KINDS)} (known: {', '.join(KINDS)})"
+            near = meant(values["KIND"], KINDS)
+            yield f"KIND={values['KIND']}: unknown kind{near} (known: {', '.join(KINDS)})"
         yield from count_problems("N", values["N"])
     scenarios = [file.parent.name for file in (ROOT / "ansible/molecule").glob("*/molecule.yml")]
     if "molecule" in goals and values["ROLE"] and values["ROLE"] not in scenarios:

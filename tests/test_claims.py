@@ -1,4 +1,4 @@
-"""Claims: of several playbooks on one host or one folder of results one goes on, and the others touch nothing."""
+"""Claims: of several playbooks on one folder of results one goes on, and the others touch nothing."""
 
 import json
 import multiprocessing
@@ -56,7 +56,7 @@ def _contend(file, start, queue):
 
 @pytest.mark.parametrize("stale", [False, True])
 def test_of_several_at_the_same_moment_one_has_it(tmp_path, stale):
-    """This test will have four processes claim one folder 50 times, where nobody has it and where a dead process has."""
+    """This test will have four processes claim one folder 50 times, which nobody or a dead process has."""
     context = multiprocessing.get_context("fork")
     for number in range(ROUNDS):
         file = tmp_path / f"{number}/owner.json"
@@ -106,7 +106,7 @@ def test_a_zombie_is_dead():
 
 
 def test_of_two_playbooks_the_second_touches_nothing(dry_bench):
-    """This test will start two playbooks on one folder of results at the same moment, one of which is carried out."""
+    """This test will start two playbooks on one folder of results at the same moment."""
     study = dry_bench.folder / "both.yml"
     study.write_text(SIMULATED.format(name="both"))
     first = dry_bench.start(study, "--skip-tags", "report")

@@ -1,5 +1,6 @@
 """The archive of a host, which is not trusted: only what was asked for comes out of it, into a new folder."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -125,17 +126,14 @@ def test_what_is_cut_short_is_refused(tmp_path, cut):
 
 
 def test_a_flipped_bit_of_a_header_is_refused_or_means_nothing(tmp_path):
-    """This test will flip a bit of each byte of the first header of an archive; of its checksum's field some mean nothing."""
+    """This test will flip a bit of each byte of the first header; some of its checksum mean nothing."""
     raw = gzip.decompress(_packed(_good()))
     for bit in (8 * byte + byte % 7 for byte in range(345)):
         damaged = bytearray(raw)
         damaged[bit // 8] ^= 1 << bit % 8
-        try:
-            assert _files(_unpack(tmp_path, gzip.compress(bytes(damaged), 1))) == GOOD and bit // 8 in range(
-                148, 156
-            )
-        except module.Refused:
-            pass
+        with contextlib.suppress(module.Refused):
+            found = _files(_unpack(tmp_path, gzip.compress(bytes(damaged), 1)))
+            assert found == GOOD and bit // 8 in range(148, 156)
         assert os.listdir(tmp_path) == [".one.partial"]
 
 

@@ -92,7 +92,7 @@ class Run:
 
     @property
     def media(self) -> dict[str, str]:
-        """What each class was carried out on, such as `modelled disk hdd-7200`; empty if the run does not say."""
+        """What each class was carried out on, such as `modelled disk hdd-7200`; empty if not recorded."""
         said = self.observed.get("media")
         if isinstance(said, dict):
             return {str(name): str(text) for name, text in said.items()}

@@ -1,4 +1,4 @@
-"""Callback `weir_names`: refuses names on the command line and in the inventory that mean nothing to a playbook of weir."""
+"""Callback `weir_names`: names on the command line and in the inventory that mean nothing are refused."""
 
 # ruff: noqa: D102 -- the hooks are explained by CallbackBase.
 
@@ -20,9 +20,11 @@ type: aggregate
 author: The weir developers
 short_description: Names that mean nothing are refused
 description:
-  - Looks at the command line and the inventory before the first task of a playbook of weir, and ends Ansible with exit
-    code 2 if a tag, a host pattern, an inventory file or a variable is not known. Says the nearest known name.
-  - Known variables are those of group_vars/all.yml, the options of all roles, and what the playbook itself reads.
+  - Looks at the command line and the inventory before the first task of a playbook of weir, and ends Ansible
+    with exit code 2 if a tag, a host pattern, an inventory file or a variable is not known. Says the nearest
+    known name.
+  - Known variables are those of group_vars/all.yml, the options of all roles, and what the playbook itself
+    reads.
   - Needs no setting, and is in force with every other callback.
 """
 
@@ -124,15 +126,16 @@ def limit_problems(subset, inventory):
 
 def tag_problems(option, asked, known):
     """Tags that no task of the playbook has."""
+    listed = ", ".join(sorted(known)) or "none"
     return [
-        f"{option} {tag}: no task has this tag{meant(tag, known)} (known: {', '.join(sorted(known)) or 'none'})"
+        f"{option} {tag}: no task has this tag{meant(tag, known)} (known: {listed})"
         for tag in asked
         if tag not in known and tag not in TAGS
     ]
 
 
 def study_problems(name, folder):
-    """Whether -e study=NAME names no study and does not begin the names of several. Files are for whoever plans them."""
+    """Whether -e study=NAME is no study, nor how the names of several begin. Files are for the binary."""
     if not isinstance(name, str) or not name or "{{" in name or "/" in name or Path(name).suffix:
         return []
     studies = {path.stem for path in folder.glob("*.yml")}
@@ -191,8 +194,9 @@ def inventory_problems(manager, inventory):
             ]
             if hosts:
                 problems.append(
-                    f"inventory, group {group.name}: {variable} has no effect on {', '.join(hosts)}: a group's variables in an "
-                    "inventory file count less than group_vars/all.yml; say it for each host"
+                    f"inventory, group {group.name}: {variable} has no effect on {', '.join(hosts)}: "
+                    "a group's variables in an inventory file count less than group_vars/all.yml; "
+                    "say it for each host"
                 )
     return problems
 
@@ -211,7 +215,7 @@ def unknown_problem(name, known, roles):
 def kind_problems(where, value, default):
     """Whether a value is of the kind of its default. What is a template is seen when it is used."""
     wanted = type(default)
-    if wanted not in KINDS or isinstance(value, str) and "{{" in value:
+    if wanted not in KINDS or (isinstance(value, str) and "{{" in value):
         return []
     if wanted is bool:
         fits = isinstance(value, bool) or str(value).lower() in TRUTHS
@@ -253,7 +257,7 @@ def known_variables():
 
 
 def names_read_by(playbook):
-    """Names that the templates of a playbook's file read: `study` of study.yml, `state` of prepare_hosts.yml."""
+    """Names that the templates of a playbook's file read, such as `study` of study.yml."""
     names, environment = set(), Environment(autoescape=True)
     environment.filters, environment.tests = _Any(), _Any()
     for text in _texts(_read(playbook)):
@@ -319,6 +323,5 @@ def _read(file):
     if file not in _CACHE:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         with open(file, encoding="utf-8") as stream:
-            # S506: a safe loader.
-            _CACHE[file] = yaml.load(stream, loader)  # noqa: S506
+            _CACHE[file] = yaml.load(stream, loader)
     return _CACHE[file]

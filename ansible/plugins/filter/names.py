@@ -1,4 +1,4 @@
-"""Filter on the variables of an inventory: what they say of devices, mounts and servers, before anything is touched."""
+"""Filter on the variables of an inventory: what is wrong with devices, mounts and servers in it."""
 
 import difflib
 from pathlib import Path
@@ -10,8 +10,8 @@ ANSIBLE = Path(__file__).resolve().parent.parent.parent
 #: Fields of a disk in `weir_devices`, and whether one must be there.
 DISK = {"path": True, "overwrite": False}
 OLD_PERMISSION = (
-    "overwrite_signature does not say which disk may be lost: say `overwrite: SERIAL`, or the disk's name below /dev/disk/by-id "
-    "(`weir device show PATH` says both)"
+    "overwrite_signature does not say which disk may be lost: say `overwrite: SERIAL`, or the disk's name "
+    "below /dev/disk/by-id (`weir device show PATH` says both)"
 )
 
 
@@ -87,13 +87,14 @@ def disk_problems(where, entry, others=()):
         found.append(f"{where}: path is {entry['path']!r}, expected a path below /dev/disk/by-id")
     if "overwrite" in entry and not (isinstance(entry["overwrite"], str) and entry["overwrite"].strip()):
         found.append(
-            f"{where}: overwrite is {entry['overwrite']!r}, expected the disk's serial or its name below /dev/disk/by-id, in quotes"
+            f"{where}: overwrite is {entry['overwrite']!r}, expected the disk's serial or its name below "
+            "/dev/disk/by-id, in quotes"
         )
     return found
 
 
 def device_name_problems(variables, plan, file_systems):
-    """Names in `weir_devices` that no device of the study has: the study would measure a model in place of the disk."""
+    """Names in `weir_devices` that no device of the study has: a model would be measured in their place."""
     devices, unused = variables["weir_devices"], variables["weir_devices_unused"]
     known = sorted({device["name"] for device in plan["devices"]})
     # Those that are for the servers of file systems: of targets, and of clusters.
@@ -185,7 +186,7 @@ def kernel_device_problems(devices):
 
 
 def field_problems(where, entry, fields, others=()):
-    """Fields of an entry that are not known, or not there. `others` may stand in place of what must be there."""
+    """Fields of an entry that are not known, or not there. `others` may stand in their place."""
     known = [*fields, *others]
     unknown = [name for name in entry if name not in known]
     found = [

@@ -179,10 +179,10 @@ def needs(plan, runs, file_systems, disks, mounts=()):
         mounts: names of the file systems that the inventory says are mounted.
 
     Returns:
-        commands, file_systems (those with a mount type), schedulers, disks (paths), arrays (whether disks are to be striped), modelled (the devices to
-        serve, as `weir serve` wants them), memory_mib (of these, of tmpfs and of hot files), mounted (file
-        systems that are to be there before a run), clusters (those of network file systems) and servers (as
-        many as the largest of them needs).
+        commands, file_systems (those with a mount type), schedulers, disks (paths), arrays (whether disks are
+        to be striped), modelled (the devices to serve, as `weir serve` wants them), memory_mib (of these, of
+        tmpfs and of hot files), mounted (file systems that are to be there before a run), clusters (those of
+        network file systems) and servers (as many as the largest of them needs).
     """
     wanted = {run["id"] for run in runs}
     todo = [run for run in plan["runs"] if run["id"] in wanted]

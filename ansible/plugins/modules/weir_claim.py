@@ -13,8 +13,8 @@ module: weir_claim
 author: The weir developers
 short_description: Claim a folder for a playbook
 description:
-  - Writes a file that names the playbook's process. Of several playbooks that claim a folder at the same moment one has
-    it, and the others are refused. A claim of a process that is dead is replaced.
+  - Writes a file that names the playbook's process. Of several playbooks that claim a folder at the same
+    moment one has it, and the others are refused. A claim of a process that is dead is replaced.
   - Folders above the file are made. Nothing but the file is changed.
 options:
   file:
@@ -22,7 +22,9 @@ options:
     type: path
     required: true
   owner:
-    description: The process (C(boot_id), C(pid), C(started_ticks)), as the lookup P(controller#lookup) says, and its C(study).
+    description:
+      - The process (C(boot_id), C(pid), C(started_ticks)), as the lookup P(controller#lookup) says, and its
+        C(study).
     type: dict
     required: true
   dead:
@@ -30,7 +32,7 @@ options:
     type: dict
     default: {}
   here:
-    description: Whether the owner's processes are those of this machine, so that it can be seen here whether they live.
+    description: Whether the owner's processes are those of this machine, where it is seen if they live.
     type: bool
     default: false
   take_over:
@@ -152,7 +154,7 @@ def look(file, free):
     return found
 
 
-class held:  # noqa: N801 -- used as a function.
+class held:
     """What a claim says, which nobody replaces or removes meanwhile; None if it is gone or was replaced."""
 
     def __init__(self, file):
@@ -181,8 +183,8 @@ def refusal(file, found):
     """Who has it, and what to do."""
     study, pid = found.get("study", "?"), found.get("pid", "?")
     return Refused(
-        f"{file} says that study {study} (process {pid}) is being carried out in this folder: wait for it. If it is another machine's "
-        "and has died, say -e weir_take_over=true"
+        f"{file} says that study {study} (process {pid}) is being carried out in this folder: wait for it. "
+        "If it is another machine's and has died, say -e weir_take_over=true"
     )
 
 
@@ -201,7 +203,7 @@ def same_process(one, other):
 
 
 def alive(owner):
-    """Whether the process of a claim of this machine runs. A zombie is dead; so is one whose pid was used again."""
+    """Whether the process of a claim of this machine runs. A zombie is dead, and so is a pid used again."""
     try:
         stat = Path(f"/proc/{owner['pid']}/stat").read_text(encoding="utf-8", errors="replace")
     except (OSError, KeyError):

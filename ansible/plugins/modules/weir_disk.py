@@ -103,7 +103,7 @@ def probe(node):
 
 
 def wipeable(node):
-    """What wipefs finds where blkid finds nothing, such as the second copy of a partition table; empty if nothing."""
+    """What wipefs finds where blkid finds nothing, such as a partition table's second copy."""
     command = ["wipefs", "--no-act", "--parsable", "--output", "TYPE", node]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

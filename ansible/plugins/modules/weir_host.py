@@ -102,7 +102,7 @@ def main():
 
 
 def same_disk(paths):
-    """Pairs of paths that lead to one disk: by its number, then by its WWN or serial, or its file if it is a loop device."""
+    """Pairs of paths that lead to one disk: by number, by WWN or serial, or by the file of a loop device."""
     known = {path: disk_identity(path) for path in sorted(set(paths)) if os.path.exists(path)}
     return [
         [one, other]
@@ -120,7 +120,7 @@ def _same_name(one, other, *parts):
 
 
 def disk_identity(path):
-    """Who a disk is: `number` (that of the whole disk), `serial`, `wwn`, and `image`, the file behind a loop device."""
+    """Who a disk is: `number` (of the whole disk), `serial`, `wwn`, and `image`, a loop device's file."""
     device = os.stat(path).st_rdev
     folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
     if (folder / "partition").exists():

@@ -16,10 +16,11 @@ module: weir_unpack
 author: The weir developers
 short_description: Unpack folders of runs from the archive of a host
 description:
-  - Takes regular files and folders of expected names out of a tar archive (GNU format, gzip) into a new folder beside their
-    places, and then renames the folders. An archive with anything else is refused as a whole, and nothing of it is kept.
-  - A folder that is there already is replaced only if its verdict is C(skipped), or C(invalid) where O(retry_invalid) is set.
-    Otherwise it is left as it is.
+  - Takes regular files and folders of expected names out of a tar archive (GNU format, gzip) into a new
+    folder beside their places, and then renames the folders. An archive with anything else is refused as a
+    whole, and nothing of it is kept.
+  - A folder that is there already is replaced only if its verdict is C(skipped), or C(invalid) where
+    O(retry_invalid) is set. Otherwise it is left as it is.
   - The archive is removed in the end.
 options:
   pack:
@@ -36,7 +37,8 @@ options:
     elements: str
     required: true
   partial:
-    description: Name of the folder into which it is unpacked first. One that an attempt which died left is removed.
+    description:
+      - Name of the folder into which it is unpacked first. One that an attempt which died left is removed.
     type: str
     required: true
   retry_invalid:
@@ -62,7 +64,7 @@ FILES = {
     *(f"{name}.parquet" for name in ("requests", "block", "pages")),
 }
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", re.ASCII)
-#: Folders below `logs` that may lie in one another, and entries of an archive for each folder that it may have.
+#: Folders below `logs` that may lie in one another, and entries of an archive for each folder.
 DEPTH, ENTRIES = 3, 10_000
 
 
@@ -179,7 +181,7 @@ def parts_of(entry, names):
         Refused: it is no regular file or folder, or has a name that was not asked for.
     """
     kinds = {tarfile.REGTYPE: False, tarfile.AREGTYPE: False, tarfile.DIRTYPE: True}
-    # The type itself: to tarfile a sparse or contiguous file is a regular one, and old formats have folders among the files.
+    # The type itself: to tarfile a sparse or contiguous file is a regular one.
     if entry.type not in kinds:
         raise Refused(
             f"{entry.name!r} is no regular file or folder (type {entry.type.decode(errors='replace')!r})"
@@ -234,7 +236,7 @@ def read(stream, size):
 
 
 def put_in_place(partial, folder, retry_invalid):
-    """Renames the folders of runs. Returns those that are in place now, and those that were there and stay."""
+    """Renames the folders of runs. Returns those that are in place now, and those that were there."""
     placed, kept = [], []
     for new in sorted(partial.iterdir()):
         place, replaced = folder / new.name, folder / f".{new.name}.replaced"
@@ -253,7 +255,7 @@ def put_in_place(partial, folder, retry_invalid):
 
 
 def may_go(place, retry_invalid):
-    """Whether a folder that is there may be replaced: its run was skipped, or is invalid and asked for again."""
+    """Whether a folder may be replaced: its run was skipped, or is invalid and asked for again."""
     if place.is_symlink() or not place.is_dir():
         return False
     try:
