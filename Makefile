@@ -5,12 +5,23 @@ STUDY ?= quick
 KIND ?= netns
 N ?= 2
 HOSTS ?=
+# What is read of make's command line. A name or value that means nothing ends make before anything is done.
+READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE
 PYTHON := .venv/bin/python
 # Examples are built by whoever runs them, and checked by lint.
 CARGO_TEST := --release --locked --offline --workspace --lib --bins --tests
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # What was installed by setup/ is found first.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+ifneq (,$(filter study hosts hosts-down report figures molecule,$(MAKECMDGOALS)))
+quoted = '$(subst ','\'',$(1))'
+given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+problem := $(shell python3 setup/arguments.py '$(MAKECMDGOALS)' '$(given)' $(foreach name,$(READ),$(call quoted,$(name)=$($(name)))))
+ifneq (,$(problem))
+$(error $(problem))
+endif
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean

@@ -1,6 +1,7 @@
 """What the end-to-end tests share: calling the binary and the playbook, and looking for what they leave."""
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -41,13 +42,22 @@ hold:
 """
 
 
-def weir(*arguments, cwd=ROOT, **environment):
-    """Runs the binary; returns the completed process with its texts."""
+def load_plugin(path):
+    """A plugin of the playbook as a module, such as `filter/study`."""
+    file = ROOT / "ansible/plugins" / f"{path}.py"
+    spec = importlib.util.spec_from_file_location(path.replace("/", "_"), file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def weir(*arguments, cwd=ROOT, stdin=None, **environment):
+    """Runs the binary, which reads the text `stdin`; returns the completed process with its texts."""
     return subprocess.run(
         [WEIR, *map(str, arguments)],
         cwd=cwd,
         env=os.environ | environment,
-        stdin=subprocess.DEVNULL,
+        input=stdin or "",
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

@@ -240,6 +240,47 @@ def test_another_image_on_the_device_of_a_server_is_refused(bench):
     assert _sha256(image) == before and bench.run_folders() == {}
 
 
+TWO = """\
+name: two
+question: Does the machinery work?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 0.2
+duration_s: 1
+storage: {profile: hdd-7200, heads: 2, size_mib: 128}
+classes:
+  text: {workload: poisson-text, clients: 20, with: {files.count: 20}}
+  video: {workload: poisson-text, clients: 20, with: {files.count: 20}}
+factors: {scheduler: [none]}
+hold: {architecture: partitioned, filesystem: raw}
+"""
+
+
+@pytest.mark.parametrize("names", ["links of one node", "nodes of one file"])
+def test_two_names_of_one_disk_are_not_two_devices(bench, disk, names):
+    """This test will list one disk as two devices by two links, and by two loop devices of one image."""
+    other, node = disk.parent / f"{disk.name}-other", None
+    if names == "links of one node":
+        other.symlink_to(disk.resolve())
+    else:
+        image = Path("/sys/block", disk.resolve().name, "loop/backing_file").read_text().strip()
+        attach = ["losetup", "--find", "--show", image]
+        node = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
+        other.symlink_to(node)
+    try:
+        study = bench.folder / "two.yml"
+        study.write_text(TWO)
+        disks = {"weir_devices": {"text": {"path": str(disk)}, "video": {"path": str(other)}}}
+        code, log = bench.play(study, "-e", json.dumps(disks))
+        assert code != 0 and "of text and video are one disk" in " ".join(log.split()), log
+        assert _signature(disk) == "" and not bench.results.exists() and not bench.state.exists()
+    finally:
+        other.unlink()
+        if node:
+            subprocess.run(["losetup", "--detach", node], check=True)
+
+
 def test_an_array_is_refused_where_the_kernel_has_none(bench, disk):
     """This test will ask for two disks to be striped on a kernel without md, and look at the disk."""
     mdstat = Path("/proc/mdstat")

@@ -40,10 +40,9 @@ class Hosts:
     """A test bed of its own: its name, its addresses and all of its folders are nobody else's."""
 
     def __init__(self, folder, count):
-        self.folder, self.name = folder, f"h{os.getpid()}"
+        self.folder, self.name, self.kind = folder, f"h{os.getpid()}", "netns"
         self.inventory = folder / "bed/inventory.yml"
         self.variables = {
-            "kind": "netns",
             "hosts_netns_count": count,
             "hosts_netns_name": self.name,
             "hosts_netns_subnet": "10.92.7.0/24",
@@ -58,6 +57,8 @@ class Hosts:
         """Carries out a playbook; returns exit code, output, and how much it changed, by host."""
         inventory = self.inventory if on_hosts else ANSIBLE / "inventories/localhost.yml"
         clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        if playbook == "hosts.yml":
+            variables["kind"] = self.kind
         done = subprocess.run(
             [
                 ROOT / ".venv/bin/ansible-playbook",
@@ -241,8 +242,8 @@ def test_a_listed_host_is_reached_over_ssh(sshd, make_hosts):
     """This test will carry out a study over ssh, with a daemon of its own on loopback."""
     port, arguments = sshd
     hosts = make_hosts(1)
+    hosts.kind = "ssh"
     hosts.variables |= {
-        "kind": "ssh",
         "hosts_ssh_hosts": f"root@127.0.0.1:{port}",
         "hosts_ssh_args": arguments,
         "weir_state": str(hosts.folder / "state"),

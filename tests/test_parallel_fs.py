@@ -38,7 +38,7 @@ RULES = [
 
 def lustre(folder, **common):
     """Three hosts, the client first: nothing may follow the inventory's order."""
-    disks = DISKS | {"data-1": DISKS["data-1"] | {"overwrite_signature": True}}
+    disks = DISKS | {"data-1": DISKS["data-1"] | {"overwrite": "test-data-1"}}
     hosts = {
         "client": {"fs_lustre_roles": ["client"]},
         "oss": {

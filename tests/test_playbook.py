@@ -27,8 +27,10 @@ def test_a_study_leaves_whole_folders(study):
     for run_id, folder in folders.items():
         assert json.loads((folder / "run.json").read_text())["id"] == run_id
         assert json.loads((folder / "verdict.json").read_text())["status"] in ("valid", "invalid")
-        for name in ("host.json", "observed.json"):
-            assert (folder / name).exists()
+        assert (folder / "host.json").exists()
+        observed = json.loads((folder / "observed.json").read_text())
+        assert observed["media"] == {"text": "2 striped modelled disks hdd-7200"}
+        assert observed["devices"]["shared"]["kind"] == "modelled"
         # 40 clients that ask once a second, for 1.2 s: 48 requests, and nearly never under 20.
         requests = pl.read_parquet(folder / "requests.parquet")
         assert requests.height > 20
@@ -41,6 +43,8 @@ def test_a_line_for_each_run_and_where_the_time_went(study):
     bench, log = study
     for run_id in bench.run_folders():
         assert f"{run_id} repetition 1 scheduler=" in log
+    assert "tiny: class text: 2 striped modelled disks hdd-7200" in log
+    assert log.count("(2 striped modelled disks hdd-7200)") == 2
     assert "[1/2] " in log and "[2/2] " in log and " left" in log
     assert "2 runs in " in log and "% measuring" in log and "% orchestrating" in log
     assert "TASK [" not in log and "PLAY RECAP" not in log

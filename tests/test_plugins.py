@@ -1,13 +1,12 @@
 """The playbook's plugins, called as functions."""
 
-import importlib.util
 import json
 import multiprocessing
 import os
 
 import pytest
 from ansible.errors import AnsibleError
-from support import ROOT, weir
+from support import load_plugin, weir
 
 
 def _all_on(host, runs):
@@ -15,18 +14,13 @@ def _all_on(host, runs):
     return {str(run["block"]): host for run in runs}
 
 
-def _load(path):
-    spec = importlib.util.spec_from_file_location(
-        path.replace("/", "_"), ROOT / "ansible/plugins" / f"{path}.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-study, owner, controller = _load("filter/study"), _load("test/owner"), _load("lookup/controller")
-hosts, dealing = _load("filter/hosts"), _load("filter/dealing")
-progress, host = _load("callback/weir"), _load("modules/weir_host")
+study, owner, controller = (
+    load_plugin("filter/study"),
+    load_plugin("test/owner"),
+    load_plugin("lookup/controller"),
+)
+hosts, dealing = load_plugin("filter/hosts"), load_plugin("filter/dealing")
+progress, host = load_plugin("callback/weir"), load_plugin("modules/weir_host")
 
 
 @pytest.fixture(scope="module")
@@ -170,33 +164,64 @@ def test_a_listed_disk_is_not_modelled(plan, file_systems):
     assert [device["name"] for device in needs["modelled"]] == ["text", "video"]
     files = study.device_files(needs["modelled"], disks, "/s")
     devices = json.loads(files["/s/testbed.json"])["devices"]
-    assert devices["shared"] == {"disk": {"path": "/dev/disk/by-id/x", "overwrite_signature": False}}
+    assert devices["shared"] == {"disk": {"path": "/dev/disk/by-id/x"}}
     assert devices["text"] == {"modelled": {"state": "/s/devices/text.json"}}
     assert json.loads(files["/s/specs/text.yml"])["profile"] == "hdd-7200"
 
 
 def test_an_array_of_listed_disks(plan, file_systems):
     disks = {name: {"path": f"/dev/disk/by-id/{name}"} for name in ("text", "video")}
-    disks["shared"] = {"members": [disks["video"], disks["text"] | {"overwrite_signature": True}]}
+    disks["shared"] = {"members": [disks["video"], disks["text"] | {"overwrite": "text"}]}
     needs = study.needs(
         plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
     )
     # A run uses either the array or the two disks.
-    assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"] and needs["disputed"] == []
+    assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"]
+    assert study.disputed(plan, plan["runs"], disks, []) == []
     assert needs["arrays"] and "mdadm" in needs["commands"] and needs["modelled"] == []
     devices = json.loads(study.device_files([], disks, "/s")["/s/testbed.json"])["devices"]
-    members = [("/dev/disk/by-id/video", False), ("/dev/disk/by-id/text", True)]
     assert devices["shared"]["array"]["members"] == [
-        {"path": path, "overwrite_signature": overwrite} for path, overwrite in members
+        {"path": "/dev/disk/by-id/video"},
+        {"path": "/dev/disk/by-id/text", "overwrite": "text"},
     ]
 
 
-def test_a_disk_that_one_run_would_use_twice_is_disputed(plan, file_systems):
-    disks = {name: {"path": "/dev/disk/by-id/x"} for name in ("text", "video")}
-    needs = study.needs(
-        plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
-    )
-    assert needs["disputed"] == ["/dev/disk/by-id/x"] and not needs["arrays"]
+def test_a_disk_that_one_run_would_use_twice_is_disputed(plan):
+    x, y = {"path": "/dev/disk/by-id/x"}, {"path": "/dev/disk/by-id/y"}
+    twice = study.disputed(plan, plan["runs"], {"text": x, "video": x}, [])
+    assert twice == ["/dev/disk/by-id/x of text and video"]
+    # Two names of one disk.
+    pair = [["/dev/disk/by-id/y", "/dev/disk/by-id/x"]]
+    one = ["/dev/disk/by-id/x and /dev/disk/by-id/y of text and video are one disk"]
+    assert study.disputed(plan, plan["runs"], {"text": x, "video": y}, pair) == one
+    assert study.disputed(plan, plan["runs"], {"text": x, "video": y}, []) == []
+    members = study.disputed(plan, plan["runs"], {"shared": {"members": [x, y]}}, pair)
+    assert members == ["/dev/disk/by-id/x and /dev/disk/by-id/y of shared are one disk"]
+    # A run uses either the array or the two disks, and runs that are done use nothing.
+    assert study.disputed(plan, plan["runs"], {"text": x, "shared": {"members": [x, y]}}, []) == []
+    assert study.disputed(plan, [], {"text": x, "video": x}, []) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"number": "8:0"}, {"number": "8:0"}, True),
+        ({"number": "8:0"}, {"number": "8:16"}, False),
+        ({"serial": "S1"}, {"serial": "S1"}, True),
+        ({"serial": "S1"}, {"serial": "S2"}, False),
+        ({"wwn": "naa.5"}, {"wwn": "naa.5"}, True),
+        # Namespaces of one NVMe controller.
+        ({"serial": "S1", "wwn": "eui.1"}, {"serial": "S1", "wwn": "eui.2"}, False),
+        ({"serial": "S1", "wwn": "eui.1"}, {"serial": "S1"}, True),
+        ({"image": "1:2"}, {"image": "1:2"}, True),
+        ({}, {}, False),
+    ],
+)
+def test_disks_are_the_same_by_number_wwn_serial_or_image(monkeypatch, one, other, same):
+    known = {"/dev/null": one, "/dev/zero": other}
+    empty = dict.fromkeys(("number", "serial", "wwn", "image"), "")
+    monkeypatch.setattr(host, "disk_identity", lambda path: empty | known[path])
+    assert host.same_disk([*known, *known, "/dev/nonesuch"]) == ([["/dev/null", "/dev/zero"]] if same else [])
 
 
 @pytest.mark.parametrize("listed", [{}, {"path": "/dev/x", "members": []}, {"members": ["/dev/x"]}])
@@ -273,6 +298,40 @@ def test_a_device_with_policies_is_served_so_and_serves_runs_without_one():
     assert study.unserved_devices([live], served({"policy": "cello", "queue_depth": 1})) == []
     assert study.unserved_devices([live], served(None)) == [live]
     assert study.unserved_devices([plain], served({"policy": "cello"})) == []
+
+
+def test_what_each_class_is_carried_out_on_is_told_of_each_host(plan):
+    """This test will ask the binary for two hosts that are modelled alike and one that has a real disk."""
+    modelled = {"weir_devices": {}, "weir_mounts": {}}
+    real = modelled | {"weir_devices": {"text": {"path": "/dev/disk/by-id/nvme-A", "overwrite": "SN1"}}}
+    beds = study.testbeds({"a": modelled, "b": real, "c": modelled})
+    assert [bed["hosts"] for bed in beds] == [["a", "c"], ["b"]]
+    asked = []
+    for bed in beds:
+        done = weir("plan", "quick", "--json", "--devices", "/dev/stdin", stdin=bed["testbed"])
+        asked.append({"item": bed, "stdout": done.stdout})
+    lines = study.media(asked)
+    assert len(lines) == 4 and all("nvme-A" not in line for line in lines[:2])
+    assert lines[2].startswith("quick: class text on b: ") and "real disk by-id/nvme-A" in lines[2]
+    assert "modelled disk hdd-7200" in lines[3] and "nvme-A" not in lines[3]
+    runs = study.runs_of_host(plan["runs"], _all_on("b", plan["runs"]), "b")
+    texts = {json.dumps(run["media"], sort_keys=True) for run in study.with_media(runs, asked, "b")}
+    assert texts == {
+        '{"text": "2 striped modelled disks hdd-7200", "video": "2 striped modelled disks hdd-7200"}',
+        '{"text": "real disk by-id/nvme-A", "video": "modelled disk hdd-7200"}',
+    }
+
+
+@pytest.mark.parametrize(
+    ("media", "text"),
+    [
+        ({"text": "real disk x", "video": "modelled disk y"}, " (text: real disk x, video: modelled disk y)"),
+        ({"text": "modelled disk y", "video": "modelled disk y"}, " (modelled disk y)"),
+        ({}, ""),
+    ],
+)
+def test_a_progress_line_says_what_a_run_is_carried_out_on(media, text):
+    assert progress.medium(media) == text
 
 
 def test_an_owner_lives_or_not():

@@ -37,6 +37,18 @@ def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
     assert "url(" not in page
 
 
+def test_a_page_says_what_each_class_was_carried_out_on(study_folder):
+    """This test will note the disks of two runs, one modelled and one real, and leave the others without."""
+    runs = sorted(path.parent for path in study_folder.glob("*/observed.json"))
+    for run, text in zip(runs, ("modelled disk hdd-7200", "real disk by-id/nvme-A"), strict=False):
+        file = run / "observed.json"
+        observed = json.loads(file.read_text())
+        names = [c["name"] for c in json.loads((run / "run.json").read_text())["classes"]]
+        file.write_text(json.dumps(observed | {"media": dict.fromkeys(names, text)}))
+    page = write_report(study_folder).read_text()
+    assert "<td>modelled disk hdd-7200 or real disk by-id/nvme-A</td>" in page
+
+
 def test_a_page_without_a_valid_run_says_so(single_folder):
     for run in load_study(single_folder).runs:
         synthetic.set_verdict(run.path, "invalid", "R-LATE", "sent 9 ms late")

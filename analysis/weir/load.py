@@ -103,6 +103,19 @@ class Run:
         return document
 
     @property
+    def media(self) -> dict[str, str]:
+        """What each class was carried out on, such as `modelled disk hdd-7200`; empty if not recorded."""
+        said = self.observed.get("media")
+        if isinstance(said, dict):
+            return {str(name): str(text) for name, text in said.items()}
+        if self.testbed != "simulator":
+            return {}
+        devices = self._optional("run.json").get("devices")
+        profiles = {str(device.get("profile")) for device in devices or () if isinstance(device, dict)}
+        text = f"modelled disk {' or '.join(sorted(profiles))} in virtual time"
+        return {c.name: text for c in self.classes} if profiles else {}
+
+    @property
     def host(self) -> dict[str, Any]:
         """Facts of the host on which it ran, or of several by name; empty if the run has no such file."""
         alone = self._optional("host.json")

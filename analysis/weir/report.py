@@ -164,10 +164,13 @@ def _side_by_side(study: Study, table: pl.DataFrame) -> list[dict[str, Any]]:
 def _design(study: Study) -> dict[str, Any]:
     clients: dict[str, set[int]] = {c.name: {c.clients} for c in study.classes}
     workloads: dict[str, set[str]] = {c.name: {c.workload} for c in study.classes}
+    media: dict[str, set[str]] = {c.name: set() for c in study.classes}
     for run in study.runs:
         for app_class in run.classes:
             clients.setdefault(app_class.name, set()).add(app_class.clients)
             workloads.setdefault(app_class.name, set()).add(app_class.workload)
+        for name, text in run.media.items():
+            media.setdefault(name, set()).add(text)
     return {
         "factors": {name: ", ".join(map(_text, levels)) for name, levels in study.factors.items()},
         "classes": [
@@ -176,6 +179,7 @@ def _design(study: Study) -> dict[str, Any]:
                 "workload": ", ".join(sorted(workloads[c.name])),
                 "engine": "open loop (replay)" if c.engine == "replay" else f"closed loop ({c.engine})",
                 "clients": _span(clients[c.name]),
+                "media": " or ".join(sorted(media[c.name])) or "not recorded",
                 "priority": c.priority or "default",
                 "objective": objective_text(c.objective),
             }

@@ -40,7 +40,6 @@ hold: {{filesystem: tmpfs}}
 #: A test bed of its own, beside one that somebody may have up.
 FOLDER = ROOT / ".weir/bench-hosts"
 BED = {
-    "kind": "netns",
     "hosts_netns_name": "bench",
     "hosts_netns_subnet": "10.79.7.0/24",
     "hosts_netns_state": "/run/weir-bench-hosts",
@@ -81,7 +80,9 @@ def main():
 
 def measure(folder, count, runs, seconds):
     """Brings hosts up, carries a study out on them, and takes them down."""
-    up_s, _ = play("hosts.yml", BED | {"hosts_netns_count": count}, "inventories/localhost.yml")
+    up_s, _ = play(
+        "hosts.yml", BED | {"kind": "netns", "hosts_netns_count": count}, "inventories/localhost.yml"
+    )
     try:
         file = folder / "bench-hosts.yml"
         file.write_text(STUDY.format(blocks=count * runs, seconds=seconds), encoding="utf-8")

@@ -1,9 +1,11 @@
 //! `weir plan`: the runs that a study stands for, in order.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use weir_runner::Testbed as Devices;
 use weir_studies::{Plan, Run, Testbed};
 
 use crate::exit::{self, bad_input};
@@ -20,7 +22,10 @@ pub struct Args {
     /// With --testbed: why, as the report will say.
     #[arg(long, value_name = "TEXT", default_value = "", requires = "testbed")]
     note: String,
-    /// Print the whole plan as JSON.
+    /// Say what each class is carried out on by this test bed (testbed.json); without it every device is modelled.
+    #[arg(long, value_name = "FILE")]
+    devices: Option<PathBuf>,
+    /// Print the whole plan as JSON; with --devices also what each class of each run is carried out on.
     #[arg(long)]
     json: bool,
     /// Leave out runs that this folder of results already holds; those that a host could not carry out are tried again.
@@ -39,6 +44,7 @@ enum Only {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
+    let devices = args.devices.as_deref().map(Devices::read).transpose().map_err(bad_input)?;
     let mut plan = Project::find()?.plan(&args.study)?;
     if let Some(only) = args.testbed {
         let testbed = match only {
@@ -61,20 +67,46 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&plan)?);
+        println!("{}", json(&plan, devices.as_ref())?);
     } else {
-        print(&plan, all);
+        print(&plan, all, devices.as_ref());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(plan: &Plan, all: usize) {
+/// The plan, and what each class is carried out on if the test bed is known.
+fn json(plan: &Plan, devices: Option<&Devices>) -> anyhow::Result<String> {
+    let Some(devices) = devices else { return Ok(serde_json::to_string_pretty(plan)?) };
+    let mut value = serde_json::to_value(plan)?;
+    let media = |run: &Run| (run.id.clone(), weir_runner::of_classes(run, devices));
+    value["media"] = serde_json::to_value(plan.runs.iter().map(media).collect::<BTreeMap<_, _>>())?;
+    value["media_by_class"] = serde_json::to_value(media_by_class(plan, devices))?;
+    Ok(serde_json::to_string_pretty(&value)?)
+}
+
+/// What each class is carried out on, in any of the runs.
+fn media_by_class(plan: &Plan, devices: &Devices) -> BTreeMap<String, BTreeSet<String>> {
+    let mut media: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (class, medium) in plan.runs.iter().flat_map(|run| weir_runner::of_classes(run, devices)) {
+        media.entry(class).or_default().insert(medium);
+    }
+    media
+}
+
+fn print(plan: &Plan, all: usize, devices: Option<&Devices>) {
     println!("{}: {}", plan.study, plan.question);
     if !plan.note.is_empty() {
         println!("  {}", plan.note);
     }
     for (factor, levels) in &plan.factors {
         println!("  {factor}: {levels}");
+    }
+    for (class, media) in media_by_class(plan, devices.unwrap_or(&Devices::default())) {
+        let media = media.into_iter().collect::<Vec<_>>().join(", or ");
+        println!("  class {class} on {media}");
+    }
+    if devices.is_none() && plan.testbeds.contains(&Testbed::Device) {
+        println!("  (an inventory may list real disks instead: --devices FILE)");
     }
     let done = all - plan.runs.len();
     let done = if done > 0 { format!(", {done} more are done") } else { String::new() };

@@ -28,7 +28,7 @@ use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
 use crate::usage::{Use, residency};
 use crate::verdict::{Facts, Verdict, is_invalid, is_skipped, judge, skipped};
-use crate::{fs_options, given, networked, service};
+use crate::{fs_options, given, medium, networked, service};
 
 /// Where a run works on this host.
 #[derive(Debug, Clone)]
@@ -280,7 +280,9 @@ fn prepare_and_measure(
     let facts = facts(run, filesystem, &stage, &measured, &after, &used, state)?;
     let verdict = Verdict { attempt, ..judge(&facts) };
     let all_answered = facts.failed == 0;
-    let observed = record(run, &options.state, &stage, limits, &mut measured, &after, &used, &verdict)?;
+    let mut observed = record(run, &options.state, &stage, limits, &mut measured, &after, &used, &verdict)?;
+    observed["devices"] = json!(medium::of_devices(run, testbed));
+    observed["media"] = json!(medium::of_classes(run, testbed));
     if all_answered {
         stage.kept_files.leave();
     }

@@ -59,7 +59,8 @@ class CallbackModule(DefaultCallback):
         self._simulated = Simulated()
         self._bar = None
         self._folder = ""
-        self._ended = False
+        # Nothing has begun that could be interrupted.
+        self._ended = True
         self._pid = os.getpid()
 
     def _say(self, text, error=False):
@@ -100,6 +101,7 @@ class CallbackModule(DefaultCallback):
     def v2_playbook_on_task_start(self, task, is_conditional):
         if self._display.verbosity:
             super().v2_playbook_on_task_start(task, is_conditional)
+        self._ended = False
         self._end_runs()
         if _carries_out_runs(task) and self._runs.planned:
             self._runs.begin()
@@ -302,6 +304,7 @@ class Runs:
         width = len(str(self.total))
         levels = " ".join(f"{name}={level}" for name, level in item["levels"].items())
         where = f" on {host}" if len(self.planned) > 1 and host != TOGETHER else ""
+        where += medium(item.get("media", {}))
         head = f"[{len(self.done):{width}}/{self.total}] {item['id']} repetition {item['repetition']}"
         left = "" if len(self.done) == self.total else f", {duration(self.left_s())} left"
         return f"{head} {levels}{where}: {outcome}{left}"
@@ -401,6 +404,13 @@ class Bar:
         self._stop.set()
         self._thread.join()
         self._progress.stop()
+
+
+def medium(media):
+    """What a run is carried out on, from texts by class; all of them only where they differ."""
+    if len(set(media.values())) > 1:
+        return f" ({', '.join(f'{name}: {text}' for name, text in media.items())})"
+    return f" ({next(iter(media.values()))})" if media else ""
 
 
 def duration(seconds):

@@ -1,5 +1,6 @@
 """Filters on a study's plan: what this host has to do."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -178,11 +179,10 @@ def needs(plan, runs, file_systems, disks, mounts=()):
         mounts: names of the file systems that the inventory says are mounted.
 
     Returns:
-        commands, file_systems (those with a mount type), schedulers, disks (paths), disputed (those of them
-        that one run would use twice), arrays (whether disks are to be striped), modelled (the devices to
-        serve, as `weir serve` wants them), memory_mib (of these, of tmpfs and of hot files), mounted (file
-        systems that are to be there before a run), clusters (those of network file systems) and servers (as
-        many as the largest of them needs).
+        commands, file_systems (those with a mount type), schedulers, disks (paths), arrays (whether disks are
+        to be striped), modelled (the devices to serve, as `weir serve` wants them), memory_mib (of these, of
+        tmpfs and of hot files), mounted (file systems that are to be there before a run), clusters (those of
+        network file systems) and servers (as many as the largest of them needs).
     """
     wanted = {run["id"] for run in runs}
     todo = [run for run in plan["runs"] if run["id"] in wanted]
@@ -215,10 +215,6 @@ def needs(plan, runs, file_systems, disks, mounts=()):
             used_mib += sum(device["size_mib"] for device in run["devices"])
         in_memory_mib = max(in_memory_mib, used_mib)
     listed = {name: paths_of(name, disks[name]) for name in devices if name in disks}
-    disputed = set()
-    for run in todo:
-        paths = [path for device in run["devices"] for path in listed.get(device["name"], [])]
-        disputed |= {path for path in paths if paths.count(path) > 1}
     arrays = any("members" in disks[name] for name in listed)
     if arrays:
         commands.add("mdadm")
@@ -243,7 +239,6 @@ def needs(plan, runs, file_systems, disks, mounts=()):
         "mounted": sorted(mounted),
         "schedulers": sorted(schedulers),
         "disks": sorted({path for paths in listed.values() for path in paths}),
-        "disputed": sorted(disputed),
         "arrays": arrays,
         "modelled": modelled,
         "memory_mib": in_memory_mib + sum(device["size_mib"] for device in modelled),
@@ -252,6 +247,31 @@ def needs(plan, runs, file_systems, disks, mounts=()):
             (len(run["devices"]) for run in todo if run["settings"]["filesystem"] in clusters), default=0
         ),
     }
+
+
+def disputed(plan, runs, disks, same_disk):
+    """Disks that one run would use as two devices, or twice in an array.
+
+    Args:
+        plan: the plan.
+        runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
+        disks: the disks of the inventory, by the name of the device that they stand for.
+        same_disk: pairs of paths that lead to one disk.
+
+    Returns:
+        A phrase for each pair of names in `weir_devices`, sorted.
+    """
+    wanted = {run["id"] for run in runs}
+    same, found = {frozenset(pair) for pair in same_disk}, set()
+    for run in plan["runs"]:
+        names = [device["name"] for device in run["devices"] if device["name"] in disks]
+        paths = [(name, path) for name in names for path in paths_of(name, disks[name])]
+        for (one, path), (other, again) in itertools.combinations(paths if run["id"] in wanted else [], 2):
+            if path == again or frozenset((path, again)) in same:
+                # One name is shorter to say than the same twice.
+                of = one if one == other else f"{one} and {other}"
+                found.add(f"{path} of {of}" if path == again else f"{path} and {again} of {of} are one disk")
+    return sorted(found)
 
 
 def paths_of(name, disk):
@@ -312,11 +332,7 @@ def device_files(modelled, disks, state, mounts=None, options=None):
     """
     specs = {device["name"]: device for device in modelled}
     devices = {name: {"modelled": {"state": f"{state}/devices/{name}.json"}} for name in specs}
-    for name, disk in disks.items():
-        if "members" in disk:
-            devices[name] = {"array": {"members": [_disk(member) for member in disk["members"]]}}
-        else:
-            devices[name] = {"disk": _disk(disk)}
+    devices |= _listed(disks)
     # JSON is YAML.
     files = {
         f"{state}/specs/{name}.yml": json.dumps(_spec(spec), indent=2) + "\n" for name, spec in specs.items()
@@ -325,8 +341,67 @@ def device_files(modelled, disks, state, mounts=None, options=None):
     return files | {f"{state}/testbed.json": json.dumps(testbed, indent=2) + "\n"}
 
 
+def testbeds(hosts):
+    """What the inventory lists for hosts, once for all hosts of which it says the same.
+
+    Args:
+        hosts: variables by host.
+
+    Returns:
+        `hosts`, and the text of their `testbed`, as far as it is known before devices are modelled.
+    """
+    made = {}
+    for name, variables in hosts.items():
+        paths = {"devices": _listed(variables["weir_devices"], _path), "mounts": variables["weir_mounts"]}
+        made.setdefault(json.dumps(paths), []).append(name)
+    return [{"hosts": names, "testbed": text} for text, names in made.items()]
+
+
+def media(asked):
+    """What each class is carried out on, for people.
+
+    Args:
+        asked: results of a loop of `weir plan --devices --json` over what `testbeds` returned.
+
+    Returns:
+        A line for each; all hosts are named where not all say the same.
+    """
+    lines = []
+    for result in asked:
+        where = f" on {', '.join(result['item']['hosts'])}" if len(asked) > 1 else ""
+        plan = json.loads(result["stdout"])
+        lines += [
+            f"{plan['study']}: class {name}{where}: {' or '.join(texts)}"
+            for name, texts in plan["media_by_class"].items()
+        ]
+    return lines
+
+
+def with_media(runs, asked, host):
+    """Runs as `runs_of_host` returns them, each with its `media` by class. Arguments as for `media`."""
+    found = next((result for result in asked if host in result["item"]["hosts"]), None)
+    by_run = json.loads(found["stdout"])["media"] if found else {}
+    return [run | {"media": by_run.get(run["id"], {})} for run in runs]
+
+
+def _listed(disks, disk=None):
+    """Disks of the inventory as `testbed.json` has them."""
+    disk = disk or _disk
+    return {
+        name: {"array": {"members": [disk(member) for member in entry["members"]]}}
+        if "members" in entry
+        else {"disk": disk(entry)}
+        for name, entry in disks.items()
+    }
+
+
+def _path(listed):
+    return {"path": listed["path"]}
+
+
 def _disk(listed):
-    return {"path": listed["path"], "overwrite_signature": bool(listed.get("overwrite_signature", False))}
+    permission = {"overwrite": listed["overwrite"]} if "overwrite" in listed else {}
+    return {"path": listed["path"]} | permission
 
 
 def bricks(served, cluster, disks, folders):
@@ -369,9 +444,13 @@ class FilterModule:
             "weir_after_joint_run": after_joint_run,
             "weir_lacking": lacking,
             "weir_needs": needs,
+            "weir_disputed": disputed,
             "weir_unfit_devices": unfit_devices,
             "weir_unserved_devices": unserved_devices,
             "weir_device_files": device_files,
+            "weir_testbeds": testbeds,
+            "weir_media": media,
+            "weir_with_media": with_media,
             "weir_bricks": bricks,
             "weir_setting": setting,
         }

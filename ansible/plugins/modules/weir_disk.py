@@ -28,6 +28,8 @@ number: {description: "Its number, MAJOR:MINOR.", type: str, returned: always}
 kernel_name: {description: Its name below /sys/class/block., type: str, returned: always}
 whole: {description: "Whether it is a whole disk, which has a queue.", type: bool, returned: always}
 size_mib: {description: Its size., type: int, returned: always}
+blank: {description: Whether neither blkid nor wipefs finds anything on it., type: bool, returned: always}
+names: {description: "Its serial, WWN and names below /dev/disk/by-id.", type: list, returned: always}
 signature: {description: "File system or partition table on it; empty if none.", type: str, returned: always}
 label: {description: Label of the file system., type: str, returned: always}
 points: {description: Where it is mounted., type: list, returned: always}
@@ -66,13 +68,16 @@ def look(path):
     number = f"{os.major(device)}:{os.minor(device)}"
     name = Path("/sys/dev/block", number).resolve().name
     signature, label = probe(node)
+    traces = signature or wipeable(node)
     return {
         "node": node,
         "number": number,
         "kernel_name": name,
         "whole": Path("/sys/block", name).is_dir(),
         "size_mib": int(Path("/sys/class/block", name, "size").read_text()) // 2048,
-        "signature": signature,
+        "blank": not traces,
+        "names": names(node, name),
+        "signature": traces,
         "label": label,
         "points": points(node),
         "in_use": in_use(name),
@@ -95,6 +100,26 @@ def probe(node):
         )
     fields = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
     return fields.get("TYPE") or fields.get("PTTYPE") or "an unknown signature", fields.get("LABEL", "")
+
+
+def wipeable(node):
+    """What wipefs finds where blkid finds nothing, such as a partition table's second copy."""
+    command = ["wipefs", "--no-act", "--parsable", "--output", "TYPE", node]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(
+            f"{node} cannot be read: {done.stderr.strip() or f'wipefs ended with {done.returncode}'}"
+        )
+    return ", ".join(sorted({line for line in done.stdout.splitlines() if line and not line.startswith("#")}))
+
+
+def names(node, kernel_name):
+    """Names by which a permission may mean this disk and no other."""
+    links = [link.name for link in Path("/dev/disk/by-id").glob("*") if os.path.realpath(link) == node]
+    files = ("device/serial", "serial", "wwid", "device/wwid")
+    told = [Path("/sys/class/block", kernel_name, file) for file in files]
+    texts = [file.read_text(encoding="utf-8", errors="replace").strip() for file in told if file.is_file()]
+    return sorted({*links, *(text for text in texts if text)})
 
 
 def points(node):

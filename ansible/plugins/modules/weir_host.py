@@ -1,5 +1,6 @@
 """Module `weir_host`: what a host has of what a study needs. Reads only."""
 
+import itertools
 import json
 import os
 import shutil
@@ -60,6 +61,7 @@ root: {description: Whether tasks run as root., type: bool, returned: always}
 lacking: {description: What runs on devices need and is not here., type: list, returned: always}
 missing_commands: {description: Programs that are not there., type: list, returned: always}
 missing_disks: {description: Disks that are not there., type: list, returned: always}
+same_disk: {description: "Pairs of those disks' paths that lead to one disk.", type: list, returned: always}
 absent: {description: What the kernel neither has nor could load., type: list, returned: always}
 to_load: {description: Modules that are there and not loaded., type: list, returned: always}
 memory_mib: {description: Memory that is available., type: int, returned: always}
@@ -89,6 +91,7 @@ def main():
         lacking=lacking(wanted["modelled"], wanted["capture"]),
         missing_commands=[name for name in wanted["commands"] if not shutil.which(name, path=PLACES)],
         missing_disks=[path for path in wanted["disks"] if not os.path.exists(path)],
+        same_disk=same_disk(wanted["disks"]),
         absent=absent,
         to_load=to_load,
         memory_mib=available_memory_mib(),
@@ -96,6 +99,43 @@ def main():
         owner=read_json(state / "owner.json"),
         run_pid=living_run(state / "journal" / "run.json"),
     )
+
+
+def same_disk(paths):
+    """Pairs of paths that lead to one disk: by number, by WWN or serial, or by the file of a loop device."""
+    known = {path: disk_identity(path) for path in sorted(set(paths)) if os.path.exists(path)}
+    return [
+        [one, other]
+        for one, other in itertools.combinations(known, 2)
+        if any(known[one][part] == known[other][part] for part in ("number", "image") if known[one][part])
+        # Namespaces of one NVMe controller have its serial in common, and each a WWN of its own.
+        or _same_name(known[one], known[other], "wwn", "serial")
+    ]
+
+
+def _same_name(one, other, *parts):
+    """Whether the first part that both have is the same."""
+    shared = [part for part in parts if one[part] and other[part]]
+    return bool(shared) and one[shared[0]] == other[shared[0]]
+
+
+def disk_identity(path):
+    """Who a disk is: `number` (of the whole disk), `serial`, `wwn`, and `image`, a loop device's file."""
+    device = os.stat(path).st_rdev
+    folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    if (folder / "partition").exists():
+        folder = folder.parent
+    backing = read_text(folder / "loop/backing_file").strip()
+    image = os.stat(backing) if backing and os.path.exists(backing) else None
+    names = {
+        part: next((text for file in files if (text := read_text(folder / file).strip())), "")
+        for part, files in (("serial", ("device/serial", "serial")), ("wwn", ("wwid", "device/wwid")))
+    }
+    return {
+        "number": read_text(folder / "dev").strip() or f"{os.major(device)}:{os.minor(device)}",
+        "image": f"{image.st_dev}:{image.st_ino}" if image else "",
+        **names,
+    }
 
 
 def lacking(modelled, capture):
@@ -170,8 +210,9 @@ def living_run(journal):
     if not content:
         return 0
     stat = read_text(f"/proc/{content['pid']}/stat")
-    # Field 22 of proc(5) is the start time: a pid may have been used again.
-    alive = stat and int(stat.rpartition(")")[2].split()[19]) == content["started_ticks"]
+    fields = stat.rpartition(")")[2].split()
+    # Field 22 of proc(5) is the start time: a pid may have been used again. A zombie (field 3) is dead.
+    alive = fields and fields[0] not in "ZX" and int(fields[19]) == content["started_ticks"]
     return content["pid"] if alive else 0
 
 

@@ -33,7 +33,9 @@ def living(owner, me):
         stat = Path(f"/proc/{owner['pid']}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    return int(stat.rpartition(")")[2].split()[19]) == owner["started_ticks"]
+    fields = stat.rpartition(")")[2].split()
+    # A zombie is dead.
+    return fields[0] not in "ZX" and int(fields[19]) == owner["started_ticks"]
 
 
 class TestModule:

@@ -143,6 +143,7 @@ fn whole(
     let mut verdicts = Vec::new();
     let mut timings = Vec::new();
     let mut replay = Value::Null;
+    let mut media = Value::Null;
     for record in records {
         let folder = parts.join(&record.host);
         let needed = |name: &str| {
@@ -152,6 +153,10 @@ fn whole(
         verdicts.push((record.host.clone(), found));
         let observed: Value = read(&folder.join("observed.json"))?.ok_or_else(|| needed("observed.json"))?;
         timings.push(observed["timing"].clone());
+        if record.role == Role::Client && media.is_null() {
+            // All clients have the same file system mounted.
+            media = observed["media"].clone();
+        }
         // The worst replayer's fidelity is the run's.
         let late = |of: &Value| of["lateness_p99_ns"].as_i64().unwrap_or(i64::MIN);
         if record.role == Role::Client && late(&observed["replay"]) > late(&replay) {
@@ -166,7 +171,7 @@ fn whole(
         measured_s: longest("measured_s"),
         teardown_s: longest("teardown_s"),
     };
-    let observed = json!({ "replay": replay, "hosts": clocks(records), "timing": timing });
+    let observed = json!({ "replay": replay, "media": media, "hosts": clocks(records), "timing": timing });
     write_json(&partial.join("observed.json"), &observed)?;
     let mut rules = ruling::worst(&verdicts);
     rules.push(ruling::together(records));

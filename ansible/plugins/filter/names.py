@@ -1,0 +1,222 @@
+"""Filter on the variables of an inventory: what is wrong with devices, mounts and servers in it."""
+
+import difflib
+from pathlib import Path
+
+import yaml
+
+#: The folder of playbooks, roles and group_vars.
+ANSIBLE = Path(__file__).resolve().parent.parent.parent
+#: Fields of a disk in `weir_devices`, and whether one must be there.
+DISK = {"path": True, "overwrite": False}
+OLD_PERMISSION = (
+    "overwrite_signature does not say which disk may be lost: say `overwrite: SERIAL`, or the disk's name "
+    "below /dev/disk/by-id (`weir device show PATH` says both)"
+)
+
+
+def inventory_problems(hosts, plan, file_systems, groups):
+    """All that is wrong with what the inventory says of the hosts of a study.
+
+    Args:
+        hosts: variables by host.
+        plan: the plan of the study.
+        file_systems: what `weir list filesystems --json` says.
+        groups: the inventory's hosts by group.
+
+    Returns:
+        A line for each problem: host, variable, field, what was found, what was expected.
+    """
+    servers = set(groups.get("weir_servers", [])) - set(groups.get("weir_clients", []))
+    on_devices = any(run["testbed"] == "device" for run in plan["runs"])
+    lines = {}
+    for host, variables in hosts.items():
+        found = variable_problems(variables, file_systems, groups.get("all", []))
+        # Of a host that is only watched, and of a study in virtual time, no device is asked.
+        if not found and on_devices and host not in servers:
+            found = device_name_problems(variables, plan, file_systems)
+        for line in found:
+            # Once for all hosts of which it is true.
+            lines.setdefault(line, []).append(host)
+    return [f"{', '.join(named)}: {line}" for line, named in lines.items()]
+
+
+def variable_problems(variables, file_systems, hosts):
+    """What is wrong with the variables of one host by themselves."""
+    kinds = [entry["name"] for entry in file_systems]
+    return [
+        *device_problems(variables.get("weir_devices")),
+        *kind_problem("weir_devices_unused", variables.get("weir_devices_unused"), list),
+        *mount_problems(variables.get("weir_mounts"), kinds),
+        *server_problems(variables.get("weir_filesystem_servers"), kinds, hosts),
+        *observed_problems(variables.get("weir_observed")),
+        *kernel_device_problems(variables.get("weir_kernel_devices")),
+    ]
+
+
+def device_problems(devices):
+    """What is wrong with the entries of `weir_devices`."""
+    if wrong := kind_problem("weir_devices", devices, dict):
+        return wrong
+    found = []
+    for name, entry in devices.items():
+        where = f"weir_devices: {name}"
+        if wrong := kind_problem(where, entry, dict):
+            found += wrong
+        elif "members" in entry:
+            found += field_problems(where, entry, {"members": True})
+            if wrong := kind_problem(f"{where}: members", entry["members"], list):
+                found += wrong
+                continue
+            for number, member in enumerate(entry["members"]):
+                found += disk_problems(f"{where}: members[{number}]", member)
+        else:
+            found += disk_problems(where, entry, ["members"])
+    return found
+
+
+def disk_problems(where, entry, others=()):
+    """What is wrong with one disk; `others` are fields that may stand in place of its own."""
+    if wrong := kind_problem(where, entry, dict):
+        return wrong
+    known = {name: value for name, value in entry.items() if name != "overwrite_signature"}
+    found = field_problems(where, known, DISK, others)
+    if entry.get("overwrite_signature"):
+        found.append(f"{where}: {OLD_PERMISSION}")
+    if "path" in entry and not _is_path(entry["path"]):
+        found.append(f"{where}: path is {entry['path']!r}, expected a path below /dev/disk/by-id")
+    if "overwrite" in entry and not (isinstance(entry["overwrite"], str) and entry["overwrite"].strip()):
+        found.append(
+            f"{where}: overwrite is {entry['overwrite']!r}, expected the disk's serial or its name below "
+            "/dev/disk/by-id, in quotes"
+        )
+    return found
+
+
+def device_name_problems(variables, plan, file_systems):
+    """Names in `weir_devices` that no device of the study has: a model would be measured in their place."""
+    devices, unused = variables["weir_devices"], variables["weir_devices_unused"]
+    known = sorted({device["name"] for device in plan["devices"]})
+    # Those that are for the servers of file systems: of targets, and of clusters.
+    targets = [target for target in variables.get("fs_lustre_targets") or [] if isinstance(target, dict)]
+    served = [target.get("device") for target in targets]
+    served += [(entry.get("network") or {}).get("cluster") for entry in file_systems]
+    found = [
+        f"weir_devices: `{name}` is no device of study {plan['study']}{meant(name, known)} (its devices: "
+        f"{', '.join(known) or 'none'}). If it is meant for another study, say weir_devices_unused: [{name}]"
+        for name in devices
+        if name not in [*known, *unused, *served]
+    ]
+    return found + [
+        f"weir_devices_unused: `{name}` is not in weir_devices{meant(name, devices)}"
+        for name in unused
+        if name not in devices
+    ]
+
+
+def mount_problems(mounts, kinds):
+    """What is wrong with `weir_mounts`."""
+    if wrong := kind_problem("weir_mounts", mounts, dict):
+        return wrong
+    found = [
+        f"weir_mounts: `{name}` is no file system of studies{meant(name, kinds)} (known: {', '.join(kinds)})"
+        for name in mounts
+        if name not in kinds
+    ]
+    return found + [
+        f"weir_mounts: {name} is {point!r}, expected the folder at which it is mounted, beginning with /"
+        for name, point in mounts.items()
+        if not _is_path(point)
+    ]
+
+
+def server_problems(servers, kinds, hosts):
+    """What is wrong with `weir_filesystem_servers`."""
+    if wrong := kind_problem("weir_filesystem_servers", servers, dict):
+        return wrong
+    found = []
+    for name, named in servers.items():
+        where = f"weir_filesystem_servers: {name}"
+        if name not in kinds:
+            found.append(
+                f"weir_filesystem_servers: `{name}` is no file system of studies{meant(name, kinds)}"
+            )
+        elif wrong := kind_problem(where, named, list):
+            found += wrong
+        else:
+            found += [
+                f"{where}: `{host}` is no host of the inventory{meant(host, hosts)}"
+                for host in named
+                if host not in hosts
+            ]
+    return found
+
+
+def observed_problems(observed):
+    """What is wrong with `weir_observed`."""
+    return kind_problem("weir_observed", observed, list) or [
+        f"weir_observed: {path!r}, expected a disk's path below /dev"
+        for path in observed
+        if not (_is_path(path) and path.startswith("/dev/"))
+    ]
+
+
+def kernel_device_problems(devices):
+    """What is wrong with `weir_kernel_devices`, by the options of the role block_devices."""
+    if wrong := kind_problem("weir_kernel_devices", devices, list):
+        return wrong
+    text = (ANSIBLE / "roles/block_devices/meta/argument_specs.yml").read_text(encoding="utf-8")
+    fields = yaml.safe_load(text)["argument_specs"]["main"]["options"]["block_devices_wanted"]["options"]
+    found = []
+    for number, entry in enumerate(devices):
+        where = f"weir_kernel_devices[{number}]"
+        if wrong := kind_problem(where, entry, dict):
+            found += wrong
+            continue
+        found += field_problems(
+            where, entry, {name: of.get("required", False) for name, of in fields.items()}
+        )
+        for name, value in entry.items():
+            of = fields.get(name, {})
+            if "choices" in of and value not in of["choices"]:
+                found.append(f"{where}: {name} is {value!r}, expected {' or '.join(of['choices'])}")
+            elif of.get("type") == "int" and not str(value).isdigit():
+                found.append(f"{where}: {name} is {value!r}, expected a whole number")
+    return found
+
+
+def field_problems(where, entry, fields, others=()):
+    """Fields of an entry that are not known, or not there. `others` may stand in their place."""
+    known = [*fields, *others]
+    unknown = [name for name in entry if name not in known]
+    found = [
+        f"{where}: unknown field `{name}`{meant(name, known)} (known: {', '.join(known)})" for name in unknown
+    ]
+    lacking = [name for name, needed in fields.items() if needed and name not in entry]
+    # What is misspelt is not told twice.
+    return found + [f"{where}: has no {' or '.join([name, *others])}" for name in lacking if not unknown]
+
+
+def kind_problem(where, value, kind):
+    """One line if a value is of another kind, else none."""
+    if isinstance(value, kind):
+        return []
+    return [f"{where} is {value!r}, expected {'a mapping' if kind is dict else 'a list'}"]
+
+
+def meant(name, known):
+    """The nearest of the known names as a question; empty if none is near."""
+    near = difflib.get_close_matches(str(name), sorted(map(str, known)), 1, 0.6)
+    return f", did you mean `{near[0]}`?" if near else ""
+
+
+def _is_path(value):
+    return isinstance(value, str) and value.startswith("/")
+
+
+class FilterModule:
+    """What Ansible asks a filter plugin for."""
+
+    def filters(self):
+        """The filters by name."""
+        return {"weir_inventory_problems": inventory_problems}
