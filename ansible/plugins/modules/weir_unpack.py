@@ -65,7 +65,8 @@ FILES = {
 }
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", re.ASCII)
 #: Folders below `logs` that may lie in one another, and entries of an archive for each folder.
-DEPTH, ENTRIES = 3, 10_000
+DEPTH = 3
+ENTRIES = 10_000
 
 
 class Refused(Exception):
