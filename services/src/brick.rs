@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_fsbench::mounted_at;
+use weir_host::device::contents::check_blank;
+use weir_host::device::{Claim, GivenBack, Mark, Written, make_file_system, random_uuid};
 use weir_host::owned::{self, Owner};
+use weir_host::{durable, mounts};
 use weir_studies::FileSystem;
 
 use crate::Error;
@@ -59,7 +62,10 @@ impl Brick {
             Brick::Own => Ok(()),
             Brick::Folder(folder) => check_folder(folder, holder),
             Brick::Device(_) if again => Ok(()),
-            Brick::Device(node) => blank(node),
+            Brick::Device(node) => {
+                let claim = Claim::take(node)?;
+                Ok(check_blank(&claim)?)
+            }
         }
     }
 
@@ -72,19 +78,7 @@ impl Brick {
         match self {
             Brick::Own => Ok(point.to_owned()),
             Brick::Folder(folder) => make_folder(folder, holder),
-            Brick::Device(node) => {
-                blank(node)?;
-                let filesystem = FileSystem::load(ON_DEVICES)
-                    .ok_or_else(|| Error::Failed(format!("file system {ON_DEVICES} is unknown")))?;
-                let (kind, options) = (filesystem.mount_type.unwrap_or_default(), filesystem.mount_options);
-                let mut make = filesystem.make.iter();
-                run(Command::new(make.next().map_or("", String::as_str)).args(make).arg(node))?;
-                run(Command::new("mount").args(["-t", &kind, "-o", &options]).arg(node).arg(point))?;
-                // Not the top itself, where lost+found is.
-                let data = point.join(DATA);
-                fs::create_dir_all(&data).map_err(Error::io("cannot make", &data))?;
-                Ok(data)
-            }
+            Brick::Device(node) => make_device(node, point),
         }
     }
 
@@ -96,16 +90,7 @@ impl Brick {
     pub(crate) fn clear(&self, holder: Holder<'_>, point: &Path) -> Result<bool, Error> {
         match self {
             Brick::Own => Ok(true),
-            Brick::Device(node) => {
-                // Only what is mounted there was formatted here.
-                let formatted = mounted_at(point).is_some();
-                unmount(point)?;
-                // Blank again, for whoever uses it next.
-                if formatted && node.exists() {
-                    run(Command::new("wipefs").args(["--all", "--quiet"]).arg(node))?;
-                }
-                Ok(true)
-            }
+            Brick::Device(node) => clear_device(node, point),
             Brick::Folder(folder) => {
                 if !holder.has(folder)? {
                     return Ok(false);
@@ -169,21 +154,56 @@ fn make_folder(folder: &Path, holder: Holder<'_>) -> Result<PathBuf, Error> {
     Ok(data)
 }
 
-/// It carries no file system and no partition table.
-fn blank(node: &Path) -> Result<(), Error> {
-    let output = Command::new("blkid").args(["--probe", "--output", "export"]).arg(node).output();
-    let output = output.map_err(|error| Error::Failed(format!("blkid: {error}")))?;
-    // blkid(8): 2 is "nothing was found".
-    if output.status.code() == Some(2) {
-        return Ok(());
+/// Formats a blank device and mounts it. What is about to be made is recorded before it is, beside the mount point.
+fn make_device(node: &Path, point: &Path) -> Result<PathBuf, Error> {
+    let filesystem = FileSystem::load(ON_DEVICES)
+        .ok_or_else(|| Error::Failed(format!("file system {ON_DEVICES} is unknown")))?;
+    let mut claim = Claim::take(node)?;
+    check_blank(&claim)?;
+    let uuid = random_uuid()?;
+    let written = Written::on(&claim, Mark::Uuid(uuid.clone()));
+    let text = serde_json::to_vec(&written).map_err(|error| Error::Failed(error.to_string()))?;
+    durable::write(&record(point), &text, 0o600)?;
+    make_file_system(&mut claim, &filesystem.make_command(), &uuid, false)?;
+    let (kind, options) = (filesystem.mount_type.unwrap_or_default(), filesystem.mount_options);
+    run(Command::new("mount").args(["-t", &kind, "-o", &options]).arg(node).arg(point))?;
+    // Not the top itself, where lost+found is.
+    let data = point.join(DATA);
+    fs::create_dir_all(&data).map_err(Error::io("cannot make", &data))?;
+    Ok(data)
+}
+
+/// Unmounts a device and makes it blank for whoever uses it next, if it is the one that was formatted, with what was made on it.
+/// `false` if it is not, and was left as it is.
+fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
+    let file = record(point);
+    let text = match fs::read(&file) {
+        // Nothing was made on it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        read => read.map_err(Error::io("cannot read", &file))?,
+    };
+    let written: Written = serde_json::from_slice(&text).map_err(|error| {
+        Error::Refused(format!("{}: {error}. Look at {}", file.display(), node.display()))
+    })?;
+    if mounts::at(point).is_some_and(|mount| mount.source == node) {
+        unmount(point)?;
     }
-    let found = String::from_utf8_lossy(&output.stdout).into_owned();
-    let kind = found.lines().find(|line| line.starts_with("TYPE=") || line.starts_with("PTTYPE="));
-    Err(Error::Refused(format!(
-        "{} carries data ({}) or is no block device; if they may be lost, wipe it first: wipefs --all {0}",
-        node.display(),
-        kind.unwrap_or("an unknown signature")
-    )))
+    match written.give_back() {
+        GivenBack::Blanked | GivenBack::Nothing => {}
+        GivenBack::Left(why) => {
+            eprintln!("{why}");
+            fs::remove_file(&file).map_err(Error::io("cannot remove", &file))?;
+            return Ok(false);
+        }
+        GivenBack::Failed(why) => return Err(Error::Failed(why)),
+    }
+    fs::remove_file(&file).map_err(Error::io("cannot remove", &file))?;
+    Ok(true)
+}
+
+/// Where it is recorded what was made on a device.
+fn record(point: &Path) -> PathBuf {
+    point.with_file_name("device.json")
 }
 
 /// Unmounts; nothing being mounted is fine. A busy mount is given a moment: a dying process may hold it.
