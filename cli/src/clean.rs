@@ -30,6 +30,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let undone = weir_runner::recover(&args.state.join("journal"))
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));
+    weir_collectors::recover(&args.state)?.iter().for_each(|line| println!("undone: {line}"));
     for line in taken_down(&args.state)? {
         println!("taken down: {line}");
     }

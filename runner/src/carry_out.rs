@@ -171,7 +171,9 @@ pub(crate) fn alone(
     // Services of a run that died before its journal knew them, or whose journal was removed.
     let ended = weir_services::stop_all(&options.state, |scope| scope == weir_services::Scope::Run);
     let ended = ended.map_err(|error| Error::Failed(error.to_string()))?;
-    for line in undone.into_iter().chain(ended) {
+    let traced =
+        weir_collectors::recover(&options.state).map_err(|error| Error::Failed(error.to_string()))?;
+    for line in undone.into_iter().chain(ended).chain(traced) {
         eprintln!("undone of a run that died: {line}");
     }
     let mut limits = Limits::new(run, &options.state);

@@ -83,7 +83,7 @@ fn record(
     fs::create_dir_all(partial).map_err(Error::io("cannot make", partial))?;
     write_json(&partial.join("host.json"), &host::record(disks, &[]))?;
     let names: Vec<&str> = disks.iter().map(|disk| &*disk.name).collect();
-    let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
+    let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
     let wall_before = wall_against_monotonic_ns();
     let setup_s = began.elapsed().as_secs_f64();
     let epoch_ns = begin(meeting, std::time::Duration::ZERO)?;
