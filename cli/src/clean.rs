@@ -31,10 +31,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));
     weir_collectors::recover(&args.state)?.iter().for_each(|line| println!("undone: {line}"));
+    let queues = weir_runner::put_queues_back(&args.state)?;
+    queues.undone.iter().for_each(|line| println!("undone: {line}"));
+    queues.left.iter().for_each(|line| eprintln!("left alone: {line}"));
     for line in taken_down(&args.state)? {
         println!("taken down: {line}");
     }
-    let mut left = 0;
+    let mut left = queues.left.len();
     for (state, report) in weir_blockserver::down_all(&args.state.join("devices"))? {
         match report {
             Ok(report) => {

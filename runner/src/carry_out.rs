@@ -23,6 +23,7 @@ use crate::limits::Limits;
 use crate::live;
 use crate::measure::{Measured, measure, read_bytes};
 use crate::prepare::state_problems;
+use crate::queue_record::put_back as put_queues_back;
 use crate::site::{self, After};
 use crate::stage::{self, Stage};
 use crate::testbed::Testbed;
@@ -173,9 +174,11 @@ pub(crate) fn alone(
     let ended = ended.map_err(|error| Error::Failed(error.to_string()))?;
     let traced =
         weir_collectors::recover(&options.state).map_err(|error| Error::Failed(error.to_string()))?;
-    for line in undone.into_iter().chain(ended).chain(traced) {
+    let queues = put_queues_back(&options.state)?;
+    for line in undone.into_iter().chain(ended).chain(traced).chain(queues.undone) {
         eprintln!("undone of a run that died: {line}");
     }
+    queues.left.iter().for_each(|line| eprintln!("left by a run that died: {line}"));
     let mut limits = Limits::new(run, &options.state);
     let bench = Bench { run, testbed, options, filesystem: &filesystem, began, attempt };
     let done = prepare_and_measure(&bench, meeting, &mut limits, &mut journal);
@@ -184,7 +187,11 @@ pub(crate) fn alone(
         Some(why) => Error::Failed(format!("{error}; {why}")),
         None => error,
     });
-    let left = journal.undo();
+    let mut left = journal.undo();
+    match put_queues_back(&options.state) {
+        Ok(queues) => left.extend(queues.left),
+        Err(error) => left.push(error.to_string()),
+    }
     if let Err(Error::Unavailable(reason)) = done {
         return skip(run, options, reason, &left, folder);
     }
