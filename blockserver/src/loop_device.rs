@@ -6,34 +6,16 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use weir_host::device::LoopInfo;
+
 use crate::error::Error;
 use crate::state::BlockDevice;
 
 // From <linux/loop.h>.
 const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
-const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
-
-/// `struct loop_info64`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct LoopInfo {
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    offset: u64,
-    size_limit: u64,
-    number: u32,
-    encrypt_type: u32,
-    encrypt_key_size: u32,
-    flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
-    encrypt_key: [u8; 32],
-    init: [u64; 2],
-}
 
 /// `struct loop_config`.
 #[repr(C)]
@@ -43,22 +25,6 @@ struct LoopConfig {
     info: LoopInfo,
     reserved: [u64; 8],
 }
-
-const EMPTY: LoopInfo = LoopInfo {
-    device: 0,
-    inode: 0,
-    rdevice: 0,
-    offset: 0,
-    size_limit: 0,
-    number: 0,
-    encrypt_type: 0,
-    encrypt_key_size: 0,
-    flags: 0,
-    file_name: [0; 64],
-    crypt_name: [0; 64],
-    encrypt_key: [0; 32],
-    init: [0; 2],
-};
 
 /// Other programs may take the free loop device that the kernel names before we do.
 const ATTEMPTS: u32 = 64;
@@ -88,7 +54,7 @@ pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
         .write(true)
         .open(CONTROL)
         .map_err(Error::system(format!("open {CONTROL}")))?;
-    let mut info = LoopInfo { flags: LO_FLAGS_DIRECT_IO, ..EMPTY };
+    let mut info = LoopInfo { flags: LO_FLAGS_DIRECT_IO, ..LoopInfo::EMPTY };
     let length = token.len().min(info.file_name.len() - 1);
     info.file_name[..length].copy_from_slice(&token.as_bytes()[..length]);
     let config = LoopConfig { fd: file.as_raw_fd() as u32, block_size: 512, info, reserved: [0; 8] };
@@ -116,7 +82,7 @@ pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
             return Err(Error::system(format!("set up {} (LOOP_CONFIGURE)", path.display()))(error));
         }
         let made = describe(&path, &device)?;
-        let direct = status(&device).is_ok_and(|info| info.flags & LO_FLAGS_DIRECT_IO != 0);
+        let direct = LoopInfo::of(&device).is_ok_and(|info| info.flags & LO_FLAGS_DIRECT_IO != 0);
         if !direct {
             clear(&device);
             return Err(Error::Unable(format!(
@@ -135,7 +101,7 @@ pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
 pub(crate) fn is_ours(device: &BlockDevice, token: &str) -> bool {
     let Ok(file) = File::open(&device.path) else { return false };
     let same_node = describe(&device.path, &file).is_ok_and(|found| found == *device);
-    same_node && status(&file).is_ok_and(|info| name(&info) == token.as_bytes())
+    same_node && LoopInfo::of(&file).is_ok_and(|info| info.name() == token.as_bytes())
 }
 
 /// Unbinds the loop device if it is the one made with `token`. False if it is not, or no longer, ours. If it is in use the
@@ -143,27 +109,13 @@ pub(crate) fn is_ours(device: &BlockDevice, token: &str) -> bool {
 pub(crate) fn detach(device: &BlockDevice, token: &str) -> bool {
     let Ok(file) = File::open(&device.path) else { return false };
     let ours = describe(&device.path, &file).is_ok_and(|found| found == *device)
-        && status(&file).is_ok_and(|info| name(&info) == token.as_bytes());
+        && LoopInfo::of(&file).is_ok_and(|info| info.name() == token.as_bytes());
     ours && clear(&file)
 }
 
 fn clear(device: &File) -> bool {
     // SAFETY: takes no argument.
     unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD, 0) == 0 }
-}
-
-fn status(device: &File) -> io::Result<LoopInfo> {
-    let mut info = EMPTY;
-    // SAFETY: `info` is the structure that LOOP_GET_STATUS64 fills.
-    if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &mut info) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(info)
-}
-
-fn name(info: &LoopInfo) -> &[u8] {
-    let end = info.file_name.iter().position(|byte| *byte == 0).unwrap_or(info.file_name.len());
-    &info.file_name[..end]
 }
 
 fn describe(path: &Path, device: &File) -> Result<BlockDevice, Error> {
@@ -176,8 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structures_have_the_kernels_sizes() {
-        assert_eq!(size_of::<LoopInfo>(), 232);
+    fn the_structure_has_the_kernels_size() {
         assert_eq!(size_of::<LoopConfig>(), 304);
     }
 }

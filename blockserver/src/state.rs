@@ -3,10 +3,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::num::NonZeroU64;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_host::device::LoopInfo;
 
 use crate::control::Control;
 use crate::error::Error;
@@ -201,6 +202,29 @@ impl State {
     /// The kernel refuses a value.
     pub(crate) fn put_queue_back(&self) -> io::Result<bool> {
         self.queue.as_ref().map_or(Ok(false), QueueSettings::put_back_detached)
+    }
+
+    /// Checks that a block device is still the one that this server made, over its own file.
+    ///
+    /// # Errors
+    /// As text: another file is attached to that loop device, or none; or the server's file is gone.
+    pub fn check_device(&self, device: &BlockDevice) -> Result<(), String> {
+        let node = device.path.display();
+        if !self.is_ours(device) {
+            return Err(format!(
+                "{node} is not the device of its server any more (another file is attached, or none). Take it down and serve it again"
+            ));
+        }
+        if ublk::is_of_driver(device) {
+            return Ok(());
+        }
+        let file = fs::metadata(&self.file).map_err(|error| format!("{}: {error}", self.file.display()))?;
+        let info = File::open(&device.path).and_then(|open| LoopInfo::of(&open));
+        let info = info.map_err(|error| format!("{node}: {error}"))?;
+        if (info.device, info.inode, info.offset) == (file.dev(), file.ino(), 0) {
+            return Ok(());
+        }
+        Err(format!("{node} is over another file than {}", self.file.display()))
     }
 
     /// The Unix socket for NBD, if there is one.

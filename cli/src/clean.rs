@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use weir_runner::Recovered;
+
 use crate::exit::bad_input;
 
 /// Undo what a run that died left behind, take down all modelled devices, services, clusters and the test network, and
@@ -27,9 +29,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         println!("{}: nothing to clean", args.state.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let undone = weir_runner::recover(&args.state.join("journal"))
+    let Recovered { undone, left: foreign } = weir_runner::recover(&args.state.join("journal"))
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));
+    foreign.iter().for_each(|line| eprintln!("left alone: {line}"));
     weir_collectors::recover(&args.state)?.iter().for_each(|line| println!("undone: {line}"));
     let queues = weir_runner::put_queues_back(&args.state)?;
     queues.undone.iter().for_each(|line| println!("undone: {line}"));
@@ -37,7 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for line in taken_down(&args.state)? {
         println!("taken down: {line}");
     }
-    let mut left = queues.left.len();
+    let mut left = foreign.len() + queues.left.len();
     for (state, report) in weir_blockserver::down_all(&args.state.join("devices"))? {
         match report {
             Ok(report) => {

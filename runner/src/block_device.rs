@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use weir_blockserver::{Control, State};
+use weir_host::device::contents::{self, LABEL_BYTES};
+use weir_host::device::{Claim, Identity};
 use weir_studies::RunDevice;
 
-use crate::mount::mounts;
 use crate::testbed::{Device, Disk};
 use crate::{Error, array};
 
@@ -39,6 +38,13 @@ impl Queue {
     }
 }
 
+/// A disk that is held from before it is checked until the run ends.
+pub(crate) struct Held {
+    pub(crate) claim: Claim,
+    /// Whether the inventory permits that what is on it is lost.
+    pub(crate) may_overwrite: bool,
+}
+
 /// A device that has been found fit for use.
 pub(crate) struct BlockDevice {
     /// Its name in the study.
@@ -47,21 +53,25 @@ pub(crate) struct BlockDevice {
     pub(crate) node: PathBuf,
     /// The disks that answer: itself, or the members of an array.
     pub(crate) queues: Vec<Queue>,
-    /// The names by which the members of an array are listed; none if it is a single device.
-    pub(crate) members: Vec<PathBuf>,
+    /// As many, in the same order.
+    pub(crate) held: Vec<Held>,
+    /// Whether these disks are members of an array.
+    pub(crate) is_array: bool,
     /// Bytes on it; on an array at most.
     pub(crate) size_bytes: u64,
-    /// Connection to the server of a modelled device.
+    /// The server of a modelled device, and a connection to it.
+    pub(crate) server: Option<State>,
+    /// Connection to that server.
     pub(crate) control: Option<Control>,
     /// Whether that server can put policies in front of its disks.
     pub(crate) has_policies: bool,
 }
 
 impl BlockDevice {
-    /// Finds a device and checks that it may be used.
+    /// Finds a device, holds it, and checks that it may be used.
     ///
     /// # Errors
-    /// It is absent, is not what the test bed says, is in use, or holds somebody's data.
+    /// It is absent, is not what the test bed says, is in use, or is neither blank nor permitted to be overwritten.
     pub(crate) fn open(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
         Self::find(wanted, device, Use::Own)
     }
@@ -77,57 +87,81 @@ impl BlockDevice {
     fn find(wanted: &RunDevice, device: &Device, used: Use) -> Result<Self, Error> {
         let name = &wanted.name;
         let refuse = |text: String| Error::Refused(format!("device `{name}`: {text}"));
-        let single = |node: PathBuf, heads, control| {
-            let (queue, size_bytes) = queue(name, &node, heads, used).map_err(refuse)?;
-            let queues = vec![queue];
-            let members = Vec::new();
-            Ok(BlockDevice {
-                name: name.clone(),
-                node,
-                queues,
-                members,
-                size_bytes,
-                control,
-                has_policies: false,
-            })
-        };
         match device {
             Device::Modelled { state } => {
                 let state = State::load(state).map_err(|error| refuse(error.to_string()))?;
                 let control = Control::connect(&state).map_err(|error| refuse(error.to_string()))?;
-                let device =
-                    state.device.ok_or_else(|| refuse("its server has not made a device yet".to_owned()))?;
+                let node = state
+                    .device
+                    .as_ref()
+                    .ok_or_else(|| refuse("its server has not made a device yet".to_owned()))?;
+                let held = hold(&node.path, used).map_err(refuse)?;
+                state.check_device(node).map_err(refuse)?;
                 let has_policies = state.spec.live.is_some();
-                Ok(BlockDevice { has_policies, ..single(device.path, wanted.heads, Some(control))? })
+                let node = node.path.clone();
+                let found = Self::single(wanted, node, held);
+                Ok(BlockDevice { has_policies, server: Some(state), control: Some(control), ..found })
             }
             Device::Disk(disk) => {
-                let found = single(stable_node(&disk.path).map_err(refuse)?, wanted.heads, None)?;
-                if used == Use::Own {
-                    may_be_lost(disk).map_err(refuse)?;
-                }
-                Ok(found)
+                let held = hold_disk(disk, used).map_err(refuse)?;
+                let node = Path::new("/dev").join(&held.claim.identity().kernel_name);
+                Ok(Self::single(wanted, node, held))
             }
             Device::Array { members } => {
                 array::check(members.len(), wanted.heads, wanted.stripe_unit_kib).map_err(refuse)?;
-                let (mut queues, mut smallest) = (Vec::new(), u64::MAX);
-                for disk in members {
-                    let node = stable_node(&disk.path).map_err(refuse)?;
-                    let (found, size_bytes) = queue(name, &node, 1, used).map_err(refuse)?;
-                    may_be_lost(disk).map_err(refuse)?;
-                    smallest = smallest.min(size_bytes);
-                    queues.push(found);
-                }
+                let held: Vec<Held> = members
+                    .iter()
+                    .map(|disk| hold_disk(disk, used).map_err(refuse))
+                    .collect::<Result<_, Error>>()?;
+                let sizes = held.iter().map(|held| held.claim.identity().size_bytes);
                 Ok(BlockDevice {
                     name: name.clone(),
                     node: array::node(name),
-                    size_bytes: smallest * queues.len() as u64,
-                    queues,
-                    members: members.iter().map(|disk| disk.path.clone()).collect(),
+                    size_bytes: sizes.min().unwrap_or(0) * held.len() as u64,
+                    queues: held.iter().map(|held| queue(name, held, 1)).collect(),
+                    held,
+                    is_array: true,
+                    server: None,
                     control: None,
                     has_policies: false,
                 })
             }
         }
+    }
+
+    fn single(wanted: &RunDevice, node: PathBuf, held: Held) -> Self {
+        BlockDevice {
+            name: wanted.name.clone(),
+            node,
+            queues: vec![queue(&wanted.name, &held, wanted.heads)],
+            size_bytes: held.claim.identity().size_bytes,
+            held: vec![held],
+            is_array: false,
+            server: None,
+            control: None,
+            has_policies: false,
+        }
+    }
+
+    /// Whether a run must give it back blank: a modelled device forgets what was written to it by itself.
+    pub(crate) fn is_real(&self) -> bool {
+        self.server.is_none()
+    }
+
+    /// Bytes that a run without a file system may use: at the end of a real disk is the label that tells whose they are.
+    pub(crate) fn raw_bytes(&self) -> u64 {
+        if self.is_real() { self.size_bytes.saturating_sub(LABEL_BYTES) } else { self.size_bytes }
+    }
+
+    /// What is not as it was when the device was opened: another backing file, another server, another disk.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let changed =
+            self.held.iter().filter_map(|held| held.claim.verify().err()).map(|error| error.to_string());
+        let served = self.server.as_ref().and_then(|state| {
+            let device = state.device.as_ref()?;
+            state.check_device(device).err()
+        });
+        changed.chain(served).map(|text| format!("device `{}`: {text}", self.name)).collect()
     }
 
     /// The kernel's names of the disks that answer.
@@ -160,7 +194,7 @@ impl BlockDevice {
     pub(crate) fn read_bytes(&self) -> u64 {
         // Documentation/block/stat.rst: read sectors, of 512 bytes, are the third field.
         let of_disk = |name: &str| {
-            let stat = read_sys(name, "stat").unwrap_or_default();
+            let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap_or_default();
             stat.split_ascii_whitespace().nth(2).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0)
                 * 512
         };
@@ -168,95 +202,84 @@ impl BlockDevice {
     }
 }
 
-/// A disk that is not in use, and its size in bytes.
-fn queue(device: &str, node: &Path, heads: u32, used: Use) -> Result<(Queue, u64), String> {
-    let kernel_name = kernel_name(node)?;
-    if used == Use::Own {
-        unused(&kernel_name)?;
-    }
-    let sectors = read_sys(&kernel_name, "size").and_then(|text| text.parse::<u64>().ok());
-    let size_bytes = sectors.ok_or_else(|| format!("{} has no size", node.display()))? * 512;
-    Ok((Queue { device: device.to_owned(), kernel_name, heads }, size_bytes))
-}
-
-/// Nothing is on a disk, or the inventory says that it may be lost.
-fn may_be_lost(disk: &Disk) -> Result<(), String> {
-    if disk.overwrite_signature { Ok(()) } else { blank(&disk.path) }
-}
-
-fn read_sys(kernel_name: &str, file: &str) -> Option<String> {
-    fs::read_to_string(format!("/sys/block/{kernel_name}/{file}")).ok().map(|text| text.trim().to_owned())
-}
-
-/// The node behind a name that survives a reboot.
-fn stable_node(path: &Path) -> Result<PathBuf, String> {
-    if !path.starts_with("/dev/disk") {
-        return Err(format!(
-            "{} may name another disk after a reboot: list it by a name below /dev/disk/by-id",
-            path.display()
-        ));
-    }
-    path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The name of a whole disk in /sys/block.
-fn kernel_name(node: &Path) -> Result<String, String> {
-    let metadata = fs::metadata(node).map_err(|error| format!("{}: {error}", node.display()))?;
-    if !metadata.file_type().is_block_device() {
-        return Err(format!("{} is not a block device", node.display()));
-    }
-    let number = metadata.rdev();
-    let link = format!("/sys/dev/block/{}:{}", libc::major(number), libc::minor(number));
-    let target = fs::read_link(&link).map_err(|error| format!("{link}: {error}"))?;
-    let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    if Path::new("/sys/block").join(&name).is_dir() {
-        Ok(name)
-    } else {
-        Err(format!("{} is a partition: list the whole disk, whose queue a study sets", node.display()))
-    }
-}
-
-/// Nothing is mounted from it or from a partition of it, nothing is stacked on it, it is no swap.
-fn unused(kernel_name: &str) -> Result<(), String> {
-    let partitions = fs::read_dir(format!("/sys/block/{kernel_name}")).into_iter().flatten().flatten();
-    let mut names: Vec<String> = partitions
-        .filter(|entry| entry.path().join("partition").exists())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.push(kernel_name.to_owned());
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    for name in &names {
-        let node = Path::new("/dev").join(name);
-        if let Some(mount) = mounts().into_iter().find(|mount| mount.source == node) {
-            return Err(format!("{} is mounted at {}", node.display(), mount.point.display()));
-        }
-        if swaps.lines().any(|line| line.split(' ').next().is_some_and(|swap| Path::new(swap) == node)) {
-            return Err(format!("{} is in use as swap", node.display()));
-        }
-        let holders = fs::read_dir(format!("/sys/class/block/{name}/holders")).into_iter().flatten().count();
-        if holders > 0 {
-            return Err(format!("{} is held by another device (RAID, LVM or encryption)", node.display()));
+/// Refuses devices of a run of which two are one disk. Identities are looked at before any is held: a disk that this run holds
+/// already would only be said to be in use.
+///
+/// # Errors
+/// Two are one; a device cannot be found.
+pub(crate) fn check_distinct<'a>(
+    devices: impl Iterator<Item = (&'a String, &'a Device)>,
+) -> Result<(), Error> {
+    let mut seen: Vec<(&String, Identity)> = Vec::new();
+    for (name, device) in devices {
+        for path in paths(device).map_err(|text| Error::Refused(format!("device `{name}`: {text}")))? {
+            let identity =
+                Identity::at(&path).map_err(|error| Error::Refused(format!("device `{name}`: {error}")))?;
+            for (other, known) in &seen {
+                if let Some(why) = known.same_disk(&identity) {
+                    return Err(Error::Refused(format!(
+                        "devices `{other}` ({}) and `{name}` ({}) are one disk: {why}. Give each a disk of its own",
+                        known.describe(),
+                        identity.describe()
+                    )));
+                }
+            }
+            seen.push((name, identity));
         }
     }
     Ok(())
 }
 
-/// It carries no file system and no partition table.
-fn blank(path: &Path) -> Result<(), String> {
-    let output = Command::new("blkid").args(["--probe", "--output", "export"]).arg(path).output();
-    match output {
-        // blkid(8): 2 is "nothing was found", 0 is a signature, 8 is several.
-        Ok(output) if output.status.code() == Some(2) => Ok(()),
-        Ok(output) => {
-            let found = String::from_utf8_lossy(&output.stdout);
-            let kind = found.lines().find(|line| line.starts_with("TYPE=") || line.starts_with("PTTYPE="));
-            Err(format!(
-                "{} carries data ({}); if they may be lost, say overwrite_signature: true for it in the inventory",
-                path.display(),
-                kind.unwrap_or("an unknown signature"),
-            ))
+fn paths(device: &Device) -> Result<Vec<PathBuf>, String> {
+    match device {
+        Device::Modelled { state } => {
+            let state = State::load(state).map_err(|error| error.to_string())?;
+            Ok(state.device.map(|device| device.path).into_iter().collect())
         }
-        Err(error) => Err(format!("blkid: {error}")),
+        Device::Disk(disk) => Ok(vec![disk.path.clone()]),
+        Device::Array { members } => Ok(members.iter().map(|disk| disk.path.clone()).collect()),
+    }
+}
+
+fn queue(device: &str, held: &Held, heads: u32) -> Queue {
+    Queue { device: device.to_owned(), kernel_name: held.claim.identity().kernel_name.clone(), heads }
+}
+
+fn hold(path: &Path, used: Use) -> Result<Held, String> {
+    let claim = match used {
+        Use::Own => Claim::take(path),
+        Use::Mounted => Claim::pin(path),
+    };
+    claim.map(|claim| Held { claim, may_overwrite: false }).map_err(|error| error.to_string())
+}
+
+/// A disk of the inventory: listed by a stable name, and blank or permitted to be overwritten.
+fn hold_disk(disk: &Disk, used: Use) -> Result<Held, String> {
+    if !disk.path.starts_with("/dev/disk") {
+        return Err(format!(
+            "{} may name another disk after a reboot: list it by a name below /dev/disk/by-id",
+            disk.path.display()
+        ));
+    }
+    let mut held = hold(&disk.path, used)?;
+    if used == Use::Own {
+        held.may_overwrite = permitted(disk, held.claim.identity())?;
+        if !held.may_overwrite {
+            contents::check_blank(&held.claim).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(held)
+}
+
+fn permitted(disk: &Disk, identity: &Identity) -> Result<bool, String> {
+    match &disk.overwrite {
+        None => Ok(false),
+        Some(text) if identity.is_named_by(text) => Ok(true),
+        Some(text) => Err(format!(
+            "overwrite: {text:?} does not name {}. Nothing on it was changed; give its serial number{} or the name of its link",
+            identity.describe(),
+            identity.serial.as_ref().map_or(String::new(), |serial| format!(" ({serial})"))
+        )),
     }
 }
 
@@ -266,12 +289,25 @@ mod tests {
 
     #[test]
     fn a_name_that_may_move_is_refused() {
-        assert!(stable_node(Path::new("/dev/sda")).unwrap_err().contains("by-id"));
+        let disk = Disk { path: "/dev/sda".into(), overwrite: None };
+        assert!(hold_disk(&disk, Use::Own).is_err_and(|text| text.contains("by-id")));
     }
 
     #[test]
-    fn what_is_no_block_device_is_refused() {
-        assert!(kernel_name(Path::new("/dev/null")).unwrap_err().contains("not a block device"));
-        assert!(kernel_name(Path::new("/dev/nonesuch")).is_err());
+    fn a_permission_for_another_disk_is_refused() {
+        let identity = Identity {
+            kernel_name: "sda".to_owned(),
+            size_bytes: 1,
+            serial: Some("S1".to_owned()),
+            wwn: None,
+            link: None,
+            backing: None,
+        };
+        let disk =
+            |overwrite: Option<&str>| Disk { path: "/x".into(), overwrite: overwrite.map(str::to_owned) };
+        assert_eq!(permitted(&disk(None), &identity), Ok(false));
+        assert_eq!(permitted(&disk(Some("S1")), &identity), Ok(true));
+        assert!(permitted(&disk(Some("S2")), &identity).unwrap_err().contains("serial number (S1)"));
+        assert!(permitted(&disk(Some("true")), &identity).is_err());
     }
 }

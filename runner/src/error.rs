@@ -23,6 +23,11 @@ impl Error {
         move |error| Error::Failed(format!("{text}: {error}"))
     }
 
+    /// What a check or a change of a device or folder came to.
+    pub(crate) fn of_host(error: weir_host::Error) -> Self {
+        if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
+    }
+
     /// Whether nothing was touched.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Error::Refused(_))

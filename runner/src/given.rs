@@ -8,7 +8,6 @@ use weir_studies::{FileSystem, Run};
 use crate::Error;
 use crate::carry_out::Options;
 use crate::journal::{Change, Journal};
-use crate::mount::mounted_at;
 use crate::prepare::MountPoint;
 use crate::testbed::Testbed;
 use crate::{networked, tree};
@@ -45,7 +44,7 @@ pub(crate) fn point(
         ))
     })?;
     let wanted = filesystem.mount_type.as_deref().unwrap_or_default();
-    let found = mounted_at(path).ok_or_else(|| {
+    let found = weir_host::mounts::at(path).ok_or_else(|| {
         Error::Refused(format!("{}: nothing is mounted there; {name} ({wanted}) should be", path.display()))
     })?;
     if !filesystem.is_of_type(&found.fs_type) {

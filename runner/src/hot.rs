@@ -126,11 +126,12 @@ fn of_service(
     let classes = chosen(&own, run.seed, hot_mib << 20)?;
     let folder = state.join("mnt").join(format!("hot.{}", service.name));
     fs::create_dir_all(&folder).map_err(Error::io("cannot make", &folder))?;
-    journal.note(Change::Mounted(folder.clone()))?;
+    let source = format!("weir-hot-{}", run.id);
+    journal.note(Change::Mounted { point: folder.clone(), source: source.clone().into() })?;
     let inodes = classes.iter().map(|class| class.files.len() + 1).sum::<usize>() + 16;
     let options = format!("size={hot_mib}m,nr_inodes={inodes},mode=0755,nosuid,nodev,noexec");
     mount::run(
-        std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &options, "hot"]).arg(&folder),
+        std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&folder),
     )?;
     let mut filler = Filler::default();
     for (place, class) in own.iter().zip(&classes) {

@@ -1,15 +1,18 @@
-//! What a run has changed on this host, so that it can be undone: by the run itself, or after a crash.
+//! Journal of what a run changes on this host, so that the run itself, the next run or `weir clean` can undo it.
 //!
-//! Each change is written down before it is made. Undoing goes backwards through the list and takes back
-//! exactly what is on it, by path; a step that is already undone is passed over.
+//! Each change is recorded on disk before it is made. Undoing goes backwards through the list and takes back exactly what is on
+//! it, by identity and not by name: a disk by serial number, backing file and the UUID that this run gave, a mount by its source,
+//! an array by its UUID. What is not provably the run's own is left as it is, and said.
 
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use weir_host::device::{GivenBack, Written};
+use weir_host::durable;
+use weir_host::lock::FolderLock;
+use weir_host::process::Identity;
 use weir_services::{Group, io_controller};
 
 use crate::Error;
@@ -21,12 +24,22 @@ use crate::{array, mount, tree};
 pub(crate) enum Change {
     /// A folder was made; it is removed if it is empty.
     Folder(PathBuf),
-    /// A file system was mounted here.
-    Mounted(PathBuf),
+    /// A file system was mounted.
+    Mounted {
+        /// Where.
+        point: PathBuf,
+        /// What, as the table of mounts names it.
+        source: PathBuf,
+    },
     /// Listed disks were made one, striped.
-    Assembled(PathBuf),
-    /// A listed disk was formatted; its signature is wiped, so that it is blank for the next run.
-    Formatted(PathBuf),
+    Assembled {
+        /// Where the array appears.
+        node: PathBuf,
+        /// The UUID that it was given.
+        uuid: String,
+    },
+    /// A listed disk was written to; it is made blank for the next run.
+    Formatted(Written),
     /// A setting below /sys had this value.
     Setting {
         /// The file.
@@ -60,28 +73,46 @@ pub(crate) enum Change {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Content {
-    pid: u32,
-    started_ticks: u64,
+    #[serde(flatten)]
+    run: Identity,
     changes: Vec<Change>,
+}
+
+/// What undoing the changes of a run that died came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// What was undone, a line each.
+    pub undone: Vec<String>,
+    /// What was left as it is because it is not provably that run's, a line each. It is not tried again; `left.json` beside the
+    /// journal keeps it.
+    pub left: Vec<String>,
 }
 
 /// The journal of the run that is being carried out on this host: there is at most one.
 pub(crate) struct Journal {
     path: PathBuf,
     content: Content,
+    /// Of two runs that begin at once one is refused.
+    _lock: FolderLock,
 }
 
 impl Journal {
     /// Begins a journal. What a dead run left behind is undone first; the texts say what that was.
     ///
     /// # Errors
-    /// Another run is being carried out, or the folder cannot be written.
+    /// Another run is being carried out, the folder cannot be written, or a dead run left what is not provably its own:
+    /// that is said once, and the next run begins.
     pub(crate) fn begin(folder: &Path) -> Result<(Self, Vec<String>), Error> {
-        fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-        let undone = recover(folder)?;
-        let pid = std::process::id();
-        let content = Content { pid, started_ticks: started_ticks(pid).unwrap_or(0), changes: Vec::new() };
-        let journal = Journal { path: folder.join(NAME), content };
+        let lock = lock(folder)?;
+        let Recovered { undone, left } = undo_dead(folder)?;
+        if !left.is_empty() {
+            return Err(Error::Failed(format!(
+                "a run that died left what is not provably weir's, and was not touched: {}. Look at it; the next run begins without",
+                left.join("; ")
+            )));
+        }
+        let content = Content { run: Identity::own(), changes: Vec::new() };
+        let journal = Journal { path: folder.join(NAME), content, _lock: lock };
         journal.save()?;
         Ok((journal, undone))
     }
@@ -113,117 +144,179 @@ impl Journal {
         Ok(())
     }
 
-    /// Undoes everything and ends the journal. Returns what could not be undone.
+    /// Undoes everything and ends the journal. Returns what could not be undone, or was left because it is not the run's.
     pub(crate) fn undo(mut self) -> Vec<String> {
-        let failures = undo(&mut self.content.changes);
-        if self.content.changes.is_empty() {
+        let Undone { failed, left, .. } = undo(&mut self.content.changes);
+        let kept = keep_left(&self.path, &left);
+        if self.content.changes.is_empty() && kept.is_ok() {
             let _ = fs::remove_file(&self.path);
         } else {
             let _ = self.save();
         }
-        failures
+        failed.into_iter().chain(left.into_iter().map(|(_, why)| why)).collect()
     }
 
     fn save(&self) -> Result<(), Error> {
-        let fail = Error::io("cannot write", &self.path);
-        let partial = self.path.with_extension("partial");
-        let write = || {
-            let mut file: File =
-                File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
-            file.write_all(&serde_json::to_vec(&self.content)?)?;
-            fs::rename(&partial, &self.path)
-        };
-        write().map_err(fail)
+        let text = serde_json::to_vec(&self.content).map_err(|error| Error::Failed(error.to_string()))?;
+        durable::write(&self.path, &text, 0o600).map_err(Error::of_host)
     }
 }
 
 const NAME: &str = "run.json";
+/// Beside it: what was left as it is.
+const LEFT: &str = "left.json";
 
-/// Undoes what a dead run left behind; says what that was.
+fn lock(folder: &Path) -> Result<FolderLock, Error> {
+    // A journal that is being ended takes a moment.
+    FolderLock::take(folder, Duration::from_millis(500)).map_err(|error| match error {
+        weir_host::Error::Refused(text) => {
+            Error::Refused(format!("another run is being carried out on this host: {text}"))
+        }
+        other => Error::of_host(other),
+    })
+}
+
+/// Undoes what a dead run left behind; says what that was, and what was left because it is not provably that run's.
 ///
 /// # Errors
-/// The run is alive, or something of it cannot be undone.
-pub fn recover(folder: &Path) -> Result<Vec<String>, Error> {
+/// The run is alive, or something of it cannot be undone yet.
+pub fn recover(folder: &Path) -> Result<Recovered, Error> {
+    if !folder.join(NAME).exists() {
+        return Ok(Recovered::default());
+    }
+    let _lock = lock(folder)?;
+    undo_dead(folder)
+}
+
+fn undo_dead(folder: &Path) -> Result<Recovered, Error> {
     let path = folder.join(NAME);
-    let Ok(text) = fs::read(&path) else { return Ok(Vec::new()) };
+    let text = match fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Recovered::default()),
+        read => read.map_err(Error::io("cannot read", &path))?,
+    };
     let Ok(mut content) = serde_json::from_slice::<Content>(&text) else {
         return Err(Error::Refused(format!(
-            "{}: is damaged; look at what it lists, then remove it",
+            "{}: is damaged, or of another version of weir. Look at what it lists, undo that, then remove the file",
             path.display()
         )));
     };
-    let alive = started_ticks(content.pid) == Some(content.started_ticks);
-    if alive && content.pid != std::process::id() {
-        let message =
-            format!("another run is being carried out on this host (pid {}); wait for it", content.pid);
+    if content.run.is_alive() && content.run.pid != std::process::id() {
+        let pid = content.run.pid;
+        let message = format!("another run is being carried out on this host (pid {pid}); wait for it");
         return Err(Error::Refused(message));
     }
-    let texts = content.changes.iter().map(|change| format!("{change:?}")).collect();
-    let failures = undo(&mut content.changes);
-    if !failures.is_empty() {
-        let list = failures.join("; ");
+    let Undone { done, failed, left } = undo(&mut content.changes);
+    keep_left(&path, &left)?;
+    let left = left.into_iter().map(|(_, why)| why).collect();
+    if !failed.is_empty() {
+        let rest = serde_json::to_vec(&content).map_err(|error| Error::Failed(error.to_string()))?;
+        durable::write(&path, &rest, 0o600).map_err(Error::of_host)?;
+        let list = failed.join("; ");
         return Err(Error::Failed(format!("a run that died left things that cannot be undone: {list}")));
     }
     fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
-    Ok(texts)
+    Ok(Recovered { undone: done, left })
+}
+
+/// Adds to the list of what was left.
+fn keep_left(journal: &Path, left: &[(Change, String)]) -> Result<(), Error> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    let path = journal.with_file_name(LEFT);
+    let known =
+        fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Vec<serde_json::Value>>(&text).ok());
+    let all: Vec<serde_json::Value> = known
+        .unwrap_or_default()
+        .into_iter()
+        .chain(left.iter().map(|(change, why)| serde_json::json!({"change": change, "why": why})))
+        .collect();
+    let text = serde_json::to_vec_pretty(&all).map_err(|error| Error::Failed(error.to_string()))?;
+    durable::write(&path, &text, 0o600).map_err(Error::of_host)
+}
+
+/// What became of changes that were to be undone.
+#[derive(Default)]
+struct Undone {
+    done: Vec<String>,
+    failed: Vec<String>,
+    left: Vec<(Change, String)>,
 }
 
 /// Undoes changes from the last to the first; those that failed stay in the list.
-fn undo(changes: &mut Vec<Change>) -> Vec<String> {
-    let mut failures = Vec::new();
+fn undo(changes: &mut Vec<Change>) -> Undone {
+    let mut undone = Undone::default();
     let mut kept = Vec::new();
     while let Some(change) = changes.pop() {
-        if let Err(error) = take_back(&change) {
-            failures.push(error);
-            kept.push(change);
+        match take_back(&change) {
+            Ok(()) => undone.done.push(format!("{change:?}")),
+            Err(NotUndone::Left(why)) => undone.left.push((change, why)),
+            Err(NotUndone::Failed(why)) => {
+                undone.failed.push(why);
+                kept.push(change);
+            }
         }
     }
     kept.reverse();
     *changes = kept;
-    failures
+    undone
 }
 
-fn take_back(change: &Change) -> Result<(), String> {
+/// Why a change was not undone.
+enum NotUndone {
+    /// It is not provably the run's.
+    Left(String),
+    /// It cannot be now.
+    Failed(String),
+}
+
+fn take_back(change: &Change) -> Result<(), NotUndone> {
+    let failed = |error: &dyn std::fmt::Display| NotUndone::Failed(error.to_string());
     match change {
         Change::Folder(path) => match fs::remove_dir(path) {
-            Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),
+            Err(error) if path.exists() => {
+                Err(NotUndone::Failed(format!("cannot remove {}: {error}", path.display())))
+            }
             _ => Ok(()),
         },
-        Change::Mounted(path) => mount::unmount(path),
-        Change::Assembled(path) => array::stop(path),
+        Change::Mounted { point, source } => match weir_host::mounts::at(point) {
+            Some(found) if found.source != *source => Err(NotUndone::Left(format!(
+                "{}: {} is mounted there, not {}; it was left",
+                point.display(),
+                found.source.display(),
+                source.display()
+            ))),
+            _ => mount::unmount(point).map_err(|error| failed(&error)),
+        },
+        Change::Assembled { node, uuid } => array::stop(node, uuid).map_err(|error| failed(&error)),
         Change::Process { state, name } => {
-            weir_services::stop(state, name).map(|_| ()).map_err(|error| error.to_string())
+            weir_services::stop(state, name).map(|_| ()).map_err(|error| failed(&error))
         }
-        Change::Group(group) => group.remove().map(|_| ()).map_err(|error| error.to_string()),
+        Change::Group(group) => group.remove().map(|_| ()).map_err(|error| failed(&error)),
         Change::IoController(state) => {
-            io_controller::move_back(state).map(|_| ()).map_err(|error| error.to_string())
+            io_controller::move_back(state).map(|_| ()).map_err(|error| failed(&error))
         }
-        Change::Tree(path) => tree::remove(path).map_err(|error| error.to_string()),
+        Change::Tree(path) => tree::remove(path).map_err(|error| failed(&error)),
         Change::MemoryLimit { group, before_bytes } => {
-            group.restore_memory(*before_bytes).map_err(|error| error.to_string())
+            group.restore_memory(*before_bytes).map_err(|error| failed(&error))
         }
         Change::Partial(path) => match fs::remove_dir_all(path) {
-            Err(error) if path.exists() => Err(format!("cannot remove {}: {error}", path.display())),
+            Err(error) if path.exists() => {
+                Err(NotUndone::Failed(format!("cannot remove {}: {error}", path.display())))
+            }
             _ => Ok(()),
         },
-        Change::Formatted(path) => {
-            let done = Command::new("wipefs").args(["--all", "--quiet"]).arg(path).output();
-            match done {
-                Ok(output) if output.status.success() => Ok(()),
-                Ok(output) => Err(format!(
-                    "wipefs {}: {}",
-                    path.display(),
-                    String::from_utf8_lossy(&output.stderr).trim()
-                )),
-                Err(error) => Err(format!("wipefs {}: {error}", path.display())),
-            }
-        }
+        Change::Formatted(written) => match written.give_back() {
+            GivenBack::Blanked | GivenBack::Nothing => Ok(()),
+            GivenBack::Left(why) => Err(NotUndone::Left(why)),
+            GivenBack::Failed(why) => Err(NotUndone::Failed(why)),
+        },
         Change::Setting { path, before } => match fs::write(path, before) {
             // A device that is gone has no settings to restore; a killed one may refuse.
             Err(error)
                 if path.exists() && !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENODEV)) =>
             {
-                Err(format!("cannot write {before:?} to {}: {error}", path.display()))
+                Err(NotUndone::Failed(format!("cannot write {before:?} to {}: {error}", path.display())))
             }
             _ => Ok(()),
         },
@@ -236,13 +329,6 @@ pub(crate) fn selected(text: &str) -> &str {
         (Some(open), Some(close)) if open < close => &text[open + 1..close],
         _ => text,
     }
-}
-
-/// When a process started, in clock ticks since boot: with its pid this names it for good.
-fn started_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Field 22; the name in field 2 may hold blanks, but ends with the last parenthesis.
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -281,7 +367,7 @@ mod tests {
         fs::create_dir(&partial).unwrap();
         // This process lives, but did not start at that tick: the pid was used again.
         let changes = vec![Change::Partial(partial.clone())];
-        let content = Content { pid: std::process::id(), started_ticks: u64::MAX, changes };
+        let content = Content { run: Identity { started_ticks: u64::MAX, ..Identity::own() }, changes };
         fs::write(folder.path().join(NAME), serde_json::to_vec(&content).unwrap()).unwrap();
         let (_, undone) = Journal::begin(folder.path()).unwrap();
         assert_eq!(undone.len(), 1);
@@ -297,9 +383,9 @@ mod tests {
             return;
         }
         let changes = vec![Change::MemoryLimit { group: group.clone(), before_bytes: None }];
-        let content = Content { pid: std::process::id(), started_ticks: u64::MAX, changes };
+        let content = Content { run: Identity { started_ticks: u64::MAX, ..Identity::own() }, changes };
         fs::write(folder.path().join(NAME), serde_json::to_vec(&content).unwrap()).unwrap();
-        assert_eq!(recover(folder.path()).unwrap().len(), 1);
+        assert_eq!(recover(folder.path()).unwrap().undone.len(), 1);
         assert_eq!(group.memory().unwrap().limit_bytes, None);
         group.remove().unwrap();
     }
@@ -309,7 +395,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // Another process than this one, of which it is known that it lives.
         let pid = std::os::unix::process::parent_id();
-        let content = Content { pid, started_ticks: started_ticks(pid).unwrap(), changes: Vec::new() };
+        let content = Content { run: Identity::of(pid).unwrap(), changes: Vec::new() };
         fs::write(folder.path().join(NAME), serde_json::to_vec(&content).unwrap()).unwrap();
         assert!(Journal::begin(folder.path()).is_err_and(|error| error.is_refusal()));
     }

@@ -52,7 +52,7 @@ mod web;
 pub use carry_out::{Options, Outcome, Timing, carry_out};
 pub use error::Error;
 pub use joint::{Joined, Meet, attend, join};
-pub use journal::recover;
+pub use journal::{Recovered, recover};
 pub use queue_record::{PutBack, put_back as put_queues_back};
 pub use simulate::{simulate, sweep};
 pub use testbed::{Device, Disk, Testbed};

@@ -5,10 +5,15 @@ use std::path::{Path, PathBuf};
 
 use weir_collectors::Disk;
 use weir_collectors::host::{self, HostRecord};
+use weir_host::device::contents::{make_blank, write_label};
+use weir_host::device::{
+    Claim, Mark, Written, check_before_writing, make_file_system as format, random_uuid,
+};
+use weir_host::mounts;
 use weir_studies::{FileSystem, Run};
 
 use crate::Error;
-use crate::block_device::BlockDevice;
+use crate::block_device::{self, BlockDevice, Held};
 use crate::carry_out::Options;
 use crate::journal::{Change, Journal};
 use crate::limits::Limits;
@@ -30,17 +35,22 @@ pub(crate) fn open_devices(
     if !filesystem.on_device {
         return Ok(Vec::new());
     }
-    let open = |wanted: &weir_studies::RunDevice| {
-        let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
+    let listed = |wanted: &weir_studies::RunDevice| {
+        testbed.devices.get_key_value(&wanted.name).ok_or_else(|| {
             Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
-        })?;
-        let device = BlockDevice::open(wanted, device)?;
-        if device.size_bytes < wanted.size_mib << 20 {
+        })
+    };
+    let all = run.devices.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
+    block_device::check_distinct(all.into_iter())?;
+    let open = |wanted: &weir_studies::RunDevice| {
+        let device = BlockDevice::open(wanted, listed(wanted)?.1)?;
+        let room_bytes = if filesystem.mount_type.is_none() { device.raw_bytes() } else { device.size_bytes };
+        if room_bytes < wanted.size_mib << 20 {
             return Err(Error::Refused(format!(
                 "device `{}` ({}) has {} MiB; the study needs {}",
                 wanted.name,
                 device.kernel_names().collect::<Vec<_>>().join(", "),
-                device.size_bytes >> 20,
+                room_bytes >> 20,
                 wanted.size_mib
             )));
         }
@@ -81,7 +91,8 @@ pub(crate) struct MountPoint {
     pub(crate) files: PathBuf,
 }
 
-/// Blanks the devices, assembles arrays, makes and mounts the file systems; on a raw device only the blanking.
+/// Blanks the devices, assembles arrays, makes and mounts the file systems. A raw device is blanked, or labelled if it is a real
+/// disk.
 pub(crate) fn make_file_systems(
     run: &Run,
     testbed: &Testbed,
@@ -97,39 +108,89 @@ pub(crate) fn make_file_systems(
         return Ok(vec![networked::mount(run, &options.state, filesystem, devices, journal)?]);
     }
     for device in devices.iter_mut() {
+        if let Some(problem) = device.problems().into_iter().next() {
+            return Err(Error::Refused(problem));
+        }
         if let Some(control) = &mut device.control {
             let failed = |error: weir_blockserver::Error| Error::Failed(error.to_string());
             control.timing(false).map_err(failed)?;
             control.discard().map_err(failed)?;
         }
     }
-    for device in devices.iter_mut().filter(|device| !device.members.is_empty()) {
+    for device in devices.iter_mut().filter(|device| device.is_array) {
         let wanted = run.devices.iter().find(|wanted| wanted.name == device.name);
         let stripe_unit_kib = wanted.map_or(0, |wanted| wanted.stripe_unit_kib);
-        array::assemble(&device.node, &device.members, stripe_unit_kib, journal)?;
+        array::assemble(&device.node, &mut device.held, stripe_unit_kib, journal)?;
         // The mount table knows it by its kernel name.
         device.node = device.node.canonicalize().map_err(Error::io("cannot find", &device.node))?;
     }
     if filesystem.mount_type.is_none() {
+        let real = devices.iter().filter(|device| device.is_real() && !device.is_array);
+        real.flat_map(|device| &device.held).try_for_each(|held| label(held, run, journal))?;
         return Ok(Vec::new());
     }
     let mut points = Vec::new();
     for wanted in &run.devices {
-        let device = devices.iter().find(|device| device.name == wanted.name);
-        let source = device.map_or_else(|| PathBuf::from(&filesystem.name), |device| device.node.clone());
+        let device = devices.iter_mut().find(|device| device.name == wanted.name);
+        // What has no device has a name of this run's own in the table of mounts.
+        let source =
+            device.as_ref().map_or_else(|| format!("weir-{}", run.id).into(), |device| device.node.clone());
         let path = options.state.join("mnt").join(&wanted.name);
         fs::create_dir_all(&path).map_err(Error::io("cannot make", &path))?;
-        if let Some(device) = device {
-            if device.control.is_none() {
-                journal.note(Change::Formatted(source.clone()))?;
-            }
-            mount::make(filesystem, &source)?;
+        if let Some(found) = mounts::at(&path) {
+            let found = found.source.display();
+            return Err(Error::Refused(format!("{}: {found} is mounted there. Unmount it", path.display())));
         }
-        journal.note(Change::Mounted(path.clone()))?;
+        if let Some(device) = device {
+            make_file_system(device, filesystem, journal)?;
+        }
+        journal.note(Change::Mounted { point: path.clone(), source: source.clone() })?;
         mount::mount(filesystem, &source, &path, wanted.size_mib)?;
         points.push(MountPoint { device: wanted.name.clone(), source, files: path.clone(), path });
     }
     Ok(points)
+}
+
+/// Marks a real disk that a run writes to without a file system.
+fn label(held: &Held, run: &Run, journal: &mut Journal) -> Result<(), Error> {
+    check_before_writing(&held.claim, held.may_overwrite).map_err(Error::of_host)?;
+    let token = format!("run {} {}", run.id, random_uuid().map_err(Error::of_host)?);
+    journal.note(Change::Formatted(Written::on(&held.claim, Mark::Label(token.clone()))))?;
+    // Signatures that may be lost would say later that the disk is somebody's.
+    if held.may_overwrite {
+        make_blank(&held.claim).map_err(Error::of_host)?;
+    }
+    write_label(&held.claim, &token).map_err(Error::of_host)
+}
+
+/// Makes a file system with a UUID that the journal knows before the disk is written.
+fn make_file_system(
+    device: &mut BlockDevice,
+    filesystem: &FileSystem,
+    journal: &mut Journal,
+) -> Result<(), Error> {
+    let words = filesystem.make_command();
+    let uuid = random_uuid().map_err(Error::of_host)?;
+    let must_be_given_back = device.is_real() && !device.is_array;
+    if device.is_array {
+        // The members are the array's now; the array itself is what is formatted.
+        let mut array = Claim::take(&device.node).map_err(Error::of_host)?;
+        return format(&mut array, &words, &uuid, true).map(|_| ()).map_err(Error::of_host);
+    }
+    let modelled = !device.is_real();
+    let Some(held) = device.held.first_mut() else { return Ok(()) };
+    if must_be_given_back {
+        check_before_writing(&held.claim, held.may_overwrite).map_err(Error::of_host)?;
+        journal.note(Change::Formatted(Written::on(&held.claim, Mark::Uuid(uuid.clone()))))?;
+    }
+    // Whatever a modelled disk held was discarded.
+    let made =
+        format(&mut held.claim, &words, &uuid, held.may_overwrite || modelled).map_err(Error::of_host)?;
+    if must_be_given_back && made != uuid {
+        // A tool that takes no UUID chose one of its own.
+        journal.note(Change::Formatted(Written::on(&held.claim, Mark::Uuid(made))))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn target(device: &str, devices: &[BlockDevice], points: &[MountPoint]) -> PathBuf {
@@ -195,11 +256,13 @@ pub(crate) fn state_problems(
     devices: &[BlockDevice],
     points: &[MountPoint],
 ) -> Vec<String> {
-    let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
+    let mounted =
+        points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
+    let changed = devices.iter().flat_map(BlockDevice::problems);
     let queues = devices.iter().flat_map(|device| {
         let settings = run.kernel_settings(&device.name);
         let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
         device.queues.iter().filter_map(move |queue| queue::verify(queue, &settings, is_of_kernel).err())
     });
-    mounts.chain(queues).collect()
+    mounted.chain(changed).chain(queues).collect()
 }

@@ -103,7 +103,7 @@ pub(crate) fn set(
             .queues
             .iter()
             .try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, &options.state))?;
-        if !device.members.is_empty() {
+        if device.is_array {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }
         policies.extend(start_timing(run, device, &places)?);

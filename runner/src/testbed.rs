@@ -45,9 +45,10 @@ pub enum Device {
 pub struct Disk {
     /// A name that does not change with the order of discovery: below `/dev/disk/by-*`.
     pub path: PathBuf,
-    /// Use it although it carries a partition table or a file system.
-    #[serde(default)]
-    pub overwrite_signature: bool,
+    /// Permission to lose what is on it: its serial number, its WWN or the name of its link, compared with the disk before it is
+    /// used. Absent: it must be blank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overwrite: Option<String>,
 }
 
 impl Testbed {
@@ -58,7 +59,12 @@ impl Testbed {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |error: &dyn std::fmt::Display| Error::Refused(format!("{}: {error}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| refuse(&error))?;
-        serde_json::from_str(&text).map_err(|error| refuse(&error))
+        serde_json::from_str(&text).map_err(|error| match error.to_string() {
+            said if said.contains("overwrite_signature") => refuse(
+                &"overwrite_signature permits the loss of any disk's data. Name the disk whose data may be lost: overwrite: \"SERIAL\" (weir device show PATH tells its serial number)",
+            ),
+            _ => refuse(&error),
+        })
     }
 }
 
@@ -72,14 +78,28 @@ mod tests {
             "text": {"modelled": {"state": "/run/weir/devices/text.json"}},
             "video": {"disk": {"path": "/dev/disk/by-id/a"}},
             "shared": {"array": {"members": [
-                {"path": "/dev/disk/by-id/a"}, {"path": "/dev/disk/by-id/b", "overwrite_signature": true}]}}},
+                {"path": "/dev/disk/by-id/a"}, {"path": "/dev/disk/by-id/b", "overwrite": "S1"}]}}},
             "mounts": {"lustre": "/mnt/lustre"}}"#;
         let testbed: Testbed = serde_json::from_str(text).unwrap();
-        let disk = |path: &str, overwrite_signature| Disk { path: path.into(), overwrite_signature };
-        let members = vec![disk("/dev/disk/by-id/a", false), disk("/dev/disk/by-id/b", true)];
+        let disk = |path: &str, overwrite: Option<&str>| Disk {
+            path: path.into(),
+            overwrite: overwrite.map(str::to_owned),
+        };
+        let members = vec![disk("/dev/disk/by-id/a", None), disk("/dev/disk/by-id/b", Some("S1"))];
         assert_eq!(testbed.devices["video"], Device::Disk(members[0].clone()));
         assert_eq!(testbed.devices["shared"], Device::Array { members });
         assert_eq!(testbed.mounts["lustre"], Path::new("/mnt/lustre"));
+    }
+
+    #[test]
+    fn a_permission_that_names_no_disk_is_refused_with_the_remedy() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("testbed.json");
+        let text =
+            r#"{"devices": {"a": {"disk": {"path": "/dev/disk/by-id/a", "overwrite_signature": true}}}}"#;
+        std::fs::write(&path, text).unwrap();
+        let refused = Testbed::read(&path).unwrap_err();
+        assert!(refused.is_refusal() && refused.to_string().contains("weir device show"), "{refused}");
     }
 
     #[test]

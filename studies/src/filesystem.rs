@@ -44,6 +44,10 @@ pub struct FileSystem {
     /// Command that makes it; the device is added as the last argument. Empty: nothing to make.
     #[serde(default)]
     pub make: Vec<String>,
+    /// Arguments of that command that give it a UUID, with `{uuid}` for it: by that a run knows again what it made, also after it
+    /// was killed. Empty: the UUID is known only once it is made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub make_uuid: Vec<String>,
     /// Type given to mount(2), and found in `/proc/self/mountinfo` afterwards; absent: not mounted; `any`: of what is
     /// mounted before a run the type does not matter.
     #[serde(default)]
@@ -118,6 +122,11 @@ impl FileSystem {
     /// Whether its files lie on other hosts.
     pub fn is_remote(&self) -> bool {
         self.mounted || self.network.is_some()
+    }
+
+    /// The command that makes it, without the device, with `{uuid}` where it takes the UUID to give.
+    pub fn make_command(&self) -> Vec<String> {
+        self.make.iter().chain(&self.make_uuid).cloned().collect()
     }
 
     /// Names of all file systems.

@@ -227,21 +227,8 @@ fn mount_below(folder: &Path) -> Result<Option<PathBuf>, Error> {
 /// A bind mount of the same file system has the same device number; the table of mounts tells it.
 fn bind_mount_below(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
-    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    table
-        .lines()
-        .filter_map(|line| line.split(' ').nth(4))
-        .map(unescape)
-        .find(|point| *point != folder && point.starts_with(&folder))
-}
-
-/// The kernel writes blanks, tabs, line ends and backslashes in paths as `\040`.
-fn unescape(text: &str) -> PathBuf {
-    let mut plain = text.to_owned();
-    for (code, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
-        plain = plain.replace(code, character);
-    }
-    PathBuf::from(plain)
+    let points = crate::mounts::own().into_iter().map(|mount| mount.point);
+    points.into_iter().find(|point| *point != folder && point.starts_with(&folder))
 }
 
 #[cfg(test)]

@@ -74,10 +74,11 @@ pub(crate) fn lay_out(
         hot_bytes = bytes_on_disk(&from)?;
         fs::create_dir_all(&path).map_err(Error::io("cannot make", &path))?;
         journal.note(Change::Folder(path.clone()))?;
-        journal.note(Change::Mounted(path.clone()))?;
+        let source = format!("weir-hot-{}", service.name);
+        journal.note(Change::Mounted { point: path.clone(), source: source.clone().into() })?;
         // Rows that are changed are written anew, and what they were stays for a while.
         let options = format!("size={},mode=0700,noatime", 2 * hot_bytes + (64 << 20));
-        mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "weir-hot"]).arg(&path))?;
+        mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&path))?;
         weir_services::restore(&from, &path).map_err(super::failed)?;
         forget_pages(&from)?;
         hot = Some(path);
