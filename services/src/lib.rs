@@ -13,6 +13,7 @@ pub mod client;
 pub mod cluster;
 mod description;
 mod error;
+mod handed_on;
 pub mod io_controller;
 mod io_group;
 mod limit;
