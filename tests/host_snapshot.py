@@ -3,9 +3,9 @@
     python tests/host_snapshot.py take before.json --state /run/weir
     python tests/host_snapshot.py compare before.json after.json
 
-A snapshot is a flat mapping of a name, such as `sys/block/loop0/queue/scheduler`, to what is there. Counters and whatever
-changes by itself are left out. Tracing and the kernel's list of FUSE connections are read in a mount namespace of this
-program's own, so that nothing has to be mounted for them.
+A snapshot maps a name, such as `sys/block/loop0/queue/scheduler`, to what is there. Counters and
+whatever changes by itself are left out. Tracing and the kernel's list of FUSE connections are read in a mount
+namespace of this program's own, so that nothing has to be mounted for them.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import contextlib
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ NOT_SETTINGS = (
     "vm/stat_refresh",
 )
 
-#: Of tracing. The others are streams, or files that do something when they are opened or closed, as `free_buffer`.
+#: Of tracing. The others are streams, or files that do something when they are closed, as `free_buffer`.
 TRACING = (
     "buffer_percent",
     "buffer_size_kb",
@@ -135,6 +136,9 @@ def block():
     found = {"sys/block": " ".join(sorted(os.listdir("/sys/block")))}
     for disk in os.listdir("/sys/block"):
         found |= files(f"/sys/block/{disk}", BLOCK)
+        if disk.startswith("loop") and not os.path.isdir(f"/sys/block/{disk}/loop"):
+            # The kernel says it anew of each file that is attached.
+            found.pop(f"sys/block/{disk}/queue/rotational", None)
     # A node that is a link, by what it points to.
     for link in glob.glob("/dev/disk/*/*"):
         found[link.lstrip("/")] = os.readlink(link)
@@ -184,7 +188,11 @@ def cgroups():
 
 def network():
     """Links, addresses, namespaces, rules."""
-    found = {"network namespaces": " ".join(sorted(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else [])}
+    found = {
+        "network namespaces": " ".join(
+            sorted(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else []
+        )
+    }
     commands = {
         "links": ["ip", "-brief", "link"],
         "addresses": ["ip", "-brief", "address"],
@@ -193,7 +201,9 @@ def network():
     }
     for name, command in commands.items():
         with contextlib.suppress(OSError):
-            done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+            )
             found[name] = done.stdout if done.returncode == 0 else "unavailable"
     return found
 
@@ -235,6 +245,10 @@ def private():
     if Path(root, "current_tracer").exists():
         found = {key: value for key, value in files(root, TRACING).items() if value != "none"}
         found["tracing instances"] = " ".join(sorted(os.listdir(f"{root}/instances")))
+    for file in glob.glob("/sys/kernel/debug/block/*/hctx*/tags"):
+        # Tags that the driver has: `nr_requests` does not show them while there is a scheduler.
+        depth = [line for line in (text(file) or "").splitlines() if line.startswith("depth=")]
+        found[file.lstrip("/")] = " ".join(depth)
     connections = "/sys/fs/fuse/connections"
     if os.path.isdir(connections):
         found["fuse connections"] = " ".join(sorted(os.listdir(connections)))
@@ -245,6 +259,7 @@ def private():
 PRIVATE = """
 mount --make-rprivate /
 [ -e /sys/kernel/tracing/current_tracer ] || mount -t tracefs none /sys/kernel/tracing
+[ -d /sys/kernel/debug/block ] || mount -t debugfs none /sys/kernel/debug 2> /dev/null || true
 [ -n "$(ls -A /sys/fs/fuse/connections 2> /dev/null)" ] || mount -t fusectl none /sys/fs/fuse/connections
 exec "$0" "$1" private
 """
@@ -254,7 +269,9 @@ def take(state):
     """A snapshot of this host."""
     found = block() | sysctl() | cgroups() | network() | processes(state) | state_files(state)
     found |= mounts("/proc/1/mountinfo") | mounts("/proc/self/mountinfo")
-    found["modules"] = " ".join(sorted(line.split(" ")[0] for line in (text("/proc/modules") or "").splitlines()))
+    found["modules"] = " ".join(
+        sorted(line.split(" ")[0] for line in (text("/proc/modules") or "").splitlines())
+    )
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", PRIVATE, sys.executable, __file__],
         capture_output=True,
@@ -268,13 +285,18 @@ def take(state):
 
 
 def differences(before, after):
-    """What differs between two snapshots, a line each."""
+    """What differs between two snapshots, a line each.
+
+    On a machine that others use meanwhile, WEIR_SNAPSHOT_IGNORES is a regular expression for lines that are
+    theirs.
+    """
+    ignored = re.compile(os.environ.get("WEIR_SNAPSHOT_IGNORES") or "(?!)")
     lines = []
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)
         if was != now:
             lines.append(f"{name}: was {was!r}, is {now!r}")
-    return lines
+    return [line for line in lines if not ignored.search(line)]
 
 
 def main():

@@ -33,6 +33,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));
     foreign.iter().for_each(|line| eprintln!("left alone: {line}"));
+    // A run that died while it wrote its journal had not yet made the change.
+    weir_host::durable::remove_unfinished(&args.state.join("journal"))?;
     weir_collectors::recover(&args.state)?.iter().for_each(|line| println!("undone: {line}"));
     let queues = weir_runner::put_queues_back(&args.state)?;
     queues.undone.iter().for_each(|line| println!("undone: {line}"));

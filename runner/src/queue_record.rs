@@ -69,6 +69,7 @@ pub fn put_back(state: &Path) -> Result<PutBack, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PutBack::default()),
         entries => entries.map_err(Error::io("cannot read", &folder))?,
     };
+    durable::remove_unfinished(&folder).map_err(|error| Error::Failed(error.to_string()))?;
     let (mut found, mut failures) = (PutBack::default(), Vec::new());
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|extension| extension == "json")

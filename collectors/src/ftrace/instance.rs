@@ -125,6 +125,8 @@ pub fn recover(state: &Path) -> Result<Vec<String>, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(Error::io(&folder))?,
     };
+    // Of processes that died while they wrote a record: before they made the instance.
+    durable::remove_unfinished(&folder)?;
     let (mut undone, mut failures) = (Vec::new(), Vec::new());
     for entry in entries {
         let path = entry.map_err(Error::io(&folder))?.path();
@@ -139,11 +141,6 @@ pub fn recover(state: &Path) -> Result<Vec<String>, Error> {
 
 fn recover_one(record: &Path) -> Result<Option<String>, Error> {
     let name = record.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if is_unfinished_of_a_dead(&name) {
-        // A process died while it wrote the record: before the instance was made.
-        fs::remove_file(record).map_err(Error::io(record))?;
-        return Ok(None);
-    }
     let Some(expected) = name.strip_suffix(".json").filter(|name| is_name(name)) else { return Ok(None) };
     let text = match fs::read(record) {
         // Its process has just removed it.
@@ -178,16 +175,6 @@ fn is_name(name: &str) -> bool {
     name.strip_prefix(PREFIX).is_some_and(|token| {
         token.len() == 2 * TOKEN_BYTES && token.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
-}
-
-/// `weir-TOKEN.json.PID.partial`, as [`durable::write`] names a file until it is whole.
-fn is_unfinished_of_a_dead(name: &str) -> bool {
-    let pid = name
-        .strip_suffix(".partial")
-        .and_then(|name| name.rsplit_once(".json."))
-        .filter(|(name, _)| is_name(name))
-        .and_then(|(_, pid)| pid.parse().ok());
-    pid.is_some_and(|pid| Identity::of(pid).is_none())
 }
 
 fn token() -> Result<String, Error> {
@@ -240,7 +227,7 @@ mod tests {
 
     #[test]
     fn files_of_others_in_the_folder_are_left() {
-        for name in ["settings.json", "weir-1.json", "notes", "weir-xyz.json.1.partial"] {
+        for name in ["settings.json", "weir-1.json", "notes", "weir-xyz.partial"] {
             let (state, path) = state_with(name, "x");
             assert!(recover(state.path()).unwrap().is_empty());
             assert!(path.exists(), "{name}");
