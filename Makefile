@@ -63,6 +63,7 @@ test: tools ## Run every test: Rust, Python, end to end
 	@setup/build.sh
 	$(PYTHON) -m pytest -n 2 -m binary analysis/tests
 	$(PYTHON) -m pytest -n 2 --dist loadfile tests
+	$(PYTHON) -m pytest -m alone tests
 
 test-rust:
 	cargo test $(CARGO_TEST)
@@ -90,9 +91,10 @@ molecule: setup ## Try out the roles on this machine, each with its way back (RO
 durability: setup ## Kill database, application server and browsers of a bookshop in turn for ten minutes on each engine; no order may be lost
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1
 
-durability-live: setup ## Kill servers, clients and runs with policies and groups 50 times; no acknowledged write may be lost, nothing left
+durability-live: setup ## Kill servers, clients and runs with policies and groups 50 times, and runs 100 times; no acknowledged write may be lost, nothing left, no setting changed
 	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
 	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k "whatever_is_killed or whenever_a_run_is_killed" tests
+	WEIR_KILLS=100 $(PYTHON) -m pytest -m alone -s -k "killed_run" tests
 
 lint: lint-code lint-roles ## Check the style of everything
 

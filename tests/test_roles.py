@@ -212,6 +212,41 @@ def test_a_queue_is_set_and_restored(fake_disk):
     assert queue.absent({"record": str(record)}, False) == (False, {})
 
 
+def test_tags_of_the_driver_are_restored_under_a_scheduler(fake_disk):
+    folder, record = fake_disk
+    (folder.parent / "mq/0").mkdir(parents=True)
+    (folder.parent / "mq/0/nr_tags").write_text("128")
+    assert queue.present(_asked(record, scheduler="none", queue={"nr_requests": 4}), False)[0]
+    assert queue.present(_asked(record, scheduler="bfq"), False)[0]
+    written = []
+    write = queue.Path.write_text
+
+    def note(path, text, *arguments, **options):
+        written.append((path.name, text))
+        return write(path, text, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue.Path, "write_text", note)
+        assert queue.absent({"record": str(record)}, False)[0]
+    tags = [
+        ("scheduler", "none"),
+        ("nr_requests", "127"),
+        ("nr_requests", "128"),
+        ("scheduler", "mq-deadline"),
+    ]
+    assert written[:4] == tags
+    assert (folder / "nr_requests").read_text() == "256"
+
+
+def test_a_scheduler_that_somebody_else_has_set_since_is_left(fake_disk):
+    folder, record = fake_disk
+    assert queue.present(_asked(record, scheduler="bfq"), False)[0]
+    (folder / "scheduler").write_text("none")
+    with pytest.raises(ValueError, match="somebody has set scheduler none since"):
+        queue.absent({"record": str(record)}, False)
+    assert "[none]" in (folder / "scheduler").read_text() and record.exists()
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -232,5 +233,6 @@ def _answers(port):
 
 
 def _groups(bench):
-    key = str(bench.state).strip("/").replace("/", "-")
-    return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/weir/{key}")]
+    # A name with other letters than these has a hash behind it.
+    key = re.sub("[^A-Za-z0-9]", "-", str(bench.state).strip("/"))
+    return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/weir/{key}*")]

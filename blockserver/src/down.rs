@@ -55,7 +55,10 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         report.done.push(format!("process {} does not answer: aborted all I/O", state.pid));
     }
 
-    let devices: Vec<&BlockDevice> = state.block_devices().filter(|device| state.is_ours(device)).collect();
+    // Its server may have died before it could record it.
+    let unrecorded = state.unrecorded_loop();
+    let recorded = state.block_devices().filter(|device| state.is_ours(device));
+    let devices: Vec<&BlockDevice> = recorded.chain(&unrecorded).collect();
     for &device in &devices {
         unmount_all(device, &state, &mut report)?;
         if ublk::is_of_driver(device) {
@@ -107,6 +110,13 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     for device in devices.into_iter().filter(|device| !ublk::is_of_driver(device)) {
         if !wait_until(Duration::from_secs(2), || !state.is_ours(device)) {
             report.left.push(still_open(device.path.display().to_string()));
+        }
+    }
+    if report.left.is_empty() {
+        match state.put_queue_back() {
+            Ok(true) => report.done.push("put the settings of its queue back".to_owned()),
+            Ok(false) => {}
+            Err(error) => report.left.push(format!("its queue keeps its settings: {error}")),
         }
     }
     if report.left.is_empty() {

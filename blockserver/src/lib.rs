@@ -57,6 +57,7 @@ pub use live::{
     LiveSpec, LiveStats, Wants,
 };
 pub use loop_device::missing_capability;
+pub use queue::QueueSettings;
 pub use server::{serve, unable};
 pub use spec::ServeSpec;
 pub use state::{BlockDevice, ClassDevice, State, Status, state_path, states, status};

@@ -77,6 +77,7 @@ fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) 
         device: None,
         class_devices: Vec::new(),
         ready: false,
+        queue: None,
         nbd: None,
     };
     loop {
@@ -130,9 +131,9 @@ fn run(
     };
     let outcome = attached.and_then(|device| {
         if let Some(device) = &device {
+            record_queue(device, state, state_file)?;
             prepare_queue(device, queue::loop_depth(), &state.spec);
         }
-        state.device = device;
         let served = start_ublk(state, &service)?;
         state.ready = true;
         state.save(state_file).map_err(Error::path("write the state file", state_file))?;
@@ -221,6 +222,14 @@ fn start_ublk(state: &mut State, service: &Service) -> Result<Vec<ublk::Device>,
     Ok(served)
 }
 
+/// Records a new loop device and what its queue says, before that is changed.
+fn record_queue(device: &BlockDevice, state: &mut State, state_file: &Path) -> Result<(), Error> {
+    state.device = Some(device.clone());
+    let name = device.path.file_name().unwrap_or_default().to_string_lossy();
+    state.queue = queue::QueueSettings::read(&name).ok();
+    state.save(state_file).map_err(Error::path("write the state file", state_file))
+}
+
 fn prepare_queue(device: &BlockDevice, depth: u32, spec: &ServeSpec) {
     if let Err(error) = queue::prepare(device, depth, spec.is_disk()) {
         eprintln!("note: the queue of {} keeps old settings: {error}", device.path.display());
@@ -271,6 +280,9 @@ fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
             state_file.display()
         );
         return Ok(());
+    }
+    if let Err(error) = state.put_queue_back() {
+        eprintln!("note: {error}");
     }
     let _ = fs::remove_dir(&state.mountpoint);
     remove_socket(&state.nbd_socket()).map_err(Error::path("remove", &state.nbd_socket()))?;

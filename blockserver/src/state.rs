@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::error::Error;
 use crate::loop_device;
 use crate::process::Process;
+use crate::queue::QueueSettings;
 use crate::spec::ServeSpec;
 use crate::stats::Stats;
 use crate::ublk;
@@ -67,6 +68,9 @@ pub struct State {
     /// Whether everything that was asked for can be used.
     #[serde(default)]
     pub ready: bool,
+    /// What the queue of the loop device said before the server set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSettings>,
     /// Where clients of the NBD protocol find the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbd: Option<String>,
@@ -175,6 +179,29 @@ impl State {
             Some(mark) if ublk::is_of_driver(device) => ublk::is_ours(device, mark),
             _ => loop_device::is_ours(device, &self.token),
         }
+    }
+
+    /// The loop device that was made with the token: also one that the server did not live to record.
+    pub(crate) fn unrecorded_loop(&self) -> Option<BlockDevice> {
+        let names = fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let names = names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("loop"));
+        let device = |name: String| {
+            let numbers = fs::read_to_string(format!("/sys/block/{name}/dev")).ok()?;
+            let (major, minor) = numbers.trim().split_once(':')?;
+            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+            Some(BlockDevice { path: Path::new("/dev").join(name), major, minor })
+        };
+        names.filter_map(device).find(|device| {
+            !self.block_devices().any(|known| known == device) && loop_device::is_ours(device, &self.token)
+        })
+    }
+
+    /// Puts the queue of the loop device back, once that is detached.
+    ///
+    /// # Errors
+    /// The kernel refuses a value.
+    pub(crate) fn put_queue_back(&self) -> io::Result<bool> {
+        self.queue.as_ref().map_or(Ok(false), QueueSettings::put_back_detached)
     }
 
     /// Checks that a block device is still the one that this server made, over its own file.

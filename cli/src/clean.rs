@@ -42,10 +42,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));
     foreign.iter().for_each(|line| eprintln!("left alone: {line}"));
+    // A run that died while it wrote its journal had not yet made the change.
+    weir_host::durable::remove_unfinished(&folder.join("journal"))?;
+    weir_collectors::recover(folder)?.iter().for_each(|line| println!("undone: {line}"));
+    let queues = weir_runner::put_queues_back(folder)?;
+    queues.undone.iter().for_each(|line| println!("undone: {line}"));
+    queues.left.iter().for_each(|line| eprintln!("left alone: {line}"));
     for line in taken_down(folder)? {
         println!("taken down: {line}");
     }
-    let mut left = foreign.len();
+    let mut left = foreign.len() + queues.left.len();
     for (state, report) in weir_blockserver::down_all(&folder.join("devices"))? {
         match report {
             Ok(report) => {

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "S", conflicts_with = "command")]
     duration: Option<f64>,
 
-    /// What records: BPF programs, the ftrace blk tracer or blktrace(8); auto takes the first that works
+    /// What records: BPF programs, trace events of ftrace or blktrace(8); auto takes the first that works
     #[arg(long, value_enum, default_value_t)]
     backend: Backend,
 
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
 
-    /// Fill completions that BPF missed from the ftrace blk tracer, which runs beside it
+    /// Fill completions that BPF missed from trace events of ftrace, which are recorded beside it
     #[arg(long, value_enum, value_name = "SOURCE")]
     second_source: Option<SecondSource>,
 
@@ -60,6 +60,10 @@ pub struct Args {
     /// Write PREFIX.blktrace.CPU, too, for blkparse, btt and fio
     #[arg(long, value_name = "PREFIX")]
     blktrace: Option<PathBuf>,
+
+    /// Folder for a record of the trace instance that is made, so that it is removed even after a crash
+    #[arg(long, value_name = "DIR", default_value = "/run/weir")]
+    state: PathBuf,
 
     /// Print the report as JSON
     #[arg(long)]
@@ -134,6 +138,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     check(&args, &disks)?;
+    // What is left of others is no reason not to record.
+    match weir_collectors::recover(&args.state) {
+        Ok(undone) => undone.iter().for_each(|line| eprintln!("undone of a recording that died: {line}")),
+        Err(error) => eprintln!("warning: {error}"),
+    }
     catch_signals();
     if args.live { watch(&args, &disks) } else { record(&args, &disks) }
 }
@@ -184,9 +193,9 @@ fn start_one(args: &Args, disks: &[Disk], scratch: &Path, backend: Backend) -> R
         Backend::Auto | Backend::Bpf => {
             let options = Options { mode: mode(args), ..Options::spooled_to(scratch) };
             let second = args.second_source.map_or(Second::No, |SecondSource::Ftrace| Second::Required);
-            Running::Bpf(paired::Collector::start(disks, options, second, scratch)?)
+            Running::Bpf(paired::Collector::start(disks, options, second, scratch, &args.state)?)
         }
-        Backend::Ftrace => Running::Ftrace(ftrace::Collector::start(disks, scratch)?),
+        Backend::Ftrace => Running::Ftrace(ftrace::Collector::start(disks, scratch, &args.state)?),
         Backend::Blktrace => {
             let io = |source| Error::Io { path: scratch.to_owned(), source };
             let folder = tempfile::tempdir_in(scratch).map_err(io)?;

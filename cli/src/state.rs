@@ -13,7 +13,7 @@ use weir_host::owned::Owner;
 use crate::exit::bad_input;
 
 /// What weir and its playbooks write in a state folder. Others are told by their endings: [`kind`].
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     ".weir-lock",
     "apache-root",
     "cgroups",
@@ -32,6 +32,7 @@ const NAMES: [&str; 24] = [
     "owner.json",
     "postgresql-data",
     "processes",
+    "queues",
     "scheduler",
     "services",
     "snapshots",

@@ -137,7 +137,7 @@ fn with_collector(
 ) -> Outcome<(f64, Reconciliation)> {
     let folder = std::env::temp_dir();
     let options = Options { mode, ..Options::spooled_to(&folder) };
-    let collector = Collector::start(&[Disk::find(recorded)?], options, second, &folder)?;
+    let collector = Collector::start(&[Disk::find(recorded)?], options, second, &folder, &folder)?;
     let rate = fio(loaded, seconds)?;
     let capture = collector.stop()?;
     // The rows only where there is something to fill: millions of them take their time.

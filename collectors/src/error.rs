@@ -16,8 +16,8 @@ pub enum Error {
     /// BPF programs cannot run here.
     #[error("BPF cannot be used: {0}")]
     Bpf(String),
-    /// The ftrace `blk` tracer cannot run here.
-    #[error("the ftrace blk tracer cannot be used: {0}")]
+    /// Trace events of ftrace cannot be recorded here, or an instance of theirs cannot be removed.
+    #[error("trace events of ftrace: {0}")]
     Ftrace(String),
     /// blktrace(8) recorded nothing.
     #[error("blktrace(8) cannot be used: {0}")]
@@ -33,6 +33,9 @@ pub enum Error {
     /// A table could not be written.
     #[error(transparent)]
     Record(#[from] weir_records::Error),
+    /// A record of what is to be undone could not be written.
+    #[error(transparent)]
+    Host(#[from] weir_host::Error),
     /// A recorded stream is damaged.
     #[error(transparent)]
     Stream(#[from] weir_traces::blktrace::Error),

@@ -29,6 +29,7 @@ mod worker;
 
 pub use disk::Disk;
 pub use error::Error;
+pub use ftrace::recover;
 pub use reconcile::Reconciliation;
 
 /// The git commit that this was built from, or `unknown`; `-dirty` is appended if files differed from it.

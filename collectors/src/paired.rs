@@ -11,12 +11,12 @@ use crate::fill::fill;
 use crate::ftrace;
 use crate::reconcile::Reconciliation;
 
-/// Whether the ftrace `blk` tracer runs beside the programs.
+/// Whether trace events are recorded beside the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Second {
     /// No: what BPF misses stays missed, and is counted.
     No,
-    /// Where the kernel has it and nobody else is using it.
+    /// Where the kernel has them.
     IfPossible,
     /// Yes, or nothing is recorded at all.
     Required,
@@ -35,7 +35,8 @@ pub struct Capture {
 }
 
 impl Collector {
-    /// Starts both; returns when both record. What does not fit into memory waits in unlinked files in `directory`.
+    /// Starts both; returns when both record. What does not fit into memory waits in unlinked files in `directory`; `state` has a
+    /// record of what the second source must undo.
     ///
     /// # Errors
     /// As [`block::Collector::start`]; a second source is required and cannot be had.
@@ -44,17 +45,18 @@ impl Collector {
         options: Options,
         second: Second,
         directory: &Path,
+        state: &Path,
     ) -> Result<Self, Error> {
         // The second begins before the first and ends after it, so that it has seen whatever the first began to see.
         let second = match second {
             Second::No => None,
-            Second::IfPossible => ftrace::Collector::start(devices, directory).ok(),
-            Second::Required => Some(ftrace::Collector::start(devices, directory)?),
+            Second::IfPossible => ftrace::Collector::start(devices, directory, state).ok(),
+            Second::Required => Some(ftrace::Collector::start(devices, directory, state)?),
         };
         Ok(Collector { first: block::Collector::start(devices, options)?, second })
     }
 
-    /// Ends the recording and puts back what the second source had set.
+    /// Ends the recording; the second source's trace instance is gone then.
     ///
     /// # Errors
     /// The statistics of a device cannot be read any more.

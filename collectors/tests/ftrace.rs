@@ -1,11 +1,9 @@
-//! The ftrace `blk` tracer on real loop devices: beside BPF, as a filler, and after a crash.
+//! Trace events of ftrace on real loop devices: beside BPF, as a filler, and after a crash.
 
 mod common;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use common::{Loop, fio, must_skip, start};
 use weir_collectors::Disk;
@@ -13,23 +11,33 @@ use weir_collectors::assemble::Recorded;
 use weir_collectors::block::Options;
 use weir_collectors::clock::monotonic_ns;
 use weir_collectors::ftrace::Collector;
-use weir_collectors::{blktrace_tool, fill, paired};
+use weir_collectors::{blktrace_tool, fill, paired, recover};
 use weir_records::{BlockOp, BlockRequest};
 use weir_traces::blktrace::write_per_cpu;
 
-/// There is one tracer on a host.
-static TRACER: Mutex<()> = Mutex::new(());
+/// A recording, with the folder that has a record of its instance.
+fn trace(disks: &[Disk], state: &Path) -> Collector {
+    Collector::start(disks, &std::env::temp_dir(), state).unwrap()
+}
 
-/// Other test programs on the host may be tracing: they are waited for.
-fn trace(disks: &[Disk]) -> Collector {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        match Collector::start(disks, &std::env::temp_dir()) {
-            Ok(collector) => return collector,
-            Err(error) if Instant::now() > deadline => panic!("{error}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(200)),
-        }
-    }
+/// The instances of the host, and every setting of its tracing that is not an instance's. Read in a mount namespace that ends.
+fn tracing_of_the_host() -> (Vec<String>, String) {
+    let script = "mount --make-rprivate / && mount -t tracefs none /sys/kernel/tracing && cd /sys/kernel/tracing && ls instances && \
+        echo -- && head -n 99 current_tracer trace_options buffer_size_kb trace_clock tracing_on set_event events/block/*/enable && \
+        head -n 99 /sys/block/*/trace/enable";
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", script]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (instances, settings) = text.split_once("--\n").unwrap();
+    (instances.lines().map(str::to_owned).collect(), settings.to_owned())
+}
+
+/// Names of the instances of which a state folder has a record.
+fn recorded(state: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.unwrap().file_name().to_str().unwrap().trim_end_matches(".json").to_owned()
+    };
+    std::fs::read_dir(state.join("tracing")).unwrap().map(name).collect()
 }
 
 /// Sector, bytes, operation, issue, completion.
@@ -49,12 +57,12 @@ fn beside_bpf_it_sees_the_same_requests_at_the_same_times() {
     if must_skip(&[]) {
         return;
     }
-    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let state = tempfile::tempdir().unwrap();
     let device = Loop::in_memory(64);
     device.set("scheduler", "mq-deadline");
     let epoch_ns = monotonic_ns();
     let bpf = start(&[device.disk()]);
-    let ftrace = trace(&[device.disk()]);
+    let ftrace = trace(&[device.disk()], state.path());
     let load = ["--rw=randrw", "--direct=1", "--ioengine=libaio", "--iodepth=4", "--number_ios=4000"];
     fio(&device.path, &[&load[..], &["--bssplit=4k/50:16k/50", "--rate_iops=2000"]].concat());
     let Recorded { rows, reconciliation } = ftrace.stop().unwrap().into_rows(epoch_ns).unwrap();
@@ -85,10 +93,10 @@ fn what_bpf_did_not_see_is_filled() {
     if must_skip(&[]) {
         return;
     }
-    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let state = tempfile::tempdir().unwrap();
     let device = Loop::in_memory(16);
     let bpf = start(&[device.disk()]);
-    let ftrace = trace(&[device.disk()]);
+    let ftrace = trace(&[device.disk()], state.path());
     fio(&device.path, &["--rw=randread", "--bs=4k", "--direct=1", "--number_ios=1000"]);
     let recorded = ftrace.stop().unwrap().into_rows(0).unwrap();
     let (mut rows, _) = bpf.stop().unwrap().into_rows(0).unwrap();
@@ -109,15 +117,14 @@ fn a_pair_loses_nothing_at_any_rate() {
     if must_skip(&[]) {
         return;
     }
-    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let state = tempfile::tempdir().unwrap();
     let device = Loop::in_memory(64);
     // As fast as the host goes: at such rates some kernels hide completions from BPF, in bursts.
     let load = ["--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=32"];
-    drop(trace(&[device.disk()])); // waits for other test programs
     let scratch = std::env::temp_dir();
     let options = Options::spooled_to(&scratch);
-    let pair =
-        paired::Collector::start(&[device.disk()], options, paired::Second::Required, &scratch).unwrap();
+    let required = paired::Second::Required;
+    let pair = paired::Collector::start(&[device.disk()], options, required, &scratch, state.path()).unwrap();
     fio(&device.path, &[&load[..], &["--time_based", "--runtime=3"]].concat());
     let (rows, found) = pair.stop().unwrap().into_rows(0).unwrap();
     eprintln!("{}", found.summary());
@@ -131,9 +138,9 @@ fn the_files_are_read_by_blkparse_btt_and_fio() {
     if must_skip(&["blkparse", "btt"]) {
         return;
     }
-    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let state = tempfile::tempdir().unwrap();
     let device = Loop::in_memory(16);
-    let ftrace = trace(&[device.disk()]);
+    let ftrace = trace(&[device.disk()], state.path());
     fio(&device.path, &["--rw=randwrite", "--bs=8k", "--direct=1", "--number_ios=500"]);
     let capture = ftrace.stop().unwrap();
     let mut records = capture.records().unwrap();
@@ -186,36 +193,97 @@ fn the_files_are_read_by_blkparse_btt_and_fio() {
 #[test]
 fn process_that_crashes() {
     let Ok(device) = std::env::var("WEIR_TEST_CRASH") else { return };
-    let _running = trace(&[Disk::find(&device).unwrap()]);
-    println!("tracing");
+    let state = std::env::var("WEIR_TEST_STATE").unwrap();
+    let _running = trace(&[Disk::find(&device).unwrap()], Path::new(&state));
     std::process::abort();
 }
 
 #[test]
-fn a_crash_is_undone_by_the_next_start() {
-    if must_skip(&[]) {
+fn a_crash_leaves_an_instance_that_recovery_removes_and_nothing_else() {
+    if must_skip(&["unshare"]) {
         return;
     }
-    let _alone = TRACER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let state = tempfile::tempdir().unwrap();
     let device = Loop::in_memory(16);
-    let enabled = || {
-        let path = device.disk().sysfs().join("trace/enable");
-        std::fs::read_to_string(path).unwrap().trim().to_owned()
-    };
+    let (_, before) = tracing_of_the_host();
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "process_that_crashes", "--nocapture"])
         .env("WEIR_TEST_CRASH", &device.path)
+        .env("WEIR_TEST_STATE", state.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
         .unwrap();
     assert!(!status.success());
-    assert_eq!(enabled(), "1", "the crash left its settings behind");
-    assert!(Path::new("/run/weir/tracing/settings.json").exists());
-    // It starts, so the tracer that was left behind has been put away; and it ends clean.
-    trace(&[device.disk()]).stop().unwrap();
-    assert_eq!(enabled(), "0");
-    assert!(!Path::new("/run/weir/tracing/settings.json").exists());
+    let left = recorded(state.path());
+    let (instances, settings) = tracing_of_the_host();
+    assert_eq!(left.len(), 1);
+    assert!(instances.contains(&left[0]), "{left:?} {instances:?}");
+    assert_eq!(settings, before, "no setting outside of the instance was changed");
+
+    assert_eq!(recover(state.path()).unwrap(), [format!("trace instance {}", left[0])]);
+    assert!(!tracing_of_the_host().0.contains(&left[0]));
+    assert!(recorded(state.path()).is_empty() && recover(state.path()).unwrap().is_empty());
+}
+
+#[test]
+fn recordings_do_not_disturb_each_other_or_the_host() {
+    if must_skip(&["unshare"]) {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let device = Loop::in_memory(16);
+    let (_, before) = tracing_of_the_host();
+    let both = [trace(&[device.disk()], state.path()), trace(&[device.disk()], state.path())];
+    let ours = recorded(state.path());
+    assert!(recover(state.path()).unwrap().is_empty(), "a recording under way was taken away");
+    let (instances, settings) = tracing_of_the_host();
+    assert_eq!(settings, before);
+    assert!(ours.len() == 2 && ours.iter().all(|name| instances.contains(name)), "{ours:?} {instances:?}");
+    fio(&device.path, &["--rw=randread", "--bs=4k", "--direct=1", "--number_ios=100"]);
+    for collector in both {
+        let recorded = collector.stop().unwrap().into_rows(0).unwrap();
+        assert!(recorded.reconciliation.agrees, "{:#?}", recorded.reconciliation);
+        assert_eq!(recorded.rows.len(), 100);
+    }
+    assert!(recorded(state.path()).is_empty());
+    let (instances, settings) = tracing_of_the_host();
+    assert_eq!(settings, before);
+    assert!(!ours.iter().any(|name| instances.contains(name)));
+}
+
+#[test]
+fn an_instance_that_is_in_use_stays_on_record_until_it_can_be_removed() {
+    if must_skip(&["unshare"]) {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let name = format!("weir-{:032x}", std::process::id());
+    let dead = format!(
+        "{{\"instance\":\"{name}\",\"owner\":{{\"pid\":{},\"started_ticks\":1}}}}",
+        std::process::id()
+    );
+    std::fs::create_dir(state.path().join("tracing")).unwrap();
+    std::fs::write(state.path().join("tracing").join(format!("{name}.json")), dead).unwrap();
+    let script = "mount --make-rprivate / && mount -t tracefs none /sys/kernel/tracing && cd /sys/kernel/tracing/instances && \
+        mkdir \"$0\" && exec 3< \"$0/trace_pipe\" && cd / && echo open && read -r _";
+    let mut reader = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, &name])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(reader.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    assert_eq!(line, "open\n");
+    let refused = recover(state.path()).unwrap_err().to_string();
+    assert!(refused.contains(&name) && refused.contains("Close what reads it"), "{refused}");
+    assert_eq!(recorded(state.path()), std::slice::from_ref(&name));
+    drop(reader.stdin.take());
+    reader.wait().unwrap();
+    assert_eq!(recover(state.path()).unwrap(), [format!("trace instance {name}")]);
+    assert!(!tracing_of_the_host().0.contains(&name));
 }
 
 #[test]

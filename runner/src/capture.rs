@@ -25,7 +25,7 @@ impl Capture {
     ///
     /// # Errors
     /// A capture is required, and this kernel allows none.
-    pub(crate) fn start(run: &Run, disks: &[&str], out: &Path) -> Result<Option<Self>, Error> {
+    pub(crate) fn start(run: &Run, disks: &[&str], out: &Path, state: &Path) -> Result<Option<Self>, Error> {
         let wanted = run.capture;
         if wanted == Wanted::None || disks.is_empty() {
             return Ok(None);
@@ -34,7 +34,7 @@ impl Capture {
         let begin = |disks: &[&str]| {
             let disks = disks.iter().map(|disk| Disk::find(disk)).collect::<Result<Vec<_>, _>>()?;
             let second = if run.fill_losses { Second::IfPossible } else { Second::No };
-            Collector::start(&disks, Options::spooled_to(folder), second, folder)
+            Collector::start(&disks, Options::spooled_to(folder), second, folder, state)
         };
         let collector = match begin(disks) {
             Ok(collector) => Ok(collector),

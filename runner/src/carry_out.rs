@@ -22,6 +22,7 @@ use crate::limits::Limits;
 use crate::live;
 use crate::measure::{Measured, measure, read_bytes};
 use crate::prepare::state_problems;
+use crate::queue_record::put_back as put_queues_back;
 use crate::run_folder::{RunFolder, write_json};
 use crate::site::{self, After};
 use crate::stage::{self, Stage};
@@ -171,9 +172,13 @@ pub(crate) fn alone(
     // Services of a run that died before its journal knew them, or whose journal was removed.
     let ended = weir_services::stop_all(&options.state, |scope| scope == weir_services::Scope::Run);
     let ended = ended.map_err(|error| Error::Failed(error.to_string()))?;
-    for line in undone.into_iter().chain(ended) {
+    let traced =
+        weir_collectors::recover(&options.state).map_err(|error| Error::Failed(error.to_string()))?;
+    let queues = put_queues_back(&options.state)?;
+    for line in undone.into_iter().chain(ended).chain(traced).chain(queues.undone) {
         eprintln!("undone of a run that died: {line}");
     }
+    queues.left.iter().for_each(|line| eprintln!("left by a run that died: {line}"));
     let mut limits = Limits::new(run, &options.state);
     let bench = Bench { run, testbed, options, place, filesystem: &filesystem, began, attempt };
     let done = prepare_and_measure(&bench, meeting, &mut limits, &mut journal);
@@ -182,7 +187,11 @@ pub(crate) fn alone(
         Some(why) => Error::Failed(format!("{error}; {why}")),
         None => error,
     });
-    let left = journal.undo();
+    let mut left = journal.undo();
+    match put_queues_back(&options.state) {
+        Ok(queues) => left.extend(queues.left),
+        Err(error) => left.push(error.to_string()),
+    }
     if let Err(Error::Unavailable(reason)) = done {
         return skip(run, reason, &left, place);
     }

@@ -122,10 +122,10 @@ impl Controls {
         run: &Run,
         devices: &mut [BlockDevice],
         stop: &AtomicBool,
-        journal: &mut Journal,
+        state: &Path,
     ) -> Result<(), Error> {
         if self.weighs() {
-            self.costs = cost::of(run, devices, stop, journal)?;
+            self.costs = cost::of(run, devices, stop, state)?;
         }
         Ok(())
     }

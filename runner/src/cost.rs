@@ -1,7 +1,7 @@
 //! The kernel's cost model of a run's disks (iocost): what each can do, told to the kernel and read back.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub(crate) fn of(
     run: &Run,
     devices: &mut [BlockDevice],
     stop: &AtomicBool,
-    journal: &mut Journal,
+    state: &Path,
 ) -> Result<Vec<Cost>, Error> {
     let wanted = run.settings.io_cost.unwrap_or_default();
     let mut costs = Vec::new();
@@ -61,10 +61,7 @@ pub(crate) fn of(
         let settings = run.kernel_settings(&device.name);
         if wanted.model.is_none() {
             let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
-            device
-                .queues
-                .iter()
-                .try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
+            device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, state))?;
             live::hand_on(run, device)?;
             device.set_timing(true)?;
         }

@@ -87,7 +87,7 @@ pub(crate) fn measure(
     let visitors = web::classes(run, places)?;
     let visits = site::visits(run, &partial.join("logs"), &options.stop)?;
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
-    let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
+    let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let wall_before = wall_against_monotonic_ns();
     let epoch_ns = match &mut meeting {

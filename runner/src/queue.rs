@@ -7,7 +7,8 @@ use weir_studies::Settings;
 
 use crate::Error;
 use crate::block_device::Queue;
-use crate::journal::{Journal, selected};
+use crate::journal::selected;
+use crate::queue_record;
 
 /// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
 const SCHEDULER_REQUESTS: u32 = 256;
@@ -46,7 +47,7 @@ pub(crate) fn check(queue: &Queue, settings: &Settings) -> Result<(), Error> {
     )))
 }
 
-/// Applies scheduler, tunables, queue depth, writeback throttling and read-ahead.
+/// Applies scheduler, tunables, queue depth, writeback throttling and read-ahead; what was before is on record in `state` first.
 ///
 /// # Errors
 /// The kernel does not accept a value.
@@ -54,20 +55,28 @@ pub(crate) fn apply(
     queue: &Queue,
     settings: &Settings,
     is_of_kernel: bool,
-    journal: &mut Journal,
+    state: &Path,
 ) -> Result<(), Error> {
-    let scheduler = queue.sys("queue/scheduler");
-    let requests = queue.sys("queue/nr_requests");
+    let wanted = settings.scheduler.name.as_str();
+    let mut ours = vec![
+        ("scheduler", "none".to_owned()),
+        ("scheduler", wanted.to_owned()),
+        ("read_ahead_kb", settings.read_ahead_kib.to_string()),
+    ];
+    if !is_of_kernel {
+        ours.push(("nomerges", NO_MERGES.to_owned()));
+    }
+    queue_record::note(state, &queue.kernel_name, &ours)?;
     // The device's own tags can be set only while no scheduler stands before them. Writing the number
     // that is already shown does nothing, even where the tags are others: hence a detour.
-    journal.set(&scheduler, "none")?;
+    set(queue, "scheduler", "none")?;
     let depth = tags(queue, settings);
     let detour = if depth > 4 { depth - 1 } else { depth + 1 };
-    journal.set(&requests, &detour.to_string())?;
-    journal.set(&requests, &depth.to_string())?;
-    if settings.scheduler.name != "none" {
-        journal.set(&scheduler, &settings.scheduler.name)?;
-        journal.set(&requests, &SCHEDULER_REQUESTS.to_string())?;
+    set(queue, "nr_requests", &detour.to_string())?;
+    set(queue, "nr_requests", &depth.to_string())?;
+    if wanted != "none" {
+        set(queue, "scheduler", wanted)?;
+        set(queue, "nr_requests", &SCHEDULER_REQUESTS.to_string())?;
     }
     for (tunable, value) in &settings.scheduler.tunables {
         let path = queue.sys("queue/iosched").join(tunable);
@@ -84,21 +93,30 @@ pub(crate) fn apply(
                 settings.scheduler.name
             )));
         }
-        // Not through the journal: the tunable is gone with its scheduler.
+        // Not on record: the tunable is gone with its scheduler.
         fs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))?;
     }
     // Loop devices of some kernels have no writeback throttling: then there is none to turn off.
     let throttling = queue.sys("queue/wbt_lat_usec");
     if throttling.exists() && fs::read_to_string(&throttling).is_ok() {
-        journal.set(&throttling, &settings.wbt_lat_usec.to_string())?;
+        set(queue, "wbt_lat_usec", &settings.wbt_lat_usec.to_string())?;
     } else if settings.wbt_lat_usec != 0 {
         return Err(Error::Failed(format!("{} has no writeback throttling", queue.kernel_name)));
     }
-    journal.set(&queue.sys("queue/read_ahead_kb"), &settings.read_ahead_kib.to_string())?;
+    set(queue, "read_ahead_kb", &settings.read_ahead_kib.to_string())?;
     if !is_of_kernel {
-        journal.set(&queue.sys("queue/nomerges"), NO_MERGES)?;
+        set(queue, "nomerges", NO_MERGES)?;
     }
     verify(queue, settings, is_of_kernel).map_err(Error::Failed)
+}
+
+/// Sets a file of the queue that does not say so already.
+fn set(queue: &Queue, file: &str, value: &str) -> Result<(), Error> {
+    let path = queue.sys("queue").join(file);
+    if says(&path, value).is_ok() {
+        return Ok(());
+    }
+    fs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))
 }
 
 /// Whether the queue is in the state that was asked for: checked before and after the measurement.

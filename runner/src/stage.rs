@@ -79,7 +79,7 @@ pub(crate) fn set(
         kept.push((service, site::keep(service, of_site, &options.state, &logs, journal)?));
     }
     limits.enter(journal)?;
-    controls.calibrate(run, &mut devices, &options.stop, journal)?;
+    controls.calibrate(run, &mut devices, &options.stop, &options.state)?;
     let points = make_file_systems(run, testbed, options, filesystem, &mut devices, journal)?;
     fs_options::set(run, filesystem, &points)?;
     let filling = Filling::begin(filesystem, &options.state)?;
@@ -101,7 +101,10 @@ pub(crate) fn set(
     for device in &mut devices {
         let settings = run.kernel_settings(&device.name);
         let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
-        device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, journal))?;
+        device
+            .queues
+            .iter()
+            .try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, &options.state))?;
         if device.is_array {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }

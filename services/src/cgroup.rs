@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, handed_on};
 
 /// The top of a tree of groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +103,16 @@ impl fmt::Display for Group {
     }
 }
 
+/// Letters of a state folder's path in the name of its group.
+const LONGEST_KEY: usize = 100;
+
+/// The 64-bit FNV-1a hash.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 impl Group {
     /// The group of a state folder, in which all its others lie: folders do not get into each other's way.
     pub fn of_state(state: &Path) -> Self {
@@ -111,7 +121,14 @@ impl Group {
         let key: String =
             text.trim_matches('/').chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let key = if key.is_empty() { "root".to_owned() } else { key };
-        Group { name: format!("weir/{}", &key[key.len().saturating_sub(100)..]) }
+        let is_unique =
+            text.len() <= LONGEST_KEY && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '/');
+        if is_unique {
+            return Group { name: format!("weir/{key}") };
+        }
+        // Other folders have the same letters: what is in a group is killed, so it must be this folder's alone.
+        let end = &key[key.len().saturating_sub(LONGEST_KEY)..];
+        Group { name: format!("weir/{end}-{:016x}", fnv1a(text.as_bytes())) }
     }
 
     /// A group within this one.
@@ -132,14 +149,15 @@ impl Group {
         }
         for tree in &trees {
             let mut folder = tree.top().to_owned();
-            for part in self.name.split('/') {
-                if let Tree::Two { memory, io, .. } = tree {
-                    // Those below get controllers only if each above hands them on.
-                    let control = folder.join("cgroup.subtree_control");
-                    for name in [memory.then_some("+memory"), io.then_some("+io")].into_iter().flatten() {
-                        fs::write(&control, name)
-                            .map_err(Error::io("cannot hand on controllers by", &control))?;
-                    }
+            let controllers: Vec<&str> = match tree {
+                Tree::Two { memory, io, .. } => {
+                    [memory.then_some("memory"), io.then_some("io")].into_iter().flatten().collect()
+                }
+                _ => Vec::new(),
+            };
+            for (depth, part) in self.name.split('/').enumerate() {
+                if depth > 0 {
+                    handed_on::hand_on(&folder, &controllers)?;
                 }
                 folder.push(part);
                 match fs::create_dir(&folder) {
@@ -147,6 +165,9 @@ impl Group {
                         return Err(Error::io("cannot make", &folder)(error));
                     }
                     _ => {}
+                }
+                if depth == 0 {
+                    handed_on::hand_on_at_top(tree.top(), &folder, &controllers)?;
                 }
             }
         }
@@ -324,7 +345,11 @@ impl Group {
                 for tree in trees() {
                     let mut folder = tree.top().join(&self.name);
                     while folder.pop() && folder != tree.top() {
-                        let _ = fs::remove_dir(&folder);
+                        if folder.parent() == Some(tree.top()) {
+                            handed_on::remove(tree.top(), &folder);
+                        } else {
+                            let _ = fs::remove_dir(&folder);
+                        }
                     }
                 }
                 Ok(was_there)
@@ -404,6 +429,21 @@ mod tests {
     fn state_folders_have_groups_of_their_own() {
         assert_eq!(Group::of_state(Path::new("/run/weir")).within("run").name, "weir/run-weir/run");
         assert_ne!(Group::of_state(Path::new("/a")), Group::of_state(Path::new("/b")));
+    }
+
+    #[test]
+    fn folders_of_the_same_letters_have_groups_of_their_own() {
+        let long = |end: &str| format!("/{}{end}/{}", "x".repeat(90), "y".repeat(120));
+        for (one, other) in [
+            ("/run/weir".to_owned(), "/run-weir".to_owned()),
+            ("/tmp/a/b".to_owned(), "/tmp/a-b".to_owned()),
+            ("/tmp/a.b".to_owned(), "/tmp/a-b".to_owned()),
+            (long("1"), long("2")),
+        ] {
+            let group = |path: &str| Group::of_state(Path::new(path)).name;
+            assert_ne!(group(&one), group(&other));
+            assert!(group(&one).len() < 200 && group(&one).matches('/').count() == 1);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod cluster;
 mod data_folder;
 mod description;
 mod error;
+mod handed_on;
 #[cfg(test)]
 mod injection;
 pub mod io_controller;

@@ -1,6 +1,8 @@
 """Module `weir_cgroup`: a control group with limits of memory and disks."""
 
+import contextlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -53,6 +55,20 @@ LIMITS = {
     "write_bytes_per_s": ("wbps", "blkio.throttle.write_bps_device"),
     "reads_per_s": ("riops", "blkio.throttle.read_iops_device"),
     "writes_per_s": ("wiops", "blkio.throttle.write_iops_device"),
+}
+
+#: Attribute of weir's folder at the top of a tree: controllers that the top hands on for its sake, as
+#: `weir` itself has it.
+HANDED_ON = "trusted.weir.handed_on"
+#: What files of a group say that nobody has limited.
+UNLIMITED = {
+    "io.max": "",
+    "io.latency": "",
+    "io.weight": "default 100",
+    "memory.max": "max",
+    "memory.high": "max",
+    "memory.low": "0",
+    "memory.min": "0",
 }
 
 
@@ -200,12 +216,54 @@ def note(record, folders, values):
 
 def make(top, name, controllers):
     """Makes the group in a tree; those below get controllers only if each above hands them on."""
-    folder = Path(top)
-    for part in ("weir", name):
-        for controller in controllers:
+    ours = Path(top, "weir")
+    ours.mkdir(exist_ok=True)
+    added = missing(top, controllers)
+    if added:
+        # The top is the host's: what is added there is on record at weir's folder first.
+        os.setxattr(ours, HANDED_ON, " ".join(recorded(ours) + added).encode())
+    for folder in (Path(top), ours):
+        for controller in missing(folder, controllers):
             (folder / "cgroup.subtree_control").write_text(f"+{controller}")
-        folder = folder / part
-        folder.mkdir(exist_ok=True)
+    (ours / name).mkdir(exist_ok=True)
+
+
+def missing(folder, controllers):
+    """Those of the controllers that a group does not hand on."""
+    if not controllers:
+        return []
+    there = Path(folder, "cgroup.subtree_control").read_text().split()
+    return [controller for controller in controllers if controller not in there]
+
+
+def recorded(ours):
+    """The controllers that the top hands on for weir's sake alone."""
+    try:
+        return [word for word in os.getxattr(ours, HANDED_ON).decode().split() if word.isalnum()]
+    except OSError:
+        return []
+
+
+def remove_empty(ours):
+    """Removes weir's folder at a top if nothing is in it, and takes back what was added to the top."""
+    if not ours.exists() or any(entry.is_dir() for entry in ours.iterdir()):
+        return
+    added = recorded(ours)
+    ours.rmdir()
+    if added and not any(is_limited(group) for group in ours.parent.iterdir() if group.is_dir()):
+        for controller in added:
+            # Refused where a group of somebody else's hands it on in turn: then it is in use.
+            with contextlib.suppress(OSError):
+                (ours.parent / "cgroup.subtree_control").write_text(f"-{controller}")
+
+
+def is_limited(group):
+    """Whether somebody has limited a group by what the top hands on."""
+    for file, unlimited in UNLIMITED.items():
+        with contextlib.suppress(OSError):
+            if (group / file).read_text().strip() != unlimited:
+                return True
+    return False
 
 
 def file_of(name, key):
@@ -269,8 +327,7 @@ def absent(wanted, dry):
             if folder.exists():
                 folder.rmdir()
             # That of others stays.
-            if folder.parent.exists() and not any(entry.is_dir() for entry in folder.parent.iterdir()):
-                folder.parent.rmdir()
+            remove_empty(folder.parent)
         record.unlink()
     return True, folders
 

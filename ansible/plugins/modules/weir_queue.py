@@ -94,8 +94,8 @@ def present(wanted, dry):
     if dry or not (changed or known is None or added):
         return changed, before
     # Written down first, so that a host that is left in between can be restored.
-    record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps({"disk": wanted["disk"], "before": before}, indent=2) + "\n")
+    schedulers = sorted({*(known or {}).get("schedulers", []), asked["scheduler"]})
+    note(record, {"disk": wanted["disk"], "before": before, "schedulers": schedulers})
     try:
         queue.set(asked)
     except (OSError, ValueError):
@@ -114,9 +114,20 @@ def absent(wanted, dry):
     known = json.loads(record.read_text())
     if not dry:
         if (SYS_BLOCK / known["disk"]).is_dir():
-            Queue(known["disk"]).set(known["before"])
+            Queue(known["disk"]).restore(known["before"], known.get("schedulers"))
         record.unlink()
     return True, known["before"]
+
+
+def note(record, content):
+    """Writes a record that is whole on the disk, or what was there before."""
+    record.parent.mkdir(parents=True, exist_ok=True)
+    aside = record.with_name(record.name + ".partial")
+    with aside.open("w") as file:
+        file.write(json.dumps(content, indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(record)
 
 
 class Queue:
@@ -211,6 +222,28 @@ class Queue:
             or any(self.read(f"iosched/{name}") != value for name, value in asked["iosched"].items())
             or any(self.read(name) != value for name, value in asked["queue"].items())
         )
+
+    def restore(self, before, ours):
+        """Restores what was before, with all tags of the driver.
+
+        Raises:
+            ValueError: somebody else has chosen a scheduler since, who is not `ours`; nothing was touched.
+        """
+        now = self.scheduler()
+        if ours is not None and now not in [*ours, before["scheduler"]]:
+            raise ValueError(
+                f"{self.disk}: somebody has set scheduler {now} since: its queue is left. "
+                "Set what is to be there, then remove the record"
+            )
+        tags = self.folder.parent / "mq/0/nr_tags"
+        if before["scheduler"] != "none" and "none" in [*(ours or []), now] and tags.exists():
+            # Tags that were set without a scheduler stay with the next, and nr_requests does not show them.
+            # A number that the kernel believes to have does nothing: hence a detour.
+            self.write("scheduler", "none")
+            most = int(tags.read_text())
+            for number in (most - 1, most):
+                (self.folder / "nr_requests").write_text(str(number))
+        self.set(before)
 
     def set(self, asked):
         """Sets the scheduler, then what it would have changed."""

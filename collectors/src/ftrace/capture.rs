@@ -1,26 +1,35 @@
-//! Running the tracer: settings, the thread that empties the pipe, and what comes of it.
+//! Recording: events, the thread that empties the buffer, and what comes of it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use weir_traces::blktrace::{Reader, Record};
+use weir_traces::blktrace::Record;
 
-use super::settings::Settings;
+use super::decode::{Decoder, EVENTS};
+use super::instance::Instance;
+use super::ring::PageLayout;
 use crate::Error;
 use crate::assemble::{Assembly, Recorded};
 use crate::disk::{Disk, DiskStatistics};
 
-/// Memory for events per CPU, in KiB: a second or so at 300,000 requests/s.
-const BUFFER_KIB: u32 = 64 << 10;
+/// Memory for events per CPU, in KiB: about a second at 300,000 requests/s on one CPU.
+const BUFFER_KIB: usize = 64 << 10;
 
-/// How long the reader waits for new events, in ms.
-const POLL_MS: i32 = 20;
+/// Memory for events of all CPUs, in KiB, and what each has in any case.
+const MOST_KIB: usize = 1 << 20;
+const LEAST_KIB: usize = 4 << 10;
+
+/// Time between two visits to the buffers.
+const VISIT_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The largest page that a kernel may be told to use is 64 KiB and more; a read asks for at least one.
+const READ_BYTES: usize = 1 << 18;
 
 /// A collection under way. Dropping it ends it and forgets what was recorded.
 pub struct Collector {
@@ -30,7 +39,10 @@ pub struct Collector {
     thread: Option<JoinHandle<io::Result<()>>>,
     stream: File,
     directory: PathBuf,
-    settings: Settings,
+    layout: PageLayout,
+    decoder: Decoder,
+    // Last: it can be removed only when the thread has closed its files.
+    instance: Instance,
 }
 
 /// What was recorded.
@@ -40,22 +52,18 @@ pub struct Capture {
     stops: Vec<DiskStatistics>,
     stream: File,
     directory: PathBuf,
+    layout: PageLayout,
+    decoder: Decoder,
     overruns: u64,
-    names: Vec<(u32, String)>,
-}
-
-fn read_setting(path: &Path) -> Result<String, Error> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Error::Ftrace(format!("{} cannot be read: {error}", path.display())))?;
-    Ok(text.trim().to_owned())
 }
 
 impl Collector {
-    /// Sets the tracer up and returns when it records; the events wait in an unlinked file in `directory`.
+    /// Makes a trace instance, of which `state` has a record, and returns when it records; the events wait in an unlinked file
+    /// in `directory`. What processes that died left is not looked at: see [`super::recover`].
     ///
     /// # Errors
-    /// The kernel has no `blk` tracer, someone else is tracing, or the kernel refuses.
-    pub fn start(devices: &[Disk], directory: &Path) -> Result<Self, Error> {
+    /// The kernel has no block trace events or no instances, or refuses.
+    pub fn start(devices: &[Disk], directory: &Path, state: &Path) -> Result<Self, Error> {
         let stream = OpenOptions::new()
             .read(true)
             .write(true)
@@ -63,6 +71,9 @@ impl Collector {
             .mode(0o600)
             .open(directory)
             .map_err(Error::io(directory))?;
+        let instance = Instance::make(state)?;
+        let layout = PageLayout::parse(&instance.read("events/header_page")?)
+            .ok_or_else(|| Error::Ftrace("events/header_page does not describe a page".to_owned()))?;
         let mut collector = Collector {
             devices: devices.to_vec(),
             starts: Vec::new(),
@@ -70,106 +81,79 @@ impl Collector {
             thread: None,
             stream,
             directory: directory.to_owned(),
-            settings: Settings::take()?,
+            layout,
+            decoder: Decoder::default(),
+            instance,
         };
         collector.set_up()?;
-        for disk in devices {
-            collector.starts.push(disk.statistics()?);
-        }
         collector.begin()?;
         Ok(collector)
     }
 
-    /// Everything but the switch of each device.
+    /// Everything but the switch that begins the recording.
     fn set_up(&mut self) -> Result<(), Error> {
-        let root = self.settings.root().to_owned();
-        let tracer = read_setting(&root.join("current_tracer"))?;
-        if tracer != "nop" {
-            return Err(Error::Ftrace(format!("the tracer {tracer} is in use on this host")));
-        }
-        if !read_setting(&root.join("available_tracers"))?.split(' ').any(|name| name == "blk") {
-            return Err(Error::Ftrace("the kernel has no blk tracer (CONFIG_BLK_DEV_IO_TRACE)".to_owned()));
-        }
-        for disk in &self.devices {
-            if read_setting(&disk.sysfs().join("trace/enable"))? != "0" {
-                return Err(Error::Ftrace(format!("{} is being traced by someone else", disk.name)));
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let buffer_kib = (MOST_KIB / cpus).clamp(LEAST_KIB, BUFFER_KIB);
+        let instance = &self.instance;
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", "mono")?;
+        instance.write("buffer_size_kb", &buffer_kib.to_string())?;
+        let ours: Vec<String> =
+            self.devices.iter().map(|disk| format!("dev == {}", disk.kernel_dev())).collect();
+        for (event, _) in EVENTS {
+            let folder = format!("events/block/{event}");
+            let format = instance
+                .read(&format!("{folder}/format"))
+                .map_err(|error| Error::Ftrace(format!("the kernel has no trace event {event} ({error})")))?;
+            if !self.decoder.learn(event, &format) {
+                return Err(Error::Ftrace(format!("the format of the trace event {event} is not known")));
             }
-        }
-        let clock = read_setting(&root.join("trace_clock"))?;
-        let clock = clock.split(['[', ']']).nth(1).unwrap_or("local").to_owned();
-        self.settings.change(Path::new("trace_clock"), &clock, "mono")?;
-        let size = read_setting(&root.join("buffer_size_kb"))?;
-        let size = size.split(' ').next().unwrap_or("1408").to_owned();
-        self.settings.change(Path::new("buffer_size_kb"), &size, &BUFFER_KIB.to_string())?;
-        self.settings.change(Path::new("current_tracer"), &tracer, "blk")?;
-        // With blk_classic the tracer writes text even in binary form. Cgroup ids come in the payload.
-        for (option, value) in
-            [("blk_classic", "0"), ("blk_cgroup", "1"), ("bin", "1"), ("context-info", "0")]
-        {
-            let path = Path::new("options").join(option);
-            let before = read_setting(&root.join(&path))?;
-            self.settings.change(&path, &before, value)?;
-        }
-        let on = read_setting(&root.join("tracing_on"))?;
-        self.settings.change(Path::new("tracing_on"), &on, "1")?;
-        fs::write(root.join("trace"), "").map_err(Error::io(&root.join("trace")))
-    }
-
-    fn begin(&mut self) -> Result<(), Error> {
-        let pipe_path = self.settings.root().join("trace_pipe");
-        let pipe =
-            OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe_path).map_err(
-                |error| Error::Ftrace(format!("{} cannot be opened: {error}", pipe_path.display())),
-            )?;
-        let stream = self.stream.try_clone().map_err(Error::io(&self.directory))?;
-        let stop = Arc::clone(&self.stop);
-        self.thread = Some(
-            std::thread::Builder::new()
-                .name("weir-ftrace".to_owned())
-                .spawn(move || empty_pipe(pipe, stream, &stop))
-                .map_err(|error| Error::Ftrace(format!("the reader's thread cannot be started: {error}")))?,
-        );
-        for disk in self.devices.clone() {
-            self.settings.change(&disk.sysfs().join("trace/enable"), "0", "1")?;
+            instance.write(&format!("{folder}/filter"), &ours.join(" || "))?;
+            instance.write(&format!("{folder}/enable"), "1")?;
         }
         Ok(())
     }
 
-    /// Ends the recording and puts all settings back.
+    fn begin(&mut self) -> Result<(), Error> {
+        let pipes = pipes(self.instance.path())?;
+        let stream = self.stream.try_clone().map_err(Error::io(&self.directory))?;
+        let (stop, layout) = (Arc::clone(&self.stop), self.layout);
+        self.thread = Some(
+            std::thread::Builder::new()
+                .name("weir-ftrace".to_owned())
+                .spawn(move || empty_buffers(pipes, stream, layout, &stop))
+                .map_err(|error| Error::Ftrace(format!("the reader's thread cannot be started: {error}")))?,
+        );
+        self.starts = self.devices.iter().map(Disk::statistics).collect::<Result<_, _>>()?;
+        self.instance.write("tracing_on", "1")
+    }
+
+    /// Ends the recording and removes the instance.
     ///
     /// # Errors
     /// The events could not be written to their file; a device's statistics cannot be read any more.
     pub fn stop(mut self) -> Result<Capture, Error> {
         let stops: Vec<_> = self.devices.iter().map(Disk::statistics).collect::<Result<_, _>>()?;
-        for disk in &self.devices {
-            let path = disk.sysfs().join("trace/enable");
-            fs::write(&path, "0").map_err(Error::io(&path))?;
-        }
+        self.instance.write("tracing_on", "0")?;
         self.join()?;
-        let root = self.settings.root();
-        let overruns = overruns(root)?;
-        let names = fs::read_to_string(root.join("saved_cmdlines"))
-            .unwrap_or_default()
-            .lines()
-            .filter_map(|line| {
-                let (pid, name) = line.trim_start().split_once(' ')?;
-                Some((pid.parse().ok()?, name.to_owned()))
-            })
-            .collect();
         Ok(Capture {
             devices: std::mem::take(&mut self.devices),
             starts: std::mem::take(&mut self.starts),
             stops,
             stream: self.stream.try_clone().map_err(Error::io(&self.directory))?,
             directory: self.directory.clone(),
-            overruns,
-            names,
+            layout: self.layout,
+            decoder: std::mem::take(&mut self.decoder),
+            overruns: overruns(self.instance.path())?,
         })
     }
 
     fn join(&mut self) -> Result<(), Error> {
         self.stop.store(true, Ordering::Release);
-        match self.thread.take().map(JoinHandle::join) {
+        match self.thread.take().map(|thread| {
+            thread.thread().unpark();
+            thread.join()
+        }) {
             None | Some(Ok(Ok(()))) => Ok(()),
             Some(Ok(Err(error))) => Err(Error::Io { path: self.directory.clone(), source: error }),
             Some(Err(_)) => Err(Error::Ftrace("the reader's thread panicked".to_owned())),
@@ -183,36 +167,74 @@ impl Drop for Collector {
     }
 }
 
-/// Copies the pipe to the stream until it is told to stop and the pipe is empty.
-fn empty_pipe(mut pipe: File, mut stream: File, stop: &AtomicBool) -> io::Result<()> {
-    let mut buffer = vec![0; 1 << 18];
-    let mut held = 0;
+/// The buffer of one CPU.
+struct Pipe {
+    cpu: u32,
+    file: File,
+}
+
+fn pipes(instance: &Path) -> Result<Vec<Pipe>, Error> {
+    let folder = instance.join("per_cpu");
+    let mut pipes = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
+        let entry = entry.map_err(Error::io(&folder))?;
+        let name = entry.file_name();
+        let cpu = name.to_string_lossy().strip_prefix("cpu").and_then(|cpu| cpu.parse().ok());
+        let Some(cpu) = cpu else { continue };
+        let path = entry.path().join("trace_pipe_raw");
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&path)
+            .map_err(Error::io(&path))?;
+        pipes.push(Pipe { cpu, file });
+    }
+    Ok(pipes)
+}
+
+/// Copies what is in use of each page to the stream, after its CPU and its length, until it is told to stop and the buffers are
+/// empty.
+fn empty_buffers(
+    mut pipes: Vec<Pipe>,
+    stream: File,
+    layout: PageLayout,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    let mut stream = BufWriter::with_capacity(1 << 18, stream);
+    let mut page = vec![0; READ_BYTES];
     loop {
         let stopping = stop.load(Ordering::Acquire);
-        match pipe.read(&mut buffer[held..]) {
-            Ok(read) if read > 0 => held += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-            _ if stopping => return stream.write_all(&buffer[..held]),
-            _ => wait_for(&pipe),
+        for pipe in &mut pipes {
+            while let Some(length) = read(&mut pipe.file, &mut page)? {
+                let used = &page[..layout.used(&page[..length])];
+                stream.write_all(&pipe.cpu.to_ne_bytes())?;
+                stream.write_all(&u32::try_from(used.len()).unwrap_or(0).to_ne_bytes())?;
+                stream.write_all(used)?;
+            }
         }
-        // The pipe gives a page or less at a time.
-        if buffer.len() - held < 1 << 13 {
-            stream.write_all(&buffer[..held])?;
-            held = 0;
+        if stopping {
+            return stream.flush();
+        }
+        std::thread::park_timeout(VISIT_INTERVAL);
+    }
+}
+
+/// One page; `None` if there is nothing to read now.
+fn read(pipe: &mut File, page: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        match pipe.read(page) {
+            Ok(0) => return Ok(None),
+            Ok(length) => return Ok(Some(length)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
 
-fn wait_for(pipe: &File) {
-    let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one valid pollfd is passed, and it lives through the call.
-    unsafe { libc::poll(&mut poll, 1, POLL_MS) };
-}
-
 /// Events that found the buffer of their CPU full.
-fn overruns(root: &Path) -> Result<u64, Error> {
-    let cpus = root.join("per_cpu");
+fn overruns(instance: &Path) -> Result<u64, Error> {
+    let cpus = instance.join("per_cpu");
     let mut sum = 0;
     for entry in fs::read_dir(&cpus).map_err(Error::io(&cpus))? {
         let path = entry.map_err(Error::io(&cpus))?.path().join("stats");
@@ -234,15 +256,26 @@ impl Capture {
         self.overruns
     }
 
-    /// The events as they were recorded, in the order in which the kernel gave them.
+    /// The events as records of blktrace(8), in the order of time.
     ///
     /// # Errors
-    /// The file cannot be read; the stream is damaged.
+    /// The file cannot be read; a page is damaged.
     pub fn records(&self) -> Result<Vec<Record>, Error> {
-        let mut stream = self.stream.try_clone().map_err(Error::io(&self.directory))?;
-        stream.seek(SeekFrom::Start(0)).map_err(Error::io(&self.directory))?;
-        let records: Result<Vec<Record>, _> = Reader::new(stream, Path::new("trace_pipe")).collect();
-        Ok(records?)
+        let io = |source| Error::Io { path: self.directory.clone(), source };
+        let mut stream = self.stream.try_clone().map_err(io)?;
+        stream.seek(SeekFrom::Start(0)).map_err(io)?;
+        let mut stream = BufReader::with_capacity(1 << 18, stream);
+        let mut decoder = self.decoder.clone();
+        let (mut records, mut page) = (Vec::new(), Vec::new());
+        while let Some(cpu) = next_page(&mut stream, &mut page).map_err(io)? {
+            for event in self.layout.events(&page) {
+                let event = event.map_err(|error| Error::Ftrace(error.to_string()))?;
+                decoder.records(cpu, event.time_ns, event.data, |record| records.push(record));
+            }
+        }
+        // Stable: a name stays before the record that it was found in.
+        records.sort_by_key(|record| record.time_ns);
+        Ok(records)
     }
 
     /// Rows and their reconciliation.
@@ -250,14 +283,21 @@ impl Capture {
     /// # Errors
     /// As [`Capture::records`].
     pub fn into_rows(self, epoch_ns: i64) -> Result<Recorded, Error> {
-        let mut records = self.records()?;
-        // The pipe merges the CPUs by time, but a CPU's latest events can come after another's later ones.
-        records.sort_by_key(|record| record.time_ns);
         let mut assembly = Assembly::new(&self.devices, "ftrace", epoch_ns);
-        for (pid, name) in &self.names {
-            assembly.name_process(*pid, name);
-        }
-        records.iter().for_each(|record| assembly.add(record));
+        self.records()?.iter().for_each(|record| assembly.add(record));
         Ok(assembly.finish(&self.starts, &self.stops, self.overruns))
     }
+}
+
+/// Reads the next page of the stream and its CPU; `None` at the end.
+fn next_page(stream: &mut impl Read, page: &mut Vec<u8>) -> io::Result<Option<u32>> {
+    let mut head = [0; 8];
+    match stream.read_exact(&mut head) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let [a, b, c, d, e, f, g, h] = head;
+    page.resize(u32::from_ne_bytes([e, f, g, h]) as usize, 0);
+    stream.read_exact(page)?;
+    Ok(Some(u32::from_ne_bytes([a, b, c, d])))
 }

@@ -1,11 +1,12 @@
 //! Files and folders that are whole after a crash: written aside, synchronised, renamed, and the folder synchronised.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::Error;
+use crate::process::Identity;
 
 /// Replaces a file with these bytes: after a crash it holds either what it held before or all of them.
 ///
@@ -28,6 +29,27 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
         return Err(Error::io("cannot write", path)(error));
     }
     sync_folder(path.parent().unwrap_or(Path::new("/")))
+}
+
+/// Removes from a folder what processes that died did not finish writing with [`write`]. What a living one writes stays, and so do
+/// all other files. A folder that is not there has nothing.
+///
+/// # Errors
+/// The folder cannot be read, or a file not be removed.
+pub fn remove_unfinished(folder: &Path) -> Result<(), Error> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(Error::io("cannot read", folder))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(Error::io("cannot read", folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let writer = name.strip_suffix(".partial").and_then(|name| name.rsplit_once('.')?.1.parse().ok());
+        if writer.is_some_and(|pid| Identity::of(pid).is_none()) && path.is_file() {
+            fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes durable which names a folder has.
@@ -74,6 +96,22 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
         sync_tree(place.path()).unwrap();
+    }
+
+    #[test]
+    fn what_a_dead_process_did_not_finish_is_removed_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        // No process has a pid above the kernel's limit of 4 Mi.
+        let dead = place.path().join("run.json.4194305.partial");
+        let living = place.path().join(format!("run.json.{}.partial", std::process::id()));
+        let others = ["run.json", "a.partial", "b.x.partial", ".4194305.partial.keep"]
+            .map(|name| place.path().join(name));
+        for path in others.iter().chain([&dead, &living]) {
+            fs::write(path, "").unwrap();
+        }
+        remove_unfinished(place.path()).unwrap();
+        remove_unfinished(&place.path().join("none")).unwrap();
+        assert!(!dead.exists() && living.exists() && others.iter().all(|path| path.exists()));
     }
 
     #[test]

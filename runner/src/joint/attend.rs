@@ -77,7 +77,7 @@ fn record(
 ) -> Result<Outcome, Error> {
     write_json(&partial.join("host.json"), &host::record(disks, &[]))?;
     let names: Vec<&str> = disks.iter().map(|disk| &*disk.name).collect();
-    let capture = Capture::start(run, &names, &partial.join("block.parquet"))?;
+    let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
     let wall_before = wall_against_monotonic_ns();
     let setup_s = began.elapsed().as_secs_f64();
     let epoch_ns = begin(meeting, std::time::Duration::ZERO)?;

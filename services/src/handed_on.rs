@@ -1,0 +1,166 @@
+//! Controllers that groups of version 2 hand on to those below them; taken back at the top when weir's last group goes.
+//!
+//! The top of the tree is the host's. What weir adds to its `cgroup.subtree_control` is recorded in an extended attribute of
+//! weir's own folder there, before it is added: the record lives exactly as long as that folder, whatever is killed.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::Error;
+
+const CONTROL: &str = "cgroup.subtree_control";
+const ATTRIBUTE: &std::ffi::CStr = c"trusted.weir.handed_on";
+
+/// Files that say of a group that somebody has limited it, and what they say if nobody has.
+const LIMITS: [(&str, &str); 7] = [
+    ("io.max", ""),
+    ("io.latency", ""),
+    ("io.weight", "default 100"),
+    ("memory.max", "max"),
+    ("memory.high", "max"),
+    ("memory.low", "0"),
+    ("memory.min", "0"),
+];
+
+/// Those that are not handed on yet.
+fn missing<'a>(folder: &Path, controllers: &[&'a str]) -> Vec<&'a str> {
+    let text = fs::read_to_string(folder.join(CONTROL)).unwrap_or_default();
+    let is_there = |name: &str| text.split_ascii_whitespace().any(|known| known == name);
+    controllers.iter().copied().filter(|name| !is_there(name)).collect()
+}
+
+/// Has a group of weir's hand controllers on.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn hand_on(folder: &Path, controllers: &[&str]) -> Result<(), Error> {
+    let control = folder.join(CONTROL);
+    missing(folder, controllers).iter().try_for_each(|name| {
+        fs::write(&control, format!("+{name}")).map_err(Error::io("cannot hand on controllers by", &control))
+    })
+}
+
+/// Has the top hand controllers on, after weir's folder `ours` has a record of those that it did not yet.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn hand_on_at_top(top: &Path, ours: &Path, controllers: &[&str]) -> Result<(), Error> {
+    let added = missing(top, controllers);
+    if added.is_empty() {
+        return Ok(());
+    }
+    let mut all = recorded(ours);
+    all.extend(added.iter().map(|name| (*name).to_owned()));
+    record(ours, &all.join(" ")).map_err(Error::io("cannot record controllers at", ours))?;
+    hand_on(top, &added)
+}
+
+/// Removes weir's folder at the top if nothing is in it, and takes back what the top hands on for its sake alone.
+pub(crate) fn remove(top: &Path, ours: &Path) {
+    let added = recorded(ours);
+    if fs::remove_dir(ours).is_err() || added.is_empty() {
+        return;
+    }
+    if let Some(user) = user_of(top) {
+        eprintln!("{}: still hands on {}, since {user} is limited by it", top.display(), added.join(" "));
+        return;
+    }
+    for name in added {
+        // Refused where a group of somebody else's hands it on in turn: then it is in use.
+        let _ = fs::write(top.join(CONTROL), format!("-{name}"));
+    }
+}
+
+/// A group directly below the top that somebody has limited since.
+fn user_of(top: &Path) -> Option<String> {
+    let groups = fs::read_dir(top).ok()?.flatten().filter(|entry| entry.path().is_dir());
+    groups.map(|entry| entry.path()).find_map(|group| {
+        let is_limited = LIMITS.iter().any(|(file, unlimited)| {
+            fs::read_to_string(group.join(file)).is_ok_and(|text| text.trim() != *unlimited)
+        });
+        is_limited.then(|| group.display().to_string())
+    })
+}
+
+fn path_of(folder: &Path) -> io::Result<CString> {
+    CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)
+}
+
+fn record(folder: &Path, text: &str) -> io::Result<()> {
+    let path = path_of(folder)?;
+    // SAFETY: both texts end with NUL, the value is as long as said, and all outlive the call.
+    let done =
+        unsafe { libc::setxattr(path.as_ptr(), ATTRIBUTE.as_ptr(), text.as_ptr().cast(), text.len(), 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn recorded(folder: &Path) -> Vec<String> {
+    let Ok(path) = path_of(folder) else { return Vec::new() };
+    let mut text = [0_u8; 64];
+    // SAFETY: both texts end with NUL, the buffer is as long as said, and all outlive the call.
+    let length =
+        unsafe { libc::getxattr(path.as_ptr(), ATTRIBUTE.as_ptr(), text.as_mut_ptr().cast(), text.len()) };
+    let text = usize::try_from(length).ok().and_then(|length| text.get(..length)).unwrap_or_default();
+    let known = ["memory", "io"];
+    String::from_utf8_lossy(text).split(' ').filter(|name| known.contains(name)).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of the host's tree of version 2 that stands for its top.
+    fn top(name: &str) -> Option<std::path::PathBuf> {
+        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+        let tree = mounts.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(' ').collect();
+            (fields.get(2) == Some(&"cgroup2")).then(|| std::path::PathBuf::from(fields[1]))
+        })?;
+        let folder = tree.join(format!("weir-test-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).ok()?;
+        Some(folder)
+    }
+
+    #[test]
+    fn the_record_lives_with_the_folder_and_holds_known_names_only() {
+        let Some(top) = top("record") else {
+            eprintln!("skipped: needs root and version 2 of control groups");
+            return;
+        };
+        let ours = top.join("weir");
+        fs::create_dir(&ours).unwrap();
+        assert!(recorded(&ours).is_empty());
+        record(&ours, "io").unwrap();
+        assert_eq!(recorded(&ours), ["io"]);
+        record(&ours, "memory io ../x").unwrap();
+        assert_eq!(recorded(&ours), ["memory", "io"]);
+        remove(&top, &ours);
+        assert!(!ours.exists());
+        fs::create_dir(&ours).unwrap();
+        assert!(recorded(&ours).is_empty(), "the record went with the folder");
+        fs::remove_dir(&ours).unwrap();
+        fs::remove_dir(&top).unwrap();
+    }
+
+    #[test]
+    fn only_what_was_not_handed_on_before_is_added() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(CONTROL), "cpu io pids\n").unwrap();
+        assert_eq!(missing(folder.path(), &["memory", "io"]), ["memory"]);
+    }
+
+    #[test]
+    fn a_group_that_somebody_has_limited_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = folder.path().join("a.slice");
+        fs::create_dir(&group).unwrap();
+        fs::write(group.join("io.max"), "").unwrap();
+        fs::write(group.join("memory.max"), "max\n").unwrap();
+        assert_eq!(user_of(folder.path()), None);
+        fs::write(group.join("io.max"), "8:0 rbps=1 wbps=max riops=max wiops=max\n").unwrap();
+        assert_eq!(user_of(folder.path()), Some(group.display().to_string()));
+    }
+}
