@@ -143,7 +143,7 @@ def _is_mounted(bench):
 
 
 def test_what_a_killed_run_made_is_taken_away_and_nothing_else(bench, disk):
-    """This test will kill -9 runs on a listed disk, and make a file system of its own there before weir clean."""
+    """This test will kill -9 runs on a listed disk, and make a file system there before weir clean."""
     runs = Runs(bench)
     runs.kill(lambda: _is_mounted(bench), shared=_listed(disk))
     cleaned = weir("clean", "--state", bench.state)
