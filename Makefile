@@ -94,7 +94,7 @@ durability: setup ## Kill database, application server and browsers of a booksho
 durability-live: setup ## Kill servers, clients and runs with policies and groups 50 times, and runs 100 times; no acknowledged write may be lost, nothing left, no setting changed
 	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
 	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k "whatever_is_killed or whenever_a_run_is_killed" tests
-	WEIR_KILLS=100 $(PYTHON) -m pytest -m alone -s -k "killed_run" tests
+	WEIR_KILLS=100 $(PYTHON) -m pytest -m alone -s -k killed tests
 
 lint: lint-code lint-roles ## Check the style of everything
 

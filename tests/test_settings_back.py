@@ -165,6 +165,13 @@ class Killer:
         return f"{variant.name}: after {after_s:.3f} of {self.seconds[variant.name]:.3f} s"
 
 
+def served_once(variant):
+    """Has the loop device served and given back: another program may have left it with few tags."""
+    variant.serve()
+    cleaned = weir("clean", "--state", variant.bench.state)
+    assert cleaned.returncode == 0, cleaned.stderr
+
+
 def settled(state, before):
     """What differs from a snapshot; what the kernel takes away by itself is waited for."""
     deadline = time.monotonic() + 5
@@ -180,6 +187,7 @@ def test_a_killed_run_leaves_no_setting_changed(bench):
     """This test will kill -9 runs, as often as WEIR_KILLS says, and compare snapshots of the host."""
     kills = int(os.environ.get("WEIR_KILLS", "5"))
     killer = Killer(bench, kills)
+    served_once(killer.variants[0])
     before = host_snapshot.take(bench.state)
     compared, failures = 0, []
     for number in range(kills):
@@ -198,6 +206,53 @@ def test_a_killed_run_leaves_no_setting_changed(bench):
         f"{kills} kills, {compared} settings compared ({len(before)} each), "
         f"{len(failures)} kills with differences"
     )
+    assert not failures, "\n".join(failures)
+
+
+#: Calls of a server while it makes its devices, and how many of each it makes at least.
+SERVING = {"rename": 2, "ioctl": 3, "mkdir": 1, "openat": 30, "write": 12, "link": 1}
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_a_killed_server_leaves_no_setting_changed(bench):
+    """This test will kill -9 servers of a modelled disk while they make it."""
+    kills = max(int(os.environ.get("WEIR_KILLS", "5")) // 5, 3)
+    draw, variant = random.Random(kills), Variant(bench, "raw")
+    served_once(variant)
+    before = host_snapshot.take(bench.state)
+    failures = []
+    for number in range(kills):
+        # The first three: the device is attached, and not on record yet; on record; set.
+        call, when = [("rename", 1), ("write", 3), ("rename", 2)][number] if number < 3 else (None, 0)
+        if call is None:
+            call = draw.choice(sorted(SERVING))
+            when = draw.randint(1, SERVING[call])
+        process = subprocess.Popen(
+            [
+                *("strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}"),
+                *("-e", f"inject={call}:signal=SIGKILL:when={when}"),
+                *(WEIR, "serve", variant.spec, "--state", bench.state / "devices"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        state = bench.state / "devices/shared.json"
+        deadline = time.monotonic() + 10
+        while process.poll() is None and time.monotonic() < deadline:
+            if state.exists() and (content := json.loads(state.read_text()))["ready"]:
+                # It came so far: it is killed while it serves.
+                os.kill(content["pid"], signal.SIGKILL)
+                break
+            time.sleep(0.02)
+        process.wait(PATIENCE_S)
+        cleaned = weir("clean", "--state", bench.state)
+        found = settled(bench.state, before)
+        if cleaned.returncode != 0 or found:
+            lines = "".join(f"\n  {line}" for line in found)
+            failures.append(f"server killed at {call} number {when}: {cleaned.stderr}{lines}")
+            before = host_snapshot.take(bench.state)
+    print(f"{kills} servers killed, {len(before)} settings compared each, {len(failures)} with differences")
     assert not failures, "\n".join(failures)
 
 

@@ -38,8 +38,10 @@ pub(crate) fn prepare(device: &BlockDevice, depth: u32, rotational: bool) -> io:
 /// Sets the tags of a queue that has no scheduler.
 fn set_depth(queue: &Path, depth: u32) -> io::Result<()> {
     // The kernel ignores a value that it believes to have: after a lower depth the way back to the full one leads over another.
-    let detour = if depth > LEAST_DEPTH { depth - 1 } else { depth + 1 };
-    write(&queue.join("nr_requests"), &detour.to_string())?;
+    // Where it has no more than the least there is no lower one.
+    if depth > LEAST_DEPTH {
+        write(&queue.join("nr_requests"), &(depth - 1).to_string())?;
+    }
     write(&queue.join("nr_requests"), &depth.to_string())
 }
 
@@ -113,17 +115,20 @@ impl QueueSettings {
     /// Puts all of them back, and all tags of the driver, whatever scheduler is there now.
     ///
     /// # Errors
-    /// The kernel refuses a value.
+    /// The kernel refuses a value, the first of those that it refuses; all others are put back.
     pub fn put_back(&self) -> io::Result<()> {
         let queue = folder(&self.disk).join("queue");
-        write(&queue.join("scheduler"), "none")?;
+        let mut done = write(&queue.join("scheduler"), "none");
         let depth = if self.scheduler == "none" { Some(self.requests) } else { tags(&self.disk) };
         if let Some(depth) = depth {
-            set_depth(&queue, depth)?;
+            done = done.and(set_depth(&queue, depth));
         }
-        write(&queue.join("scheduler"), &self.scheduler)?;
-        set_if_other(&queue.join("nr_requests"), &self.requests.to_string())?;
-        self.others.iter().try_for_each(|(name, value)| set_if_other(&queue.join(name), value))
+        done = done.and(write(&queue.join("scheduler"), &self.scheduler));
+        done = done.and(set_if_other(&queue.join("nr_requests"), &self.requests.to_string()));
+        for (name, value) in &self.others {
+            done = done.and(set_if_other(&queue.join(name), value));
+        }
+        done
     }
 
     /// Puts them back on a loop device that has been detached; says whether it was. If something else is attached there by now it

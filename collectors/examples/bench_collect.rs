@@ -11,6 +11,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
@@ -20,8 +21,6 @@ use weir_collectors::paired::{Collector, Second};
 use weir_collectors::reconcile::Reconciliation;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
-
-const STATS_SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
 /// Least share of the rate that a collector should leave on a loop device that saturates the CPUs.
 const SATURATED_RATIO: f64 = 0.85;
@@ -146,22 +145,24 @@ fn with_collector(
     Ok((rate, found))
 }
 
-/// Turns the kernel's accounting of BPF time on, and off again when dropped.
+/// The kernel's accounting of BPF time: on until this is closed, or the process ends.
 struct BpfStatistics {
-    before: String,
+    _on: OwnedFd,
 }
 
 impl BpfStatistics {
     fn on() -> Outcome<Self> {
-        let before = fs::read_to_string(STATS_SWITCH)?;
-        fs::write(STATS_SWITCH, "1")?;
-        Ok(BpfStatistics { before })
-    }
-}
-
-impl Drop for BpfStatistics {
-    fn drop(&mut self) {
-        let _ = fs::write(STATS_SWITCH, &self.before);
+        // The attributes of BPF_ENABLE_STATS (include/uapi/linux/bpf.h): the type, here that of run times.
+        let (command, kind) = (32, 0_u32);
+        // SAFETY: the attributes are as long as said; the call returns a new descriptor or -1.
+        let descriptor = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const kind, size_of::<u32>()) };
+        match i32::try_from(descriptor) {
+            // SAFETY: the kernel has just given this descriptor, and no one else owns it.
+            Ok(descriptor) if descriptor >= 0 => {
+                Ok(BpfStatistics { _on: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+            }
+            _ => Err(std::io::Error::last_os_error().into()),
+        }
     }
 }
 

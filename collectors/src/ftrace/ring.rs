@@ -67,7 +67,7 @@ impl Format {
     }
 }
 
-/// `field:char comm[16]; offset:44; size:16; signed:0;`
+/// A line such as `field:char comm[16]; offset:44; size:16; signed:0;`, with tabs between.
 fn field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?.strip_prefix("field:")?;
