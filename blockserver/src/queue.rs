@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_host::sysfs;
 
 use crate::state::BlockDevice;
 
@@ -46,7 +47,7 @@ fn set_depth(queue: &Path, depth: u32) -> io::Result<()> {
 }
 
 fn write(file: &Path, value: &str) -> io::Result<()> {
-    fs::write(file, value)
+    sysfs::write(file, value)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))
 }
 

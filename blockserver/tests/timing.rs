@@ -59,7 +59,7 @@ fn a_new_device_does_not_keep_the_queue_of_an_old_one() {
         assert!(read("scheduler").starts_with("[none]"), "{}", read("scheduler"));
         let depth: usize = read("nr_requests").parse().unwrap();
         assert!(depth >= 64, "{depth}");
-        std::fs::write(format!("{queue}/nr_requests"), "4").unwrap();
+        weir_host::sysfs::write(format!("{queue}/nr_requests").as_ref(), "4").unwrap();
         std::fs::write(format!("{queue}/scheduler"), "mq-deadline").unwrap();
         std::fs::write(format!("{queue}/nomerges"), "2").unwrap();
     }

@@ -139,7 +139,8 @@ impl Journal {
             if !self.content.changes.iter().any(known) {
                 self.note(Change::Setting { path: path.to_owned(), before })?;
             }
-            fs::write(path, value).map_err(Error::io(&format!("cannot write {value:?} to"), path))?;
+            weir_host::sysfs::write(path, value)
+                .map_err(Error::io(&format!("cannot write {value:?} to"), path))?;
         }
         Ok(())
     }
@@ -306,7 +307,7 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
             GivenBack::Left(why) => Err(NotUndone::Left(why)),
             GivenBack::Failed(why) => Err(NotUndone::Failed(why)),
         },
-        Change::Setting { path, before } => match fs::write(path, before) {
+        Change::Setting { path, before } => match weir_host::sysfs::write(path, before) {
             // A device that is gone has no settings to restore; a killed one may refuse.
             Err(error)
                 if path.exists() && !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENODEV)) =>

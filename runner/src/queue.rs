@@ -94,7 +94,8 @@ pub(crate) fn apply(
             )));
         }
         // Not on record: the tunable is gone with its scheduler.
-        fs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))?;
+        weir_host::sysfs::write(&path, value)
+            .map_err(Error::io(&format!("cannot write {value:?} to"), &path))?;
     }
     // Loop devices of some kernels have no writeback throttling: then there is none to turn off.
     let throttling = queue.sys("queue/wbt_lat_usec");
@@ -116,7 +117,7 @@ fn set(queue: &Queue, file: &str, value: &str) -> Result<(), Error> {
     if says(&path, value).is_ok() {
         return Ok(());
     }
-    fs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))
+    weir_host::sysfs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))
 }
 
 /// Whether the queue is in the state that was asked for: checked before and after the measurement.

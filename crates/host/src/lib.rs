@@ -10,5 +10,6 @@ pub mod lock;
 pub mod mounts;
 pub mod owned;
 pub mod process;
+pub mod sysfs;
 
 pub use error::Error;

@@ -134,7 +134,8 @@ fn a_partition_is_refused_and_so_is_its_disk_while_it_is_mounted() {
     assert!(run("mount", &[partition.as_ref(), place.path().as_ref()]));
     let refused = refusal(&disk);
     assert!(run("umount", &[place.path().as_ref()]));
-    assert!(run("partx", &["--delete".as_ref(), disk.node.as_ref()]));
+    // It may be scanned just now, by whoever looks at disks on this host; the kernel takes it away with the device.
+    run("partx", &["--delete".as_ref(), disk.node.as_ref()]);
     assert!(refused.contains("p1 is mounted at"), "{refused}");
 }
 

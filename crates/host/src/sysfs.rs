@@ -1,0 +1,28 @@
+//! Writing to files of the kernel.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a file that is busy is tried again.
+const PATIENCE: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Writes a setting. The kernel refuses some with `EBUSY` while another disk of the same driver is set up or taken down
+/// (`nr_requests` since Linux 6.16); that passes.
+///
+/// # Errors
+/// The kernel refuses for another reason, or for longer than 2 s.
+pub fn write(file: &Path, value: &str) -> io::Result<()> {
+    let began = Instant::now();
+    loop {
+        match fs::write(file, value) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && began.elapsed() < PATIENCE => {
+                sleep(POLL_INTERVAL);
+            }
+            done => return done,
+        }
+    }
+}
