@@ -74,8 +74,8 @@ fn create(node: &Path, members: &[PathBuf], stripe_unit_kib: u64, uuid: &str) ->
     command
         .args(["--create", "--run", "--quiet", "--metadata=1.2", "--homehost=any", "--level=0"])
         .arg(format!("--chunk={stripe_unit_kib}K"))
-        .arg(format!("--raid-devices={}", members.len()))
         .arg(format!("--uuid={uuid}"))
+        .arg(format!("--raid-devices={}", members.len()))
         .arg(node)
         .args(members);
     command
