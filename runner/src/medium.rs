@@ -75,7 +75,7 @@ impl fmt::Display for Medium {
             Medium::Disk(_) => write!(f, "real disk {}", disks.join("")),
             Medium::Array(_) => write!(f, "striped real disks {}", disks.join(" and ")),
             Medium::Mounted { filesystem, point: Some(point) } => {
-                write!(f, "file system {filesystem} mounted at {}", point.display())
+                write!(f, "file system {filesystem} at {}", point.display())
             }
             Medium::Mounted { filesystem, point: None } => {
                 write!(f, "file system {filesystem}, mounted before")
@@ -193,7 +193,7 @@ mod tests {
         );
         assert_eq!(told(run("raw", "simulator")).0, "modelled disk hdd-7200 in virtual time");
         assert_eq!(told(run("tmpfs", "device")).0, "memory (tmpfs)");
-        assert_eq!(told(run("lustre", "device")).0, "file system lustre mounted at /mnt/lustre");
+        assert_eq!(told(run("lustre", "device")).0, "file system lustre at /mnt/lustre");
         // A network file system that the inventory does not mount has its data on the devices.
         assert_eq!(told(run("moosefs", "device")).0, "real disk by-id/nvme-A");
     }
