@@ -119,7 +119,10 @@ def test_of_two_playbooks_the_second_touches_nothing(dry_bench):
     assert codes.count(0) >= 1, texts
     assert all("study both (process" in text and "wait for it" in text for text in refused), texts
     assert len(dry_bench.run_folders("both")) == 4
-    assert [name for name in os.listdir(dry_bench.results / "both") if name.startswith(".")] == []
+    assert [name for name in os.listdir(dry_bench.results / "both") if name.startswith(".")] in (
+        [],
+        [".weir"],
+    )
 
 
 def test_results_that_a_living_playbook_claimed_are_left_alone(dry_bench):

@@ -233,7 +233,7 @@ def test_a_plan_by_hand_names_no_path(tmp_path):
     done = weir(
         "run", file, "--state", tmp_path / "state", "--results", tmp_path / "results", "--testbed", file
     )
-    assert done.returncode == 2 and "a class is `../x`" in done.stderr, done.stderr
+    assert done.returncode == 2 and "classes.name: is `../x`" in done.stderr, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.json"]
 
 
