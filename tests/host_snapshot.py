@@ -224,8 +224,8 @@ def processes(state):
     return found
 
 
-#: What stays in the state folder on purpose: logs to be read, the id of the folder, its lock.
-STAYS = (".log", "/id", "/.weir-lock")
+#: What stays in the state folder on purpose: logs to be read, the id of the folder, its locks.
+STAYS = (".log", "/id", "/.weir-lock", "/.weir-children")
 
 
 def state_files(state):

@@ -183,17 +183,40 @@ def settled(state, before):
         time.sleep(0.2)
 
 
+def others(snapshot, bench):
+    """What another weir on this machine has at the moment; its settings are not this test's."""
+    found = []
+    for name, value in snapshot.items():
+        is_mount = name.startswith("proc/1/mountinfo ") and " fuse weir-" in value
+        is_group = name.startswith("cgroup ") and "/weir/" in name
+        is_loop = name.endswith("/loop/backing_file")
+        # A name of a group has no letters but these.
+        ours = (str(bench.folder), re.sub("[^A-Za-z0-9]", "-", bench.folder.name))
+        if (is_mount or is_group or is_loop) and not any(part in name + value for part in ours):
+            found.append(f"{name} {value}")
+    return found
+
+
 def test_a_killed_run_leaves_no_setting_changed(bench):
     """This test will kill -9 runs, as often as WEIR_KILLS says, and compare snapshots of the host."""
     kills = int(os.environ.get("WEIR_KILLS", "5"))
     killer = Killer(bench, kills)
     served_once(killer.variants[0])
     before = host_snapshot.take(bench.state)
-    compared, failures = 0, []
-    for number in range(kills):
+    number = disturbed = compared = 0
+    failures = []
+    while number < kills:
         moment = killer.kill(number)
         cleaned = weir("clean", "--state", bench.state)
         found = settled(bench.state, before)
+        if found and not any(str(bench.folder) in line for line in found):
+            # Of a kill while others were at work nothing is known: it is done again.
+            after = host_snapshot.take(bench.state)
+            if others(before, bench) or others(after, bench):
+                disturbed, before = disturbed + 1, after
+                assert disturbed < 4 * kills + 20, "other programs use devices all the time: run this alone"
+                continue
+        number += 1
         if cleaned.returncode != 0 or found:
             failures.append(
                 f"killed {number}, {moment}: {cleaned.stderr}" + "".join(f"\n  {line}" for line in found)
@@ -203,8 +226,8 @@ def test_a_killed_run_leaves_no_setting_changed(bench):
             before = host_snapshot.take(bench.state)
         compared += len(before)
     print(
-        f"{kills} kills, {compared} settings compared ({len(before)} each), "
-        f"{len(failures)} kills with differences"
+        f"{kills} kills ({disturbed} done again, for others were at work), {compared} settings compared "
+        f"({len(before)} each), {len(failures)} kills with differences"
     )
     assert not failures, "\n".join(failures)
 
@@ -238,15 +261,16 @@ def test_a_killed_server_leaves_no_setting_changed(bench):
             stderr=subprocess.DEVNULL,
         )
         state = bench.state / "devices/shared.json"
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 5
         while process.poll() is None and time.monotonic() < deadline:
             if state.exists() and (content := json.loads(state.read_text()))["ready"]:
                 # It came so far: it is killed while it serves.
                 os.kill(content["pid"], signal.SIGKILL)
                 break
             time.sleep(0.02)
-        process.wait(PATIENCE_S)
+        # A server that was killed while the kernel asks it about its own device ends only with that.
         cleaned = weir("clean", "--state", bench.state)
+        process.wait(PATIENCE_S)
         found = settled(bench.state, before)
         if cleaned.returncode != 0 or found:
             lines = "".join(f"\n  {line}" for line in found)

@@ -143,6 +143,7 @@ pub type DownOutcome = (PathBuf, Result<DownReport, Error>);
 /// # Errors
 /// [`Error::System`] if the folder cannot be read.
 pub fn down_all(state_dir: &Path) -> Result<Vec<DownOutcome>, Error> {
+    weir_host::durable::remove_unfinished(state_dir).map_err(|error| Error::Unable(error.to_string()))?;
     Ok(states(state_dir)?.into_iter().map(|file| (file.clone(), down(&file))).collect())
 }
 

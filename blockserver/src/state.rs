@@ -156,7 +156,8 @@ impl State {
     }
 
     fn write_aside(&self, path: &Path) -> io::Result<PathBuf> {
-        let aside = path.with_extension(format!("{}.new", self.token));
+        // Named as files that `weir_host::durable` has not finished: what a killed server leaves is found by its pid.
+        let aside = path.with_extension(format!("{}.{}.partial", self.token, std::process::id()));
         let mut file: File =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;

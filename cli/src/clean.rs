@@ -38,6 +38,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         println!("{}: nothing to clean", folder.display());
         return Ok(ExitCode::SUCCESS);
     }
+    weir_runner::wait_for_children(folder)?;
     let Recovered { undone, left: foreign } = weir_runner::recover(&folder.join("journal"))
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
     undone.iter().for_each(|line| println!("undone: {line}"));

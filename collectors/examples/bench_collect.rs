@@ -156,13 +156,12 @@ impl BpfStatistics {
         let (command, kind) = (32, 0_u32);
         // SAFETY: the attributes are as long as said; the call returns a new descriptor or -1.
         let descriptor = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const kind, size_of::<u32>()) };
-        match i32::try_from(descriptor) {
-            Ok(descriptor) if descriptor >= 0 => {
-                // SAFETY: the kernel has just given this descriptor, and nobody else has it.
-                Ok(BpfStatistics { _on: unsafe { OwnedFd::from_raw_fd(descriptor) } })
-            }
-            _ => Err(std::io::Error::last_os_error().into()),
-        }
+        let Some(descriptor) = i32::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0) else {
+            return Err(std::io::Error::last_os_error().into());
+        };
+        // SAFETY: the kernel has just given this descriptor, and no one else owns it.
+        let on = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        Ok(BpfStatistics { _on: on })
     }
 }
 

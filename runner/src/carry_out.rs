@@ -15,6 +15,7 @@ use weir_studies::{Capture, Engine, FileSystem, Run};
 use crate::Error;
 use crate::access::Ground;
 use crate::capture::Recording;
+use crate::children::{self, wait_for_children};
 use crate::control;
 use crate::joint::{self, Meet};
 use crate::journal::Journal;
@@ -168,7 +169,9 @@ pub(crate) fn alone(
         .with(&run.settings);
     let filesystem = given::on(filesystem, testbed);
     // First what a dead run left: a device that it had mounted would look as if it were in use.
+    wait_for_children(&options.state)?;
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
+    children::hold(&options.state)?;
     // Services of a run that died before its journal knew them, or whose journal was removed.
     let ended = weir_services::stop_all(&options.state, |scope| scope == weir_services::Scope::Run);
     let ended = ended.map_err(|error| Error::Failed(error.to_string()))?;

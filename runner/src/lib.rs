@@ -11,6 +11,7 @@ mod array;
 mod block_device;
 mod capture;
 mod carry_out;
+mod children;
 mod control;
 mod cost;
 mod cost_probe;
@@ -52,6 +53,7 @@ mod warm;
 mod web;
 
 pub use carry_out::{Options, Outcome, Timing, carry_out};
+pub use children::wait_for_children;
 pub use error::Error;
 pub use joint::{Joined, Meet, attend, join};
 pub use journal::{Recovered, recover};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_host::mounts;
 use weir_studies::FileSystem;
 
-use crate::Error;
+use crate::{Error, children};
 
 /// Mounts a file system and checks that it is the one that was wanted.
 pub(crate) fn mount(
@@ -60,9 +60,10 @@ pub(crate) fn unmount(point: &Path) -> Result<(), String> {
     if mounts::at(point).is_none() { Ok(()) } else { Err(last) }
 }
 
-/// Runs a command to its end; its words become the error.
+/// Runs a command to its end, or that of the run; its words become the error.
 pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     let name = command.get_program().to_string_lossy().into_owned();
+    children::tie(command);
     let output = command.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             Error::Failed(format!("{name}: not installed; install the package that brings it"))

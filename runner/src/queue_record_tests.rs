@@ -2,9 +2,10 @@ use std::process::Command;
 
 use super::*;
 
-/// A loop device over memory; detached when dropped.
+/// A loop device over memory; as it was, and detached, when dropped.
 struct Loop {
     name: String,
+    before: QueueSettings,
     _file: tempfile::NamedTempFile,
 }
 
@@ -14,7 +15,8 @@ fn attach() -> Option<Loop> {
     let output = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().ok()?;
     let node = String::from_utf8(output.stdout).ok()?;
     let name = node.trim().strip_prefix("/dev/")?.to_owned();
-    Some(Loop { name, _file: file })
+    let before = QueueSettings::read(&name).ok()?;
+    Some(Loop { name, before, _file: file })
 }
 
 impl Loop {
@@ -37,9 +39,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        for (name, value) in [("scheduler", "none"), ("nr_requests", "127"), ("nr_requests", "128")] {
-            let _ = fs::write(format!("/sys/block/{}/queue/{name}", self.name), value);
-        }
+        let _ = self.before.put_back();
         self.detach();
     }
 }
