@@ -19,6 +19,7 @@ mod interrupts;
 mod join;
 mod list;
 mod meet;
+mod memory;
 mod network;
 mod plan;
 mod project;

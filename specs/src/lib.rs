@@ -9,5 +9,5 @@ mod document;
 mod problem;
 mod tree;
 
-pub use document::Document;
+pub use document::{Document, read_text};
 pub use problem::{Problem, Problems, nearest, one_of};
