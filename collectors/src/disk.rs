@@ -107,6 +107,12 @@ pub struct DiskStatistics {
 }
 
 impl DiskStatistics {
+    /// Takes text apart.
+    pub(crate) fn fuzzing(text: &str) {
+        let found = Self::parse(text);
+        let _ = found.map(|found| (found.requests(), found.since(&found)));
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<u64> = text.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
         // 11 fields always, 4 of discards since Linux 4.18, 2 of flushes since 5.5.

@@ -177,6 +177,15 @@ fn base_ns(pairs: &[(Issue, Option<Response>)]) -> Option<i64> {
     if most < high { Some(most + (high - most) / 2) } else { Some(lows[lows.len() / 2] + 500_000) }
 }
 
+/// Reads the text of both logs, and fits them together.
+pub(crate) fn fuzzing(issues: &str, responses: &str) {
+    let issues: Vec<Issue> = issues.lines().filter_map(parse_issue).flatten().collect();
+    let responses: Vec<Response> = responses.lines().filter_map(parse_response).flatten().collect();
+    if let Ok(pairs) = pair(&issues, &responses) {
+        base_ns(&pairs);
+    }
+}
+
 /// The smallest of the sorted values that so many per cent do not exceed; `None` of none.
 pub(crate) fn percentile(sorted: &[i64], per_cent: usize) -> Option<i64> {
     sorted.get((sorted.len() * per_cent).div_ceil(100).checked_sub(1)?).copied()

@@ -164,6 +164,14 @@ fn parse(file: &str, text: &str) -> Result<Profile, ProfileError> {
     Ok(profile)
 }
 
+/// Reads the text of a profile, and makes a small device of it.
+#[doc(hidden)]
+pub fn fuzzing(text: &str) {
+    if let Ok(profile) = parse("fuzzed.yml", text) {
+        let _ = profile.build(64 << 20);
+    }
+}
+
 fn unknown(name: &str) -> ProfileError {
     let nearest =
         names().min_by_key(|known| strsim::damerau_levenshtein(known, name)).unwrap_or_else(|| PROFILES[0].0);

@@ -37,6 +37,12 @@ impl Ticks {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
+    /// Takes text apart.
+    #[doc(hidden)]
+    pub fn fuzzing(stat: &str) {
+        let _ = Self::parse(stat).map(|found| found.since(found));
+    }
+
     /// proc(5): user, nice, system, idle, iowait, irq, softirq, steal; what follows is in user and nice already.
     fn parse(stat: &str) -> Option<Self> {
         let mut words = stat.lines().next()?.split_ascii_whitespace();

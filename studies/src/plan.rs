@@ -73,12 +73,19 @@ impl Plan {
     /// # Errors
     /// All that is wrong with the study or with a workload it names.
     pub fn from_file(file: &Path, context: &Context<'_>) -> Result<Self, Problems> {
-        let document = Document::read(file)?;
+        Self::from_document(&Document::read(file)?, context)
+    }
+
+    /// Checks and expands a study that has been read.
+    ///
+    /// # Errors
+    /// As [`Plan::from_file`].
+    pub fn from_document(document: &Document, context: &Context<'_>) -> Result<Self, Problems> {
         let mut study: Study = document.parse()?;
-        simulated::defaults(&mut study, &document);
-        let variants = variant::all(study.clone(), &document, context)?;
+        simulated::defaults(&mut study, document);
+        let variants = variant::all(study.clone(), document, context)?;
         let plan = expand(&study, &variants, context.workloads.folder());
-        Problems(limits::beyond(&plan.runs, &study, &document)).or(plan)
+        Problems(limits::beyond(&plan.runs, &study, document)).or(plan)
     }
 
     /// The part of the plan that is carried out on one testbed; runs keep their places. `note` says why it is a part.
