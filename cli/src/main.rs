@@ -81,7 +81,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = Cli::parse().command;
+    exit::undone_on_closed_pipe(|| match command {
         Command::Admit(args) => admit::run(args),
         Command::Attend(args) => attend::run(args),
         Command::Browse(args) => browse::run(args),
@@ -109,6 +110,5 @@ fn main() -> ExitCode {
         Command::Top(args) => top::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Workload(args) => workload::run(args),
-    };
-    exit::code(done)
+    })
 }

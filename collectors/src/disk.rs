@@ -122,7 +122,7 @@ impl DiskStatistics {
             writes: at(4)?,
             discards: at(11).unwrap_or(0),
             flushes: at(15).unwrap_or(0),
-            merges: at(1)? + at(5)? + at(12).unwrap_or(0),
+            merges: at(1)?.wrapping_add(at(5)?).wrapping_add(at(12).unwrap_or(0)),
             read_sectors: at(2)?,
             written_sectors: at(6)?,
             discarded_sectors: at(13).unwrap_or(0),
@@ -147,7 +147,7 @@ impl DiskStatistics {
 
     /// Requests of all kinds.
     pub fn requests(&self) -> u64 {
-        self.reads + self.writes + self.discards + self.flushes
+        [self.writes, self.discards, self.flushes].into_iter().fold(self.reads, u64::wrapping_add)
     }
 }
 

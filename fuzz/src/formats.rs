@@ -9,7 +9,7 @@ use weir_traces::stat::Statistics;
 use weir_traces::{FORMATS, Input, Options, Reader, Unit, open_input};
 
 /// Requests of a file that are looked at.
-const REQUESTS: usize = 2000;
+const REQUESTS: usize = 200;
 
 /// Opens bytes as any format. The first byte is the format's number in `FORMATS`, or one beyond for telling it from the
 /// content; the second says whether damage is passed over, and what has to be said of frames. The rest is the file.

@@ -14,6 +14,7 @@
 
 pub mod block;
 pub mod cell;
+mod checked_pages;
 pub mod column;
 pub mod error;
 pub mod interaction;

@@ -51,8 +51,8 @@ impl Ticks {
         }
         let ticks: Vec<u64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
         let stolen = *ticks.get(7)?;
-        let all = ticks[..8].iter().sum();
-        Some(Ticks { all, wanted: all - ticks[3] - ticks[4], stolen })
+        let all = ticks[..8].iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
+        Some(Ticks { all, wanted: all.saturating_sub(ticks[3]).saturating_sub(ticks[4]), stolen })
     }
 
     /// Of the time from `before` until then.

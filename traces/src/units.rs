@@ -8,8 +8,8 @@ use crate::{TraceOp, TraceRequest};
 
 /// Most units of one request that are looked at: 4 GiB in blocks of 4 KiB. What is longer is cut, and counted.
 const MOST_UNITS: u64 = 1 << 20;
-/// Units that may be looked at before any request has come: 16 GiB in blocks of 4 KiB.
-const FIRST_CREDIT: u64 = 1 << 22;
+/// Units that may be looked at before any request has come: 1 GiB in blocks of 4 KiB.
+const FIRST_CREDIT: u64 = 1 << 18;
 /// Units that each request adds: 16 MiB in blocks of 4 KiB, 8 times the largest request of a block device in Linux
 /// (`BIO_MAX_VECS` pages). So work and memory grow with the number of requests, whatever sizes a trace claims.
 const CREDIT_PER_REQUEST: u64 = 1 << 12;
@@ -91,7 +91,7 @@ impl Keys {
         self.unit
     }
 
-    /// Requests of which only the first blocks were looked at: of a single one 2^20, of all together 2^22 and on average 2^12
+    /// Requests of which only the first blocks were looked at: of a single one 2^20, of all together 2^18 and on average 2^12
     /// for each request so far.
     pub fn cut(&self) -> u64 {
         self.cut
@@ -217,8 +217,11 @@ mod tests {
     #[test]
     fn a_request_beyond_reason_is_cut_and_counted() {
         let mut keys = Keys::new(Unit::PAGE);
-        assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, MOST_UNITS);
+        assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, FIRST_CREDIT + CREDIT_PER_REQUEST);
         assert_eq!(keys.cut(), 1);
+        // After many small ones as much as a single one ever is.
+        (0..1000).for_each(|_| _ = keys.span(&read(0, 0, 1)));
+        assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, MOST_UNITS);
     }
 
     #[test]
