@@ -92,7 +92,7 @@ pub fn classify(error: Error) -> anyhow::Error {
 }
 
 /// Bytes of a plan that are read: one of 100,000 runs has 400 MB.
-pub const MOST_PLAN_BYTES: u64 = 1 << 30;
+pub const MOST_PLAN_BYTES: u64 = 1 << 29;
 
 /// A run, or that of a plan which has the id.
 ///

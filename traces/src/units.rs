@@ -10,9 +10,10 @@ use crate::{TraceOp, TraceRequest};
 const MOST_UNITS: u64 = 1 << 20;
 /// Units that may be looked at before any request has come: 1 GiB in blocks of 4 KiB.
 const FIRST_CREDIT: u64 = 1 << 18;
-/// Units that each request adds: 16 MiB in blocks of 4 KiB, 8 times the largest request of a block device in Linux
-/// (`BIO_MAX_VECS` pages). So work and memory grow with the number of requests, whatever sizes a trace claims.
-const CREDIT_PER_REQUEST: u64 = 1 << 12;
+/// Units that each request adds: 4 MiB in blocks of 4 KiB. A request of a block device has at most 1280 KiB by default
+/// (`max_sectors_kb` of Linux), and most have far less. So work and memory grow with the number of requests, whatever sizes a
+/// trace claims.
+const CREDIT_PER_REQUEST: u64 = 1 << 10;
 /// Bits of a key that are the block; the others are the volume.
 const BLOCK_BITS: u32 = 40;
 /// Volumes that keys have room for; the last one is for the blocks that the rest has none for.
@@ -91,7 +92,7 @@ impl Keys {
         self.unit
     }
 
-    /// Requests of which only the first blocks were looked at: of a single one 2^20, of all together 2^18 and on average 2^12
+    /// Requests of which only the first blocks were looked at: of a single one 2^20, of all together 2^18 and on average 2^10
     /// for each request so far.
     pub fn cut(&self) -> u64 {
         self.cut
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, FIRST_CREDIT + CREDIT_PER_REQUEST);
         assert_eq!(keys.cut(), 1);
         // After many small ones as much as a single one ever is.
-        (0..1000).for_each(|_| _ = keys.span(&read(0, 0, 1)));
+        (0..2000).for_each(|_| _ = keys.span(&read(0, 0, 1)));
         assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, MOST_UNITS);
     }
 

@@ -215,7 +215,7 @@ fn working_set(report: &Report) {
     for (count, what) in [
         (
             set.cut_requests,
-            "requests of which only the first blocks were looked at (2^12 of each on average)",
+            "requests of which only the first blocks were looked at (2^10 of each on average)",
         ),
         (set.untracked, "accesses to blocks beyond the 2^31 that can be told apart, left out"),
     ] {
