@@ -7,6 +7,9 @@ N ?= 2
 HOSTS ?=
 # What is read of make's command line. A name or value that means nothing ends make before anything is done.
 READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE
+# Of fuzzing.
+TARGET ?=
+FUZZ_S ?= 60
 PYTHON := .venv/bin/python
 # Examples are built by whoever runs them, and checked by lint.
 CARGO_TEST := --release --locked --offline --workspace --lib --bins --tests
@@ -24,7 +27,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers test-unsafe fuzz molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +87,13 @@ test-cluster: setup ## Lose hosts, vary options of network file systems, look fo
 
 test-controllers: setup ## Weights of disks, and the kernel's controller moved to version 2 and back, killed on the way (some minutes, needs root)
 	WEIR_PATIENCE_S=400 $(PYTHON) -m pytest -m controllers tests
+
+# Failing inputs are left in fuzz/artifacts. It shares what is not weir's own with the other builds.
+fuzz: tools ## Fuzz every parser (TARGET=study: one; FUZZ_S=60 seconds each)
+	@FUZZ_S=$(FUZZ_S) fuzz/run.sh $(TARGET)
+
+test-unsafe: tools ## Run tests of unsafe code under Miri (nightly Rust) and Valgrind, as far as these are installed
+	@fuzz/unsafe.sh
 
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
 	@cd ansible && molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)

@@ -32,6 +32,8 @@ mod down;
 mod engine;
 mod error;
 mod filesystem;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gate;
 mod live;
 mod loop_device;

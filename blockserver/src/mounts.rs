@@ -53,6 +53,11 @@ pub(crate) fn unmount(mountpoint: &Path, flags: libc::c_int) -> io::Result<()> {
     if unsafe { libc::umount2(path.as_ptr(), flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Takes a line apart.
+pub(crate) fn fuzzing(line: &[u8]) {
+    let _ = parse(line);
+}
+
 /// A line: `36 35 98:0 / /mnt rw,noatime master:1 - ext4 /dev/root rw`. The optional fields end with `-`.
 fn parse(line: &[u8]) -> Option<Mount> {
     let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();

@@ -1,7 +1,7 @@
 //! State files: what a server has made, so that another process can take it away.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -130,13 +130,18 @@ pub fn status(state_dir: &Path) -> Result<Vec<Status>, Error> {
     Ok(list)
 }
 
+/// Bytes of a state file that are read: what is longer is none.
+const MOST_BYTES: u64 = 1 << 24;
+
 impl State {
     /// Reads a state file.
     ///
     /// # Errors
     /// [`Error::System`] if it cannot be read, [`Error::State`] if it is not one.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(path).map_err(Error::path("read the state file", path))?;
+        let mut text = String::new();
+        let file = File::open(path).map_err(Error::path("read the state file", path))?;
+        file.take(MOST_BYTES).read_to_string(&mut text).map_err(Error::path("read the state file", path))?;
         serde_json::from_str(&text)
             .map_err(|error| Error::State { path: path.to_path_buf(), message: error.to_string() })
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use weir_browsers::{ClassReport, Folders, Options, Report, Server, Visit, Visitors, browse, status};
 use weir_records::TableWriter;
 use weir_replayer::clock::monotonic_ns;
+use weir_studies::limits::MOST_CONNECTIONS;
 
 use crate::exit::bad_input;
 use crate::interrupts::Watcher;
@@ -17,6 +18,8 @@ use crate::with::WithArgs;
 
 /// Time between the checks and the first request, in which the threads get ready.
 const LEAD_NS: i64 = 50_000_000;
+/// Threads that send at most: more than any host has processors.
+const MOST_THREADS: u64 = 1024;
 
 /// Ask a web server for the documents of a workload, and compare every byte.
 ///
@@ -160,6 +163,17 @@ fn options(args: &Args, stop: &Arc<AtomicBool>) -> anyhow::Result<Options> {
     };
     if args.clients == 0 {
         return Err(bad_input("--clients 0: at least one client"));
+    }
+    // In an open loop a client is a few hundred bytes, in a closed one a connection.
+    let most_clients = if args.open { 10_000_000 } else { MOST_CONNECTIONS };
+    for (option, found, most) in [
+        ("clients", u64::from(args.clients), u64::from(most_clients)),
+        ("connections", args.connections as u64, u64::from(MOST_CONNECTIONS)),
+        ("threads", args.threads as u64, MOST_THREADS),
+    ] {
+        if found > most {
+            return Err(bad_input(format!("--{option} {found}: at most {most} are possible; use fewer")));
+        }
     }
     if !(0.0..=1e9).contains(&args.think_ms) {
         return Err(bad_input(format!("--think-ms {}: it must be from 0 to 1e9", args.think_ms)));

@@ -46,7 +46,7 @@ struct Times {
     #[arg(long)]
     sequential: bool,
     /// Requests of each zone and size.
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     requests: u32,
     /// Seed of where they begin.
     #[arg(long, default_value_t = 1)]

@@ -1,6 +1,9 @@
 //! How a command ends: the exit codes that scripts may rely on.
 
+use std::any::Any;
 use std::fmt;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
 /// The input is wrong and nothing was touched: exit code 2.
@@ -26,12 +29,38 @@ pub fn quiet_on_closed_pipe() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
+/// Exit code of a command whose output nobody reads any more: as a shell says of one that SIGPIPE ended.
+const CLOSED_PIPE: u8 = 128 + libc::SIGPIPE as u8;
+
+/// What the standard library panics with where it cannot print.
+fn is_closed_pipe(panic: &(dyn Any + Send)) -> bool {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.is_some_and(|text| text.starts_with("failed printing to std") && text.contains("Broken pipe"))
+}
+
+/// Carries a command out. One that holds devices or servers must not be ended by SIGPIPE where it stands: if it cannot print
+/// any more, it undoes what it did and ends quietly.
+pub fn undone_on_closed_pipe(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !is_closed_pipe(panic.payload()) {
+            hook(panic);
+        }
+    }));
+    match catch_unwind(AssertUnwindSafe(command)) {
+        Ok(done) => code(done),
+        Err(panic) if is_closed_pipe(&*panic) => ExitCode::from(CLOSED_PIPE),
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
 /// Prints an error, if there is one, and chooses the exit code.
-pub fn code(done: anyhow::Result<ExitCode>) -> ExitCode {
+fn code(done: anyhow::Result<ExitCode>) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // Nobody may be left to read it.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
             ExitCode::from(if error.downcast_ref::<BadInput>().is_some() { 2 } else { 1 })
         }
     }

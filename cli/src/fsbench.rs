@@ -23,10 +23,10 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_parser = weir_studies::size_bytes, default_value = "4KiB,64KiB,256KiB,1MiB")]
     sizes: Vec<u64>,
     /// How often all is measured anew
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
     /// Files of each size: as many uncached reads a repetition
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     files: u32,
     /// How files are made cold: fadvise their pages away, drop all caches of the host, or remount
     #[arg(long, value_enum, default_value_t)]

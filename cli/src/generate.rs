@@ -9,6 +9,7 @@ use weir_workloads::sessions::{AnyWorkload, SessionModel, SessionStream, Session
 use weir_workloads::{Stream, StreamOptions, Workload};
 
 use crate::exit::bad_input;
+use crate::memory;
 use crate::project::Project;
 
 /// Write the requests of an open-loop workload, or the interactions of a workload of sessions, to a file, without
@@ -51,6 +52,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         warmup_ns: 0,
         folder: catalog.folder().to_owned(),
     };
+    let demand = workload.demand(args.clients, args.duration_s);
+    if let Some(beyond) = demand.beyond() {
+        return Err(bad_input(format!(
+            "--clients {} for --duration-s {}: {} makes {beyond}: use fewer clients or less time",
+            args.clients, args.duration_s, args.workload
+        )));
+    }
+    memory::fits_here("this stream", demand.memory_bytes as u64, "use fewer --clients")?;
     match workload {
         AnyWorkload::Requests(workload) => requests(&args, &workload, options),
         AnyWorkload::Sessions(workload) => interactions(&args, &workload, options),

@@ -20,6 +20,7 @@ mod interrupts;
 mod join;
 mod list;
 mod meet;
+mod memory;
 mod network;
 mod plan;
 mod project;
@@ -85,7 +86,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = Cli::parse().command;
+    exit::undone_on_closed_pipe(|| match command {
         Command::Admit(args) => admit::run(args),
         Command::Attend(args) => attend::run(args),
         Command::Browse(args) => browse::run(args),
@@ -115,6 +117,5 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Workload(args) => workload::run(args),
-    };
-    exit::code(done)
+    })
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use weir_runner::Testbed as Devices;
+use weir_studies::limits::Estimate;
 use weir_studies::{Plan, Run, Testbed};
 
 use crate::exit::{self, bad_input};
@@ -111,9 +112,23 @@ fn print(plan: &Plan, all: usize, devices: Option<&Devices>) {
     let done = all - plan.runs.len();
     let done = if done > 0 { format!(", {done} more are done") } else { String::new() };
     println!("  {} runs{done}, about {}", plan.runs.len(), duration(plan.estimate_s));
+    println!("  largest run: {}", asked(plan.largest_run));
     for run in &plan.runs {
         println!("{:>5}  {}  {}", run.order, run.id, describe(run));
     }
+}
+
+/// What a run asks for, about.
+fn asked(run: Estimate) -> String {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let mut text = format!("about {} requests, {} MiB of memory", run.requests, mib(run.memory_bytes));
+    if run.device_bytes > 0 {
+        text += &format!(", {} MiB of files written to devices", mib(run.device_bytes));
+    }
+    if run.table_bytes > 0 {
+        text += &format!(", {} MiB of tables", mib(run.table_bytes));
+    }
+    text
 }
 
 /// One line that tells a run from the others of its study.

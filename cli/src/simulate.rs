@@ -13,8 +13,10 @@ use weir_runner::{Error, Outcome, Status};
 use weir_studies::{Plan, Run, Testbed};
 
 use crate::exit::bad_input;
+use crate::memory;
 use crate::plan::describe;
 use crate::project::Project;
+use crate::run::{MOST_PLAN_BYTES, check_limits};
 
 /// Without a terminal, a line at most this often.
 const EVERY: Duration = Duration::from_secs(10);
@@ -57,6 +59,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(jobs) => jobs,
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
+    let each_bytes = plan.runs.iter().map(|run| run.estimate().memory_bytes).max().unwrap_or(0);
+    let together = u64::try_from(jobs.min(plan.runs.len())).unwrap_or(u64::MAX);
+    memory::fits_here(
+        &format!("{together} runs at once"),
+        each_bytes.saturating_mul(together),
+        "use fewer --jobs, clients or files",
+    )?;
     let results = args.out.join(&plan.study);
     std::fs::create_dir_all(&results)
         .map_err(|error| bad_input(format!("--out {}: {error}", results.display())))?;
@@ -130,8 +139,10 @@ fn shard(text: Option<&str>) -> anyhow::Result<(u32, u32)> {
 
 fn read_plan(file: &Path) -> anyhow::Result<Plan> {
     let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
-    serde_json::from_str(&text).map_err(|error| named(&error))
+    let text = weir_specs::read_text(file, MOST_PLAN_BYTES).map_err(|error| named(&error))?;
+    let plan: Plan = serde_json::from_str(&text).map_err(|error| named(&error))?;
+    plan.runs.iter().try_for_each(|run| check_limits(run, file))?;
+    Ok(plan)
 }
 
 /// The plan beside the runs, under its name when it is whole; one that is the same is left alone.

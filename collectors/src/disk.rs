@@ -107,6 +107,12 @@ pub struct DiskStatistics {
 }
 
 impl DiskStatistics {
+    /// Takes text apart.
+    pub(crate) fn fuzzing(text: &str) {
+        let found = Self::parse(text);
+        let _ = found.map(|found| (found.requests(), found.since(&found)));
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<u64> = text.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
         // 11 fields always, 4 of discards since Linux 4.18, 2 of flushes since 5.5.
@@ -116,7 +122,7 @@ impl DiskStatistics {
             writes: at(4)?,
             discards: at(11).unwrap_or(0),
             flushes: at(15).unwrap_or(0),
-            merges: at(1)? + at(5)? + at(12).unwrap_or(0),
+            merges: at(1)?.wrapping_add(at(5)?).wrapping_add(at(12).unwrap_or(0)),
             read_sectors: at(2)?,
             written_sectors: at(6)?,
             discarded_sectors: at(13).unwrap_or(0),
@@ -141,7 +147,7 @@ impl DiskStatistics {
 
     /// Requests of all kinds.
     pub fn requests(&self) -> u64 {
-        self.reads + self.writes + self.discards + self.flushes
+        [self.writes, self.discards, self.flushes].into_iter().fold(self.reads, u64::wrapping_add)
     }
 }
 

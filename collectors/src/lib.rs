@@ -19,6 +19,8 @@ mod error;
 pub mod files;
 pub mod fill;
 pub mod ftrace;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod host;
 pub mod live;
 pub mod paired;

@@ -16,8 +16,9 @@
 //! exists is whole.
 
 pub mod block;
+mod bounded_pages;
 pub mod cell;
-mod checked_pages;
+mod checksummed_pages;
 pub mod column;
 pub mod error;
 pub mod interaction;

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use parquet::column::reader::get_column_reader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use crate::bounded_pages::BoundedPages;
 use crate::{EPOCH_KEY, Error, Record};
 
 /// Rows that are decoded at a time.
@@ -104,7 +106,10 @@ impl<R: Record> TableReader<R> {
             }
             let group = self.file.get_row_group(self.next_group).map_err(parquet(&self.path))?;
             for (column, (at, nullable)) in R::columns(&mut self.columns).into_iter().zip(&self.places) {
-                let reader = group.get_column_reader(*at).map_err(parquet(&self.path))?;
+                let descriptor = group.metadata().schema_descr().column(*at);
+                let pages = group.get_column_page_reader(*at).map_err(parquet(&self.path))?;
+                let pages = BoundedPages::new(pages, descriptor.physical_type());
+                let reader = get_column_reader(descriptor, Box::new(pages));
                 if !column.open(reader, *nullable) {
                     let reason = format!("column {} has another type; is this another table?", column.name());
                     return Err(Error::Schema { path: self.path.clone(), reason });

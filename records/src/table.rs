@@ -14,7 +14,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
-use crate::checked_pages::CheckedPages;
+use crate::checksummed_pages::ChecksummedPages;
 use crate::{EPOCH_KEY, Error, Record};
 
 /// Rows held in memory before they are encoded: a row group.
@@ -73,7 +73,7 @@ impl<R: Record> TableWriter<R> {
             let mut group = writer.next_row_group()?;
             for (column, described) in R::columns(&mut self.columns).into_iter().zip(described) {
                 let mut chunk = Vec::new();
-                let pages = Box::new(CheckedPages { chunk: &mut chunk });
+                let pages = Box::new(ChecksummedPages { chunk: &mut chunk });
                 let mut to = get_column_writer(described, Arc::clone(&properties), pages);
                 column.write(&mut to)?;
                 let written = to.close()?;

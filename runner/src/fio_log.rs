@@ -105,6 +105,14 @@ fn read<T>(path: &Path, parse: impl Fn(&str) -> Option<Option<T>>) -> Result<Vec
     Ok(found)
 }
 
+/// Longest time of a log, in ns: with it the sums of three of them are still numbers.
+const LONGEST_NS: i64 = i64::MAX / 4;
+
+/// A time in ms or us that is one in ns as well.
+fn time(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|time| (0..=LONGEST_NS / 1_000_000).contains(time))
+}
+
 /// `373 f read 4046848 4096`; lines about the log and the file are passed over (`Some(None)`).
 fn parse_issue(line: &str) -> Option<Option<Issue>> {
     if line.starts_with("fio version 3") {
@@ -123,15 +131,15 @@ fn parse_issue(line: &str) -> Option<Option<Issue>> {
         "sync" | "datasync" | "trim" | "wait" => return Some(None),
         _ => return None,
     };
-    let at_us = words.next()?.split(' ').next()?.parse().ok()?;
+    let at_us = time(words.next()?.split(' ').next()?)?;
     Some(Some(Issue { at_us, op, offset, size_bytes }))
 }
 
 /// `214, 170668, 0, 4096, 49676288, 0`: ms, ns, direction, bytes, offset, priority.
 fn parse_response(line: &str) -> Option<Option<Response>> {
     let mut fields = line.split(',').map(str::trim);
-    let completed_ms = fields.next()?.parse().ok()?;
-    let latency_ns = fields.next()?.parse().ok()?;
+    let completed_ms = time(fields.next()?)?;
+    let latency_ns = fields.next()?.parse().ok().filter(|ns| (0..=LONGEST_NS).contains(ns))?;
     let op = match fields.next()? {
         "0" => Op::Read,
         "1" => Op::Write,
@@ -177,6 +185,15 @@ fn base_ns(pairs: &[(Issue, Option<Response>)]) -> Option<i64> {
     if most < high { Some(most + (high - most) / 2) } else { Some(lows[lows.len() / 2] + 500_000) }
 }
 
+/// Reads the text of both logs, and fits them together.
+pub(crate) fn fuzzing(issues: &str, responses: &str) {
+    let issues: Vec<Issue> = issues.lines().filter_map(parse_issue).flatten().collect();
+    let responses: Vec<Response> = responses.lines().filter_map(parse_response).flatten().collect();
+    if let Ok(pairs) = pair(&issues, &responses) {
+        base_ns(&pairs);
+    }
+}
+
 /// The smallest of the sorted values that so many per cent do not exceed; `None` of none.
 pub(crate) fn percentile(sorted: &[i64], per_cent: usize) -> Option<i64> {
     sorted.get((sorted.len() * per_cent).div_ceil(100).checked_sub(1)?).copied()
@@ -198,6 +215,10 @@ mod tests {
         let response = Response { completed_ms: 678, latency_ns: 101_629, op: Op::Write, offset: 13_348_864 };
         assert_eq!(parse_response("678, 101629, 1, 4096, 13348864, 0"), Some(Some(response)));
         assert_eq!(parse_response("678, 101629"), None);
+        // Their sums were not numbers any more.
+        assert_eq!(parse_response("9223372036854775807, 1, 0, 4096, 0, 0"), None);
+        assert_eq!(parse_response("1, 9223372036854775807, 0, 4096, 0, 0"), None);
+        assert_eq!(parse_issue("9223372036854775807 f read 0 4096"), None);
     }
 
     #[test]

@@ -21,6 +21,8 @@ mod fill;
 mod fio;
 mod fio_log;
 mod fs_options;
+#[doc(hidden)]
+pub mod fuzzing;
 mod given;
 mod helper;
 mod hot;

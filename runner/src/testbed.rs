@@ -1,6 +1,8 @@
 //! Which block device stands for each device of a study on this host: `testbed.json`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -51,6 +53,9 @@ pub struct Disk {
     pub overwrite: Option<String>,
 }
 
+/// Bytes of the largest file that is read.
+const MOST_BYTES: u64 = 1 << 20;
+
 impl Testbed {
     /// Reads a test bed.
     ///
@@ -58,7 +63,12 @@ impl Testbed {
     /// The file cannot be read or is no test bed.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |error: &dyn std::fmt::Display| Error::Refused(format!("{}: {error}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| refuse(&error))?;
+        let mut text = String::new();
+        let file = File::open(path).map_err(|error| refuse(&error))?;
+        let read = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| refuse(&error))?;
+        if read as u64 > MOST_BYTES {
+            return Err(refuse(&format!("is longer than {MOST_BYTES} bytes, which no test bed is")));
+        }
         serde_json::from_str(&text).map_err(|error| match error.to_string() {
             said if said.contains("overwrite_signature") => refuse(
                 &"overwrite_signature permits the loss of any disk's data. Name the disk whose data may be lost: overwrite: \"SERIAL\" (weir device show PATH tells its serial number)",

@@ -1,5 +1,7 @@
 //! The registry of device profiles: to add one, put a YAML file into `profiles/` and a line into `PROFILES`.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::array::StripedArray;
@@ -131,8 +133,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
     if name_or_path.contains('/') || name_or_path.ends_with(".yml") || name_or_path.ends_with(".yaml") {
         let path = Path::new(name_or_path);
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ProfileError::Read { path: path.to_path_buf(), error })?;
+        let text = read(path).map_err(|error| ProfileError::Read { path: path.to_path_buf(), error })?;
         return parse(name_or_path, &text);
     }
     match PROFILES.iter().find(|(name, _)| *name == name_or_path) {
@@ -141,11 +142,34 @@ pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
     }
 }
 
+/// Bytes of the largest profile.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The text of a file, as far as it can be a profile.
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MOST_BYTES {
+        let message =
+            format!("it is longer than {MOST_BYTES} bytes, which no profile is: name the right file");
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+    }
+    Ok(text)
+}
+
 fn parse(file: &str, text: &str) -> Result<Profile, ProfileError> {
     let wrong = |message: String| ProfileError::Parse { file: file.to_owned(), message };
     let profile: Profile = serde_saphyr::from_str(text).map_err(|error| wrong(error.to_string()))?;
     profile.check().map_err(|error| wrong(error.to_string()))?;
     Ok(profile)
+}
+
+/// Reads the text of a profile, and makes a small device of it.
+#[doc(hidden)]
+pub fn fuzzing(text: &str) {
+    if let Ok(profile) = parse("fuzzed.yml", text) {
+        let _ = profile.build(64 << 20);
+    }
 }
 
 fn unknown(name: &str) -> ProfileError {

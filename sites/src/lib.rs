@@ -5,6 +5,8 @@ pub mod browse;
 pub mod check;
 pub mod database;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod hot;
 pub mod http;
 mod json;

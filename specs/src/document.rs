@@ -1,5 +1,7 @@
 //! A YAML file that is read once, turned into typed values, and asked for lines.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -10,6 +12,32 @@ use crate::tree::Located;
 
 /// A specification is a page or two; whatever is larger was not meant to be one.
 const LARGEST_FILE_BYTES: u64 = 1 << 20;
+
+/// The text of a file of at most `most_bytes`. No more is read, whatever the file's length is said to be: a pipe or a device
+/// says 0.
+///
+/// # Errors
+/// What is wrong, to be said behind the file's name: it cannot be read, is larger, or is not UTF-8.
+pub fn read_text(file: &Path, most_bytes: u64) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("cannot be read: {error}");
+    let opened = File::open(file).map_err(failed)?;
+    let size = opened.metadata().map_err(failed)?.len();
+    let mut bytes = Vec::new();
+    if size <= most_bytes {
+        opened.take(most_bytes + 1).read_to_end(&mut bytes).map_err(failed)?;
+    }
+    if size > most_bytes || bytes.len() as u64 > most_bytes {
+        let found = if size > most_bytes { format!("{size} bytes long") } else { "longer".to_owned() };
+        return Err(format!(
+            "is {found}; at most {most_bytes} bytes are read: name the right file, or shorten it"
+        ));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("is not text in UTF-8 (byte {at}, in line {line}): name the right file, or convert it")
+    })
+}
 
 /// A YAML file and where everything in it stands.
 pub struct Document {
@@ -26,16 +54,7 @@ impl Document {
     pub fn read(file: &Path) -> Result<Self, Problems> {
         let problem =
             |message: String| Problem { file: file.to_owned(), line: None, field: String::new(), message };
-        let size =
-            std::fs::metadata(file).map_err(|error| problem(format!("cannot be read: {error}")))?.len();
-        if size > LARGEST_FILE_BYTES {
-            return Err(problem(format!(
-                "is {size} bytes long; a specification has at most {LARGEST_FILE_BYTES}"
-            ))
-            .into());
-        }
-        let text =
-            std::fs::read_to_string(file).map_err(|error| problem(format!("cannot be read: {error}")))?;
+        let text = read_text(file, LARGEST_FILE_BYTES).map_err(problem)?;
         Document::from_text(file, &text)
     }
 
@@ -48,14 +67,15 @@ impl Document {
             file: file.to_owned(),
             line: error.location().map(|location| location.line()),
             field: String::new(),
-            message: error
-                .without_snippet()
-                .render()
-                .lines()
-                .next()
-                .unwrap_or("not YAML")
-                .trim_start_matches("error: ")
-                .to_owned(),
+            message: in_words(
+                error
+                    .without_snippet()
+                    .render()
+                    .lines()
+                    .next()
+                    .unwrap_or("not YAML")
+                    .trim_start_matches("error: "),
+            ),
         })?;
         let value = tree.value();
         Ok(Document { file: file.to_owned(), tree, value })
@@ -105,6 +125,22 @@ impl Document {
             self.problem(field, with_suggestion(&message)).into()
         })
     }
+}
+
+/// What the parser says of a document that is far too large or deep, as a person can act on it.
+fn in_words(message: &str) -> String {
+    let is = |text: &str| message.starts_with(text);
+    if is("recursion limit exceeded") || is("budget breached: Depth") {
+        return "is nested too deeply (at most 64 levels are read): remove brackets or indentation"
+            .to_owned();
+    }
+    if is("budget breached: ") {
+        let what = message["budget breached: ".len()..].split(' ').next().unwrap_or_default().to_lowercase();
+        return format!(
+            "has too many {what}, each use of an anchor counted: shorten it, or use fewer anchors"
+        );
+    }
+    message.to_owned()
 }
 
 /// `classes.0.size` from a path of serde's.

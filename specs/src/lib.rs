@@ -15,7 +15,7 @@ mod setting;
 pub mod template;
 mod tree;
 
-pub use document::Document;
+pub use document::{Document, read_text};
 pub use name::{host_problem, name_problem, quoted};
 pub use problem::{Problem, Problems, nearest, one_of};
 pub use setting::{Kind, Setting};

@@ -63,8 +63,15 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// Letters of the longest name that another is looked for.
+const LONGEST_NAME: usize = 200;
+
 /// The name nearest to `found`, if one is near enough to have been meant.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes time and memory by the product of their lengths.
+    if found.len() > LONGEST_NAME {
+        return None;
+    }
     let distance = |name: &str| strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
     let (distance, name) = known.into_iter().map(|name| (distance(name), name)).min()?;
     // A third of the letters may be wrong, but a short word needs at least two edits' grace.
@@ -74,6 +81,7 @@ pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 /// Text for a name that is not among the known ones: the nearest, and all that are allowed.
 pub fn one_of<'a>(what: &str, found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
+    let found = &shortened(found);
     let meant = match nearest(found, known.iter().copied()) {
         Some(name) => format!("; did you mean `{name}`?"),
         None => String::new(),
@@ -84,9 +92,24 @@ pub fn one_of<'a>(what: &str, found: &str, known: impl IntoIterator<Item = &'a s
     }
 }
 
+/// Text that may be very long, for a message.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_NAME) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_very_long_name_is_neither_compared_nor_repeated() {
+        let long = "n".repeat(10_000_000);
+        assert_eq!(nearest(&long, ["none"]), None);
+        assert!(one_of("scheduler", &long, ["none"]).len() < 300);
+    }
 
     #[test]
     fn a_slip_finds_its_name_and_nonsense_finds_none() {

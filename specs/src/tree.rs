@@ -1,5 +1,6 @@
 //! A YAML document as a tree in which every node knows its line.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -121,8 +122,9 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut mapping: Vec<(String, u64, Located)> = Vec::new();
+        let mut known = HashSet::new();
         while let Some(key) = entries.next_key::<Spanned<String>>()? {
-            if mapping.iter().any(|(known, _, _)| *known == key.value) {
+            if !known.insert(key.value.clone()) {
                 return Err(de::Error::custom(format!("`{}` is given twice", key.value)));
             }
             mapping.push((key.value, key.referenced.line(), entries.next_value()?));

@@ -117,3 +117,51 @@ proptest! {
         let _ = parse(std::str::from_utf8(&text).unwrap());
     }
 }
+
+/// Far below what the parser's stack or the machine's memory would bear: all of these ended in minutes or in an abort.
+#[test]
+fn documents_that_would_exhaust_memory_stack_or_time_are_refused() {
+    use std::fmt::Write as _;
+    let deep = ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000) + "a"];
+    for text in &deep {
+        assert!(only(text).message.contains("is nested too deeply (at most 64 levels"), "{}", only(text));
+    }
+    let mut laughs = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for level in 1..12 {
+        let uses = vec![format!("*a{}", level - 1); 9].join(",");
+        let _ = writeln!(laughs, "a{level}: &a{level} [{uses}]");
+    }
+    assert!(
+        only(&laughs).message.contains("has too many nodes, each use of an anchor counted"),
+        "{}",
+        only(&laughs)
+    );
+    assert!(!parse("a: &a [*a]").unwrap_err().0.is_empty());
+    // Each key was compared with each other.
+    let keys: String = (0..90_000).fold(String::new(), |mut text, key| {
+        let _ = writeln!(text, "k{key}: 1");
+        text
+    });
+    let began = std::time::Instant::now();
+    assert!(only(&keys).message.contains("unknown field"), "{}", only(&keys));
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+fn what_is_no_specification_is_not_read_to_its_end() {
+    let said = |path: &Path| Document::read(path).map(drop).unwrap_err().to_string();
+    let endless = Path::new("/dev/zero");
+    assert!(
+        said(endless).contains("/dev/zero: is longer; at most 1048576 bytes are read"),
+        "{}",
+        said(endless)
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let large = folder.path().join("large.yml");
+    std::fs::File::create(&large).unwrap().set_len(1 << 30).unwrap();
+    assert!(said(&large).contains("is 1073741824 bytes long; at most 1048576"), "{}", said(&large));
+    let binary = folder.path().join("binary.yml");
+    std::fs::write(&binary, b"name: a\n\xff\xfe").unwrap();
+    assert!(said(&binary).contains("is not text in UTF-8 (byte 8, in line 2)"), "{}", said(&binary));
+    assert!(said(folder.path()).contains("cannot be read"), "{}", said(folder.path()));
+}

@@ -37,6 +37,12 @@ impl Ticks {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
+    /// Takes text apart.
+    #[doc(hidden)]
+    pub fn fuzzing(stat: &str) {
+        let _ = Self::parse(stat).map(|found| found.since(found));
+    }
+
     /// proc(5): user, nice, system, idle, iowait, irq, softirq, steal; what follows is in user and nice already.
     fn parse(stat: &str) -> Option<Self> {
         let mut words = stat.lines().next()?.split_ascii_whitespace();
@@ -45,8 +51,8 @@ impl Ticks {
         }
         let ticks: Vec<u64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
         let stolen = *ticks.get(7)?;
-        let all = ticks[..8].iter().sum();
-        Some(Ticks { all, wanted: all - ticks[3] - ticks[4], stolen })
+        let all = ticks[..8].iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
+        Some(Ticks { all, wanted: all.saturating_sub(ticks[3]).saturating_sub(ticks[4]), stolen })
     }
 
     /// Of the time from `before` until then.

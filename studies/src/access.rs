@@ -109,7 +109,8 @@ impl RunAccess {
 
     /// Bytes of all files together.
     pub fn total_bytes(&self) -> u64 {
-        self.sizes_bytes.iter().sum::<u64>() * u64::from(self.files)
+        let each = self.sizes_bytes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
+        each.saturating_mul(u64::from(self.files))
     }
 }
 
@@ -211,13 +212,14 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         }
     }
     let needed = known.iter().sum::<u64>().saturating_mul(u64::from(access.files));
-    let room = (study.storage.size_mib << 20).saturating_mul(u64::from(study.storage.heads)) / 10 * 7;
+    let whole_mib = study.storage.size_mib.saturating_mul(u64::from(study.storage.heads));
+    let room = whole_mib.saturating_mul(1 << 20) / 10 * 7;
     if needed > room {
         problem(
             "storage.size_mib",
             format!(
                 "gives all heads {} MiB, but the files of `access` need {} MiB and may fill 70 %: enlarge it, or use fewer files",
-                study.storage.size_mib * u64::from(study.storage.heads),
+                whole_mib,
                 needed.div_ceil(1 << 20)
             ),
         );

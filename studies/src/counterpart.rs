@@ -1,6 +1,6 @@
 //! What a study of both testbeds means in virtual time: the one map from the kernel's parts to weir's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -64,6 +64,7 @@ pub(crate) fn cells(study: &Study, testbed: Testbed) -> Vec<Map<String, Value>> 
         return all.filter(|cell| !is_excluded(study, cell)).collect();
     }
     let mut cells: Vec<Map<String, Value>> = Vec::new();
+    let mut known = HashSet::new();
     for mut cell in all {
         cell.insert(TESTBED.to_owned(), testbed.name().into());
         if is_excluded(study, &cell) {
@@ -78,7 +79,7 @@ pub(crate) fn cells(study: &Study, testbed: Testbed) -> Vec<Map<String, Value>> 
             }
             *level = FILE_SYSTEM.into();
         }
-        if !cells.contains(&cell) {
+        if known.insert(Value::Object(cell.clone()).to_string()) {
             cells.push(cell);
         }
     }

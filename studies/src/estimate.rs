@@ -1,5 +1,6 @@
-//! How long runs take, about.
+//! How long runs take, and what the largest of them asks for; about.
 
+use crate::limits::Estimate;
 use crate::run::Run;
 use crate::testbed::Testbed;
 
@@ -19,4 +20,9 @@ pub(crate) fn estimate_s(runs: &[Run]) -> f64 {
         Testbed::Admission => ADMISSION_S,
     };
     runs.iter().map(each).sum()
+}
+
+/// The largest of each part over all runs. Runs of a cell ask for the same.
+pub(crate) fn largest(runs: &[Run]) -> Estimate {
+    runs.iter().map(Run::estimate).fold(Estimate::default(), Estimate::max)
 }

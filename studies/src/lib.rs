@@ -17,6 +17,7 @@ mod fs_option;
 mod hosts;
 mod io_cost;
 mod level;
+pub mod limits;
 mod live;
 mod name;
 mod plan;

@@ -12,9 +12,10 @@ use weir_specs::{Document, Problems};
 use weir_workloads::Catalog;
 use weir_workloads::sessions::AnyWorkload;
 
-use crate::estimate::estimate_s;
+use crate::estimate::{estimate_s, largest};
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
+use crate::limits::{self, Estimate};
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
 use crate::settings::ServiceSettings;
 use crate::site::SiteBenchmark;
@@ -61,6 +62,9 @@ pub struct Plan {
     pub factors: Map<String, Value>,
     /// Estimated time of all runs, in seconds.
     pub estimate_s: f64,
+    /// What the largest run asks for, part by part.
+    #[serde(default)]
+    pub largest_run: Estimate,
     /// Every device that any run needs.
     pub devices: Vec<RunDevice>,
     /// The runs.
@@ -73,11 +77,19 @@ impl Plan {
     /// # Errors
     /// All that is wrong with the study or with a workload it names.
     pub fn from_file(file: &Path, context: &Context<'_>) -> Result<Self, Problems> {
-        let document = Document::read(file)?;
+        Self::from_document(&Document::read(file)?, context)
+    }
+
+    /// Checks and expands a study that has been read.
+    ///
+    /// # Errors
+    /// As [`Plan::from_file`].
+    pub fn from_document(document: &Document, context: &Context<'_>) -> Result<Self, Problems> {
         let mut study: Study = document.parse()?;
-        simulated::defaults(&mut study, &document);
-        let variants = variant::all(study.clone(), &document, context)?;
-        Ok(expand(&study, &variants, context.workloads.folder()))
+        simulated::defaults(&mut study, document);
+        let variants = variant::all(study.clone(), document, context)?;
+        let plan = expand(&study, &variants, context.workloads.folder());
+        Problems(limits::beyond(&plan.runs, &study, document)).or(plan)
     }
 
     /// The part of the plan that is carried out on one testbed; runs keep their places. `note` says why it is a part.
@@ -97,6 +109,7 @@ impl Plan {
         }
         self.devices = devices_of(&self.runs);
         self.estimate_s = estimate_s(&self.runs);
+        self.largest_run = largest(&self.runs);
         note.clone_into(&mut self.note);
         self
     }
@@ -161,6 +174,7 @@ fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
         repetitions: study.repetitions,
         factors: factors.into_iter().map(|(name, levels)| (name, Value::Array(levels))).collect(),
         estimate_s: estimate_s(&runs),
+        largest_run: largest(&runs),
         devices,
         runs,
     }
@@ -374,7 +388,7 @@ pub(crate) fn devices(study: &Study, filesystem: &str, architecture: Architectur
         profile: study.storage.profile.clone(),
         heads,
         stripe_unit_kib: study.storage.stripe_unit_kib,
-        size_mib: study.storage.size_mib * u64::from(heads),
+        size_mib: study.storage.size_mib.saturating_mul(u64::from(heads)),
         live: false,
     };
     if let Some(access) = FileSystem::load(filesystem).and_then(|found| found.network) {

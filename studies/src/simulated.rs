@@ -7,6 +7,7 @@ use weir_specs::Document;
 
 use crate::contract::Contract;
 use crate::level::{Architecture, Scheduler};
+use crate::limits::{LARGEST_DISK_MIB, MOST_INTERVALS};
 use crate::live;
 use crate::spec::{Class, Placement, Study, Wants};
 use crate::testbed::Testbed;
@@ -57,6 +58,11 @@ pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
     {
         problems.push(("cache_mib", format!("is {cache}; it must be at most 1048576")));
     }
+    if let Some(from) = class.from_mib
+        && from > LARGEST_DISK_MIB
+    {
+        problems.push(("from_mib", format!("is {from}; it must be at most {LARGEST_DISK_MIB}")));
+    }
     if let Some(priority) = class.priority {
         let message =
             format!("is {priority}, but a simulated server knows no priorities of the kernel: use weight");
@@ -92,6 +98,12 @@ pub(crate) fn check_places(study: &Study) -> Vec<(String, String)> {
         && !(0.001..=86_400.0).contains(&series_s)
     {
         problems.push(("series_s".to_owned(), format!("is {series_s}; it must be from 0.001 to 86400")));
+    } else if let Some(series_s) = study.series_s
+        && study.duration_s / series_s > MOST_INTERVALS
+    {
+        let message =
+            format!("is {series_s}, of which duration_s has more than {MOST_INTERVALS:.0e}: make it longer");
+        problems.push(("series_s".to_owned(), message));
     }
     problems
 }

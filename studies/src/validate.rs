@@ -10,12 +10,14 @@ use weir_workloads::{FileSet, Workload};
 use crate::admission_check;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
+use crate::limits::{LARGEST_DISK_MIB, LONGEST_S, MOST_HEADS};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
-    access, control_check, counterpart, fs_option, hosts, live, recipe, simulated, surroundings, tiers,
+    access, control_check, counterpart, fs_option, hosts, limits, live, recipe, simulated, surroundings,
+    tiers,
 };
 
 /// Share of a device that files may fill: a file system needs room for itself.
@@ -26,8 +28,6 @@ const FEWEST_TAGS: u32 = 4;
 const LEAST_MEMORY_MIB: f64 = 32.0;
 /// A file system that has the devices that the architecture says.
 const LOCAL: &str = "raw";
-/// A plan of more runs than this was not meant.
-const MOST_RUNS: f64 = 100_000.0;
 
 /// Checks a study and resolves the workload of each class, by class name.
 pub(crate) fn check(
@@ -35,6 +35,9 @@ pub(crate) fn check(
     document: &Document,
     context: &Context<'_>,
 ) -> Result<BTreeMap<String, AnyWorkload>, Problems> {
+    if let Some(problem) = limits::too_many(study, document) {
+        return Err(problem.into());
+    }
     let mut all = Problems::default();
     let mut workloads = BTreeMap::new();
     for &testbed in study.testbed.all() {
@@ -106,11 +109,11 @@ impl Check<'_> {
             self.problem("name", message);
         }
         self.within("repetitions", f64::from(study.repetitions), 1.0, 1000.0);
-        self.within("warmup_s", study.warmup_s, 0.0, 86_400.0);
-        self.within("duration_s", study.duration_s, 0.1, 86_400.0);
+        self.within("warmup_s", study.warmup_s, 0.0, LONGEST_S);
+        self.within("duration_s", study.duration_s, 0.1, LONGEST_S);
         self.within("allowed_loss", study.allowed_loss, 0.0, 1.0);
-        self.within("storage.heads", f64::from(study.storage.heads), 1.0, 64.0);
-        self.within("storage.size_mib", study.storage.size_mib as f64, 64.0, 16.0 * 1024.0 * 1024.0);
+        self.within("storage.heads", f64::from(study.storage.heads), 1.0, f64::from(MOST_HEADS));
+        self.within("storage.size_mib", study.storage.size_mib as f64, 64.0, LARGEST_DISK_MIB as f64);
         let unit = study.storage.stripe_unit_kib;
         if unit == 0 || !unit.is_multiple_of(4) || unit > 16 * 1024 {
             self.problem(
@@ -182,13 +185,11 @@ impl Check<'_> {
     }
 
     fn factors(&mut self) {
-        let mut cells = f64::from(self.study.repetitions);
         for (name, levels) in levels_by_factor(self.study) {
             let field = format!("factors.{name}");
             if levels.is_empty() {
                 self.problem(&field, "has no levels: give some, or leave the factor out");
             }
-            cells *= levels.len().max(1) as f64;
             if self.testbed == Testbed::Simulator && counterpart::is_kernel_only(&name) {
                 self.problem(
                     &field,
@@ -203,9 +204,6 @@ impl Check<'_> {
                 let only = std::iter::once((name.clone(), level.clone())).collect();
                 self.settings(&at, &apply(&self.neutral(), &only));
             }
-        }
-        if cells > MOST_RUNS {
-            self.problem("factors", format!("make {cells} runs; more than {MOST_RUNS} are refused"));
         }
     }
 
@@ -345,7 +343,7 @@ impl Check<'_> {
         }
         for architecture in architectures {
             let devices = devices(study, LOCAL, architecture);
-            let heads: u32 = devices.iter().map(|device| device.heads).sum();
+            let heads = devices.iter().map(|device| device.heads).fold(0, u32::saturating_add);
             if architecture == Architecture::Partitioned && devices.iter().any(|device| device.heads == 0) {
                 let message =
                     format!("is {}; a partitioned server needs one for each class", study.storage.heads);
@@ -360,10 +358,11 @@ impl Check<'_> {
                     .iter()
                     .filter(|(_, workload)| admission_check::has_files(study, workload))
                     .filter(|(class, _)| architecture == Architecture::Integrated || **class == device.name);
-                let needed: u64 =
-                    users.map(|(class, w)| FileSet::new(&w.files, class, study.seed).total_bytes()).sum();
+                let needed = users
+                    .map(|(class, w)| FileSet::new(&w.files, class, study.seed).total_bytes())
+                    .fold(0, u64::saturating_add);
                 let fill_share = if self.testbed.is_virtual() { 1.0 } else { FILL_SHARE };
-                let room = (device.size_mib << 20) as f64 * fill_share;
+                let room = device.size_mib as f64 * f64::from(1 << 20) * fill_share;
                 if needed as f64 > room {
                     let message = format!(
                         "gives device `{}` {} MiB, but its files need {} MiB and may fill {:.0} %: enlarge it or use fewer files",

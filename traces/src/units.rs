@@ -8,6 +8,12 @@ use crate::{TraceOp, TraceRequest};
 
 /// Most units of one request that are looked at: 4 GiB in blocks of 4 KiB. What is longer is cut, and counted.
 const MOST_UNITS: u64 = 1 << 20;
+/// Units that may be looked at before any request has come: 1 GiB in blocks of 4 KiB.
+const FIRST_CREDIT: u64 = 1 << 18;
+/// Units that each request adds: 4 MiB in blocks of 4 KiB. A request of a block device has at most 1280 KiB by default
+/// (`max_sectors_kb` of Linux), and most have far less. So work and memory grow with the number of requests, whatever sizes a
+/// trace claims.
+const CREDIT_PER_REQUEST: u64 = 1 << 10;
 /// Bits of a key that are the block; the others are the volume.
 const BLOCK_BITS: u32 = 40;
 /// Volumes that keys have room for; the last one is for the blocks that the rest has none for.
@@ -52,6 +58,8 @@ pub struct Keys {
     volumes: HashMap<(u32, Option<u64>), u32, BuildHasherDefault<Folding>>,
     /// Blocks that do not fit a key: far beyond any device, or of too many volumes.
     far: HashMap<(u32, u64), u64, BuildHasherDefault<Folding>>,
+    /// Units that may still be looked at.
+    credit: u64,
     cut: u64,
 }
 
@@ -69,7 +77,14 @@ pub struct Span {
 impl Keys {
     /// Nothing numbered yet.
     pub fn new(unit: Unit) -> Self {
-        Keys { unit, last: None, volumes: HashMap::default(), far: HashMap::default(), cut: 0 }
+        Keys {
+            unit,
+            last: None,
+            volumes: HashMap::default(),
+            far: HashMap::default(),
+            credit: FIRST_CREDIT,
+            cut: 0,
+        }
     }
 
     /// What is numbered.
@@ -77,7 +92,8 @@ impl Keys {
         self.unit
     }
 
-    /// Requests of which only the first 2^20 blocks were looked at.
+    /// Requests of which only the first blocks were looked at: of a single one 2^20, of all together 2^18 and on average 2^10
+    /// for each request so far.
     pub fn cut(&self) -> u64 {
         self.cut
     }
@@ -93,11 +109,14 @@ impl Keys {
         let bytes = bytes.max(1);
         let last_byte = request.offset_bytes.saturating_add(request.size_bytes.checked_sub(1)?);
         let first = request.offset_bytes / bytes;
-        let mut units = last_byte / bytes - first + 1;
-        if units > MOST_UNITS {
+        // Of the whole address space in blocks of a byte there would be 2^64.
+        let mut units = (last_byte / bytes - first).saturating_add(1);
+        let most = MOST_UNITS.min(self.credit.saturating_add(CREDIT_PER_REQUEST));
+        if units > most {
             self.cut += 1;
-            units = MOST_UNITS;
+            units = most;
         }
+        self.credit = self.credit.saturating_add(CREDIT_PER_REQUEST).saturating_sub(units);
         Some(Span { volume: self.volume(request), first, units, whole: false })
     }
 
@@ -199,8 +218,22 @@ mod tests {
     #[test]
     fn a_request_beyond_reason_is_cut_and_counted() {
         let mut keys = Keys::new(Unit::PAGE);
-        assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, MOST_UNITS);
+        assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, FIRST_CREDIT + CREDIT_PER_REQUEST);
         assert_eq!(keys.cut(), 1);
+        // After many small ones as much as a single one ever is.
+        (0..2000).for_each(|_| _ = keys.span(&read(0, 0, 1)));
+        assert_eq!(keys.span(&read(0, 0, u64::MAX)).unwrap().units, MOST_UNITS);
+    }
+
+    #[test]
+    fn all_requests_together_are_not_looked_at_longer_than_their_number_allows() {
+        let mut keys = Keys::new(Unit::PAGE);
+        let requests = 1000;
+        let units: u64 = (0..requests).map(|_| keys.span(&read(0, 0, u64::MAX)).unwrap().units).sum();
+        assert_eq!(units, FIRST_CREDIT + requests * CREDIT_PER_REQUEST);
+        assert_eq!(keys.cut(), requests);
+        // Those of ordinary size are never cut, whatever came before.
+        assert_eq!(keys.span(&read(0, 0, 2 << 20)).unwrap().units, 512);
     }
 
     #[test]

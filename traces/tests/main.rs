@@ -6,6 +6,7 @@ mod common;
 mod contributing;
 mod filter;
 mod formats;
+mod huge_requests;
 mod made;
 mod samples;
 mod statistics;

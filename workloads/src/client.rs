@@ -146,7 +146,9 @@ impl Single {
                 let count = self.frames_due as u64;
                 self.frames_due -= count as f64 + FRAME_ROUNDING;
                 let wanted = match &mut self.frames {
-                    Some(stream) => (0..count).map(|_| stream.next(&mut self.rng)).sum(),
+                    Some(stream) => {
+                        (0..count).fold(0, |sum: u64, _| sum.saturating_add(stream.next(&mut self.rng)))
+                    }
                     None => 0,
                 };
                 self.extents(workload, file, file_bytes, wanted)
@@ -228,11 +230,10 @@ fn draw_op(read_share: f64, rng: &mut ChaCha8Rng) -> Op {
 /// When an answer to what was asked at `at_ns` in a round of this length is worthless.
 pub(crate) fn deadline_ns(workload: &Workload, at_ns: i64, round_ns: f64) -> Option<i64> {
     workload.deadline.as_ref().map(|deadline| {
-        at_ns
-            + match deadline {
-                Deadline::RoundEnd => round_ns as i64,
-                Deadline::After { ms } => (ms * NS_PER_MS) as i64,
-            }
+        at_ns.saturating_add(match deadline {
+            Deadline::RoundEnd => round_ns as i64,
+            Deadline::After { ms } => (ms * NS_PER_MS) as i64,
+        })
     })
 }
 

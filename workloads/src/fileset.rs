@@ -49,7 +49,7 @@ impl FileSet {
 
     /// Bytes of all files together.
     pub fn total_bytes(&self) -> u64 {
-        self.sizes_bytes.iter().sum()
+        self.sizes_bytes.iter().fold(0, |sum, size| size.saturating_add(sum))
     }
 
     /// First byte of each file where they lie one behind the other on a raw device.
@@ -57,7 +57,7 @@ impl FileSet {
         let mut next = 0;
         let mut place = |size: &u64| {
             let offset = next;
-            next += size;
+            next = size.saturating_add(next);
             offset
         };
         self.sizes_bytes.iter().map(&mut place).collect()

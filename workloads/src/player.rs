@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use crate::client::{Batch, cut, deadline_ns};
+use crate::limits::LARGEST_REQUEST_BYTES;
 use crate::recording::Tape;
 use crate::spec::Workload;
-
-/// Largest single request where the workload gives no block: what a loop device and io_uring take everywhere.
-const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
 
 /// Where a client stands on the tape that all clients of its class share.
 pub(crate) struct Player {

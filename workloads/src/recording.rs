@@ -9,6 +9,7 @@ use weir_records::Op;
 use weir_traces::filter::{ScaleAddress, Sorted, Step};
 use weir_traces::{Devices, Options, Reader, TraceOp, TraceRequest};
 
+use crate::limits::{Demand, LARGEST_REQUEST_BYTES};
 use crate::spec::{Access, Arrivals, Deadline, Popularity, Sizes, Workload};
 
 const NS_PER_S: f64 = 1e9;
@@ -202,6 +203,18 @@ impl Tape {
     }
 }
 
+impl Tape {
+    /// What so many clients ask for who go round the tape for so long.
+    pub(crate) fn demand(&self, clients: u32, duration_ns: i64, block_bytes: Option<u64>) -> Demand {
+        let block_bytes = block_bytes.unwrap_or(LARGEST_REQUEST_BYTES).max(1);
+        let rows = |request: &Recorded| request.size_bytes.div_ceil(block_bytes) as f64;
+        let in_a_round: f64 = self.requests.iter().map(rows).sum();
+        let rounds = duration_ns as f64 / self.round_ns.max(1) as f64;
+        // Less than a round sends less than all.
+        Demand { requests: f64::from(clients) * in_a_round * rounds, ..Demand::default() }
+    }
+}
+
 /// What of a trace is wanted.
 struct Selection {
     from_ns: i64,
@@ -293,7 +306,10 @@ fn place(
             .map_err(|bound| format!("{} is out of range", bound.0))?;
         for request in &scaled {
             let start = request.offset_bytes / unit_bytes * unit_bytes;
-            let end = (request.offset_bytes + request.size_bytes)
+            let end = request
+                .offset_bytes
+                .saturating_add(request.size_bytes)
+                .min(sizes_bytes[file as usize])
                 .next_multiple_of(unit_bytes)
                 .min(sizes_bytes[file as usize]);
             widened += u64::from(end - start > request.size_bytes);

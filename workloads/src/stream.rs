@@ -10,6 +10,7 @@ use weir_records::Request;
 use crate::client::{ClassRecipe, Client};
 use crate::fileset::{FileSet, Picker};
 use crate::frames::FrameSupply;
+use crate::limits::Demand;
 use crate::recording::{self, Tape};
 use crate::spec::{Sizes, Workload};
 
@@ -47,11 +48,20 @@ impl Stream {
     /// Begins a stream.
     ///
     /// # Errors
-    /// The workload is closed-loop, or its recording cannot be read.
+    /// The workload is closed-loop, its recording cannot be read, or it asks for more than [`crate::limits`] allow.
     pub fn new(workload: &Workload, options: StreamOptions) -> Result<Self, String> {
         if workload.is_closed_loop() {
             return Err(format!("workload `{}` is closed-loop: it has no times of its own", workload.name));
         }
+        let duration_s = options.duration_ns as f64 / 1e9;
+        let refuse = |demand: Demand| match demand.beyond() {
+            Some(beyond) => Err(format!(
+                "workload `{}` with {} clients for {duration_s} s makes {beyond}: use fewer clients or less time",
+                workload.name, options.clients
+            )),
+            None => Ok(()),
+        };
+        refuse(workload.demand(options.clients, duration_s))?;
         let frames = match &workload.sizes {
             Sizes::Frames(frames) => {
                 Some(FrameSupply::open(frames, &options.folder, &options.class, options.seed)?)
@@ -62,6 +72,9 @@ impl Stream {
         let tape = recording::of(workload)
             .map(|recording| Tape::read(workload, recording, &options.folder, files.sizes_bytes()))
             .transpose()?;
+        if let Some(tape) = &tape {
+            refuse(tape.demand(options.clients, options.duration_ns, workload.block_bytes))?;
+        }
         let recipe = ClassRecipe {
             files,
             tape: tape.map(Arc::new),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_specs::one_of;
 
+use crate::limits::MOST_WINDOWS;
 use crate::spec::{Sizes, Workload};
 
 /// Published figures are held to this unless the target says otherwise.
@@ -198,6 +199,9 @@ impl Target {
     }
 }
 
+/// Longest window, limit or service time of a target, in seconds.
+const LONGEST_S: f64 = 1e7;
+
 /// What is wrong with the targets, as fields and messages.
 pub(crate) fn check(workload: &Workload, targets: &Targets) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -210,6 +214,10 @@ pub(crate) fn check(workload: &Workload, targets: &Targets) -> Vec<(String, Stri
     }
     if !(0.001..=1e7).contains(&targets.duration_s) {
         problem("duration_s".into(), format!("is {}; it must be from 0.001 to 1e7", targets.duration_s));
+    }
+    if let Some(beyond) = workload.demand(targets.clients, targets.duration_s).beyond() {
+        let message = format!("makes, in duration_s, {beyond}: use fewer clients or a shorter duration_s");
+        problem("clients".into(), message);
     }
     for (at, target) in targets.figures.iter().enumerate() {
         let here = format!("figures.{at}");
@@ -232,6 +240,27 @@ pub(crate) fn check(workload: &Workload, targets: &Targets) -> Vec<(String, Stri
             || target.buffer_bytes == Some(0)
         {
             problem(here.clone(), "has a window, limit, service time or buffer that is not above 0".into());
+        }
+        let times_s = [
+            ("window_s", target.window_s),
+            ("below_ms", target.below_ms.map(|ms| ms / 1e3)),
+            ("service_ms", target.service_ms.map(|ms| ms / 1e3)),
+        ];
+        for (name, time_s) in times_s {
+            if time_s.is_some_and(|time_s| time_s > LONGEST_S) {
+                problem(
+                    format!("{here}.{name}"),
+                    format!("is longer than {LONGEST_S:.0e} s: make it shorter"),
+                );
+            }
+        }
+        if let Some(window_s) = target.window_s
+            && targets.duration_s / window_s > MOST_WINDOWS
+        {
+            let message = format!(
+                "is {window_s}, of which duration_s has more than {MOST_WINDOWS:.0e}: make it longer"
+            );
+            problem(format!("{here}.window_s"), message);
         }
         let (from_s, to_s) = (target.from_s.unwrap_or(0.0), target.to_s.unwrap_or(targets.duration_s));
         if !(0.0 <= from_s && from_s < to_s && to_s <= targets.duration_s) {

@@ -3,14 +3,16 @@
 use weir_specs::{Document, Problem, Problems};
 
 use crate::fileset::ALIGNMENT_BYTES;
+use crate::limits::{
+    LARGEST_FILE_BYTES, LARGEST_REQUEST_BYTES, MOST_BLOCKS_PER_REQUEST, MOST_FILE_BYTES, MOST_FILES,
+    MOST_FRAMES_PER_ROUND,
+};
 use crate::spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, FrameSource, Marginal, MmppState,
     ParetoTime, Popularity, Sizes, Workload,
 };
 use crate::{recording, target, validate_server};
 
-/// Largest single request: what a loop device and io_uring take in one piece everywhere.
-const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
 /// Smallest gap between a client's requests that a replay can honour.
 const HIGHEST_RATE_PER_S: f64 = 1e6;
 /// The least requests that a busy period must bring on average, or a client might search for ages for its next.
@@ -52,6 +54,7 @@ impl Check<'_> {
         if workload.files.count == 0 {
             self.problem("files.count", "is 0; a workload needs at least one file");
         }
+        self.limits(workload);
         self.distribution("files.size", &workload.files.size);
         if let Popularity::Zipf { alpha } = workload.files.popularity {
             self.within("files.popularity.zipf.alpha", alpha, 0.0, 10.0);
@@ -161,6 +164,67 @@ impl Check<'_> {
             for (field, message) in target::check(workload, targets) {
                 self.problem(&field, message);
             }
+        }
+    }
+
+    /// Files and requests whose bookkeeping would not fit into memory.
+    fn limits(&mut self, workload: &Workload) {
+        let files = &workload.files;
+        if files.count > MOST_FILES {
+            let message =
+                format!("is {}; a class has at most {MOST_FILES} files: use fewer, larger ones", files.count);
+            self.problem("files.count", message);
+        }
+        self.no_larger("files.size", files.size.largest(), LARGEST_FILE_BYTES);
+        let whole_bytes = f64::from(files.count) * files.size.largest() as f64;
+        if whole_bytes > MOST_FILE_BYTES {
+            let message = format!(
+                "and files.count allow {whole_bytes:.3e} bytes in all; a class has at most {MOST_FILE_BYTES:.3e}: \
+                 use fewer or smaller files"
+            );
+            self.problem("files.size", message);
+        }
+        match &workload.sizes {
+            Sizes::Drawn(sizes) => self.no_larger("sizes.drawn", sizes.largest(), LARGEST_FILE_BYTES),
+            Sizes::Accesses { piece, .. } => {
+                self.no_larger("sizes.accesses.piece", piece.largest(), LARGEST_FILE_BYTES);
+            }
+            Sizes::WholeFile | Sizes::Frames(_) | Sizes::Recorded => {}
+        }
+        self.blocks(workload);
+        if let (Sizes::Frames(frames), Arrivals::Rounds { round_ms, .. }) =
+            (&workload.sizes, &workload.arrivals)
+            && frames.rate_hz * round_ms / 1e3 > MOST_FRAMES_PER_ROUND
+        {
+            let message = format!(
+                "is {round_ms}, in which {:.3e} frames fall; a round has at most {MOST_FRAMES_PER_ROUND:.0e}: \
+                 use a shorter round or a lower rate_hz",
+                frames.rate_hz * round_ms / 1e3
+            );
+            self.problem("arrivals.rounds.round_ms", message);
+        }
+    }
+
+    /// A request is at most its file, and each of its blocks is a row.
+    fn blocks(&mut self, workload: &Workload) {
+        let Some(block_bytes) = workload.block_bytes.filter(|bytes| *bytes > 0) else { return };
+        let largest = workload.largest_request_bytes();
+        if largest / block_bytes > MOST_BLOCKS_PER_REQUEST {
+            let message = format!(
+                "is {block_bytes}, in which a request of {largest} bytes is cut into {}; at most \
+                 {MOST_BLOCKS_PER_REQUEST} are made: use larger blocks or smaller files",
+                largest / block_bytes
+            );
+            self.problem("block_bytes", message);
+        }
+    }
+
+    fn no_larger(&mut self, field: &str, found: u64, limit: u64) {
+        if found > limit {
+            self.problem(
+                field,
+                format!("allows {found} bytes; at most {limit} are allowed: lower its largest"),
+            );
         }
     }
 

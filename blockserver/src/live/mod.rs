@@ -24,5 +24,6 @@ pub(crate) use buffer::{Buffer, Kept, Lent, Reply, Written};
 pub use class_stats::{ClassStats, HeadStats, LiveStats};
 pub use classes::{ClassSpec, ClassesFile, ContractSpec, IoPriority, Wants};
 pub(crate) use engine::Engine;
+pub(crate) use policy_text::PolicyText;
 pub(crate) use spec::{Export, build};
 pub use spec::{ExportKind, Layout, LiveSpec};

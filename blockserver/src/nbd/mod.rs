@@ -19,5 +19,19 @@ use std::sync::Arc;
 
 use crate::live::Export;
 
+/// Takes apart what a client sends in either phase.
+pub(crate) fn fuzzing(data: &[u8]) {
+    let mut rest = data;
+    while let Some((header, behind)) = rest.split_first_chunk() {
+        let Some(header) = protocol::Header::parse(header) else { break };
+        // What a write brings follows it.
+        let data_bytes =
+            if header.command == protocol::Command::Write { header.size_bytes as usize } else { 0 };
+        rest = behind.get(data_bytes..).unwrap_or_default();
+    }
+    let _ = protocol::InfoRequest::parse(data);
+    let _ = protocol::export_name(data);
+}
+
 /// All exports of a server; the first is also the one without a name.
 pub(crate) type Exports = Arc<Vec<Export>>;

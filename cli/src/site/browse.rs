@@ -10,6 +10,7 @@ use serde_json::json;
 use weir_browsers::{Options, Report, Server, browse};
 use weir_records::{Page, Request, TableWriter};
 use weir_sites::browse::{Browsers, OrderLog, PageReport, Pages, read_status};
+use weir_studies::limits::MOST_CONNECTIONS;
 use weir_workloads::sessions::{AnyWorkload, SessionModel, SessionWorkload};
 
 use super::classify;
@@ -80,6 +81,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     if !(0.0..=1e6).contains(&args.think_scale) || args.clients == 0 {
         return Err(bad_input("--think-scale must be from 0 to 1e6 and --clients at least 1"));
+    }
+    if args.clients > MOST_CONNECTIONS {
+        return Err(bad_input(format!(
+            "--clients {}: each has a connection, of which a host has {MOST_CONNECTIONS}; use fewer",
+            args.clients
+        )));
     }
     let server = Server::new(&args.site).map_err(bad_input)?;
     let status = read_status(&server).map_err(classify)?;

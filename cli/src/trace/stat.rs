@@ -213,7 +213,10 @@ fn working_set(report: &Report) {
         line("LRU miss ratio", &points.join(", "));
     }
     for (count, what) in [
-        (set.cut_requests, "requests longer than 2^20 blocks, of which only those were looked at"),
+        (
+            set.cut_requests,
+            "requests of which only the first blocks were looked at (2^10 of each on average)",
+        ),
         (set.untracked, "accesses to blocks beyond the 2^31 that can be told apart, left out"),
     ] {
         if count > 0 {

@@ -23,6 +23,17 @@ pub use pool::{Lease, Pool};
 pub use transaction::{MOST_ATTEMPTS, transaction};
 pub use value::{Row, Value};
 
+/// Takes apart what a server of either engine sends.
+pub(crate) fn fuzzing(data: &[u8]) {
+    let (first, second) = data.split_at(data.len() / 2);
+    let columns = message::column_types(first).unwrap_or_default();
+    let _ = (message::row(second, &columns), message::row(data, &[20, 16, 25]));
+    let _ = (message::affected(data), message::server_error(data));
+    let _ = (packet::greeting(data), packet::server_error(data));
+    let columns: Vec<_> = [first, second].into_iter().filter_map(packet::column).collect();
+    let _ = packet::row(data, &columns);
+}
+
 /// A database engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {

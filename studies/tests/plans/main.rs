@@ -6,6 +6,7 @@ mod clockwise;
 mod control_groups;
 mod hds;
 mod joint;
+mod limits;
 mod live;
 mod one_load;
 mod services;

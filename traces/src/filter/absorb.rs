@@ -56,7 +56,7 @@ impl Absorb {
             self.accesses += 1;
             self.hits += u64::from(hit);
             let from = ((first_block + place).saturating_mul(bytes)).max(begin);
-            let to = ((first_block + place + 1).saturating_mul(bytes)).min(end);
+            let to = (first_block + place).saturating_add(1).saturating_mul(bytes).min(end);
             match (&mut run, hit) {
                 (Some((_, run_end)), false) => *run_end = to,
                 (None, false) => run = Some((from, to)),
@@ -64,7 +64,7 @@ impl Absorb {
             }
         }
         // What is beyond the units that are looked at goes on with the last run, or alone.
-        let looked_at = ((first_block + span.units).saturating_mul(bytes)).min(end);
+        let looked_at = first_block.saturating_add(span.units).saturating_mul(bytes).min(end);
         if looked_at < end {
             match &mut run {
                 Some((_, run_end)) => *run_end = end,

@@ -139,7 +139,7 @@ pub struct WorkingSet {
     pub distinct: u64,
     /// Distinct units times their size, where they have one.
     pub distinct_bytes: Option<u64>,
-    /// Requests longer than 2^20 blocks, of which only those were looked at.
+    /// Requests of which only the first blocks were looked at; see [`crate::Keys::cut`].
     pub cut_requests: u64,
     /// Accesses to units beyond the 2^31 that can be told apart: left out of the distances.
     pub untracked: u64,

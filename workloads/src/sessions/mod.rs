@@ -15,6 +15,12 @@ mod table;
 mod think;
 mod walk;
 
+/// Takes the text of a table of the RUBiS and RUBBoS clients apart.
+#[doc(hidden)]
+pub fn fuzzing(text: &str) {
+    original::fuzzing(text);
+}
+
 pub use browser::{Browser, SessionModel, Step};
 pub use spec::{AnyWorkload, Begin, Beyond, Lasts, SessionWorkload, Sessions, Think};
 pub use stream::SessionStream;

@@ -1,0 +1,45 @@
+//! What fuzz targets call: parsers of bytes that come from elsewhere. Not part of the interface.
+
+use std::path::Path;
+
+use crate::control::{Answer, Command};
+use crate::live::{ClassesFile, PolicyText, classes};
+use crate::{ServeSpec, State};
+
+/// A line of the control socket, from a client or from the server.
+pub fn control_line(line: &[u8]) {
+    let command = serde_json::from_slice::<Command>(line);
+    let _ = serde_json::from_slice::<Answer>(line);
+    if let Ok(Command::Arrange { arrangement }) = command {
+        let _ = arrangement.completed();
+    }
+}
+
+/// What an NBD client sends.
+pub fn nbd(data: &[u8]) {
+    crate::nbd::fuzzing(data);
+}
+
+/// A line of /proc/PID/mountinfo.
+pub fn mount(line: &[u8]) {
+    crate::mounts::fuzzing(line);
+}
+
+/// The specification of a server, without a device being made of it.
+pub fn spec(text: &str) {
+    let Ok(document) = weir_specs::Document::from_text(Path::new("fuzzed.yml"), text) else { return };
+    let _ = document.parse::<ServeSpec>();
+    if let Ok(file) = document.parse::<ClassesFile>() {
+        let _ = classes::check(&file.classes, Some(1024));
+    }
+}
+
+/// A policy with its settings.
+pub fn policy(text: &str) {
+    let _ = PolicyText::parse(text);
+}
+
+/// A server's state file.
+pub fn state(data: &[u8]) {
+    let _ = serde_json::from_slice::<State>(data);
+}

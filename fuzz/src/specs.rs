@@ -1,0 +1,88 @@
+//! Specifications in YAML.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use weir_services::Service;
+use weir_specs::Document;
+use weir_studies::{Context, FileSystem, Plan, ServiceSettings, TaskFile};
+use weir_workloads::sessions::AnyWorkload;
+use weir_workloads::{Catalog, Stream, StreamOptions};
+
+/// What is a file's name in errors, and of which its name must be.
+const FILE: &str = "fuzzed.yml";
+/// Requests that are drawn of a workload.
+const REQUESTS: usize = 100;
+/// Runs of the largest plan that is looked at run by run.
+const RUNS: usize = 1000;
+
+static WORKLOADS: LazyLock<PathBuf> =
+    LazyLock::new(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/specs"));
+static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(|| Catalog::open(&WORKLOADS).ok());
+
+fn document(data: &[u8]) -> Option<Document> {
+    Document::from_text(Path::new(FILE), std::str::from_utf8(data).ok()?).ok()
+}
+
+/// A study, expanded to its plan.
+pub(crate) fn study(data: &[u8]) {
+    let (Some(document), Some(workloads)) = (document(data), CATALOG.as_ref()) else { return };
+    let profiles: Vec<&str> = weir_simulator::profile::names().collect();
+    let services: Vec<ServiceSettings> = Service::names()
+        .filter_map(Service::load)
+        .map(|service| ServiceSettings { name: service.name, settings: service.settings })
+        .collect();
+    let context = Context { workloads, profiles: &profiles, benchmarks: &[], services: &services };
+    if let Ok(plan) = Plan::from_document(&document, &context) {
+        for run in plan.runs.iter().take(RUNS) {
+            assert!(run.check_limits().is_ok(), "a checked study has no run beyond a limit");
+        }
+    }
+}
+
+/// A workload, and its first requests.
+pub(crate) fn workload(data: &[u8]) {
+    let Some(document) = document(data) else { return };
+    let Ok(AnyWorkload::Requests(mut workload)) = AnyWorkload::from_document(&document) else { return };
+    // Of many files or frames it would take long, and show nothing more.
+    let demand = workload.demand(2, 1.0);
+    if demand.memory_bytes > 1e6 || workload.recording().is_some() {
+        return;
+    }
+    let options = StreamOptions {
+        class: "fuzzed".to_owned(),
+        clients: 2,
+        seed: 1,
+        duration_ns: 1_000_000_000,
+        warmup_ns: 0,
+        folder: WORKLOADS.clone(),
+    };
+    let Ok(stream) = Stream::new(&workload, options) else { return };
+    let sizes_bytes = stream.files().sizes_bytes().to_vec();
+    for request in stream.take(REQUESTS) {
+        let file_bytes = request.file.and_then(|file| sizes_bytes.get(file as usize)).copied().unwrap_or(0);
+        assert!(request.size_bytes > 0, "a request asks for something");
+        assert!(request.offset + request.size_bytes <= file_bytes, "a request lies within its file");
+    }
+}
+
+/// Profiles of disks, specifications of servers and their classes, file systems, clusters, services, tasks, tables of
+/// transitions, and the catalog of traces.
+pub(crate) fn others(data: &[u8]) {
+    let Some((kind, rest)) = crate::choice(data, 7) else { return };
+    let Ok(text) = std::str::from_utf8(rest) else { return };
+    match kind {
+        0 => weir_simulator::profile::fuzzing(text),
+        1 => weir_blockserver::fuzzing::spec(text),
+        2 => weir_workloads::sessions::fuzzing(text),
+        3 => drop(document(rest).map(|found| found.parse::<FileSystem>())),
+        4 => drop(document(rest).map(|found| found.parse::<weir_services::cluster::Description>())),
+        5 => drop(document(rest).map(|found| TaskFile::from_document(&found).map(drop))),
+        _ => {
+            if let Some(found) = document(rest) {
+                let _ = found.value();
+                let _ = found.problem("classes.text.with.files", "").to_string();
+            }
+        }
+    }
+}

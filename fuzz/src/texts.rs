@@ -1,0 +1,36 @@
+//! Short texts: of /proc and /sys, of options and of fields that hold a language of their own.
+
+use weir_schedulers::Settings;
+use weir_studies::{ControlGroup, IoCost, Priority, Scheduler};
+
+/// One of them; the first byte says which.
+pub(crate) fn texts(data: &[u8]) {
+    let Some((kind, rest)) = crate::choice(data, 12) else { return };
+    let text = String::from_utf8_lossy(rest);
+    match kind {
+        0 => weir_collectors::fuzzing::proc(&text),
+        1 => weir_blockserver::fuzzing::mount(rest),
+        2 => weir_stolen::Ticks::fuzzing(&text),
+        3 => weir_blockserver::fuzzing::policy(&text),
+        4 => weir_sites::fuzzing::address(&text),
+        5 => drop(weir_studies::size_bytes(&text)),
+        6 => drop(Scheduler::try_from(text.into_owned())),
+        7 => drop(ControlGroup::try_from(text.into_owned())),
+        8 => drop(IoCost::try_from(text.into_owned())),
+        9 => drop(Priority::try_from(text.into_owned())),
+        10 => drop(text.parse::<weir_traces::filter::Ratio>()),
+        _ => policy(&text),
+    }
+}
+
+/// A scheduler's own notation, made to a policy.
+fn policy(text: &str) {
+    let Ok(scheduler) = Scheduler::try_from(text.to_owned()) else { return };
+    let class = weir_schedulers::Class {
+        name: "text".to_owned(),
+        service: weir_schedulers::Service::Interactive,
+        weight: 1.0,
+        contract: None,
+    };
+    let _ = weir_schedulers::build(&scheduler.name, &[class], &Settings(scheduler.tunables));
+}
