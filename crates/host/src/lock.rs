@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct FolderLock {
     path: PathBuf,
-    _file: File,
+    file: File,
 }
 
 impl FolderLock {
@@ -61,13 +61,21 @@ impl FolderLock {
         }
         // For the message above only: the lock itself is the kernel's.
         fs::write(&path, Identity::own().pid.to_string()).map_err(Error::io("cannot write", &path))?;
-        Ok(FolderLock { path, _file: file })
+        Ok(FolderLock { path, file })
     }
 
     /// The locked file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl Drop for FolderLock {
+    /// Closing alone would not do: a program that another thread is just starting has the descriptor, too, until it is executed.
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is open; flock touches no memory.
+        unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_UN) };
     }
 }
 
@@ -81,7 +89,8 @@ const NAMES_FILE: &str = "locks";
 /// then one waits for the other without need.
 #[derive(Debug)]
 pub struct NameLock {
-    _file: File,
+    file: File,
+    byte: libc::off_t,
 }
 
 impl NameLock {
@@ -99,20 +108,11 @@ impl NameLock {
             .write(true)
             .open(&path)
             .map_err(Error::io("cannot open", &path))?;
-        // SAFETY: a struct of integers; all zero is a value.
-        let mut range: libc::flock = unsafe { std::mem::zeroed() };
-        range.l_type = libc::F_WRLCK as libc::c_short;
-        range.l_whence = libc::SEEK_SET as libc::c_short;
-        range.l_start = byte_of(name);
-        range.l_len = 1;
-        // SAFETY: the descriptor is open, and the range outlives the call.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &range) } == 0 {
-            return Ok(Some(NameLock { _file: file }));
-        }
-        let error = std::io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EACCES) => Ok(None),
-            _ => Err(Error::io("cannot lock", &path)(error)),
+        let byte = byte_of(name);
+        match set_lock(&file, byte, libc::F_WRLCK) {
+            Ok(()) => Ok(Some(NameLock { file, byte })),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(None),
+            Err(error) => Err(Error::io("cannot lock", &path)(error)),
         }
     }
 
@@ -127,6 +127,28 @@ impl NameLock {
             }
             sleep(POLL_INTERVAL);
         }
+    }
+}
+
+impl Drop for NameLock {
+    /// As of [`FolderLock`].
+    fn drop(&mut self) {
+        let _ = set_lock(&self.file, self.byte, libc::F_UNLCK);
+    }
+}
+
+/// Locks or unlocks a byte for an open file, without waiting.
+fn set_lock(file: &File, byte: libc::off_t, kind: libc::c_int) -> std::io::Result<()> {
+    // SAFETY: a struct of integers; all zero is a value.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = kind as libc::c_short;
+    range.l_whence = libc::SEEK_SET as libc::c_short;
+    range.l_start = byte;
+    range.l_len = 1;
+    // SAFETY: the descriptor is open, and the range outlives the call.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &range) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
     }
 }
 
