@@ -198,7 +198,7 @@ mod tests {
         let lock = NameLock::try_take(place.path(), "a").unwrap().unwrap();
         // Inherited by the child alone: what it holds goes when it is killed.
         // SAFETY: dup of an open descriptor.
-        let kept = unsafe { libc::dup(lock._file.as_raw_fd()) };
+        let kept = unsafe { libc::dup(lock.file.as_raw_fd()) };
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         drop(lock);
         // SAFETY: nothing else uses the descriptor.
