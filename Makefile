@@ -105,6 +105,7 @@ durability-live: setup ## Kill servers, clients and runs with policies and group
 	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
 	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k "whatever_is_killed or whenever_a_run_is_killed" tests
 	WEIR_KILLS=100 $(PYTHON) -m pytest -m alone -s -k killed tests
+	WEIR_FAULTS=all $(PYTHON) -m pytest -m alone -s tests/test_faults.py
 
 lint: lint-code lint-roles ## Check the style of everything
 

@@ -192,7 +192,7 @@ def test_a_device_with_a_signature_is_refused_before_anything_was_changed(tmp_pa
         done = made.play()
         assert done.code != 0
         assert (
-            "test-data-0 carries data (TYPE=xfs)" in done.output and "test-data-1 carries" not in done.output
+            "test-data-0 is not blank: it carries xfs" in done.output and "test-data-1 is not" not in done.output
         )
         assert done.did() == []
 

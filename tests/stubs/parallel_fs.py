@@ -93,10 +93,13 @@ def findmnt():
     return print(" ".join(entry[column] for column in option("--output").split(",")))
 
 
-def blkid():
-    """blkid --probe --output export DEVICE."""
-    kind = load("signatures").get(ARGUMENTS[-1])
-    return print(f"DEVNAME={ARGUMENTS[-1]}\nTYPE={kind}") if kind else 2
+def weir():
+    """weir device check DEVICE [--overwrite NAME]."""
+    kind = load("signatures").get(ARGUMENTS[2])
+    if kind and "--overwrite" not in ARGUMENTS:
+        print(f"error: {ARGUMENTS[2]} is not blank: it carries {kind}", file=sys.stderr)
+        return 2
+    return print(f"{ARGUMENTS[2]}: may be used")
 
 
 def ip():
@@ -321,7 +324,7 @@ def listen(port):
 #: What the name and the arguments begin with, who answers, and whether it only reads.
 PROGRAMS = [
     (r"findmnt ", findmnt, True),
-    (r"blkid ", blkid, True),
+    (r"weir device check ", weir, True),
     (r"ip ", ip, True),
     (r"mount(\.lustre)? |pvfs2fuse ", mount, False),
     (r"umount ", umount, False),
@@ -353,7 +356,7 @@ PROGRAMS = [
 
 #: The names under which it is called.
 NAMES = [
-    *("findmnt", "blkid", "ip", "mount", "umount", "modprobe", "lsmod", "nft", "zpool"),
+    *("findmnt", "weir", "ip", "mount", "umount", "modprobe", "lsmod", "nft", "zpool"),
     *("mount.lustre", "mkfs.lustre", "tunefs.lustre", "lnetctl", "lctl", "lfs", "lustre_rmmod"),
     *("beegfs-setup-mgmtd", "beegfs-setup-meta", "beegfs-setup-storage"),
     *("beegfs-mgmtd", "beegfs-meta", "beegfs-storage", "beegfs-helperd", "beegfs-ctl", "beegfs"),
