@@ -19,6 +19,10 @@ use crate::Error;
 use crate::fio_log::{self, JobLogs};
 use crate::helper::Helper;
 use crate::place::{Place, file_path};
+use crate::room::free_bytes;
+
+/// With less room than this for its files, fio that says nothing had no room to.
+const LITTLE_ROOM_BYTES: u64 = 64 << 10;
 
 /// How much later than they were answered fio says that requests of a class were: all of them together, in ns, at most. When its
 /// time is up, a client waits for whatever it has in flight, and gives all of that the time of the last.
@@ -209,7 +213,15 @@ impl Job {
         let text = fs::read_to_string(&result).map_err(Error::io("fio left no result", &result))?;
         // With errors fio puts words before the JSON.
         let Some(start) = text.find('{') else {
-            return Err(Error::Failed(format!("fio for class {} failed: {}", report.class, report.words)));
+            let folder = self.folder.display();
+            let words = match (report.words.as_str(), free_bytes(&self.folder)) {
+                ("", Ok(free)) if free < LITTLE_ROOM_BYTES => {
+                    format!("{folder} is full ({free} bytes are left)")
+                }
+                ("", _) => format!("it said nothing; its files are in {folder}"),
+                (words, _) => words.to_owned(),
+            };
+            return Err(Error::Failed(format!("fio for class {} failed ({status}): {words}", report.class)));
         };
         let json = &text[start..];
         let value: Value = serde_json::from_str(json)

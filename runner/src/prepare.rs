@@ -162,7 +162,7 @@ fn label(held: &Held, run: &Run, journal: &mut Journal) -> Result<(), Error> {
     journal.note(Change::Formatted(Written::on(&held.claim, Mark::Label(token.clone()))))?;
     // Signatures that may be lost would say later that the disk is somebody's.
     if held.may_overwrite {
-        make_blank(&held.claim).map_err(Error::of_host)?;
+        make_blank(&held.claim, &token).map_err(Error::of_host)?;
     }
     write_label(&held.claim, &token).map_err(Error::of_host)
 }

@@ -147,7 +147,7 @@ fn what_probing_tools_do_not_see_is_data_all_the_same() {
         let claim = Claim::take(&disk.node).unwrap();
         signatures(&claim).unwrap().is_empty()
     };
-    let again = || make_blank(&Claim::take(&disk.node).unwrap()).unwrap();
+    let again = || make_blank(&Claim::take(&disk.node).unwrap(), "test").unwrap();
     assert!(is_blank(&disk));
 
     // A file system of XFS without its primary superblock.
@@ -236,7 +236,7 @@ fn a_label_is_found_again_by_its_token_only() {
     write_label(&claim, "one").unwrap();
     assert!(has_label(&claim, "one").unwrap() && !has_label(&claim, "two").unwrap());
     assert!(check_blank(&claim).is_err());
-    make_blank(&claim).unwrap();
+    make_blank(&claim, "one").unwrap();
     assert!(!has_label(&claim, "one").unwrap());
     check_blank(&claim).unwrap();
 }
@@ -245,7 +245,7 @@ fn a_label_is_found_again_by_its_token_only() {
 fn nothing_is_wiped_without_the_exclusive_claim() {
     let Some(disk) = LoopDisk::make(64 * MIB) else { return };
     write(&disk, 0, b"precious");
-    assert!(make_blank(&Claim::pin(&disk.node).unwrap()).is_err());
+    assert!(make_blank(&Claim::pin(&disk.node).unwrap(), "test").is_err());
     assert!(refusal(&disk).contains("byte 0"));
 }
 
@@ -281,7 +281,7 @@ fn what_somebody_made_since_is_left() {
     let GivenBack::Left(why) = written.give_back() else { panic!("it is another's file system") };
     assert!(why.contains("which this weir did not make"), "{why}");
     // Data without a signature.
-    make_blank(&Claim::take(&disk.node).unwrap()).unwrap();
+    make_blank(&Claim::take(&disk.node).unwrap(), "test").unwrap();
     write(&disk, 20 * MIB, b"precious");
     assert!(matches!(written.give_back(), GivenBack::Left(why) if why.contains("without a mark")));
     assert!(before.len() == bytes(&disk).len() && bytes(&disk)[20 * MIB as usize..].starts_with(b"precious"));
@@ -355,4 +355,19 @@ fn a_labelled_disk_is_given_back() {
     write(&disk, 0, b"what somebody wrote");
     assert!(matches!(written.give_back(), GivenBack::Left(_)));
     assert!(bytes(&disk).starts_with(b"what somebody wrote"));
+}
+
+#[test]
+fn what_was_given_back_half_is_still_known() {
+    let Some(disk) = LoopDisk::make(200 * MIB) else { return };
+    let written = formatted(&disk, false);
+    let Mark::Uuid(uuid) = &written.mark else { panic!("it has a UUID") };
+    // As after a crash when its signatures are erased, and its data are not.
+    let claim = Claim::take(&disk.node).unwrap();
+    write_label(&claim, uuid).unwrap();
+    assert!(run("wipefs", &["--all".as_ref(), "--force".as_ref(), disk.node.as_ref()]));
+    assert!(signatures(&claim).unwrap().is_empty() && check_blank(&claim).is_err());
+    drop(claim);
+    assert_eq!(written.give_back(), GivenBack::Blanked);
+    assert!(is_blank(&disk));
 }

@@ -99,18 +99,26 @@ pub fn check_blank(claim: &Claim) -> Result<(), Error> {
 /// Makes a disk blank in the sense of [`check_blank`]: erases every signature, and zeros what that looks at. The caller has made
 /// sure that what is on it is weir's own.
 ///
+/// A label with `token` is written first and goes last, so that the disk is known to be weir's after a crash in between, when
+/// its signature is gone and its data are not.
+///
 /// # Errors
 /// The exclusive claim is not held; the disk cannot be written.
-pub fn make_blank(claim: &Claim) -> Result<(), Error> {
+pub fn make_blank(claim: &Claim, token: &str) -> Result<(), Error> {
     if !claim.is_exclusive() {
         return Err(Error::Failed(format!("{} is not held", claim.identity().describe())));
     }
+    write_label(claim, token)?;
     // --force: not a second exclusive claim, which this process has.
     run(claim, "wipefs", &["--all", "--force", "--quiet"])?;
+    let synchronise = || claim.file().sync_all().map_err(Error::io("cannot synchronise", claim.listed()));
+    let label = label_offset(claim);
     for (from, to) in places(claim.identity().size_bytes) {
-        zero(claim, from, to - from)?;
+        zero(claim, from, to.min(label).saturating_sub(from))?;
     }
-    claim.file().sync_all().map_err(Error::io("cannot synchronise", claim.listed()))?;
+    synchronise()?;
+    zero(claim, label, claim.identity().size_bytes - label)?;
+    synchronise()?;
     forget(claim);
     Ok(())
 }
@@ -193,6 +201,9 @@ fn mix(seed: u64) -> u64 {
 fn zero(claim: &Claim, from: u64, length: u64) -> Result<(), Error> {
     /// `BLKZEROOUT` of `include/uapi/linux/fs.h`.
     const BLKZEROOUT: libc::Ioctl = 0x127F;
+    if length == 0 {
+        return Ok(());
+    }
     let range = [from, length];
     // SAFETY: the descriptor is open, and `range` is the pair of numbers that BLKZEROOUT reads.
     match unsafe { libc::ioctl(claim.file().as_raw_fd(), BLKZEROOUT, &range) } {

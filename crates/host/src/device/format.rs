@@ -94,15 +94,17 @@ impl Written {
     pub fn give_back_held(&self, claim: &Claim) -> Result<GivenBack, Error> {
         let name = self.device.describe();
         let found = signatures(claim)?;
+        let (Mark::Uuid(token) | Mark::Label(token)) = &self.mark;
         let is_ours = match &self.mark {
             // Nothing else may be there: a partition table that somebody made beside it is somebody's.
-            Mark::Uuid(uuid) => {
-                !found.is_empty() && found.iter().all(|signature| signature.uuid.as_ref() == Some(uuid))
+            Mark::Uuid(uuid) if !found.is_empty() => {
+                found.iter().all(|signature| signature.uuid.as_ref() == Some(uuid))
             }
-            Mark::Label(token) => found.is_empty() && contents::has_label(claim, token)?,
+            // Without a signature it may have been given back half, before a crash.
+            _ => found.is_empty() && contents::has_label(claim, token)?,
         };
         if is_ours {
-            make_blank(claim)?;
+            make_blank(claim, token)?;
             return Ok(GivenBack::Blanked);
         }
         if !found.is_empty() {
