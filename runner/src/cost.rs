@@ -112,12 +112,16 @@ impl Cost {
         for (name, line) in self.lines() {
             let path = cost_file(name).ok_or_else(|| Error::Failed(format!("{name} is gone")))?;
             let before = way_back(name, line_of(name, self.disk).as_deref());
+            let text = format!("{} {line}", self.disk.key());
             journal.note(Change::Setting {
                 path: path.clone(),
                 before: format!("{} {before}", self.disk.key()),
+                set: Some(text.clone()),
             })?;
-            let text = format!("{} {line}", self.disk.key());
             fs::write(&path, &text).map_err(Error::io(&format!("cannot write {text:?} to"), &path))?;
+            if let Some(says) = line_of(name, self.disk) {
+                journal.note_read_back(&path, format!("{} {says}", self.disk.key()))?;
+            }
         }
         self.problem().map_or(Ok(()), |problem| Err(Error::Failed(problem)))
     }

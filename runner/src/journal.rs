@@ -46,6 +46,9 @@ pub(crate) enum Change {
         path: PathBuf,
         /// What it said before.
         before: String,
+        /// What it says because of the run; journals of before had none.
+        #[serde(default)]
+        set: Option<String>,
     },
     /// A folder of results that is not complete.
     Partial(PathBuf),
@@ -131,18 +134,39 @@ impl Journal {
     /// # Errors
     /// The setting cannot be read or written.
     pub(crate) fn set(&mut self, path: &Path, value: &str) -> Result<(), Error> {
-        let before = fs::read_to_string(path).map_err(Error::io("cannot read", path))?;
-        let before = selected(before.trim()).to_owned();
-        if before != value {
-            let known =
-                |change: &Change| matches!(change, Change::Setting { path: known, .. } if known == path);
-            if !self.content.changes.iter().any(known) {
-                self.note(Change::Setting { path: path.to_owned(), before })?;
+        let now = read_setting(path).map_err(Error::io("cannot read", path))?;
+        if now != value {
+            let known = |change: &Change| matches!(change, Change::Setting { path: of, .. } if of == path);
+            if self.content.changes.iter().any(known) {
+                self.note_read_back(path, value.to_owned())?;
+            } else {
+                let set = Some(value.to_owned());
+                self.note(Change::Setting { path: path.to_owned(), before: now, set })?;
             }
             weir_host::sysfs::write(path, value)
                 .map_err(Error::io(&format!("cannot write {value:?} to"), path))?;
+            let says = read_setting(path).map_err(Error::io("cannot read", path))?;
+            self.note_read_back(path, says)?;
         }
         Ok(())
+    }
+
+    /// Notes what the setting that was changed last says: the kernel may have rounded it.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub(crate) fn note_read_back(&mut self, path: &Path, says: String) -> Result<(), Error> {
+        let of_path = self.content.changes.iter_mut().rev().find_map(|change| match change {
+            Change::Setting { path: known, set, .. } if known == path => Some(set),
+            _ => None,
+        });
+        match of_path {
+            Some(set) if set.as_ref() != Some(&says) => {
+                *set = Some(says);
+                self.save()
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Undoes everything and ends the journal. Returns what could not be undone, or was left because it is not the run's.
@@ -307,16 +331,43 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
             GivenBack::Left(why) => Err(NotUndone::Left(why)),
             GivenBack::Failed(why) => Err(NotUndone::Failed(why)),
         },
-        Change::Setting { path, before } => match weir_host::sysfs::write(path, before) {
-            // A device that is gone has no settings to restore; a killed one may refuse.
-            Err(error)
-                if path.exists() && !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENODEV)) =>
-            {
-                Err(NotUndone::Failed(format!("cannot write {before:?} to {}: {error}", path.display())))
-            }
-            _ => Ok(()),
-        },
+        Change::Setting { path, before, set } => restore_setting(path, before, set.as_deref()),
     }
+}
+
+/// Writes what a setting said before the run, if it still says what the run made it say.
+fn restore_setting(path: &Path, before: &str, set: Option<&str>) -> Result<(), NotUndone> {
+    // A device that is gone has no settings to restore.
+    let Ok(now) = fs::read_to_string(path) else {
+        return Ok(());
+    };
+    // Files with a line for each device, as io.cost.model, have none for one that is gone.
+    let device = |line: &str| line.split(' ').next().filter(|key| key.contains(':')).map(str::to_owned);
+    let now = match set.and_then(device) {
+        Some(key) => match now.lines().find(|line| device(line).as_ref() == Some(&key)) {
+            Some(line) => line.trim().to_owned(),
+            None => return Ok(()),
+        },
+        None => selected(now.trim()).to_owned(),
+    };
+    // What the kernel chose itself stands behind `ctrl=auto`.
+    if now == before || (before.contains("ctrl=auto") && now.starts_with(before)) {
+        return Ok(());
+    }
+    if set.is_some_and(|set| set != now) {
+        return Err(NotUndone::Left(format!("{} says {now:?} now; it was left", path.display())));
+    }
+    match weir_host::sysfs::write(path, before) {
+        Err(error) if path.exists() && error.raw_os_error() != Some(libc::ENODEV) => {
+            Err(NotUndone::Failed(format!("cannot write {before:?} to {}: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a setting says.
+fn read_setting(path: &Path) -> std::io::Result<String> {
+    Ok(selected(fs::read_to_string(path)?.trim()).to_owned())
 }
 
 /// `b` of `a [b] c`, the way /sys shows a choice; anything else as it is.
@@ -354,6 +405,31 @@ mod tests {
         assert_eq!(journal.undo(), Vec::<String>::new());
         assert_eq!(fs::read_to_string(&setting).unwrap(), "1");
         assert!(!outer.exists() && !folder.path().join(NAME).exists());
+    }
+
+    #[test]
+    fn a_setting_that_somebody_changed_since_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, lines) = (folder.path().join("one"), folder.path().join("lines"));
+        fs::write(&one, "1\n").unwrap();
+        fs::write(&lines, "8:0 ctrl=auto rbps=9\n8:16 ctrl=user a=2\n").unwrap();
+        let (mut journal, _) = Journal::begin(folder.path()).unwrap();
+        journal.set(&one, "2").unwrap();
+        let line = |device: &str| Change::Setting {
+            path: lines.clone(),
+            before: format!("{device} ctrl=auto"),
+            set: Some(format!("{device} ctrl=user a=1")),
+        };
+        // The first is as before, the second is somebody's, the third is gone.
+        for device in ["8:0", "8:16", "8:32"] {
+            journal.note(line(device)).unwrap();
+        }
+        fs::write(&one, "7\n").unwrap();
+        let left = journal.undo();
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert!(left[0].contains("ctrl=user a=2") && left[1].contains("\"7\""), "{left:?}");
+        assert_eq!(fs::read_to_string(&one).unwrap(), "7\n");
+        assert_eq!(fs::read_to_string(&lines).unwrap().lines().count(), 2);
     }
 
     #[test]
