@@ -26,7 +26,7 @@ def _section(title):
 @pytest.fixture
 def project(tmp_path):
     """A copy of what a study may name, with the files of the section in it, and the section's commands."""
-    for folder in ("workloads/specs", "studies"):
+    for folder in ("workloads", "studies"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     commands = []
     for language, text in _section("Add a workload"):

@@ -232,7 +232,7 @@ def test_figures_without_real_traces(server):
 @pytest.fixture
 def plane(tmp_path):
     """A repository of one workload, with a binary that counts its calls."""
-    specs = tmp_path / "workloads" / "specs"
+    specs = tmp_path / "workloads"
     specs.mkdir(parents=True)
     (specs / "film.yml").write_text("name: film\n")
     binary = tmp_path / "weir"
@@ -254,14 +254,14 @@ def test_what_was_made_is_made_once(plane):
     assert len(calls(plane)) == 1
     plane.frames("film", 2)
     assert len(calls(plane)) == 2
-    (plane.root / "workloads/specs/film.yml").write_text("name: film\nrate: 2\n")
+    (plane.root / "workloads/film.yml").write_text("name: film\nrate: 2\n")
     plane.frames("film", 1)
     assert len(calls(plane)) == 3
     assert not [path for path in plane.cache.iterdir() if path.name.startswith(".")]
 
 
 def test_a_failing_binary_and_an_absent_workload_are_said(plane):
-    (plane.root / "workloads/specs/broken.yml").write_text("")
+    (plane.root / "workloads/broken.yml").write_text("")
     with pytest.raises(InputError, match="bad input; is the binary as new"):
         plane.frames("broken", 1)
     assert list(plane.cache.iterdir()) == []
@@ -278,7 +278,7 @@ def test_recordings_may_be_absent(plane, tmp_path):
 
 
 def test_without_a_binary_the_remedy_is_named(tmp_path, monkeypatch, capsys):
-    (tmp_path / "workloads" / "specs").mkdir(parents=True)
+    (tmp_path / "workloads").mkdir(parents=True)
     (tmp_path / "results").mkdir()
     monkeypatch.setenv("WEIR_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", "")

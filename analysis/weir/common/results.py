@@ -13,7 +13,7 @@ from weir.statistics import Interval, mean_interval
 VIDEO, TEXT, BULK = "video", "text", "bulk"
 #: Columns of loads: streams that ask, and text requests in a second.
 ASKED, TEXT_PER_S = "asked", "text_per_s"
-#: Requests that a text client sends in a second (`workloads/specs/zipf-web.yml`).
+#: Requests that a text client sends in a second (`workloads/zipf-web.yml`).
 PER_CLIENT = 2
 #: A load is borne while no larger share of the requests of all streams that ask is late, in % (Shenoy, Goyal
 #: and Vin's objective for video).

@@ -24,7 +24,7 @@ from weir.errors import InputError
 #: The folder of real recordings, which are not part of this repository.
 TRACES_VARIABLE = "WEIR_TRACES"
 ROOT_VARIABLE = "WEIR_ROOT"
-SPECS = Path("workloads/specs")
+SPECS = Path("workloads")
 #: What figures and tables say of a recording that is not there.
 NOT_AT_HAND = "real trace not at hand"
 
@@ -37,7 +37,7 @@ class Plane:
 
     Attributes:
         binary: the `weir` command.
-        root: the folder that holds `workloads/specs/`.
+        root: the folder that holds `workloads/`.
         cache: the folder of what was made; it is made if absent.
         recordings: the folder of real recordings; None if there is none.
     """
@@ -182,7 +182,9 @@ class Plane:
         return self._made(key, ending, make)
 
     def _spec(self, workload: str) -> bytes:
-        path = self.root / SPECS / f"{workload}.yml"
+        # Workloads may lie in folders within.
+        found = sorted((self.root / SPECS).rglob(f"{workload}.yml"))
+        path = found[0] if found else self.root / SPECS / f"{workload}.yml"
         try:
             return path.read_bytes()
         except OSError as error:

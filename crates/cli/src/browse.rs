@@ -100,7 +100,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     let options = options(&args, &stop)?;
     let server = Server::new(&args.url).map_err(bad_input)?;
-    let visitors = visitors(&args, catalog.folder().to_owned())?;
+    let visitors = visitors(&args, catalog.folder_of(&args.workload).to_owned())?;
     let class = visitors.class(&workload, server).map_err(bad_input)?;
     let (name, url) = (Arc::clone(&class.name), Arc::clone(&class.server.url));
     let epoch_ns = monotonic_ns() + LEAD_NS;

@@ -59,7 +59,7 @@ fn all_files(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = workloads
         .names()
         .chain(workloads.session_names())
-        .map(|name| workloads.folder().join(format!("{name}.yml")))
+        .filter_map(|name| workloads.file(name).map(Path::to_owned))
         .collect();
     for study in project.studies()? {
         files.push(project.study_file(&study)?);

@@ -56,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         visit: Visit::Closed { clients: 0, think_ns: 0.0 },
         warmup_ns: 0,
         duration_ns: 0,
-        folder: catalog.folder().to_owned(),
+        folder: catalog.folder_of(&args.workload).to_owned(),
         threads: 1,
     };
     let documents = visitors.documents(&workload).map_err(bad_input)?;

@@ -50,7 +50,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         seed: args.seed,
         duration_ns: (args.duration_s * 1e9) as i64,
         warmup_ns: 0,
-        folder: catalog.folder().to_owned(),
+        folder: catalog.folder_of(&args.workload).to_owned(),
     };
     let demand = workload.demand(args.clients, args.duration_s);
     if let Some(beyond) = demand.beyond() {

@@ -1,12 +1,14 @@
-//! Where studies and workloads lie: the folder that holds `studies/` and `workloads/specs/`.
+//! Where studies and workloads lie: the folder that holds `studies/` and `workloads/`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+
 use weir_services::Service;
 use weir_simulator::profile;
 use weir_sites::Benchmark;
-use weir_specs::{Document, Problems, nearest};
+use weir_specs::{Document, Problems, files_by_name, nearest};
 use weir_studies::{Context, Plan, ServiceSettings, SiteBenchmark};
 use weir_workloads::Catalog;
 
@@ -25,19 +27,19 @@ impl Project {
     pub fn find() -> anyhow::Result<Self> {
         if let Some(root) = std::env::var_os("WEIR_ROOT") {
             return Self::at(Path::new(&root))
-                .ok_or_else(|| bad_input(format!("WEIR_ROOT={}: has no workloads/specs", root.display())));
+                .ok_or_else(|| bad_input(format!("WEIR_ROOT={}: has no workloads", root.display())));
         }
         let here = std::env::current_dir().context("the current folder is gone")?;
         here.ancestors().find_map(Self::at).ok_or_else(|| {
             bad_input(format!(
-                "{}: neither this folder nor one above it holds workloads/specs; set WEIR_ROOT",
+                "{}: neither this folder nor one above it holds workloads; set WEIR_ROOT",
                 here.display()
             ))
         })
     }
 
     fn at(root: &Path) -> Option<Self> {
-        root.join("workloads/specs").is_dir().then(|| Project { root: root.to_owned() })
+        root.join("workloads").is_dir().then(|| Project { root: root.to_owned() })
     }
 
     /// The workloads.
@@ -45,7 +47,7 @@ impl Project {
     /// # Errors
     /// The folder cannot be read.
     pub fn workloads(&self) -> anyhow::Result<Catalog> {
-        Catalog::open(&self.root.join("workloads/specs")).map_err(bad_input)
+        Catalog::open(&self.root.join("workloads")).map_err(bad_input)
     }
 
     /// Names of the studies, sorted.
@@ -53,18 +55,11 @@ impl Project {
     /// # Errors
     /// The folder cannot be read.
     pub fn studies(&self) -> anyhow::Result<Vec<String>> {
-        let folder = self.root.join("studies");
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "yml")
-                && let Some(name) = path.file_stem().and_then(|stem| stem.to_str())
-            {
-                names.push(name.to_owned());
-            }
-        }
-        names.sort();
-        Ok(names)
+        Ok(self.study_files()?.into_keys().collect())
+    }
+
+    fn study_files(&self) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+        files_by_name(&self.root.join("studies"), &[]).map_err(bad_input)
     }
 
     /// The file of a study given by name or by path.
@@ -76,11 +71,11 @@ impl Project {
         if path.extension().is_some() || path.components().count() > 1 {
             return Ok(path.to_owned());
         }
-        let file = self.root.join("studies").join(format!("{name}.yml"));
-        if file.is_file() {
+        let mut files = self.study_files()?;
+        if let Some(file) = files.remove(name) {
             return Ok(file);
         }
-        let known = self.studies()?;
+        let known: Vec<String> = files.into_keys().collect();
         let meant = nearest(name, known.iter().map(String::as_str));
         let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
         Err(bad_input(format!("unknown study `{name}`{meant} (known: {})", known.join(", "))))
@@ -95,7 +90,7 @@ impl Project {
     }
 
     fn plan_file(&self, file: &Path) -> Result<Plan, Problems> {
-        let workloads = Catalog::open(&self.root.join("workloads/specs"))?;
+        let workloads = Catalog::open(&self.root.join("workloads"))?;
         let profiles: Vec<&str> = profile::names().collect();
         let benchmarks = Benchmark::ALL.map(|benchmark| SiteBenchmark {
             name: benchmark.name(),

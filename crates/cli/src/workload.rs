@@ -95,7 +95,7 @@ fn load(spec: &str) -> anyhow::Result<(Workload, PathBuf)> {
         return Ok((Workload::from_document(&document).map_err(bad_input)?, folder));
     }
     let catalog = Project::find()?.workloads()?;
-    Ok((catalog.load(spec).map_err(bad_input)?, catalog.folder().to_owned()))
+    Ok((catalog.load(spec).map_err(bad_input)?, catalog.folder_of(spec).to_owned()))
 }
 
 fn run_frames(args: &Frames) -> anyhow::Result<ExitCode> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use weir_sites::database::Engine;
 
-#[path = "../../sites/tests/common/server.rs"]
+#[path = "../../web/site/tests/common/server.rs"]
 mod server;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
@@ -33,7 +33,7 @@ impl Drop for Killed {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn weir(arguments: &[&str]) -> Command {

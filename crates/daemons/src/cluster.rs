@@ -25,9 +25,9 @@ use crate::service::{self, Start, Tier, start};
 
 /// Registry: the name and the text of each.
 const ALL: [(&str, &str); 3] = [
-    ("cephfs", include_str!("../clusters/cephfs.yml")),
-    ("glusterfs", include_str!("../clusters/glusterfs.yml")),
-    ("moosefs", include_str!("../clusters/moosefs.yml")),
+    ("cephfs", include_str!("../../../testbeds/clusters/cephfs.yml")),
+    ("glusterfs", include_str!("../../../testbeds/clusters/glusterfs.yml")),
+    ("moosefs", include_str!("../../../testbeds/clusters/moosefs.yml")),
 ];
 
 /// What a cluster consists of: `clusters/NAME.yml`.

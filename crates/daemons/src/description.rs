@@ -8,19 +8,19 @@ use weir_specs::{Document, Setting};
 
 /// Registry: the name and the text of each.
 const ALL: [(&str, &str); 13] = [
-    ("nginx", include_str!("../specs/nginx.yml")),
-    ("nginx-proxy", include_str!("../specs/nginx-proxy.yml")),
-    ("apache", include_str!("../specs/apache.yml")),
-    ("postgresql", include_str!("../specs/postgresql.yml")),
-    ("mariadb", include_str!("../specs/mariadb.yml")),
-    ("moosefs-master", include_str!("../specs/moosefs-master.yml")),
-    ("moosefs-chunkserver", include_str!("../specs/moosefs-chunkserver.yml")),
-    ("glusterfs-brick", include_str!("../specs/glusterfs-brick.yml")),
-    ("ceph-mon", include_str!("../specs/ceph-mon.yml")),
-    ("ceph-mgr", include_str!("../specs/ceph-mgr.yml")),
-    ("ceph-osd", include_str!("../specs/ceph-osd.yml")),
-    ("ceph-mds", include_str!("../specs/ceph-mds.yml")),
-    ("guest", include_str!("../specs/guest.yml")),
+    ("nginx", include_str!("../../../testbeds/daemons/nginx.yml")),
+    ("nginx-proxy", include_str!("../../../testbeds/daemons/nginx-proxy.yml")),
+    ("apache", include_str!("../../../testbeds/daemons/apache.yml")),
+    ("postgresql", include_str!("../../../testbeds/daemons/postgresql.yml")),
+    ("mariadb", include_str!("../../../testbeds/daemons/mariadb.yml")),
+    ("moosefs-master", include_str!("../../../testbeds/daemons/moosefs-master.yml")),
+    ("moosefs-chunkserver", include_str!("../../../testbeds/daemons/moosefs-chunkserver.yml")),
+    ("glusterfs-brick", include_str!("../../../testbeds/daemons/glusterfs-brick.yml")),
+    ("ceph-mon", include_str!("../../../testbeds/daemons/ceph-mon.yml")),
+    ("ceph-mgr", include_str!("../../../testbeds/daemons/ceph-mgr.yml")),
+    ("ceph-osd", include_str!("../../../testbeds/daemons/ceph-osd.yml")),
+    ("ceph-mds", include_str!("../../../testbeds/daemons/ceph-mds.yml")),
+    ("guest", include_str!("../../../testbeds/daemons/guest.yml")),
 ];
 
 /// A server, and how it is prepared, started in the foreground, known to be ready, and ended.

@@ -17,7 +17,7 @@ const REQUESTS: usize = 100;
 const RUNS: usize = 1000;
 
 static WORKLOADS: LazyLock<PathBuf> =
-    LazyLock::new(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/specs"));
+    LazyLock::new(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads"));
 static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(|| Catalog::open(&WORKLOADS).ok());
 
 fn document(data: &[u8]) -> Option<Document> {

@@ -18,7 +18,7 @@ fn message(text: &str) -> String {
 }
 
 fn hdd_with(from: &str, to: &str) -> String {
-    let text = include_str!("../profiles/hdd-7200.yml");
+    let text = include_str!("../../../testbeds/disks/hdd-7200.yml");
     assert!(text.contains(from));
     text.replacen(from, to, 1)
 }
@@ -35,7 +35,7 @@ fn every_profile_builds() {
 
 #[test]
 fn a_profile_is_loaded_from_a_path() {
-    assert_eq!(message(include_str!("../profiles/hdd-7200.yml")), "no error");
+    assert_eq!(message(include_str!("../../../testbeds/disks/hdd-7200.yml")), "no error");
     let text = hdd_with("queue_order: fifo", "queue_order: sptf");
     assert_eq!(message(&text), "no error");
     let gone = profile::load("/nowhere/x.yml").unwrap_err().to_string();
@@ -78,7 +78,7 @@ fn sizes_out_of_range_say_what_is_possible() {
 }
 
 fn elite_with(from: &str, to: &str) -> String {
-    let text = include_str!("../profiles/seagate-elite3.yml");
+    let text = include_str!("../../../testbeds/disks/seagate-elite3.yml");
     assert!(text.contains(from));
     message(&text.replacen(from, to, 1))
 }
@@ -126,7 +126,7 @@ fn impossible_geometry_and_seek_curves_name_field_and_remedy() {
 #[test]
 fn impossible_flash_names_field_and_remedy() {
     let nvme = |from: &str, to: &str| {
-        let text = include_str!("../profiles/ssd-nvme.yml");
+        let text = include_str!("../../../testbeds/disks/ssd-nvme.yml");
         assert!(text.contains(from));
         message(&text.replacen(from, to, 1))
     };

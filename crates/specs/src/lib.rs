@@ -9,6 +9,7 @@
 //! a [`template::Value`] alone. [`name_problem`] says what a name is.
 
 mod document;
+mod index;
 mod name;
 mod problem;
 mod setting;
@@ -16,6 +17,7 @@ pub mod template;
 mod tree;
 
 pub use document::{Document, read_text};
+pub use index::files_by_name;
 pub use name::{host_problem, name_problem, quoted};
 pub use problem::{Problem, Problems, nearest, one_of};
 pub use setting::{Kind, Setting};

@@ -10,22 +10,22 @@ use crate::fs_option::FsOption;
 
 /// Registry: the name and the text of each.
 const ALL: [(&str, &str); 16] = [
-    ("ext4", include_str!("../filesystems/ext4.yml")),
-    ("xfs", include_str!("../filesystems/xfs.yml")),
-    ("btrfs", include_str!("../filesystems/btrfs.yml")),
-    ("tmpfs", include_str!("../filesystems/tmpfs.yml")),
-    ("raw", include_str!("../filesystems/raw.yml")),
-    ("glusterfs", include_str!("../filesystems/glusterfs.yml")),
-    ("glusterfs-direct", include_str!("../filesystems/glusterfs-direct.yml")),
-    ("cephfs", include_str!("../filesystems/cephfs.yml")),
-    ("cephfs-direct", include_str!("../filesystems/cephfs-direct.yml")),
-    ("moosefs", include_str!("../filesystems/moosefs.yml")),
-    ("moosefs-direct", include_str!("../filesystems/moosefs-direct.yml")),
-    ("nfs", include_str!("../filesystems/nfs.yml")),
-    ("lustre", include_str!("../filesystems/lustre.yml")),
-    ("beegfs", include_str!("../filesystems/beegfs.yml")),
-    ("orangefs", include_str!("../filesystems/orangefs.yml")),
-    ("mounted", include_str!("../filesystems/mounted.yml")),
+    ("ext4", include_str!("../../../testbeds/filesystems/ext4.yml")),
+    ("xfs", include_str!("../../../testbeds/filesystems/xfs.yml")),
+    ("btrfs", include_str!("../../../testbeds/filesystems/btrfs.yml")),
+    ("tmpfs", include_str!("../../../testbeds/filesystems/tmpfs.yml")),
+    ("raw", include_str!("../../../testbeds/filesystems/raw.yml")),
+    ("glusterfs", include_str!("../../../testbeds/filesystems/glusterfs.yml")),
+    ("glusterfs-direct", include_str!("../../../testbeds/filesystems/glusterfs-direct.yml")),
+    ("cephfs", include_str!("../../../testbeds/filesystems/cephfs.yml")),
+    ("cephfs-direct", include_str!("../../../testbeds/filesystems/cephfs-direct.yml")),
+    ("moosefs", include_str!("../../../testbeds/filesystems/moosefs.yml")),
+    ("moosefs-direct", include_str!("../../../testbeds/filesystems/moosefs-direct.yml")),
+    ("nfs", include_str!("../../../testbeds/filesystems/nfs.yml")),
+    ("lustre", include_str!("../../../testbeds/filesystems/lustre.yml")),
+    ("beegfs", include_str!("../../../testbeds/filesystems/beegfs.yml")),
+    ("orangefs", include_str!("../../../testbeds/filesystems/orangefs.yml")),
+    ("mounted", include_str!("../../../testbeds/filesystems/mounted.yml")),
 ];
 
 /// The type of what may be of any.
@@ -84,7 +84,7 @@ pub struct FileSystem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkAccess {
-    /// The servers that it comes from (`services/clusters/NAME.yml`). Several descriptions may mount the same servers in
+    /// The servers that it comes from (`testbeds/clusters/NAME.yml`). Several descriptions may mount the same servers in
     /// different ways.
     pub cluster: String,
     /// Command of the client, which stays in the foreground and ends when it is unmounted.

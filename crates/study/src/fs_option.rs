@@ -1,4 +1,4 @@
-//! What of a file system a study may set: one line of `studies/filesystems/NAME.yml` each.
+//! What of a file system a study may set: one line of `testbeds/filesystems/NAME.yml` each.
 
 use std::collections::BTreeMap;
 

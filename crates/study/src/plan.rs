@@ -88,7 +88,7 @@ impl Plan {
         let mut study: Study = document.parse()?;
         simulated::defaults(&mut study, document);
         let variants = variant::all(study.clone(), document, context)?;
-        let plan = expand(&study, &variants, context.workloads.folder());
+        let plan = expand(&study, &variants, context.workloads);
         Problems(limits::beyond(&plan.runs, &study, document)).or(plan)
     }
 
@@ -116,7 +116,7 @@ impl Plan {
 }
 
 /// The study's runs: blocks of all cells, each in an order of its own.
-fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
+fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     let mut runs: Vec<Run> = Vec::new();
     for &testbed in study.testbed.all() {
         let cells = counterpart::cells(study, testbed);
@@ -149,7 +149,7 @@ fn expand(study: &Study, variants: &[Variant], folder: &Path) -> Plan {
         run.name_by_content();
         // Only now, so that a run has the same name wherever the repository lies.
         for class in &mut run.classes {
-            recipe::make_absolute(&mut class.recipe, folder);
+            recipe::make_absolute(&mut class.recipe, workloads.folder_of(&class.workload));
         }
     }
     let mut factors = counterpart::factors(study);

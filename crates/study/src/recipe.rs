@@ -40,7 +40,7 @@ pub(crate) fn resolve(
     }
     let workload =
         catalog.load(&class.workload)?.with_overrides(&class.with, document, &format!("{field}.with"))?;
-    if let Err((at, message)) = workload.look_for_recording(catalog.folder()) {
+    if let Err((at, message)) = workload.look_for_recording(catalog.folder_of(&class.workload)) {
         let given = class.with.contains_key(at);
         return Err(problem(&if given { format!("with.{at}") } else { "workload".to_owned() }, message));
     }
@@ -77,7 +77,7 @@ fn of_site(
         return Err(document.problem(at, "has no sessions").into());
     };
     if let Some(benchmark) = context.benchmarks.iter().find(|known| known.name == site.benchmark)
-        && let Some(page) = foreign_page(&workload, catalog.folder(), benchmark)?
+        && let Some(page) = foreign_page(&workload, catalog.folder_of(&class.workload), benchmark)?
     {
         let names: Vec<&str> = suitable().collect();
         let message = format!(
@@ -88,8 +88,12 @@ fn of_site(
         );
         return Err(document.problem(at, message).into());
     }
-    let workload =
-        workload.with_overrides(&class.with, catalog.folder(), document, &format!("{field}.with"))?;
+    let workload = workload.with_overrides(
+        &class.with,
+        catalog.folder_of(&class.workload),
+        document,
+        &format!("{field}.with"),
+    )?;
     Ok(AnyWorkload::Sessions(workload))
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Problem, Problems, one_of};
 
-const BUILT_IN: &str = include_str!("../catalog.yml");
+const BUILT_IN: &str = include_str!("../../../traces/catalog.yml");
 
 /// A list of traces.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use std::path::Path;
 const SECTION: &str = "\n## Add a trace format\n";
 
 fn file(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     std::fs::read_to_string(root.join(path)).unwrap()
 }
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use weir_specs::{Document, Problem, Problems, one_of};
+use weir_specs::{Document, Problem, Problems, files_by_name, one_of};
 use weir_traces::frame_sizes;
 
 use crate::sessions::{AnyWorkload, SessionWorkload};
 use crate::spec::{Arrivals, FrameSource, Sizes, Workload};
 use crate::validate;
+
+/// The folder of tables that workloads read.
+const TABLES: &str = "tables";
 
 /// The folder of workload specifications.
 pub struct Catalog {
@@ -21,36 +24,29 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Lists the `*.yml` files of a folder.
+    /// Lists the `*.yml` files in a folder and below it, but for tables.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The folder cannot be read, or two files have one name.
     pub fn open(folder: &Path) -> Result<Self, Problems> {
-        let problem = |error: std::io::Error| Problem {
-            file: folder.to_owned(),
-            line: None,
-            field: String::new(),
-            message: format!("cannot list the workloads: {error}"),
-        };
         let (mut files, mut sessions) = (BTreeMap::new(), BTreeMap::new());
-        for entry in std::fs::read_dir(folder).map_err(problem)? {
-            let path = entry.map_err(problem)?.path();
-            if path.extension().is_some_and(|extension| extension == "yml")
-                && let Some(name) = path.file_stem().and_then(|name| name.to_str())
-            {
-                // What cannot be read is said when it is loaded.
-                let of_sessions =
-                    Document::read(&path).is_ok_and(|document| SessionWorkload::is_in(&document));
-                let kind = if of_sessions { &mut sessions } else { &mut files };
-                kind.insert(name.to_owned(), path.clone());
-            }
+        for (name, path) in files_by_name(folder, &[TABLES])? {
+            // What cannot be read is said when it is loaded.
+            let of_sessions = Document::read(&path).is_ok_and(|document| SessionWorkload::is_in(&document));
+            let kind = if of_sessions { &mut sessions } else { &mut files };
+            kind.insert(name, path);
         }
         Ok(Catalog { folder: folder.to_owned(), files, sessions })
     }
 
-    /// The folder; paths within a workload are relative to it.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The file of a workload of either kind; none if it is unknown.
+    pub fn file(&self, name: &str) -> Option<&Path> {
+        self.files.get(name).or_else(|| self.sessions.get(name)).map(PathBuf::as_path)
+    }
+
+    /// The folder of a workload's file: paths within the workload are relative to it.
+    pub fn folder_of(&self, name: &str) -> &Path {
+        self.file(name).and_then(Path::parent).unwrap_or(&self.folder)
     }
 
     /// Names of the workloads of requests, sorted: those that a study can use.

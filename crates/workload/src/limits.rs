@@ -1,6 +1,6 @@
 //! Limits of what a specification may ask for, and what each part of a run costs.
 //!
-//! Every limit of weir's input stands here or in `studies/src/limits.rs`, which adds those of a whole plan. A limit is far
+//! Every limit of weir's input stands here or in `crates/study/src/limits.rs`, which adds those of a whole plan. A limit is far
 //! above what the shipped studies need (the largest run has 4.2 million requests) and below what a machine of 32 GiB can carry out.
 //!
 //! The costs were measured by the maximum resident size of `weir generate` and `weir simulate` (GNU time, x86-64): the

@@ -1,4 +1,4 @@
-//! The workload specification: `workloads/specs/NAME.yml`.
+//! The workload specification: `workloads/NAME.yml`.
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use weir_workloads::{Catalog, Stream, StreamOptions, Workload, calibrate};
 const SEEDS: u64 = 20;
 
 fn catalog() -> Catalog {
-    Catalog::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("specs")).unwrap()
+    Catalog::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")).unwrap()
 }
 
 fn threads() -> usize {
@@ -29,7 +29,7 @@ fn every_target_is_met_over_20_seeds() {
         if workload.targets.is_none() {
             continue;
         }
-        let calibration = calibrate(&workload, catalog.folder(), SEEDS, threads()).unwrap();
+        let calibration = calibrate(&workload, catalog.folder_of(""), SEEDS, threads()).unwrap();
         for figure in &calibration.figures {
             held += 1;
             if !figure.is_met {
@@ -50,7 +50,7 @@ fn every_target_is_met_over_20_seeds() {
 fn the_number_of_threads_changes_nothing() {
     let catalog = catalog();
     let workload = catalog.load("mpeg-frasier").unwrap();
-    let with = |threads| calibrate(&workload, catalog.folder(), 5, threads).unwrap();
+    let with = |threads| calibrate(&workload, catalog.folder_of(""), 5, threads).unwrap();
     assert_eq!(with(1), with(3));
 }
 
@@ -62,7 +62,7 @@ fn fingerprint(catalog: &Catalog, workload: &Workload) -> String {
         seed: 1,
         duration_ns: 86_400_000_000_000,
         warmup_ns: 0,
-        folder: catalog.folder().to_owned(),
+        folder: catalog.folder_of("").to_owned(),
     };
     let mut hash = Sha256::new();
     for request in Stream::new(workload, options).unwrap().take(20_000) {
@@ -130,7 +130,7 @@ fn the_same_specification_and_seed_give_the_same_bytes_on_every_machine() {
 
 /// The problems of a specification with one piece of its text replaced.
 fn problems_with(name: &str, from: &str, to: &str) -> String {
-    let path = catalog().folder().join(format!("{name}.yml"));
+    let path = catalog().file(name).unwrap().to_owned();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{name} does not hold {from}");
     let document = Document::from_text(&path, &text.replacen(from, to, 1)).unwrap();
@@ -206,7 +206,7 @@ fn a_server_that_begins_in_its_window_has_the_windows_requests() {
             seed,
             duration_ns: 1_300_000_000_000,
             warmup_ns: 0,
-            folder: catalog.folder().to_owned(),
+            folder: catalog.folder_of("").to_owned(),
         };
         let mut counts = [0u32; 8];
         for request in Stream::new(&workload, options).unwrap() {
@@ -233,7 +233,7 @@ fn a_servers_second_day_is_like_the_first_but_not_the_same() {
         seed: 1,
         duration_ns: 2 * day_ns,
         warmup_ns: 0,
-        folder: catalog.folder().to_owned(),
+        folder: catalog.folder_of("").to_owned(),
     };
     let rows: Vec<_> = Stream::new(&workload, options).unwrap().collect();
     let (first, second): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.intended_ns < day_ns);
@@ -262,7 +262,7 @@ fn the_films_own_load_is_an_eighth_of_the_papers_at_25_frames_a_second() {
             seed: 1,
             duration_ns: 300_000_000_000,
             warmup_ns: 0,
-            folder: catalog().folder().to_owned(),
+            folder: catalog().folder_of("").to_owned(),
         };
         let bytes: u64 = Stream::new(&workload, options).unwrap().map(|request| request.size_bytes).sum();
         let per_client = bytes as f64 / 50.0 / 300.0;
@@ -314,7 +314,7 @@ proptest! {
             seed,
             duration_ns: 86_400_000_000_000,
             warmup_ns: 0,
-            folder: catalog.folder().to_owned(),
+            folder: catalog.folder_of("").to_owned(),
         };
         let mut minutes = vec![vec![0u64; 1440]; disks.len()];
         let mut seconds = vec![BTreeMap::<i64, u64>::new(); disks.len()];

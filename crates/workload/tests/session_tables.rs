@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use weir_workloads::sessions::{Next, Transitions};
 
 fn here() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")
 }
 
 fn table(name: &str) -> Transitions {

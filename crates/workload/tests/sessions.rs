@@ -35,11 +35,11 @@ const MIXES: [(&str, [f64; 3]); 14] = [
 const TPCW: [&str; 3] = ["tpcw-browsing", "tpcw-shopping", "tpcw-ordering"];
 
 fn here() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")
 }
 
 fn catalog() -> Catalog {
-    Catalog::open(&here().join("specs")).unwrap()
+    Catalog::open(&here().join("sessions")).unwrap()
 }
 
 fn workload(name: &str) -> SessionWorkload {
@@ -50,7 +50,7 @@ fn workload(name: &str) -> SessionWorkload {
 }
 
 fn model(name: &str) -> Arc<SessionModel> {
-    SessionModel::open(&workload(name), &here().join("specs")).unwrap()
+    SessionModel::open(&workload(name), &here().join("sessions")).unwrap()
 }
 
 fn table(name: &str) -> Transitions {
@@ -307,21 +307,17 @@ fn a_workload_of_sessions_is_no_workload_of_requests() {
 fn what_is_wrong_with_a_workload_of_sessions_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let check = |from: &str, to: &str| {
-        let good = std::fs::read_to_string(here().join("specs/tpcw-shopping.yml")).unwrap();
+        let good = std::fs::read_to_string(here().join("sessions/tpcw-shopping.yml")).unwrap();
         assert!(good.contains(from), "{from}");
-        std::fs::create_dir_all(folder.path().join("specs")).unwrap();
+        std::fs::create_dir_all(folder.path().join("sessions")).unwrap();
         std::fs::create_dir_all(folder.path().join("tables")).unwrap();
         std::fs::copy(
             here().join("tables/tpcw-shopping.yml"),
             folder.path().join("tables/tpcw-shopping.yml"),
         )
         .unwrap();
-        std::fs::write(folder.path().join("specs/tpcw-shopping.yml"), good.replace(from, to)).unwrap();
-        Catalog::open(&folder.path().join("specs"))
-            .unwrap()
-            .load_any("tpcw-shopping")
-            .unwrap_err()
-            .to_string()
+        std::fs::write(folder.path().join("sessions/tpcw-shopping.yml"), good.replace(from, to)).unwrap();
+        Catalog::open(folder.path()).unwrap().load_any("tpcw-shopping").unwrap_err().to_string()
     };
     assert!(
         check("mean_ms: 7000", "mean_ms: -1").contains("think.exponential.mean_ms: is -1; it must be from")

@@ -12,7 +12,7 @@ use weir_workloads::{ALIGNMENT_BYTES, Catalog, Stream, StreamOptions, Workload};
 const S: i64 = 1_000_000_000;
 
 fn catalog() -> Catalog {
-    Catalog::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("specs")).unwrap()
+    Catalog::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")).unwrap()
 }
 
 fn options(clients: u32, seed: u64, seconds: i64) -> StreamOptions {
@@ -22,7 +22,7 @@ fn options(clients: u32, seed: u64, seconds: i64) -> StreamOptions {
         seed,
         duration_ns: seconds * S,
         warmup_ns: S,
-        folder: catalog().folder().to_owned(),
+        folder: catalog().folder_of("").to_owned(),
     }
 }
 

@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let status = read_status(&server).map_err(classify)?;
     let catalog = Project::find()?.workloads()?;
     let workload = mix(&catalog, &status.site, &args.mix)?;
-    let model = SessionModel::open(&workload, catalog.folder()).map_err(bad_input)?;
+    let model = SessionModel::open(&workload, catalog.folder_of(&workload.name)).map_err(bad_input)?;
     let log = args.orders.as_deref().map(OrderLog::open).transpose().map_err(bad_input)?.map(Arc::new);
     let repeated = Arc::default();
     let class: Arc<str> = args.class.as_deref().unwrap_or(&workload.name).into();

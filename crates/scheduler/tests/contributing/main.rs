@@ -54,7 +54,8 @@ fn read(tag: u64, arrived_ns: u64) -> Request {
 
 /// The blocks of Rust code of a page, without their indentation.
 fn blocks(page: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).unwrap();
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page)).unwrap();
     let mut blocks = Vec::new();
     let mut open: Option<(usize, String)> = None;
     for line in text.lines() {

@@ -19,13 +19,13 @@ const PROFILES: [&str; 7] = [
 
 /// The repository.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The services of the repository, with their settings.
 fn services() -> Vec<ServiceSettings> {
     let of = |name: &str| {
-        let file = root().join(format!("services/specs/{name}.yml"));
+        let file = root().join(format!("testbeds/daemons/{name}.yml"));
         let document = Document::read(&file).unwrap();
         let settings = document.value().get("settings").cloned().unwrap_or_else(|| serde_json::json!({}));
         ServiceSettings { name: name.to_owned(), settings: serde_json::from_value(settings).unwrap() }
@@ -35,7 +35,7 @@ fn services() -> Vec<ServiceSettings> {
 
 /// The plan of a file, or what is wrong with it.
 pub fn plan_file(file: &Path) -> Result<Plan, String> {
-    let workloads = Catalog::open(&root().join("workloads/specs")).unwrap();
+    let workloads = Catalog::open(&root().join("workloads")).unwrap();
     let services = services();
     let context =
         Context { workloads: &workloads, profiles: &PROFILES, benchmarks: &[], services: &services };

@@ -17,7 +17,7 @@ use weir_sites::database::Engine;
 use weir_workloads::sessions::{AnyWorkload, Browser, SessionModel};
 
 fn model(mix: &str) -> Arc<SessionModel> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/specs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../workloads");
     let catalog = weir_workloads::Catalog::open(&folder).unwrap();
     match catalog.load_any(mix).unwrap() {
         AnyWorkload::Sessions(workload) => SessionModel::open(&workload, &folder).unwrap(),

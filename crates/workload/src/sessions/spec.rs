@@ -1,4 +1,4 @@
-//! The specification of a workload of sessions: `workloads/specs/NAME.yml` with the field `sessions`.
+//! The specification of a workload of sessions: `workloads/NAME.yml` with the field `sessions`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -109,7 +109,7 @@ pub struct Lasts {
     pub longest_s: f64,
 }
 
-/// What a file in `workloads/specs` may hold.
+/// What a file in `workloads` may hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AnyWorkload {

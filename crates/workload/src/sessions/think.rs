@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn draws(think: &Think) -> Vec<i64> {
-        let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
+        let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/tables");
         let table = Transitions::read(&tables.join("rubis-default.yml")).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         (0..1_000_000).map(|_| think.draw_ns(&table, Next::State(0), &mut rng)).collect()
