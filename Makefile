@@ -88,12 +88,12 @@ test-cluster: setup ## Lose hosts, vary options of network file systems, look fo
 test-controllers: setup ## Weights of disks, and the kernel's controller moved to version 2 and back, killed on the way (some minutes, needs root)
 	WEIR_PATIENCE_S=400 $(PYTHON) -m pytest -m controllers tests
 
-# Failing inputs are left in fuzz/artifacts. It shares what is not weir's own with the other builds.
+# Failing inputs are left in crates/fuzz/artifacts. It shares what is not weir's own with the other builds.
 fuzz: tools ## Fuzz every parser (TARGET=study: one; FUZZ_S=60 seconds each)
-	@FUZZ_S=$(FUZZ_S) fuzz/run.sh $(TARGET)
+	@FUZZ_S=$(FUZZ_S) crates/fuzz/run.sh $(TARGET)
 
 test-unsafe: tools ## Run tests of unsafe code under Miri (nightly Rust) and Valgrind, as far as these are installed
-	@fuzz/unsafe.sh
+	@crates/fuzz/unsafe.sh
 
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
 	@cd ansible && molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
@@ -146,16 +146,16 @@ bench-live: setup ## What a policy costs a server, in interleaved pairs with non
 bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheSim's, if it is installed)
 	cargo run --release --locked -p weir-traces --example bench_readers
 	cargo build --release --locked -p weir-traces --example count_requests
-	$(PYTHON) traces/benches/peers.py target/release/examples/count_requests
+	$(PYTHON) crates/trace/benches/peers.py target/release/examples/count_requests
 
 bench-caches: setup ## Rate of the cache simulators, beside libCacheSim's
-	@traces/bench_caches.sh
+	@crates/trace/bench_caches.sh
 
 bench-hosts: setup ## What the playbook costs on 5 and on 50 hosts, which are network namespaces (needs root)
 	$(PYTHON) ansible/bench/hosts.py
 
 bench-simulator: setup ## Rate of the simulator, beside SimPy's
-	@simulator/bench.sh
+	@crates/simulator/bench.sh
 
 bench-schedulers: setup ## Time of a decision of each scheduling policy, by requests that wait
 	cargo run --release --locked -p weir-schedulers --example bench_policies

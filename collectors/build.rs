@@ -14,7 +14,7 @@ fn main() {
         other => panic!("no BPF programs for {other}: only x86_64 and aarch64 are supported"),
     };
     for name in ["block", "files"] {
-        let source = format!("src/bpf/{name}.bpf.c");
+        let source = format!("bpf/{name}.bpf.c");
         println!("cargo:rerun-if-changed={source}");
         let built = SkeletonBuilder::new()
             .source(&source)
@@ -22,7 +22,7 @@ fn main() {
                 format!("-D__TARGET_ARCH_{architecture}"),
                 "-mcpu=v3".to_owned(),
                 "-Wall".to_owned(),
-                "-Isrc/bpf".to_owned(),
+                "-Ibpf".to_owned(),
             ])
             .build_and_generate(out_dir.join(format!("{name}.skel.rs")));
         if let Err(error) = built {
@@ -33,7 +33,7 @@ fn main() {
         }
     }
     for header in ["kernel.h", "block.h", "names.bpf.h", "table.bpf.h", "files.h"] {
-        println!("cargo:rerun-if-changed=src/bpf/{header}");
+        println!("cargo:rerun-if-changed=bpf/{header}");
     }
     println!("cargo:rustc-env=WEIR_GIT_COMMIT={}", git_commit().unwrap_or_else(|| "unknown".to_owned()));
 }

@@ -52,7 +52,7 @@ def study_problems(goals, name):
     """Whether a study's name is none. Files are for whoever reads them."""
     if not name or "/" in name or Path(name).suffix:
         return
-    known = {path.stem for path in (ROOT / "studies").glob("*.yml")}
+    known = {path.stem for path in (ROOT / "studies").rglob("*.yml")}
     known |= {stem[:place] for stem in known for place, letter in enumerate(stem) if letter == "-"}
     if "study" not in goals:
         # A study of one's own has results, and its file may lie anywhere.

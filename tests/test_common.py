@@ -15,7 +15,7 @@ PROMISED = {"common": (20, 80), "common-atlas": (12, 44)}
 @pytest.fixture(scope="module", params=PROMISED)
 def small(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
-    study = yaml.safe_load((ROOT / f"studies/{request.param}.yml").read_text())
+    study = yaml.safe_load((ROOT / f"studies/common/{request.param}.yml").read_text())
     promised, overload = PROMISED[request.param]
     study |= {"repetitions": 2, "warmup_s": 2, "duration_s": 20}
     study["factors"]["client_counts"]["video"] = [promised, overload]
@@ -49,7 +49,7 @@ def test_streams_are_promised_and_kept_by_deltal_alone(small):
 
 
 def test_one_stream_more_is_refused(tmp_path):
-    text = (ROOT / "studies/common.yml").read_text().replace("rejected=best-effort ", "")
+    text = (ROOT / "studies/common/common.yml").read_text().replace("rejected=best-effort ", "")
     study = yaml.safe_load(text) | {"repetitions": 1, "warmup_s": 0, "duration_s": 1}
     study["factors"] = {
         "scheduler": [one for one in study["factors"]["scheduler"] if one.startswith("deltal")],

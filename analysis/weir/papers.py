@@ -1,6 +1,6 @@
 """Papers: the studies that a notebook needs all of, and running what is missing of them.
 
-The studies of a paper are `studies/PREFIX.yml` and `studies/PREFIX-*.yml`.
+The studies of a paper are `PREFIX.yml` and `PREFIX-*.yml` in `studies/` or a folder below it.
 """
 
 import json
@@ -37,7 +37,7 @@ def study_names(root: Path, prefix: str) -> list[str]:
     Raises:
         InputError: there is none.
     """
-    found = [path.stem for path in (root / STUDIES).glob("*.yml")]
+    found = [path.stem for path in (root / STUDIES).rglob("*.yml")]
     names = sorted(name for name in found if name == prefix or name.startswith(f"{prefix}-"))
     if not names:
         known = ", ".join(sorted({name.split("-")[0] for name in found}))

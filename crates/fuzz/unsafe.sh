@@ -3,7 +3,7 @@
 # too late or beyond its end. What is not installed is left out, and says so. Most unsafe code of weir is system calls, which
 # Miri does not carry out.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 # Crate and tests whose unsafe code is weir's own: aligned buffers, prefetching, the layout of the kernel's structures.
 miri=(weir-replayer:buffer weir-traces:caches:: weir-collectors:block::event)

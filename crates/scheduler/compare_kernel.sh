@@ -2,7 +2,7 @@
 # The models of the kernel's schedulers beside the kernel's own: the same requests on a modelled disk, and how many of
 # the kernel's choices the model makes too. Needs root, FUSE, loop devices, tracefs and fio; takes about half a minute.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 target=${CARGO_TARGET_DIR:-target}
 weir=${WEIR:-$target/release/weir}

@@ -18,7 +18,7 @@ import yaml
 from weir.clockwise.source import SECTOR_BYTES
 from weir.traces.plane import Plane
 
-PROFILES = Path("simulator/profiles")
+PROFILES = Path("testbeds/disks")
 #: A file fills at most so much of a device.
 FILLED = 0.66
 #: Time between two requests, beside a random part of a revolution: longer than any takes.

@@ -1,6 +1,6 @@
 """What the studies of the shared data center, their variants and their classes are called.
 
-The studies are `studies/data-center-*.yml`; their names here are without the prefix. A change of a name
+The studies are `studies/data-center/data-center-*.yml`; their names here are without the prefix. A change of a name
 there is a change here, and nowhere else.
 """
 

@@ -138,7 +138,7 @@ def study_problems(name, folder):
     """Whether -e study=NAME is no study, nor how the names of several begin. Files are for the binary."""
     if not isinstance(name, str) or not name or "{{" in name or "/" in name or Path(name).suffix:
         return []
-    studies = {path.stem for path in folder.glob("*.yml")}
+    studies = {path.stem for path in folder.rglob("*.yml")}
     several = {stem[:place] for stem in studies for place, letter in enumerate(stem) if letter == "-"}
     if name in studies | several:
         return []

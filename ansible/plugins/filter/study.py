@@ -19,9 +19,10 @@ def studies(name, root):
         whoever plans it to say what is wrong with it.
     """
     folder = Path(root) / "studies"
-    if not name or "/" in name or (folder / f"{name}.yml").exists() or Path(name).is_file():
+    known = {path.stem for path in folder.rglob("*.yml")}
+    if not name or "/" in name or name in known or Path(name).is_file():
         return [name]
-    return sorted(path.stem for path in folder.glob(f"{name}-*.yml")) or [name]
+    return sorted(stem for stem in known if stem.startswith(f"{name}-")) or [name]
 
 
 def _line(run):

@@ -68,10 +68,17 @@ impl Project {
     /// There is no such study.
     pub fn study_file(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = Path::new(name);
-        if path.extension().is_some() || path.components().count() > 1 {
-            return Ok(path.to_owned());
-        }
         let mut files = self.study_files()?;
+        if path.extension().is_some() || path.components().count() > 1 {
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            return match files.get(stem) {
+                Some(file) if !path.exists() => Err(bad_input(format!(
+                    "{name}: there is no such file; the study `{stem}` is {}: name it `{stem}`",
+                    file.display()
+                ))),
+                _ => Ok(path.to_owned()),
+            };
+        }
         if let Some(file) = files.remove(name) {
             return Ok(file);
         }

@@ -1,7 +1,7 @@
 //! What a model of a kernel scheduler decides, beside what the kernel decided.
 //!
 //! `compare_kernel TRACE POLICY TICK_NS [SETTING=VALUE...]` reads the text of the events `block_rq_insert`, `block_rq_issue`
-//! and `block_rq_complete` of one device (`schedulers/compare_kernel.sh` records them), tells the policy of every insertion
+//! and `block_rq_complete` of one device (`crates/scheduler/compare_kernel.sh` records them), tells the policy of every insertion
 //! and completion at its time, and prints how far its choices are the kernel's. Each task is a stream; the classes are
 //! the I/O priorities `rt`, `be` and `idle`. `TICK_NS` is what one of the kernel's jiffies takes.
 //!

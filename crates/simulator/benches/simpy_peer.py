@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How many requests a second SimPy serves of the disk that weir's simulator serves, at the same load.
 
-python simulator/benches/simpy_peer.py OURS.json
+python crates/simulator/benches/simpy_peer.py OURS.json
 
 OURS.json is what `bench_simulator` printed for profile seagate-elite3 and policy scan. The model here is
 written independently: one zone of 99 sectors, 21 heads, the seek curve of Lee and Katz through minimum,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times weir's reader against pandas' (and libCacheSim's, if installed) on the same file of a million lines.
 
-python traces/benches/peers.py path/to/count_requests
+python crates/trace/benches/peers.py path/to/count_requests
 
 The file is like those of Microsoft Research Cambridge. Every reader sums up the sizes, so that all have to
 parse them, and runs five times; the median counts. libCacheSim's reader parses three of the seven columns,

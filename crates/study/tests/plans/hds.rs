@@ -2,11 +2,11 @@
 
 use weir_workloads::Arrivals;
 
-use crate::support::{plan_named, root, shipped};
+use crate::support::{plan_named, shipped, study_file};
 
 /// What is wrong with a shipped study of which one piece of text was replaced.
 fn problems(name: &str, from: &str, to: &str) -> String {
-    let text = std::fs::read_to_string(root().join(format!("studies/{name}.yml"))).unwrap();
+    let text = std::fs::read_to_string(study_file(name)).unwrap();
     assert!(text.contains(from), "{name} does not hold {from}");
     plan_named(name, &text.replacen(from, to, 1)).err().unwrap_or_default()
 }

@@ -55,9 +55,14 @@ pub fn plan_named(name: &str, text: &str) -> Result<Plan, String> {
     plan_file(&file)
 }
 
+/// The file of a study of the repository.
+pub fn study_file(name: &str) -> PathBuf {
+    weir_specs::files_by_name(&root().join("studies"), &[]).unwrap().remove(name).unwrap()
+}
+
 /// The plan of a study of the repository.
 pub fn shipped(name: &str) -> Plan {
-    plan_file(&root().join(format!("studies/{name}.yml"))).unwrap()
+    plan_file(&study_file(name)).unwrap()
 }
 
 /// Changes a study in one place at a time: `(what is there, what comes in its place, what is said of it)`.

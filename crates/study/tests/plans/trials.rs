@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use proptest::prelude::*;
 use weir_studies::{Architecture, Engine, Plan, Run, Testbed};
 
-use crate::support::{plan_file, plan_text, root};
+use crate::support::{plan_file, plan_text, study_file};
 
 const TRIAL: &str = "\
 name: trial
@@ -30,7 +30,7 @@ exclude:
 #[test]
 fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
     for (name, runs) in [("quick", 24 + 12), ("kernel-schedulers", 120), ("file-systems", 25)] {
-        let plan = plan_file(&root().join(format!("studies/{name}.yml"))).unwrap();
+        let plan = plan_file(&study_file(name)).unwrap();
         assert_eq!(plan.runs.len(), runs, "{name}");
     }
 }
