@@ -144,8 +144,8 @@ bench-live: setup ## What a policy costs a server, in interleaved pairs with non
 	cargo run --release --locked -p weir-blockserver --example bench_live
 
 bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheSim's, if it is installed)
-	cargo run --release --locked -p weir-traces --example bench_readers
-	cargo build --release --locked -p weir-traces --example count_requests
+	cargo run --release --locked -p weir-trace --example bench_readers
+	cargo build --release --locked -p weir-trace --example count_requests
 	$(PYTHON) crates/trace/benches/peers.py target/release/examples/count_requests
 
 bench-caches: setup ## Rate of the cache simulators, beside libCacheSim's
@@ -158,11 +158,11 @@ bench-simulator: setup ## Rate of the simulator, beside SimPy's
 	@crates/simulator/bench.sh
 
 bench-schedulers: setup ## Time of a decision of each scheduling policy, by requests that wait
-	cargo run --release --locked -p weir-schedulers --example bench_policies
-	cargo run --release --locked -p weir-schedulers --example bench_admission
+	cargo run --release --locked -p weir-scheduler --example bench_policies
+	cargo run --release --locked -p weir-scheduler --example bench_admission
 
 bench-web: setup ## Requests per second of the browsers, beside wrk's, both asking an nginx of their own
-	cargo run --release --locked -p weir-browsers --example bench_web
+	cargo run --release --locked -p weir-web-client --example bench_web
 
 validate-drives: setup ## Check the disk models against traces of real drives (TRACES=folder with DiskSim's; FIT=1 fits them again)
 	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/disks.md)" >&2; exit 2; }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_records::{BlockOp, BlockRequest};
-use weir_traces::blktrace::{Event, Record, category};
+use weir_trace::blktrace::{Event, Record, category};
 
 use crate::disk::{Disk, DiskStatistics};
 use crate::reconcile::{CpuCount, DeviceReconciliation, Reconciliation, Snapshot};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use weir_traces::blktrace::{Reader, Record};
+use weir_trace::blktrace::{Reader, Record};
 
 use crate::Error;
 use crate::assemble::{Assembly, Recorded};

@@ -38,7 +38,7 @@ pub enum Error {
     Host(#[from] weir_host::Error),
     /// A recorded stream is damaged.
     #[error(transparent)]
-    Stream(#[from] weir_traces::blktrace::Error),
+    Stream(#[from] weir_trace::blktrace::Error),
 }
 
 impl Error {

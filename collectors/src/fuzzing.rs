@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_traces::blktrace::Reader;
+use weir_trace::blktrace::Reader;
 
 use crate::Disk;
 use crate::assemble::Assembly;

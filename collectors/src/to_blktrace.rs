@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use weir_records::{BlockOp, BlockRequest};
-use weir_traces::blktrace::{Record, category};
+use weir_trace::blktrace::{Record, category};
 
 use crate::disk::Disk;
 

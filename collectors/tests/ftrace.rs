@@ -13,7 +13,7 @@ use weir_collectors::clock::monotonic_ns;
 use weir_collectors::ftrace::Collector;
 use weir_collectors::{blktrace_tool, fill, paired, recover};
 use weir_records::{BlockOp, BlockRequest};
-use weir_traces::blktrace::write_per_cpu;
+use weir_trace::blktrace::write_per_cpu;
 
 /// A recording, with the folder that has a record of its instance.
 fn trace(disks: &[Disk], state: &Path) -> Collector {

@@ -10,7 +10,7 @@ weir=${WEIR:-$target/release/weir}
 command -v fio > /dev/null || { echo "skipped: fio is not installed"; exit 0; }
 [[ -x $weir ]] || { echo "skipped: there is no $weir; run \`make setup\`"; exit 0; }
 
-cargo build --release --locked --quiet -p weir-schedulers --example compare_kernel
+cargo build --release --locked --quiet -p weir-scheduler --example compare_kernel
 folder=$(mktemp --directory "${TMPDIR:-/tmp}/weir-compare.XXXXXX")
 instance=
 device=

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use weir_traces::blktrace::{Record, category};
+use weir_trace::blktrace::{Record, category};
 
 use crate::block::Counters;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weir_traces::blktrace::Record;
+use weir_trace::blktrace::Record;
 
 use super::decode::{Decoder, EVENTS};
 use super::instance::Instance;

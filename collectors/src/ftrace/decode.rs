@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use weir_traces::blktrace::{Record, category};
+use weir_trace::blktrace::{Record, category};
 
 use super::ring::{Field, Format};
 

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use weir_traces::blktrace::Event;
+use weir_trace::blktrace::Event;
 
 use super::*;
 

@@ -12,7 +12,7 @@ mod bench;
 use std::process::ExitCode;
 
 use bench::{Bench, Jobs, median};
-use weir_stolen::{DISTURBING_SHARE, Ticks};
+use weir_host::steal::{DISTURBING_SHARE, Ticks};
 
 const POLICIES: [&str; 5] = ["fcfs", "scan-edf", "sfq", "hds root_kb_s=100000000", "deltal"];
 const PAIRS: usize = 3;

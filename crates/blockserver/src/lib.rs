@@ -5,7 +5,7 @@
 //! makes it a block device that the kernel schedules like any other: I/O schedulers, priorities, cgroups and file systems
 //! work on it, and the time that each request takes is the model's.
 //!
-//! With a policy ([`ServeSpec::live`]) it decides itself what each head serves next: [`weir_schedulers`] on the real clock, in front
+//! With a policy ([`ServeSpec::live`]) it decides itself what each head serves next: [`weir_scheduler`] on the real clock, in front
 //! of the same models or of real devices, which are then asked by direct I/O. Such a server can also be
 //! a block device of the kernel's ublk driver, without FUSE and loop, or be reached by the NBD protocol.
 //!

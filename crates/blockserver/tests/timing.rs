@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use common::{Server, read_at, skip};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_stolen::{in_time, undisturbed};
+use weir_host::steal::{in_time, undisturbed};
 
 fn random_reads(server: &Server, count: usize, seed: u64) -> Duration {
     let device = server.open();

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use weir_schedulers::guarantee::{
+use weir_scheduler::guarantee::{
     Mode, Rejection, Slack, Task, Tightest, Utilisation, rate_monotonic_bound, slack,
 };
 use weir_specs::Document;
-use weir_studies::TaskFile;
+use weir_study::TaskFile;
 
 use crate::exit::{self, bad_input};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_browsers::{ClassReport, Folders, Options, Report, Server, Visit, Visitors, browse, status};
 use weir_records::TableWriter;
 use weir_replayer::clock::monotonic_ns;
-use weir_studies::limits::MOST_CONNECTIONS;
+use weir_study::limits::MOST_CONNECTIONS;
+use weir_web_client::{ClassReport, Folders, Options, Report, Server, Visit, Visitors, browse, status};
 
 use crate::exit::bad_input;
 use crate::interrupts::Watcher;
@@ -121,7 +121,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     });
     watcher.end();
     let report = report.map_err(|error| match error {
-        weir_browsers::Error::Option { .. } => bad_input(error),
+        weir_web_client::Error::Option { .. } => bad_input(error),
         other => anyhow::Error::new(other),
     })?;
     if let Some(error) = unwritable {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_specs::{Document, Problems};
-use weir_workloads::sessions::AnyWorkload;
+use weir_workload::sessions::AnyWorkload;
 
 use crate::exit;
 use crate::project::Project;

@@ -66,7 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    if weir_services::io_controller::move_back(folder)? {
+    if weir_daemons::io_controller::move_back(folder)? {
         println!("undone: the kernel's controller of disks is with version 1 of control groups again");
     }
     // Processes and mounts that lived on its hosts are gone now.
@@ -92,9 +92,9 @@ fn clean_results(results: &Path, parts: bool) -> anyhow::Result<ExitCode> {
 
 /// Clusters with their clients, other processes, and the groups that all were in.
 fn taken_down(state: &std::path::Path) -> anyhow::Result<Vec<String>> {
-    let mut gone = weir_services::cluster::down_all(state)?;
-    gone.extend(weir_services::stop_all(state, |_| true)?);
-    if weir_services::Group::of_state(state).remove()? {
+    let mut gone = weir_daemons::cluster::down_all(state)?;
+    gone.extend(weir_daemons::stop_all(state, |_| true)?);
+    if weir_daemons::Group::of_state(state).remove()? {
         gone.push("control groups".to_owned());
     }
     Ok(gone)

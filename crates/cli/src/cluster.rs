@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use serde_json::json;
+use weir_daemons::cluster::{Cluster, Description, down};
+use weir_daemons::spread::{self, Members};
+use weir_daemons::{Brick, Group, Scope, bring_up, client};
 use weir_network::Network;
-use weir_services::cluster::{Cluster, Description, down};
-use weir_services::spread::{self, Members};
-use weir_services::{Brick, Group, Scope, bring_up, client};
 use weir_specs::one_of;
-use weir_studies::FileSystem;
+use weir_study::FileSystem;
 
 use crate::exit::bad_input;
 use crate::service::failed;

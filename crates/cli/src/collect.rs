@@ -14,7 +14,7 @@ use weir_collectors::clock::monotonic_ns;
 use weir_collectors::paired::{self, Second};
 use weir_collectors::{Disk, Error, blktrace_tool, block, files, ftrace, host, live, to_blktrace};
 use weir_records::{BlockRequest, TableWriter};
-use weir_traces::blktrace::{Record, write_per_cpu};
+use weir_trace::blktrace::{Record, write_per_cpu};
 
 use crate::exit;
 

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use weir_services::io_controller::{Move, is_moved, move_back, move_to_two};
-use weir_services::{Error, IoVersion, io_version};
+use weir_daemons::io_controller::{Move, is_moved, move_back, move_to_two};
+use weir_daemons::{Error, IoVersion, io_version};
 
 use crate::exit::bad_input;
 use crate::state::StateArgs;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_browsers::tree::{self, LaidOut};
-use weir_browsers::{Documents, Error, Folders, Visit, Visitors};
+use weir_web_client::tree::{self, LaidOut};
+use weir_web_client::{Documents, Error, Folders, Visit, Visitors};
 
 use crate::exit::bad_input;
 use crate::project::Project;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use weir_traces::catalog::{Catalog, Entry, Get};
+use weir_trace::catalog::{Catalog, Entry, Get};
 
 use crate::exit::{self, bad_input};
 use download::{Download, Failure, Progress};

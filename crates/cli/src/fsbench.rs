@@ -20,7 +20,7 @@ pub struct Args {
     /// A folder on the file system
     dir: PathBuf,
     /// Sizes of files: bytes, or with KiB or MiB
-    #[arg(long, value_delimiter = ',', value_parser = weir_studies::size_bytes, default_value = "4KiB,64KiB,256KiB,1MiB")]
+    #[arg(long, value_delimiter = ',', value_parser = weir_study::size_bytes, default_value = "4KiB,64KiB,256KiB,1MiB")]
     sizes: Vec<u64>,
     /// How often all is measured anew
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]

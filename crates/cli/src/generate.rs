@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weir_records::TableWriter;
-use weir_workloads::sessions::{AnyWorkload, SessionModel, SessionStream, SessionWorkload};
-use weir_workloads::{Stream, StreamOptions, Workload};
+use weir_workload::sessions::{AnyWorkload, SessionModel, SessionStream, SessionWorkload};
+use weir_workload::{Stream, StreamOptions, Workload};
 
 use crate::exit::bad_input;
 use crate::memory;

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde_json::json;
-use weir_services::Service;
-use weir_services::cluster::Description;
-use weir_studies::{FileSystem, KERNEL_SCHEDULERS};
+use weir_daemons::Service;
+use weir_daemons::cluster::Description;
+use weir_study::{FileSystem, KERNEL_SCHEDULERS};
 
 use crate::exit::{self, bad_input};
 use crate::project::Project;
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .map(|found| (found.name.clone(), found.description.clone(), json!(found)))
             .collect(),
         What::Services => Service::names().filter_map(Service::load).map(service).collect(),
-        What::Traces => crate::fetch::listed(&weir_traces::catalog::Catalog::built_in().map_err(bad_input)?),
+        What::Traces => crate::fetch::listed(&weir_trace::catalog::Catalog::built_in().map_err(bad_input)?),
         What::Profiles => weir_simulator::profile::names()
             .map(|name| {
                 let profile = weir_simulator::profile::load(name).map_err(bad_input)?;
@@ -107,7 +107,7 @@ fn schedulers() -> Vec<(String, String, serde_json::Value)> {
         };
         (name.to_owned(), text.to_owned(), json!({"name": name, "kind": "kernel", "available": available}))
     };
-    KERNEL_SCHEDULERS.into_iter().map(describe).chain(weir_schedulers::POLICIES.iter().map(policy)).collect()
+    KERNEL_SCHEDULERS.into_iter().map(describe).chain(weir_scheduler::POLICIES.iter().map(policy)).collect()
 }
 
 /// With what a study may set, as `weir service list` has it in full.
@@ -121,7 +121,7 @@ fn service(found: Service) -> (String, String, serde_json::Value) {
     (found.name.clone(), text, json!(found))
 }
 
-fn policy(entry: &weir_schedulers::Entry) -> (String, String, serde_json::Value) {
+fn policy(entry: &weir_scheduler::Entry) -> (String, String, serde_json::Value) {
     let names: Vec<&str> = entry.settings.iter().map(|(name, _)| *name).collect();
     let mut text = format!("simulator's: {}", entry.about);
     if !names.is_empty() {

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
-use weir_meeting::{Roster, Token};
+use weir_coordination::{Roster, Token};
 use weir_runner::Meet;
 
 use crate::exit::bad_input;

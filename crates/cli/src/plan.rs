@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use weir_runner::Testbed as Devices;
-use weir_studies::limits::Estimate;
-use weir_studies::{Plan, Run, Testbed};
+use weir_study::limits::Estimate;
+use weir_study::{Plan, Run, Testbed};
 
 use crate::exit::{self, bad_input};
 use crate::project::Project;

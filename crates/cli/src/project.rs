@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use weir_services::Service;
+use weir_daemons::Service;
 use weir_simulator::profile;
-use weir_sites::Benchmark;
 use weir_specs::{Document, Problems, files_by_name, nearest};
-use weir_studies::{Context, Plan, ServiceSettings, SiteBenchmark};
-use weir_workloads::Catalog;
+use weir_study::{Context, Plan, ServiceSettings, SiteBenchmark};
+use weir_web_site::Benchmark;
+use weir_workload::Catalog;
 
 use crate::exit::bad_input;
 

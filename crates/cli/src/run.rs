@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Verdict};
-use weir_studies::limits::Excess;
-use weir_studies::{Plan, Run};
+use weir_study::limits::Excess;
+use weir_study::{Plan, Run};
 
 use crate::exit::bad_input;
 use crate::meet::MeetArgs;
@@ -54,7 +54,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let run = read_run(&args.file, args.id.as_deref())?;
-    if run.testbed != weir_studies::Testbed::Device {
+    if run.testbed != weir_study::Testbed::Device {
         return Err(bad_input(format!(
             "run {} is for virtual time: carry it out with `weir simulate`",
             run.id

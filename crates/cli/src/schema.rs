@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value, json};
-use weir_services::Service;
-use weir_studies::DATABASES;
+use weir_daemons::Service;
+use weir_study::DATABASES;
 
 use crate::exit;
 
@@ -28,10 +28,10 @@ enum Kind {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let schema = match args.kind {
-        Kind::Study => with_settings(schema_for!(weir_studies::Study)),
-        Kind::Workload => schema_for!(weir_workloads::sessions::AnyWorkload),
+        Kind::Study => with_settings(schema_for!(weir_study::Study)),
+        Kind::Workload => schema_for!(weir_workload::sessions::AnyWorkload),
         Kind::Profile => schema_for!(weir_simulator::profile::Profile),
-        Kind::Tasks => schema_for!(weir_studies::TaskFile),
+        Kind::Tasks => schema_for!(weir_study::TaskFile),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use weir_services::{
+use weir_daemons::{
     DataFolder, Error, Group, Scope, Service, Start, Tier, check_settings, check_start, process, restore,
     snapshot, start, stop, version,
 };

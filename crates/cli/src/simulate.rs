@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_runner::{Error, Outcome, Status};
-use weir_studies::{Plan, Run, Testbed};
+use weir_study::{Plan, Run, Testbed};
 
 use crate::exit::bad_input;
 use crate::memory;

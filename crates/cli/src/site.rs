@@ -8,7 +8,7 @@ mod serve;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use weir_sites::Error;
+use weir_web_site::Error;
 
 use crate::exit::bad_input;
 
@@ -49,8 +49,8 @@ fn classify(error: Error) -> anyhow::Error {
     match error {
         Error::Input(text) => bad_input(text),
         Error::Database(ref database) => match database {
-            weir_sites::database::DatabaseError::Address(_)
-            | weir_sites::database::DatabaseError::Password { .. } => bad_input(error),
+            weir_web_site::database::DatabaseError::Address(_)
+            | weir_web_site::database::DatabaseError::Password { .. } => bad_input(error),
             _ => error.into(),
         },
         other => other.into(),

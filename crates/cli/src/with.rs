@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weir_workloads::{Catalog, Workload};
+use weir_workload::{Catalog, Workload};
 
 use crate::exit::bad_input;
 

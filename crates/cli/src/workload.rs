@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_specs::Document;
-use weir_workloads::{Achieved, Calibration, STATISTICS, Workload, calibrate, movie};
+use weir_workload::{Achieved, Calibration, STATISTICS, Workload, calibrate, movie};
 
 use crate::exit::{self, bad_input};
 use crate::project::Project;

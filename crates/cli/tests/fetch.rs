@@ -271,7 +271,7 @@ fn what_has_to_be_requested_is_said_and_unknown_names_are_bad_input() {
 #[test]
 fn every_stand_in_of_the_list_is_a_workload() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let catalog = weir_traces::catalog::Catalog::built_in().unwrap();
+    let catalog = weir_trace::catalog::Catalog::built_in().unwrap();
     for entry in catalog.entries() {
         if let Some(workload) = &entry.stand_in {
             let spec = root.join("workloads").join(format!("{workload}.yml"));

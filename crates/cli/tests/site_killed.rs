@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use weir_sites::database::Engine;
+use weir_web_site::database::Engine;
 
 #[path = "../../web/site/tests/common/server.rs"]
 mod server;

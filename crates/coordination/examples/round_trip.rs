@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use weir_meeting::{JoinConfig, Meeting, Roster, Timeouts, Token};
+use weir_coordination::{JoinConfig, Meeting, Roster, Timeouts, Token};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 

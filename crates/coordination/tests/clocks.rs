@@ -1,7 +1,7 @@
 //! Offsets are within their bounds, whatever the network does; times told in the conductor's clock are what they should be.
 
 use proptest::prelude::*;
-use weir_meeting::{Clocks, Exchange, Offset};
+use weir_coordination::{Clocks, Exchange, Offset};
 
 /// An exchange over ways of these lengths, with the other clock so far ahead.
 fn exchange(at: i64, ahead: i64, there: i64, thought: i64, back: i64) -> Exchange {

@@ -1,7 +1,7 @@
 //! Lines: what was said is heard, and whatever else comes is an error and not a fall.
 
 use proptest::prelude::*;
-use weir_meeting::{Ended, LineBuffer, MOST_BYTES, Message};
+use weir_coordination::{Ended, LineBuffer, MOST_BYTES, Message};
 
 fn message() -> impl Strategy<Value = Message> {
     let ended = (".{0,20}", any::<Option<i64>>(), proptest::option::of(".{0,40}"))

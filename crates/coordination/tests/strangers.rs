@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use common::{Between, TOKEN, address, config, connect, join};
-use weir_meeting::{Error, JoinConfig, Meeting, Message, Record, Token, VERSION};
+use weir_coordination::{Error, JoinConfig, Meeting, Message, Record, Token, VERSION};
 
 /// A whole part that asks for nothing.
 fn part(me: &str, address: SocketAddr) -> Result<Record, Error> {

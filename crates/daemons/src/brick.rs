@@ -12,7 +12,7 @@ use weir_host::device::contents::check_blank;
 use weir_host::device::{Claim, GivenBack, Mark, Written, make_file_system, random_uuid};
 use weir_host::owned::{self, Owner};
 use weir_host::{durable, mounts};
-use weir_studies::FileSystem;
+use weir_study::FileSystem;
 
 use crate::Error;
 

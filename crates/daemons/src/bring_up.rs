@@ -5,7 +5,7 @@ use std::process::Command;
 
 use weir_network::Network;
 use weir_specs::template::{Filled, Value, fill};
-use weir_studies::FileSystem;
+use weir_study::FileSystem;
 
 use crate::Error;
 use crate::brick::{Brick, run};

@@ -13,7 +13,7 @@ use weir_fsbench::mounted_at;
 use weir_host::owned;
 use weir_network::{Counters, counters};
 use weir_specs::template::{Filled, Value, Values, fill};
-use weir_studies::{FileSystem, NetworkAccess as Access};
+use weir_study::{FileSystem, NetworkAccess as Access};
 
 use crate::Error;
 use crate::brick::unmount as unmount_point;

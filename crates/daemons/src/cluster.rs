@@ -588,7 +588,7 @@ pub fn down_all(state: &Path) -> Result<Vec<String>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_studies::FileSystem;
+    use weir_study::FileSystem;
 
     #[test]
     fn every_cluster_parses_and_its_services_are_there() {

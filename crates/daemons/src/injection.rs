@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use weir_specs::template::{Filled, Values, fill};
 use weir_specs::{Kind, Setting};
-use weir_studies::FileSystem;
+use weir_study::FileSystem;
 
 use crate::Error;
 use crate::cgroup::Group;

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use weir_studies::{ControlGroup, IoMax};
+use weir_study::{ControlGroup, IoMax};
 
 use crate::Error;
 use crate::cgroup::{Group, Tree, trees};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use weir_studies::FileSystem;
+use weir_study::FileSystem;
 
 use crate::Error;
 use crate::brick::Brick;

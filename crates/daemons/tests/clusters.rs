@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use common::State;
+use weir_daemons::cluster::{Description, down, up};
+use weir_daemons::{Brick, Group, Scope, bring_up, client, process};
 use weir_network::{Spec, Subnet, counters, up as network_up};
-use weir_services::cluster::{Description, down, up};
-use weir_services::{Brick, Group, Scope, bring_up, client, process};
-use weir_studies::FileSystem;
+use weir_study::FileSystem;
 
 fn installed(programs: &[&str]) -> bool {
     let places = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use weir_daemons::cluster::{Cluster, Description, down, down_all};
+use weir_daemons::spread::{Members, serve};
+use weir_daemons::{Brick, restore, snapshot};
 use weir_host::owned::{self, MARKER, Owner};
-use weir_services::cluster::{Cluster, Description, down, down_all};
-use weir_services::spread::{Members, serve};
-use weir_services::{Brick, restore, snapshot};
 
 /// A cluster without services: all that is done is done to folders.
 fn bare() -> Description {
@@ -23,7 +23,7 @@ fn bare() -> Description {
     }
 }
 
-fn serve_on(description: &Description, state: &Path, brick: &Brick) -> Result<bool, weir_services::Error> {
+fn serve_on(description: &Description, state: &Path, brick: &Brick) -> Result<bool, weir_daemons::Error> {
     let server = Ipv4Addr::new(10, 1, 0, 1);
     let members = Members { servers: vec![server], clients: vec![Ipv4Addr::new(10, 1, 0, 2)], own: server };
     serve(description, state, &members, brick).map(|served| served.started)
@@ -227,7 +227,7 @@ fn folders_of_two_servers_are_checked_before_any_is_touched() {
     let second = place.empty.with_file_name("second");
     fs::create_dir_all(second.join("inner")).unwrap();
     let folder = |path: &Path| Brick::Folder(path.to_owned());
-    let up = |bricks: &[Brick]| weir_services::bring_up(&bare(), &network.network, &place.state, bricks);
+    let up = |bricks: &[Brick]| weir_daemons::bring_up(&bare(), &network.network, &place.state, bricks);
     for (bricks, word) in [
         (vec![folder(&place.empty), folder(&place.photos)], "\"2024\""),
         (vec![folder(&place.empty), folder(&place.empty)], "are the same"),
@@ -288,5 +288,5 @@ fn a_marked_folder_is_known_by_the_state_folder_that_made_it() {
     down(&place.state, "bare").unwrap();
     assert_eq!(listed(&place.empty), []);
     let none: BTreeMap<String, String> = BTreeMap::new();
-    assert!(weir_services::cluster::set(&place.state, "bare", &none).unwrap_err().is_refusal());
+    assert!(weir_daemons::cluster::set(&place.state, "bare", &none).unwrap_err().is_refusal());
 }

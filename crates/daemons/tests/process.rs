@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use weir_services::process::{self, Identity, Launch};
-use weir_services::{Error, Group, Scope, stop_all};
+use weir_daemons::process::{self, Identity, Launch};
+use weir_daemons::{Error, Group, Scope, stop_all};
 
 fn possible() -> bool {
     // SAFETY: geteuid takes no arguments and cannot fail.
@@ -153,7 +153,7 @@ fn it_runs_as_its_user_in_its_namespace() {
     }
     let folder = State::new();
     let state = folder.0.path();
-    let user = weir_services::User::find("nobody").unwrap();
+    let user = weir_daemons::User::find("nobody").unwrap();
     let namespace = PathBuf::from("/proc/self/ns/net");
     let launch = Launch {
         user: Some(user.clone()),

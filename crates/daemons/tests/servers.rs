@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::State;
-use weir_services::{
+use weir_daemons::{
     DataFolder, Error, Group, Hot, Instance, Scope, Service, Start, process, restore, snapshot, start, stop,
     version,
 };
@@ -35,7 +35,7 @@ fn wanted(state: &Path, name: &str) -> Start {
         set: BTreeMap::new(),
         own: Values::new(),
         log: state.join(format!("{name}.log")),
-        tier: weir_services::Tier::default(),
+        tier: weir_daemons::Tier::default(),
     }
 }
 
@@ -147,7 +147,7 @@ fn keeps_rows(name: &str, ask: impl Fn(&Instance, &Path, &str) -> Command) {
     said(&instance, "INSERT INTO t VALUES (3)");
     assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "3");
     // As somebody else finds it who only has the state folder.
-    let lines = weir_services::stop_all(state.path(), |scope| scope == Scope::Run).unwrap();
+    let lines = weir_daemons::stop_all(state.path(), |scope| scope == Scope::Run).unwrap();
     assert_eq!(lines.len(), 1, "{lines:?}");
     restore(state.path(), &kept, &folder).unwrap();
     let instance = start(&service, state.path(), &wanted).unwrap();

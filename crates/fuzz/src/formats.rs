@@ -3,10 +3,10 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use weir_traces::caches::Policy;
-use weir_traces::filter::{Absorb, Pipeline, Rebase, ScaleAddress, ScaleTime, Step, Writes};
-use weir_traces::stat::Statistics;
-use weir_traces::{FORMATS, Input, Options, Reader, Unit, open_input};
+use weir_trace::caches::Policy;
+use weir_trace::filter::{Absorb, Pipeline, Rebase, ScaleAddress, ScaleTime, Step, Writes};
+use weir_trace::stat::Statistics;
+use weir_trace::{FORMATS, Input, Options, Reader, Unit, open_input};
 
 /// Requests of a file that are looked at.
 const REQUESTS: usize = 200;

@@ -1,6 +1,6 @@
 //! What comes over sockets.
 
-use weir_browsers::Parser;
+use weir_web_client::Parser;
 
 /// A line of a control socket, of the hosts of a run, or what an NBD client sends.
 pub(crate) fn messages(data: &[u8]) {
@@ -8,7 +8,7 @@ pub(crate) fn messages(data: &[u8]) {
     match kind {
         0 => weir_blockserver::fuzzing::control_line(rest),
         1 => {
-            let _ = weir_meeting::Message::parse(rest).map(|message| message.line());
+            let _ = weir_coordination::Message::parse(rest).map(|message| message.line());
         }
         _ => weir_blockserver::fuzzing::nbd(rest),
     }
@@ -18,7 +18,7 @@ pub(crate) fn messages(data: &[u8]) {
 pub(crate) fn http(data: &[u8]) {
     let Some((kind, rest)) = crate::choice(data, 4) else { return };
     if kind == 3 {
-        weir_sites::fuzzing::request(rest);
+        weir_web_site::fuzzing::request(rest);
         return;
     }
     let mut parser = Parser::default();
@@ -37,5 +37,5 @@ pub(crate) fn http(data: &[u8]) {
 
 /// Messages and packets of a database server.
 pub(crate) fn database(data: &[u8]) {
-    weir_sites::fuzzing::database(data);
+    weir_web_site::fuzzing::database(data);
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use weir_services::Service;
+use weir_daemons::Service;
 use weir_specs::Document;
-use weir_studies::{Context, FileSystem, Plan, ServiceSettings, TaskFile};
-use weir_workloads::sessions::AnyWorkload;
-use weir_workloads::{Catalog, Stream, StreamOptions};
+use weir_study::{Context, FileSystem, Plan, ServiceSettings, TaskFile};
+use weir_workload::sessions::AnyWorkload;
+use weir_workload::{Catalog, Stream, StreamOptions};
 
 /// What is a file's name in errors, and of which its name must be.
 const FILE: &str = "fuzzed.yml";
@@ -74,9 +74,9 @@ pub(crate) fn others(data: &[u8]) {
     match kind {
         0 => weir_simulator::profile::fuzzing(text),
         1 => weir_blockserver::fuzzing::spec(text),
-        2 => weir_workloads::sessions::fuzzing(text),
+        2 => weir_workload::sessions::fuzzing(text),
         3 => drop(document(rest).map(|found| found.parse::<FileSystem>())),
-        4 => drop(document(rest).map(|found| found.parse::<weir_services::cluster::Description>())),
+        4 => drop(document(rest).map(|found| found.parse::<weir_daemons::cluster::Description>())),
         5 => drop(document(rest).map(|found| TaskFile::from_document(&found).map(drop))),
         _ => {
             if let Some(found) = document(rest) {

@@ -1,7 +1,7 @@
 //! Short texts: of /proc and /sys, of options and of fields that hold a language of their own.
 
-use weir_schedulers::Settings;
-use weir_studies::{ControlGroup, IoCost, Priority, Scheduler};
+use weir_scheduler::Settings;
+use weir_study::{ControlGroup, IoCost, Priority, Scheduler};
 
 /// One of them; the first byte says which.
 pub(crate) fn texts(data: &[u8]) {
@@ -10,15 +10,15 @@ pub(crate) fn texts(data: &[u8]) {
     match kind {
         0 => weir_collectors::fuzzing::proc(&text),
         1 => weir_blockserver::fuzzing::mount(rest),
-        2 => weir_stolen::Ticks::fuzzing(&text),
+        2 => weir_host::steal::Ticks::fuzzing(&text),
         3 => weir_blockserver::fuzzing::policy(&text),
-        4 => weir_sites::fuzzing::address(&text),
-        5 => drop(weir_studies::size_bytes(&text)),
+        4 => weir_web_site::fuzzing::address(&text),
+        5 => drop(weir_study::size_bytes(&text)),
         6 => drop(Scheduler::try_from(text.into_owned())),
         7 => drop(ControlGroup::try_from(text.into_owned())),
         8 => drop(IoCost::try_from(text.into_owned())),
         9 => drop(Priority::try_from(text.into_owned())),
-        10 => drop(text.parse::<weir_traces::filter::Ratio>()),
+        10 => drop(text.parse::<weir_trace::filter::Ratio>()),
         _ => policy(&text),
     }
 }
@@ -26,11 +26,11 @@ pub(crate) fn texts(data: &[u8]) {
 /// A scheduler's own notation, made to a policy.
 fn policy(text: &str) {
     let Ok(scheduler) = Scheduler::try_from(text.to_owned()) else { return };
-    let class = weir_schedulers::Class {
+    let class = weir_scheduler::Class {
         name: "text".to_owned(),
-        service: weir_schedulers::Service::Interactive,
+        service: weir_scheduler::Service::Interactive,
         weight: 1.0,
         contract: None,
     };
-    let _ = weir_schedulers::build(&scheduler.name, &[class], &Settings(scheduler.tunables));
+    let _ = weir_scheduler::build(&scheduler.name, &[class], &Settings(scheduler.tunables));
 }

@@ -10,6 +10,7 @@ pub mod lock;
 pub mod mounts;
 pub mod owned;
 pub mod process;
+pub mod steal;
 pub mod sysfs;
 
 pub use error::Error;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use common::block_trace::{BlockEvent, BlockTrace};
 use common::{LoopDevice, poisson, send};
+use weir_host::steal::{in_time, undisturbed};
 use weir_records::Request;
 use weir_replayer::{Fidelity, Options};
-use weir_stolen::{in_time, undisturbed};
 
 const LENGTH: u64 = 64 << 20;
 

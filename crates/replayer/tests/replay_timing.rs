@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{patterned, poisson, read, send};
+use weir_host::steal::{in_time, undisturbed};
 use weir_records::Request;
 use weir_replayer::{Options, Reordered, clock};
-use weir_stolen::{in_time, undisturbed};
 
 const LENGTH: u64 = 16 << 20;
 

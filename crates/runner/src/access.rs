@@ -10,7 +10,7 @@ use serde::Serialize;
 use weir_fsbench::{Cold, Operation, Options, Report, Sample, Witness, bench_before};
 use weir_records::{Op, Request};
 use weir_replayer::clock;
-use weir_studies::{FileSystem, Run, RunAccess};
+use weir_study::{FileSystem, Run, RunAccess};
 
 use crate::Error;
 use crate::limits::Limits;

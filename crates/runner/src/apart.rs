@@ -10,10 +10,10 @@ use std::process::{ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use weir_daemons::Group;
 use weir_records::{Request, TableReader, write_all};
 use weir_replayer::Fidelity;
-use weir_services::Group;
-use weir_studies::Run;
+use weir_study::Run;
 
 use crate::Error;
 use crate::helper::Helper;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_blockserver::{Control, State};
 use weir_host::device::contents::{self, LABEL_BYTES};
 use weir_host::device::{Claim, Identity};
-use weir_studies::RunDevice;
+use weir_study::RunDevice;
 
 use crate::testbed::{Device, Disk};
 use crate::{Error, array};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use weir_collectors::block::Options;
 use weir_collectors::paired::{Collector, Second};
 use weir_collectors::{Disk, Reconciliation};
-use weir_studies::{Capture as Wanted, Run};
+use weir_study::{Capture as Wanted, Run};
 
 use crate::Error;
 

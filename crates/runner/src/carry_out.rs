@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::json;
-use weir_meeting::{Ended, Meeting};
+use weir_coordination::{Ended, Meeting};
 use weir_records::write_all;
-use weir_studies::{Capture, Engine, FileSystem, Run};
+use weir_study::{Capture, Engine, FileSystem, Run};
 
 use crate::Error;
 use crate::access::Ground;
@@ -173,7 +173,7 @@ pub(crate) fn alone(
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
     children::hold(&options.state)?;
     // Services of a run that died before its journal knew them, or whose journal was removed.
-    let ended = weir_services::stop_all(&options.state, |scope| scope == weir_services::Scope::Run);
+    let ended = weir_daemons::stop_all(&options.state, |scope| scope == weir_daemons::Scope::Run);
     let ended = ended.map_err(|error| Error::Failed(error.to_string()))?;
     let traced =
         weir_collectors::recover(&options.state).map_err(|error| Error::Failed(error.to_string()))?;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+use weir_daemons::cgroup::Cpu;
+use weir_daemons::{Disk, Group, IoVersion, io_controller, io_version};
 use weir_records::{Op, Request};
-use weir_services::cgroup::Cpu;
-use weir_services::{Disk, Group, IoVersion, io_controller, io_version};
-use weir_studies::{ControlGroup, Engine, Run};
+use weir_study::{ControlGroup, Engine, Run};
 
 use crate::Error;
 use crate::block_device::BlockDevice;
@@ -58,7 +58,7 @@ pub(crate) struct Report {
     cost: BTreeMap<String, cost::Report>,
 }
 
-fn failed(error: weir_services::Error) -> Error {
+fn failed(error: weir_daemons::Error) -> Error {
     Error::Failed(error.to_string())
 }
 

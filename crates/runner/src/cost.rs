@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
-use weir_services::{Disk, cost_file};
-use weir_studies::{CostBounds, CostModel, Run};
+use weir_daemons::{Disk, cost_file};
+use weir_study::{CostBounds, CostModel, Run};
 
 use crate::block_device::BlockDevice;
 use crate::journal::{Change, Journal};

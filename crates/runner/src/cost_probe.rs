@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
-use weir_studies::CostModel;
+use weir_study::CostModel;
 
 use crate::Error;
 

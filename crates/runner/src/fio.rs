@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 use serde_json::Value;
+use weir_daemons::Group;
 use weir_records::{Op, Request};
-use weir_services::Group;
 use weir_specs::template;
-use weir_studies::Run;
-use weir_workloads::{Access, Arrivals, Distribution, Sizes};
+use weir_study::Run;
+use weir_workload::{Access, Arrivals, Distribution, Sizes};
 
 use crate::Error;
 use crate::fio_log::{self, JobLogs};

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_records::{Op, Request};
-use weir_studies::Run;
-use weir_workloads::Deadline;
+use weir_study::Run;
+use weir_workload::Deadline;
 
 use crate::Error;
 use crate::place::Place;

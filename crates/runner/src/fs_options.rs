@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use weir_specs::template::{Filled, Value, Values, fill};
-use weir_studies::{FileSystem, FsOption, Run};
+use weir_study::{FileSystem, FsOption, Run};
 
 use crate::Error;
 use crate::prepare::MountPoint;

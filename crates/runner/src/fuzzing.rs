@@ -1,6 +1,6 @@
 //! What fuzz targets call: parsers of bytes that come from elsewhere. Not part of the interface.
 
-use weir_studies::{Plan, Run};
+use weir_study::{Plan, Run};
 
 /// The logs of an fio job: the issue log, a zero byte, the latency log.
 pub fn fio_logs(data: &[u8]) {

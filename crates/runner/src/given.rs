@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use weir_studies::{FileSystem, Run};
+use weir_study::{FileSystem, Run};
 
 use crate::Error;
 use crate::carry_out::Options;

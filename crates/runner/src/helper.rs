@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use weir_services::Group;
+use weir_daemons::Group;
 
 use crate::Error;
 

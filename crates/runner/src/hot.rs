@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use weir_daemons::Hot;
 use weir_records::Request;
 use weir_replayer::fill::Filler;
 use weir_replayer::{file_name, pattern::Key};
-use weir_services::Hot;
-use weir_studies::{Run, RunService};
-use weir_workloads::Popularities;
+use weir_study::{Run, RunService};
+use weir_workload::Popularities;
 
 use crate::Error;
 use crate::journal::{Change, Journal};

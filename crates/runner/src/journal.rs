@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use weir_daemons::{Group, io_controller};
 use weir_host::device::{GivenBack, Written};
 use weir_host::durable;
 use weir_host::lock::FolderLock;
 use weir_host::process::Identity;
-use weir_services::{Group, io_controller};
 
 use crate::Error;
 use crate::{array, mount, run_folder, tree};
@@ -315,7 +315,7 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
         },
         Change::Assembled { node, uuid } => array::stop(node, uuid).map_err(|error| failed(&error)),
         Change::Process { state, name } => {
-            weir_services::stop(state, name).map(|_| ()).map_err(|error| failed(&error))
+            weir_daemons::stop(state, name).map(|_| ()).map_err(|error| failed(&error))
         }
         Change::Group(group) => group.remove().map(|_| ()).map_err(|error| failed(&error)),
         Change::IoController(state) => {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 use weir_host::owned::{self, Owner};
-use weir_studies::{Engine, FileSystem, Run};
+use weir_study::{Engine, FileSystem, Run};
 
 use crate::place::Place;
 use crate::prepare::MountPoint;

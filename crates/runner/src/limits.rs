@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
-use weir_services::cgroup::Memory;
-use weir_services::{Disk, Group};
-use weir_studies::{FileSystem, Run, RunService};
+use weir_daemons::cgroup::Memory;
+use weir_daemons::{Disk, Group};
+use weir_study::{FileSystem, Run, RunService};
 
 use crate::Error;
 use crate::block_device::BlockDevice;
@@ -56,7 +56,7 @@ pub(crate) struct Reads {
 const READ_BURST_S: f64 = 1.0;
 const READ_BURST_BYTES: f64 = 1048576.0;
 
-fn failed(error: weir_services::Error) -> Error {
+fn failed(error: weir_daemons::Error) -> Error {
     Error::Failed(error.to_string())
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use weir_blockserver::{Arrangement, ClassSpec, ContractSpec, LiveStats};
 use weir_records::Request;
-use weir_studies::{Engine, Run, RunClass, RunDevice, SimulatedClass};
-use weir_workloads::{Access, Arrivals, Deadline, Popularity, Workload};
+use weir_study::{Engine, Run, RunClass, RunDevice, SimulatedClass};
+use weir_workload::{Access, Arrivals, Deadline, Popularity, Workload};
 
 use crate::block_device::BlockDevice;
 use crate::fio;
@@ -121,7 +121,7 @@ pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Place]) -> Re
 
 fn class_spec(class: &RunClass, told: &SimulatedClass, place: Option<&Place>, shares: bool) -> ClassSpec {
     use weir_blockserver::Wants as Live;
-    use weir_studies::Wants;
+    use weir_study::Wants;
     let raw = place.and_then(|place| Some((place, *place.offsets_bytes.first()?)));
     let stream_bytes = raw.and_then(|(place, _)| stream_bytes(class, place));
     let range = |(place, first): (&Place, u64)| [first, first + place.files.total_bytes()];
@@ -162,7 +162,7 @@ fn stream_bytes(class: &RunClass, place: &Place) -> Option<u64> {
     };
     if let Arrivals::Closed { .. } = arrivals {
         // As fio is told where its clients begin.
-        let weir_workloads::Sizes::Drawn(weir_workloads::Distribution::Fixed { bytes }) = sizes else {
+        let weir_workload::Sizes::Drawn(weir_workload::Distribution::Fixed { bytes }) = sizes else {
             return None;
         };
         let share = place.files.total_bytes() / clients.max(1) / bytes.max(&1) * bytes;
@@ -340,7 +340,7 @@ mod tests {
             ways(&run, &rows, &live),
             [("text".to_owned(), Way::Whole { least_ms: 1.5, most_ms: 1.5 }), ("video".to_owned(), cut)]
         );
-        let kernels = Run { settings: weir_studies::Settings::default(), ..run };
+        let kernels = Run { settings: weir_study::Settings::default(), ..run };
         assert!(ways(&kernels, &rows, &live).is_empty());
     }
 

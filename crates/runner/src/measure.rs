@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_meeting::{Meeting, Record};
+use weir_coordination::{Meeting, Record};
 use weir_records::{Op, Page, Request};
 use weir_replayer::{Fidelity, Targets, clock};
-use weir_studies::{Engine, Run};
+use weir_study::{Engine, Run};
 
 use crate::Error;
 use crate::access::{self, Accessed, Ground};
@@ -35,7 +35,7 @@ pub(crate) struct Measured {
     pub(crate) epoch_ns: i64,
     pub(crate) fidelity: Option<Fidelity>,
     pub(crate) fio: Vec<fio::Report>,
-    pub(crate) web: Option<weir_browsers::Report>,
+    pub(crate) web: Option<weir_web_client::Report>,
     pub(crate) pages: Vec<Page>,
     pub(crate) visited: Visited,
     pub(crate) access: Option<Accessed>,

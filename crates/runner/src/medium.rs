@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use weir_studies::{FileSystem, Run};
+use weir_study::{FileSystem, Run};
 
 use crate::given;
 use crate::testbed::{Device, Testbed};

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use weir_host::mounts;
-use weir_studies::FileSystem;
+use weir_study::FileSystem;
 
 use crate::{Error, children};
 

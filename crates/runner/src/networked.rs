@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
+use weir_daemons::cluster::Cluster;
+use weir_daemons::process::{self, Identity, Process};
+use weir_daemons::{Brick, Group, Scope, client};
 use weir_fsbench::{Method, Residency};
 use weir_network::counters;
-use weir_services::cluster::Cluster;
-use weir_services::process::{self, Identity, Process};
-use weir_services::{Brick, Group, Scope, client};
-use weir_studies::{FileSystem, NetworkAccess, Run};
+use weir_study::{FileSystem, NetworkAccess, Run};
 
 use crate::Error;
 use crate::block_device::BlockDevice;
@@ -30,7 +30,7 @@ const FORGET_PAUSE: Duration = Duration::from_millis(100);
 /// Files that are written at a time.
 const WRITERS: usize = 8;
 
-fn failed(error: weir_services::Error) -> Error {
+fn failed(error: weir_daemons::Error) -> Error {
     if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
 }
 
@@ -70,14 +70,13 @@ pub(crate) fn open_devices(
             run.devices.len()
         )));
     }
-    let open = |wanted: &weir_studies::RunDevice| {
+    let open = |wanted: &weir_study::RunDevice| {
         let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
             Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
         })?;
         let device = BlockDevice::open_mounted(wanted, device)?;
-        let is_its = |server: &weir_services::cluster::Server| {
-            server.brick == Some(Brick::Device(device.node.clone()))
-        };
+        let is_its =
+            |server: &weir_daemons::cluster::Server| server.brick == Some(Brick::Device(device.node.clone()));
         if !cluster.servers.iter().any(is_its) {
             return Err(Error::Refused(format!(
                 "device `{}` ({}) is not what a server of {} has its data on",
@@ -126,7 +125,7 @@ fn set_servers(state: &Path, filesystem: &FileSystem, access: &NetworkAccess) ->
     let of_servers = filesystem.options.iter().filter(|(_, option)| option.of_servers);
     let wanted = of_servers.filter_map(|(name, option)| Some((name.clone(), option.default.clone()?)));
     let wanted = wanted.collect();
-    for line in weir_services::cluster::set(state, &access.cluster, &wanted).map_err(failed)? {
+    for line in weir_daemons::cluster::set(state, &access.cluster, &wanted).map_err(failed)? {
         eprintln!("{line}");
     }
     Ok(())

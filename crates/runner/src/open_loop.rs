@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use weir_records::Request;
 use weir_replayer::{IoPriority, Layout, Route};
-use weir_studies::{Engine, Priority, Run};
-use weir_workloads::{Stream, StreamOptions};
+use weir_study::{Engine, Priority, Run};
+use weir_workload::{Stream, StreamOptions};
 
 use crate::Error;
 use crate::place::Place;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_studies::{Engine, Run, RunClass};
-use weir_workloads::{FileSet, Workload};
+use weir_study::{Engine, Run, RunClass};
+use weir_workload::{FileSet, Workload};
 
 /// The files of a class and where they are.
 pub(crate) struct Place {

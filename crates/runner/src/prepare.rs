@@ -11,7 +11,7 @@ use weir_host::device::{
 };
 use weir_host::mounts;
 use weir_host::owned::Owner;
-use weir_studies::{FileSystem, Run};
+use weir_study::{FileSystem, Run};
 
 use crate::Error;
 use crate::block_device::{self, BlockDevice, Held};
@@ -36,14 +36,14 @@ pub(crate) fn open_devices(
     if !filesystem.on_device {
         return Ok(Vec::new());
     }
-    let listed = |wanted: &weir_studies::RunDevice| {
+    let listed = |wanted: &weir_study::RunDevice| {
         testbed.devices.get_key_value(&wanted.name).ok_or_else(|| {
             Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
         })
     };
     let all = run.devices.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
     block_device::check_distinct(all.into_iter())?;
-    let open = |wanted: &weir_studies::RunDevice| {
+    let open = |wanted: &weir_study::RunDevice| {
         let device = BlockDevice::open(wanted, listed(wanted)?.1)?;
         let room_bytes = if filesystem.mount_type.is_none() { device.raw_bytes() } else { device.size_bytes };
         if room_bytes < wanted.size_mib << 20 {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use weir_studies::Settings;
+use weir_study::Settings;
 
 use crate::Error;
 use crate::block_device::Queue;

@@ -22,7 +22,7 @@ use weir_host::lock::NameLock;
 use weir_host::owned::{self, Owner};
 use weir_records::Manifest;
 use weir_records::manifest::{Depth, MANIFEST, METRICS, RESULTS_FORMAT, RESULTS_FORMAT_FIELD};
-use weir_studies::Run;
+use weir_study::Run;
 
 use crate::Error;
 

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use weir_services::{Instance, Scope, Service, Start, Tier, start};
+use weir_daemons::{Instance, Scope, Service, Start, Tier, start};
 use weir_specs::template::Values;
-use weir_studies::{Run, RunService};
+use weir_study::{Run, RunService};
 
 use crate::Error;
 use crate::hot::{self, HotDocuments};
@@ -28,9 +28,9 @@ pub(crate) fn check(run: &Run) -> Result<(), Error> {
     for wanted in run.services.iter().filter(|wanted| wanted.site.is_none()) {
         let service = load(wanted)?;
         let refused =
-            |error: weir_services::Error| Error::Refused(format!("services.{}: {error}", wanted.name));
-        weir_services::check_settings(&service, &wanted.settings).map_err(refused)?;
-        weir_services::version(&service).map_err(|error| Error::Refused(error.to_string()))?;
+            |error: weir_daemons::Error| Error::Refused(format!("services.{}: {error}", wanted.name));
+        weir_daemons::check_settings(&service, &wanted.settings).map_err(refused)?;
+        weir_daemons::version(&service).map_err(|error| Error::Refused(error.to_string()))?;
         let refused = |text: &str| Err(Error::Refused(format!("service {}: {text}", wanted.name)));
         if wanted.before.is_some() && !service.passes_on() {
             return refused(&format!(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use weir_services::Instance;
-use weir_studies::{FileSystem, Run};
+use weir_daemons::Instance;
+use weir_study::{FileSystem, Run};
 
 use crate::block_device::BlockDevice;
 use crate::carry_out::Options;

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
+use weir_daemons::cgroup::{Cpu, Memory};
+use weir_daemons::process;
 use weir_fsbench::Residency;
 use weir_network::{Counters, Network, counters};
-use weir_services::cgroup::{Cpu, Memory};
-use weir_services::process;
-use weir_studies::{FileSystem, Run};
+use weir_study::{FileSystem, Run};
 
 use crate::Error;
 use crate::limits::Limits;
 use crate::place::Place;
-use weir_stolen::{Stolen, Ticks};
+use weir_host::steal::{Steal, Ticks};
 
-fn failed(error: weir_services::Error) -> Error {
+fn failed(error: weir_daemons::Error) -> Error {
     Error::Failed(error.to_string())
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Use {
     /// Processor time: `driver` is this process; others by their name in the state folder.
     pub(crate) cpu: BTreeMap<String, Cpu>,
     /// Processor time of the machine that others had.
-    pub(crate) stolen: Option<Stolen>,
+    pub(crate) stolen: Option<Steal>,
     /// All ticks until then.
     #[serde(skip)]
     ticks: Option<Ticks>,

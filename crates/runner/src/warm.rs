@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use weir_studies::{FileSystem, Run};
-use weir_workloads::Popularities;
+use weir_study::{FileSystem, Run};
+use weir_workload::Popularities;
 
 use crate::Error;
 use crate::networked;

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weir_browsers::{Class, Folders, Options, Report, Server, Visit, Visitors, browse};
 use weir_records::Request;
-use weir_studies::{Engine, Run, RunService};
+use weir_study::{Engine, Run, RunService};
+use weir_web_client::{Class, Folders, Options, Report, Server, Visit, Visitors, browse};
 
 use crate::Error;
 use crate::place::Place;
@@ -20,7 +20,7 @@ const CONNECTIONS: usize = 1024;
 /// A modelled disk with a long queue may take this long; what takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn failed(error: weir_browsers::Error) -> Error {
+fn failed(error: weir_web_client::Error) -> Error {
     Error::Failed(error.to_string())
 }
 
@@ -38,7 +38,7 @@ fn class(run: &Run, place: &Place) -> Result<Class, Error> {
     let service = run.services.iter().find(|service| Some(&service.name) == asked.through.as_ref());
     let RunService { port, .. } = service
         .ok_or_else(|| Error::Refused(format!("class {}: its service is not one of the run", asked.name)))?;
-    let refused = |error: weir_browsers::Error| Error::Refused(format!("class {}: {error}", asked.name));
+    let refused = |error: weir_web_client::Error| Error::Refused(format!("class {}: {error}", asked.name));
     // The folder of the class lies in the server's root.
     let server = Server::new(&format!("http://127.0.0.1:{port}/{}", asked.name)).map_err(refused)?;
     let visit = match asked.think_ms {
@@ -61,7 +61,7 @@ fn class(run: &Run, place: &Place) -> Result<Class, Error> {
 
 /// Browsers at work.
 pub(crate) struct Asking {
-    thread: JoinHandle<Result<Asked, weir_browsers::Error>>,
+    thread: JoinHandle<Result<Asked, weir_web_client::Error>>,
 }
 
 /// What became of what they asked.

@@ -2,7 +2,7 @@
 //! layouts, for blocks of 32 to 256 KB (Wijayaratne and Reddy, "Providing QOS guarantees for disk I/O", Fig. 5).
 //!
 //! ```text
-//! cargo run --release -p weir-schedulers --example admission_capacity -- [frames.txt] [latency target in rounds]
+//! cargo run --release -p weir-scheduler --example admission_capacity -- [frames.txt] [latency target in rounds]
 //! ```
 //!
 //! The file has the size of a frame in bytes on each line, 24 frames a second; without one, frames are drawn with the
@@ -10,7 +10,7 @@
 
 use std::process::ExitCode;
 
-use weir_schedulers::admission::{
+use weir_scheduler::admission::{
     Admission, AdmissionError, DemandTrace, Layout, LoadTable, Placement, RoundBound, SeekCurve, StartPolicy,
 };
 

@@ -1,10 +1,10 @@
 //! Time to admit one more stream to many, by how many there are and how much their periods differ.
 //!
-//! `cargo run --release -p weir-schedulers --example bench_admission`
+//! `cargo run --release -p weir-scheduler --example bench_admission`
 
 use std::time::Instant;
 
-use weir_schedulers::guarantee::{Mode, Slack, Task, TaskSet};
+use weir_scheduler::guarantee::{Mode, Slack, Task, TaskSet};
 
 /// Streams of different periods from a second to `spread` seconds that use `percent` of the device.
 fn streams(count: u64, spread: u64, percent: u64) -> Result<TaskSet, Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
 //! Time of a decision: what it takes a policy to take in one request and to choose one, by requests that wait.
 //!
-//! `cargo run --release -p weir-schedulers --example bench_policies [POLICY...]` prints, for each policy, ns for one
+//! `cargo run --release -p weir-scheduler --example bench_policies [POLICY...]` prints, for each policy, ns for one
 //! `arrive`, one `next` and one `complete` while 4, 32 and 1,000 requests wait: the median of eleven passes. Requests are
 //! of four classes of eight streams, a third of them writes, at offsets and with deadlines that look random.
 
@@ -8,9 +8,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use weir_schedulers::{
-    Class, Decision, LinearModel, Op, POLICIES, Policy, Request, Service, Settings, build,
-};
+use weir_scheduler::{Class, Decision, LinearModel, Op, POLICIES, Policy, Request, Service, Settings, build};
 
 const WAITING: [u64; 3] = [4, 32, 1000];
 const PASSES: usize = 11;

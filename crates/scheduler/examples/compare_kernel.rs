@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitCode;
 
-use weir_schedulers::{Class, Decision, LinearModel, Op, Policy, Request, Service, Settings, build};
+use weir_scheduler::{Class, Decision, LinearModel, Op, Policy, Request, Service, Settings, build};
 
 /// Tags of the device, as `compare_kernel.sh` sets them, and the one that the kernel takes ahead.
 const DEPTH: usize = 4 + 1;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use proptest::prelude::*;
-use weir_schedulers::admission::{
+use weir_scheduler::admission::{
     Admission, DemandTrace, Layout, LoadTable, Placement, RoundBound, SeekCurve, StartPolicy,
 };
 

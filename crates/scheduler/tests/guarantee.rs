@@ -1,7 +1,7 @@
 //! The admission tests on random sets, against their definitions and against service in deadline order.
 
 use proptest::prelude::*;
-use weir_schedulers::guarantee::{Mode, Rejection, Slack, Task, TaskSet, Utilisation, slack};
+use weir_scheduler::guarantee::{Mode, Rejection, Slack, Task, TaskSet, Utilisation, slack};
 
 fn set(tasks: &[(u64, u64)]) -> Vec<Task> {
     tasks.iter().map(|(cost_ns, period_ns)| Task::new(*cost_ns, *period_ns).unwrap()).collect()

@@ -10,7 +10,7 @@ use std::time::Instant;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use weir_schedulers::{Class, Service, Settings};
+use weir_scheduler::{Class, Service, Settings};
 use weir_simulator::machine::Model;
 use weir_simulator::server::{
     Ask, ClassLayout, ClosedLoop, Head, Limits, Placement, Server, ServerClass, Source, Volume,
@@ -60,7 +60,7 @@ fn simulate(profile: &str, policy: &str, source: Box<dyn Source>) -> Result<Run,
     let classes =
         [Class { name: "reads".into(), service: Service::Interactive, weight: 1.0, contract: None }];
     let model = Model::new(&profile::load(profile)?, DISK_BYTES, 1)?;
-    let head = Head::new(model, weir_schedulers::build(policy, &classes, &Settings::default())?, 1);
+    let head = Head::new(model, weir_scheduler::build(policy, &classes, &Settings::default())?, 1);
     let volume = Volume { first_head: 0, heads: 1 };
     let layout =
         ClassLayout::new(volume, 65536, DISK_BYTES, &[DISK_BYTES], Placement::Packed { from_bytes: 0 })?;

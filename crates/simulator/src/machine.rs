@@ -48,16 +48,16 @@ macro_rules! device_of_several {
             }
         }
 
-        impl ::weir_schedulers::ServiceModel for $name {
+        impl ::weir_scheduler::ServiceModel for $name {
             fn cylinder(&self, offset_bytes: u64) -> u32 {
                 match self { $($name::$variant(device) => device.cylinder(offset_bytes)),+ }
             }
 
             fn head_bytes(&self) -> u64 {
-                match self { $($name::$variant(device) => ::weir_schedulers::ServiceModel::head_bytes(&**device)),+ }
+                match self { $($name::$variant(device) => ::weir_scheduler::ServiceModel::head_bytes(&**device)),+ }
             }
 
-            fn positioning_ns(&self, now_ns: u64, request: &::weir_schedulers::Request) -> u64 {
+            fn positioning_ns(&self, now_ns: u64, request: &::weir_scheduler::Request) -> u64 {
                 match self { $($name::$variant(device) => device.positioning_ns(now_ns, request)),+ }
             }
 
@@ -69,11 +69,11 @@ macro_rules! device_of_several {
                 match self { $($name::$variant(device) => device.held(tell)),+ }
             }
 
-            fn expected_ns(&self, from_bytes: u64, request: &::weir_schedulers::Request) -> u64 {
+            fn expected_ns(&self, from_bytes: u64, request: &::weir_scheduler::Request) -> u64 {
                 match self { $($name::$variant(device) => device.expected_ns(from_bytes, request)),+ }
             }
 
-            fn bound_ns(&self, from_bytes: u64, request: &::weir_schedulers::Request) -> u64 {
+            fn bound_ns(&self, from_bytes: u64, request: &::weir_scheduler::Request) -> u64 {
                 match self { $($name::$variant(device) => device.bound_ns(from_bytes, request)),+ }
             }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use weir_schedulers::{Op as PolicyOp, Request, ServiceModel};
+use weir_scheduler::{Op as PolicyOp, Request, ServiceModel};
 
 use crate::controller::Controller;
 use crate::device::{Device, IoRequest, Op, SECTOR_BYTES};

@@ -1,6 +1,6 @@
 //! Devices without an arm as a scheduler sees them: the answers do not depend on where the last request was.
 
-use weir_schedulers::{Request, ServiceModel};
+use weir_scheduler::{Request, ServiceModel};
 
 use crate::device::{Device, IoRequest, Op};
 use crate::flash::FlashSsd;

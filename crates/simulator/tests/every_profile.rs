@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_schedulers::{Class, POLICIES, Request, Service, ServiceModel, Settings};
+use weir_scheduler::{Class, POLICIES, Request, Service, ServiceModel, Settings};
 use weir_simulator::machine::Model;
 use weir_simulator::server::{
     ClassLayout, ClosedLoop, Head, Limits, Outcome, Placement, Served, Server, ServerClass, Volume,
@@ -36,7 +36,7 @@ fn served(profile: &str, policy: &str, depth: usize) -> (u64, u64, u64) {
 }
 
 fn run(profile: &str, policy: &str, depth: usize, record: &mut dyn FnMut(&Served)) -> Outcome {
-    let policy = weir_schedulers::build(policy, &classes(), &Settings::default()).unwrap();
+    let policy = weir_scheduler::build(policy, &classes(), &Settings::default()).unwrap();
     let head = Head::new(model(profile), policy, depth);
     let volume = Volume { first_head: 0, heads: 1 };
     let class = |number: u32| {
@@ -90,7 +90,7 @@ proptest! {
                     tag,
                     class: 0,
                     stream: 0,
-                    op: if rng.random::<bool>() { weir_schedulers::Op::Read } else { weir_schedulers::Op::Write },
+                    op: if rng.random::<bool>() { weir_scheduler::Op::Read } else { weir_scheduler::Op::Write },
                     offset_bytes: rng.random_range(0..SIZE_BYTES / 512 - 4096) * 512,
                     size_bytes: rng.random_range(1..=2000) * 512,
                     arrived_ns: now_ns,

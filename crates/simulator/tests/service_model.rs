@@ -1,7 +1,7 @@
 //! What a scheduler is told of a disk, against what the disk then does.
 
 use proptest::prelude::*;
-use weir_schedulers::{Decision, Op, Request, ServiceModel, Settings};
+use weir_scheduler::{Decision, Op, Request, ServiceModel, Settings};
 use weir_simulator::profile::{self, DiskProfile, Profile};
 use weir_simulator::{Device, Disk, IoRequest};
 
@@ -236,7 +236,7 @@ proptest! {
             }
             now_ns += idle_ns;
             let mut left: Vec<Request> = Vec::new();
-            let mut satf = weir_schedulers::build("satf", &[], &Settings::default()).unwrap();
+            let mut satf = weir_scheduler::build("satf", &[], &Settings::default()).unwrap();
             for (tag, (write, sector, sectors)) in (0..).zip(&waiting) {
                 let op = if *write { Op::Write } else { Op::Read };
                 // Some just where the disk was, so that buffers answer them.

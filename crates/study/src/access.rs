@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_workloads::sessions::AnyWorkload;
-use weir_workloads::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
+use weir_workload::sessions::AnyWorkload;
+use weir_workload::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
 
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
@@ -174,7 +174,7 @@ fn recipe(access: &RunAccess, bytes: u64, what: &str) -> Workload {
         read_share: 1.0,
         deadline: None,
         block_bytes: None,
-        alignment_bytes: weir_workloads::ALIGNMENT_BYTES,
+        alignment_bytes: weir_workload::ALIGNMENT_BYTES,
         targets: None,
     }
 }

@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_schedulers::admission::{Layout, StartPolicy};
+use weir_scheduler::admission::{Layout, StartPolicy};
 
 /// All kinds of streams, each asking as often as its class has clients.
 pub const MIX: &str = "mix";

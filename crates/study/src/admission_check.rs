@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use weir_specs::one_of;
-use weir_workloads::{Frames, Sizes, Workload};
+use weir_workload::{Frames, Sizes, Workload};
 
 use crate::admission::{AdmissionSettings, MIX};
 use crate::level::Architecture;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_schedulers::guarantee::Task;
+use weir_scheduler::guarantee::Task;
 
 /// A request of at most `cost_ms` of one disk's time in every `period_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ impl Contract {
     }
 
     /// As schedulers have it, for so many streams; `None` if it is no contract, which studies are checked for.
-    pub fn for_streams(self, streams: u32) -> Option<weir_schedulers::Contract> {
-        self.task().ok().map(|task| weir_schedulers::Contract { task, streams })
+    pub fn for_streams(self, streams: u32) -> Option<weir_scheduler::Contract> {
+        self.task().ok().map(|task| weir_scheduler::Contract { task, streams })
     }
 }

@@ -1,8 +1,8 @@
-//! Limits of a plan, and of what each of its runs asks for. Those of a workload stand in `weir_workloads::limits`.
+//! Limits of a plan, and of what each of its runs asks for. Those of a workload stand in `weir_workload::limits`.
 
 use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Problem};
-use weir_workloads::limits::{Demand, MOST_MEMORY_BYTES, MOST_REQUESTS};
+use weir_workload::limits::{Demand, MOST_MEMORY_BYTES, MOST_REQUESTS};
 
 use crate::plan::levels_by_factor;
 use crate::run::{Engine, MOST_TAGS, Run, RunClass};
@@ -217,7 +217,7 @@ impl RunClass {
     fn closed_loop(&self) -> Option<(f64, f64)> {
         let workload = self.recipe.requests()?;
         match workload.arrivals {
-            weir_workloads::Arrivals::Closed { depth, .. } => {
+            weir_workload::Arrivals::Closed { depth, .. } => {
                 Some((f64::from(depth), workload.largest_request_bytes() as f64))
             }
             _ => None,

@@ -9,8 +9,8 @@ use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problems};
-use weir_workloads::Catalog;
-use weir_workloads::sessions::AnyWorkload;
+use weir_workload::Catalog;
+use weir_workload::sessions::AnyWorkload;
 
 use crate::estimate::{estimate_s, largest};
 use crate::filesystem::FileSystem;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use weir_specs::{Document, Problems, one_of};
-use weir_workloads::sessions::{AnyWorkload, SessionModel, SessionWorkload};
+use weir_workload::sessions::{AnyWorkload, SessionModel, SessionWorkload};
 
 use crate::plan::Context;
 use crate::site::{Site, SiteBenchmark};

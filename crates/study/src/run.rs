@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use weir_workloads::sessions::AnyWorkload;
+use weir_workload::sessions::AnyWorkload;
 
 use crate::access::RunAccess;
 use crate::contract::Contract;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_schedulers::{Service, Settings};
+use weir_scheduler::{Service, Settings};
 use weir_specs::Document;
 
 use crate::contract::Contract;
@@ -140,8 +140,8 @@ pub(crate) fn check_scheduler<'a>(
     scheduler: &Scheduler,
     classes: impl Iterator<Item = (&'a String, &'a Class)>,
 ) -> Result<(), String> {
-    let classes: Vec<weir_schedulers::Class> = classes
-        .map(|(name, class)| weir_schedulers::Class {
+    let classes: Vec<weir_scheduler::Class> = classes
+        .map(|(name, class)| weir_scheduler::Class {
             name: name.clone(),
             service: class.wants.map_or(Service::Interactive, Wants::service),
             weight: class.weight.unwrap_or(1.0),
@@ -150,7 +150,7 @@ pub(crate) fn check_scheduler<'a>(
         })
         .collect();
     let settings = Settings(scheduler.tunables.clone());
-    weir_schedulers::build(&scheduler.name, &classes, &settings).map(drop).map_err(|error| error.to_string())
+    weir_scheduler::build(&scheduler.name, &classes, &settings).map(drop).map_err(|error| error.to_string())
 }
 
 impl Wants {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use weir_schedulers::guarantee::Task;
+use weir_scheduler::guarantee::Task;
 use weir_specs::{Document, Problems};
 
 use crate::contract::Contract;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_specs::one_of;
-use weir_workloads::{Popularity, Workload};
+use weir_workload::{Popularity, Workload};
 
 use crate::filesystem::FileSystem;
 use crate::plan::{apply, cross, is_excluded, levels_by_factor};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use weir_specs::{Document, Problems, name_problem, one_of};
-use weir_workloads::sessions::AnyWorkload;
-use weir_workloads::{FileSet, Workload};
+use weir_workload::sessions::AnyWorkload;
+use weir_workload::{FileSet, Workload};
 
 use crate::admission_check;
 use crate::filesystem::FileSystem;
@@ -289,7 +289,7 @@ impl Check<'_> {
         match self.testbed {
             Testbed::Device if scheduler.is_of_kernel() => {}
             Testbed::Device => {
-                let own = weir_schedulers::POLICIES.iter().map(|entry| entry.name);
+                let own = weir_scheduler::POLICIES.iter().map(|entry| entry.name);
                 let known: Vec<&str> = KERNEL_SCHEDULERS.into_iter().chain(own).collect();
                 if !known.contains(&scheduler.name.as_str()) {
                     self.problem(field, one_of("scheduler", &scheduler.name, known));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problem, Problems, one_of};
-use weir_workloads::sessions::AnyWorkload;
+use weir_workload::sessions::AnyWorkload;
 
 use crate::plan::Context;
 use crate::spec::Study;

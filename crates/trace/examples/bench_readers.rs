@@ -13,7 +13,7 @@ use std::time::Instant;
 const REQUESTS: u32 = 1_000_000;
 const PASSES: usize = 9;
 
-fn main() -> Result<(), weir_traces::Error> {
+fn main() -> Result<(), weir_trace::Error> {
     let requests = common::requests(REQUESTS as usize, 3);
     println!("format             M records/s: median of {PASSES} (range)");
     // A format may be there twice, in two layouts.

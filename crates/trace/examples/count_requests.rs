@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use weir_traces::{Error, Options, open};
+use weir_trace::{Error, Options, open};
 
 fn count(file: &str, format: Option<String>) -> Result<(u64, u64), Error> {
     let options = Options { format, ..Options::default() };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use proptest::prelude::*;
-use weir_traces::caches::Policy;
+use weir_trace::caches::Policy;
 
 /// A cache that takes its time.
 trait Plain {

@@ -2,11 +2,11 @@
 
 use crate::made::{Made, all, here, ordered, request};
 use proptest::prelude::*;
-use weir_traces::caches::{Cache, Lru, Policy};
-use weir_traces::filter::{
+use weir_trace::caches::{Cache, Lru, Policy};
+use weir_trace::filter::{
     Absorb, OfDevices, Pipeline, Rebase, ScaleAddress, ScaleTime, SinceFirst, Sorted, Step, TimeRange, Writes,
 };
-use weir_traces::{Reader, TraceOp, TraceRequest, Unit};
+use weir_trace::{Reader, TraceOp, TraceRequest, Unit};
 
 fn through(requests: &[TraceRequest], steps: Vec<Box<dyn Step>>) -> (Vec<TraceRequest>, Pipeline) {
     let mut pipeline = Pipeline::new(here(), Made::reader(requests), steps);

@@ -2,12 +2,12 @@
 
 use crate::common::{Codec, Covers, codecs};
 use proptest::prelude::*;
-use weir_traces::{FORMATS, Options, Reader, TraceOp, TraceRequest};
+use weir_trace::{FORMATS, Options, Reader, TraceOp, TraceRequest};
 
 /// As many requests as a damaged file could have if each were read twice: a reader that yields more is caught in a loop.
 const RUN_AWAY: usize = 1 << 20;
 
-fn drain(reader: &mut dyn Reader) -> Result<Vec<TraceRequest>, weir_traces::Error> {
+fn drain(reader: &mut dyn Reader) -> Result<Vec<TraceRequest>, weir_trace::Error> {
     let mut all = Vec::new();
     while let Some(request) = reader.next_request()? {
         all.push(request);
@@ -37,7 +37,7 @@ fn account(codec: &Codec, bytes: &[u8]) {
     let Ok(mut lenient) = codec.open(bytes.to_vec(), true) else { return };
     let read = match drain(&mut *lenient) {
         // By chance, the bytes begin as those of a compressor.
-        Err(weir_traces::Error::Io { .. }) => return,
+        Err(weir_trace::Error::Io { .. }) => return,
         read => read.unwrap().len() as u64,
     };
     let counted = read + lenient.skipped().count();
@@ -129,9 +129,9 @@ fn compressed_traces_are_read_in_place() {
 
 #[test]
 fn a_format_that_is_not_known_is_answered_with_those_that_are() {
-    let input = weir_traces::Input::from_reader(std::path::Path::new("x"), &b"?"[..]).unwrap();
+    let input = weir_trace::Input::from_reader(std::path::Path::new("x"), &b"?"[..]).unwrap();
     let options = Options { format: Some("tape".into()), ..Options::default() };
-    let error = weir_traces::open_input(input, &options).err().unwrap().to_string();
+    let error = weir_trace::open_input(input, &options).err().unwrap().to_string();
     assert!(error.contains("srt") && error.contains("csv"), "{error}");
 }
 

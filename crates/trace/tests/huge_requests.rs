@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use weir_traces::caches::Policy;
-use weir_traces::filter::{Absorb, Step, Writes};
-use weir_traces::stat::Statistics;
-use weir_traces::{Devices, Options, TraceOp, TraceRequest, Unit};
+use weir_trace::caches::Policy;
+use weir_trace::filter::{Absorb, Step, Writes};
+use weir_trace::stat::Statistics;
+use weir_trace::{Devices, Options, TraceOp, TraceRequest, Unit};
 
 /// As many as a trace of 112 kB has.
 const REQUESTS: u64 = 2_000;
@@ -32,7 +32,7 @@ fn statistics_of_huge_requests_take_seconds() {
     let path = folder.path().join("one.spc");
     std::fs::write(&path, "0,0,512,R,0\n").unwrap();
     let options = Options { format: Some("spc".to_owned()), ..Options::default() };
-    let (_, reader) = weir_traces::open(&path, &options).unwrap();
+    let (_, reader) = weir_trace::open(&path, &options).unwrap();
     let report = statistics.finish(&*reader);
     assert!(report.working_set.cut_requests > REQUESTS / 2);
     assert!(began.elapsed() < LONGEST, "{:?}", began.elapsed());

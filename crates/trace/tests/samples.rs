@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use weir_traces::{Options, Reader, TraceOp, TraceRequest, open};
+use weir_trace::{Options, Reader, TraceOp, TraceRequest, open};
 
 /// A trace, read as a whole.
 struct Sample {

@@ -3,8 +3,8 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, Pareto};
-use weir_traces::stat::{Report, Statistics};
-use weir_traces::{Options, TraceOp, TraceRequest, Unit};
+use weir_trace::stat::{Report, Statistics};
+use weir_trace::{Options, TraceOp, TraceRequest, Unit};
 
 fn report(requests: &[TraceRequest]) -> Report {
     let mut statistics = Statistics::new(Unit::PAGE);
@@ -13,7 +13,7 @@ fn report(requests: &[TraceRequest]) -> Report {
     let path = folder.path().join("empty.spc");
     std::fs::write(&path, "0,0,512,R,0\n").unwrap();
     let options = Options { format: Some("spc".to_owned()), ..Options::default() };
-    let (_, reader) = weir_traces::open(&path, &options).unwrap();
+    let (_, reader) = weir_trace::open(&path, &options).unwrap();
     statistics.finish(&*reader)
 }
 

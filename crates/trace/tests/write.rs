@@ -5,10 +5,10 @@ use std::process::Command;
 
 use crate::made::{Made, all, here, ordered};
 use proptest::prelude::*;
-use weir_traces::blktrace::{Event, Reader as BlkReader, category};
-use weir_traces::filter::SinceFirst;
-use weir_traces::write::{self, Class, Target, Written};
-use weir_traces::{Table, TraceOp, TraceRequest};
+use weir_trace::blktrace::{Event, Reader as BlkReader, category};
+use weir_trace::filter::SinceFirst;
+use weir_trace::write::{self, Class, Target, Written};
+use weir_trace::{Table, TraceOp, TraceRequest};
 
 fn written(requests: &[TraceRequest], target: Target, path: &Path) -> Written {
     let mut reader = SinceFirst::new(here(), Made::reader(requests));

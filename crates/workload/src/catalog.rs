@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use weir_specs::{Document, Problem, Problems, files_by_name, one_of};
-use weir_traces::frame_sizes;
+use weir_trace::frame_sizes;
 
 use crate::sessions::{AnyWorkload, SessionWorkload};
 use crate::spec::{Arrivals, FrameSource, Sizes, Workload};

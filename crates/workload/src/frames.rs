@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rand::Rng;
-use weir_traces::frame_sizes;
+use weir_trace::frame_sizes;
 
 use crate::draw::{below, chance, normal, unit_mean_gamma, unit_mean_lognormal};
 use crate::seed::{Purpose, generator};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_records::Op;
-use weir_traces::filter::{ScaleAddress, Sorted, Step};
-use weir_traces::{Devices, Options, Reader, TraceOp, TraceRequest};
+use weir_trace::filter::{ScaleAddress, Sorted, Step};
+use weir_trace::{Devices, Options, Reader, TraceOp, TraceRequest};
 
 use crate::limits::{Demand, LARGEST_REQUEST_BYTES};
 use crate::spec::{Access, Arrivals, Deadline, Popularity, Sizes, Workload};
@@ -62,7 +62,7 @@ impl Recording {
     fn open(&self, folder: &Path) -> Result<Box<dyn Reader>, String> {
         let options = self.options().map_err(|(field, message)| format!("{field}: {message}"))?;
         let path = folder.join(&self.path);
-        let (_, reader) = weir_traces::open(&path, &options).map_err(|error| error.to_string())?;
+        let (_, reader) = weir_trace::open(&path, &options).map_err(|error| error.to_string())?;
         Ok(Box::new(Sorted::new(&path, reader, SORT_BYTES)))
     }
 
@@ -72,7 +72,7 @@ impl Recording {
     /// The file, and why not.
     pub fn look(&self, folder: &Path) -> Result<(), String> {
         let options = self.options().map_err(|(field, message)| format!("{field}: {message}"))?;
-        weir_traces::open(&folder.join(&self.path), &options).map(|_| ()).map_err(|error| error.to_string())
+        weir_trace::open(&folder.join(&self.path), &options).map(|_| ()).map_err(|error| error.to_string())
     }
 }
 
@@ -94,9 +94,9 @@ pub(crate) fn check(workload: &Workload, recording: &Recording) -> Vec<(String, 
         problems.push((format!("arrivals.recorded.{field}"), message));
     }
     if let Some(name) = &recording.format
-        && !weir_traces::FORMATS.iter().any(|format| format.name == name)
+        && !weir_trace::FORMATS.iter().any(|format| format.name == name)
     {
-        let known = weir_traces::FORMATS.iter().map(|format| format.name);
+        let known = weir_trace::FORMATS.iter().map(|format| format.name);
         problems.push(("arrivals.recorded.format".to_owned(), weir_specs::one_of("format", name, known)));
     }
     let mut wrong = |is_wrong: bool, field: &str, message: &str| {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use weir_specs::Document;
-use weir_workloads::{Catalog, Stream, StreamOptions, Workload, calibrate};
+use weir_workload::{Catalog, Stream, StreamOptions, Workload, calibrate};
 
 const SEEDS: u64 = 20;
 
@@ -196,7 +196,7 @@ fn mistakes_in_targets_and_generators_are_named() {
 fn a_server_that_begins_in_its_window_has_the_windows_requests() {
     let catalog = catalog();
     let mut workload = catalog.load("cello-1992-06-01").unwrap();
-    if let weir_workloads::Arrivals::ServerDay(day) = &mut workload.arrivals {
+    if let weir_workload::Arrivals::ServerDay(day) = &mut workload.arrivals {
         day.start_s = 60_480;
     }
     for seed in 1..4 {
@@ -221,7 +221,7 @@ fn a_server_that_begins_in_its_window_has_the_windows_requests() {
 fn a_servers_second_day_is_like_the_first_but_not_the_same() {
     let catalog = catalog();
     let mut workload = catalog.load("cello-1992-06-01").unwrap();
-    if let weir_workloads::Arrivals::ServerDay(day) = &mut workload.arrivals {
+    if let weir_workload::Arrivals::ServerDay(day) = &mut workload.arrivals {
         day.disks.iter_mut().for_each(|disk| {
             disk.requests = disk.requests.min(5000) + disk.window.requests + disk.peak_per_minute;
         });

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_records::{Op, Request};
 use weir_specs::Document;
-use weir_workloads::{Stream, StreamOptions, Workload};
+use weir_workload::{Stream, StreamOptions, Workload};
 
 const S: i64 = 1_000_000_000;
 

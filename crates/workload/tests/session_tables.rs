@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_workloads::sessions::{Next, Transitions};
+use weir_workload::sessions::{Next, Transitions};
 
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")

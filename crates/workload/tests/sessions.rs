@@ -8,10 +8,10 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use weir_records::Interaction;
-use weir_workloads::sessions::{
+use weir_workload::sessions::{
     AnyWorkload, Browser, Moved, Next, SessionModel, SessionStream, SessionWorkload, Step, Transitions, Walk,
 };
-use weir_workloads::{Catalog, StreamOptions};
+use weir_workload::{Catalog, StreamOptions};
 
 const S: i64 = 1_000_000_000;
 

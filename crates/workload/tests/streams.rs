@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use weir_records::Request;
 use weir_specs::Document;
-use weir_workloads::{ALIGNMENT_BYTES, Catalog, Stream, StreamOptions, Workload};
+use weir_workload::{ALIGNMENT_BYTES, Catalog, Stream, StreamOptions, Workload};
 
 const S: i64 = 1_000_000_000;
 
@@ -206,7 +206,7 @@ proptest! {
         }
         workload.read_share = read_share;
         workload.alignment_bytes = alignment;
-        workload.files.size = weir_workloads::Distribution::Fixed { bytes: file_pages * 4096 - 1 };
+        workload.files.size = weir_workload::Distribution::Fixed { bytes: file_pages * 4096 - 1 };
         check_invariants(&workload, &options(clients, seed, 5));
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_schedulers::guarantee::Task;
-use weir_schedulers::{Class, Contract, Service};
+use weir_scheduler::guarantee::Task;
+use weir_scheduler::{Class, Contract, Service};
 use weir_specs::{Document, Problems};
 
 /// Most classes of a server: as many as the simulator has.

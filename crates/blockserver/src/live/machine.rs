@@ -1,6 +1,6 @@
 //! What a head works on: a model, or a real device that says itself when it is done.
 
-use weir_schedulers::{Request, ServiceModel};
+use weir_scheduler::{Request, ServiceModel};
 use weir_simulator::machine::Model;
 use weir_simulator::{Completion, Device, IoRequest, RequestError};
 

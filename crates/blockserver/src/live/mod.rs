@@ -1,4 +1,4 @@
-//! Policies in real time: the schedulers of `weir-schedulers` in front of modelled disks or real devices.
+//! Policies in real time: the schedulers of `weir-scheduler` in front of modelled disks or real devices.
 
 mod arrange;
 mod attribution;

@@ -1,6 +1,6 @@
 //! A policy as a person writes it: `NAME key=value ...`, as in studies.
 
-use weir_schedulers::{Class, Policy, SettingError, Settings};
+use weir_scheduler::{Class, Policy, SettingError, Settings};
 
 use super::classes::ClassSpec;
 
@@ -39,7 +39,7 @@ impl PolicyText {
     /// There is no such policy, it cannot be set so, or not for these classes.
     pub fn build(&self, classes: &[ClassSpec], heads: usize) -> Result<Vec<Box<dyn Policy>>, SettingError> {
         let classes: Vec<Class> = classes.iter().map(ClassSpec::class).collect();
-        (0..heads).map(|_| weir_schedulers::build(&self.name, &classes, &self.settings)).collect()
+        (0..heads).map(|_| weir_scheduler::build(&self.name, &classes, &self.settings)).collect()
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn every_policy_can_be_asked_for() {
         let classes = [ClassSpec::named("a"), ClassSpec::named("b")];
-        for entry in weir_schedulers::POLICIES {
+        for entry in weir_scheduler::POLICIES {
             let built = PolicyText::parse(entry.name).unwrap().build(&classes, 2);
             assert_eq!(built.map(|all| all.len()).unwrap_or(0), 2, "{}", entry.name);
         }

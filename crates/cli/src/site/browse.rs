@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
-use weir_browsers::{Options, Report, Server, browse};
 use weir_records::{Page, Request, TableWriter};
-use weir_sites::browse::{Browsers, OrderLog, PageReport, Pages, read_status};
-use weir_studies::limits::MOST_CONNECTIONS;
-use weir_workloads::sessions::{AnyWorkload, SessionModel, SessionWorkload};
+use weir_study::limits::MOST_CONNECTIONS;
+use weir_web_client::{Options, Report, Server, browse};
+use weir_web_site::browse::{Browsers, OrderLog, PageReport, Pages, read_status};
+use weir_workload::sessions::{AnyWorkload, SessionModel, SessionWorkload};
 
 use super::classify;
 use crate::exit::bad_input;
@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The workload of a mix, by its name or the part behind the site's.
-fn mix(catalog: &weir_workloads::Catalog, site: &str, name: &str) -> anyhow::Result<SessionWorkload> {
+fn mix(catalog: &weir_workload::Catalog, site: &str, name: &str) -> anyhow::Result<SessionWorkload> {
     let long = format!("{site}-{name}");
     let name = if catalog.session_names().any(|known| known == long) { &long } else { name };
     match catalog.load_any(name).map_err(bad_input)? {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_sites::Benchmark;
-use weir_sites::check::read_orders;
-use weir_sites::database::Address;
+use weir_web_site::Benchmark;
+use weir_web_site::check::read_orders;
+use weir_web_site::database::Address;
 
 use super::classify;
 use crate::exit::bad_input;

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_sites::Benchmark;
-use weir_sites::database::Address;
-use weir_sites::load::{LoadOptions, load};
+use weir_web_site::Benchmark;
+use weir_web_site::database::Address;
+use weir_web_site::load::{LoadOptions, load};
 
 use super::classify;
 use crate::exit::bad_input;
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !(1..=64).contains(&args.jobs) {
         return Err(bad_input(format!("--jobs is {}; it must be from 1 to 64", args.jobs)));
     }
-    let scale = weir_sites::benchmark::Scale {
+    let scale = weir_web_site::benchmark::Scale {
         items: args.items,
         browsers: args.browsers,
         share: args.scale,

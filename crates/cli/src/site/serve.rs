@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
-use weir_sites::Benchmark;
-use weir_sites::database::Address;
-use weir_sites::http::Site;
+use weir_web_site::Benchmark;
+use weir_web_site::database::Address;
+use weir_web_site::http::Site;
 
 use super::classify;
 use crate::exit::bad_input;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_traces::filter::SinceFirst;
-use weir_traces::write;
+use weir_trace::filter::SinceFirst;
+use weir_trace::write;
 
 use super::output::{self, Classes};
 use super::source::{Source, apart, refused};

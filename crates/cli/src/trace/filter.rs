@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_traces::caches::Policy;
-use weir_traces::filter::{
+use weir_trace::caches::Policy;
+use weir_trace::filter::{
     Absorb, OfDevices, Peeked, Pipeline, Ratio, Rebase, ScaleAddress, ScaleTime, SinceFirst, Step, TimeRange,
     Writes,
 };
-use weir_traces::write::{self, Class, Target, Writer, Written};
-use weir_traces::{Reader, Unit};
+use weir_trace::write::{self, Class, Target, Writer, Written};
+use weir_trace::{Reader, Unit};
 
 use super::output::{self, Classes};
 use super::source::{Source, apart, refused};

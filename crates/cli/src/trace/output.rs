@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_traces::Reader;
-use weir_traces::write::{Class, Target, Written};
+use weir_trace::Reader;
+use weir_trace::write::{Class, Target, Written};
 
 use super::words::{bytes, whole};
 use crate::exit::bad_input;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_traces::filter::Sorted;
-use weir_traces::{Error, FORMATS, Options, Reader, Table};
+use weir_trace::filter::Sorted;
+use weir_trace::{Error, FORMATS, Options, Reader, Table};
 
 use crate::exit::{self, bad_input};
 
@@ -74,7 +74,7 @@ impl Source {
         if named == Some(TABLE) || named.is_none() && Table::is_one(&self.path)? {
             return Ok(Opened { format: TABLE, reader: Box::new(Table::open(&self.path)?) });
         }
-        let (format, reader) = weir_traces::open(&self.path, options)?;
+        let (format, reader) = weir_trace::open(&self.path, options)?;
         Ok(Opened { format: format.name, reader })
     }
 }

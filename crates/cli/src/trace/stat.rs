@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use weir_traces::Unit;
-use weir_traces::filter::Peeked;
-use weir_traces::stat::{self, Distribution, Report};
+use weir_trace::Unit;
+use weir_trace::filter::Peeked;
+use weir_trace::stat::{self, Distribution, Report};
 
 use super::source::{Source, refused};
 use super::words::{bytes, number, percent, time, whole};

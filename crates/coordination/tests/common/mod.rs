@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_meeting::{Error, JoinConfig, Meeting, Roster, Timeouts, Token};
+use weir_coordination::{Error, JoinConfig, Meeting, Roster, Timeouts, Token};
 
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

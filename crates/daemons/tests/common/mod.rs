@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use weir_services::{Group, cluster, stop_all};
+use weir_daemons::{Group, cluster, stop_all};
 
 pub struct State(tempfile::TempDir);
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use weir_collectors::{Disk, host};
-use weir_meeting::Meeting;
-use weir_studies::{Capture as Wanted, Run};
+use weir_coordination::Meeting;
+use weir_study::{Capture as Wanted, Run};
 
 use super::{Meet, PART, begin, from_meeting, part};
 use crate::Error;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use weir_meeting::{Record, Role};
+use weir_coordination::{Record, Role};
 use weir_specs::host_problem;
-use weir_studies::Run;
+use weir_study::Run;
 
 use super::{PART, join_tables, ruling};
 use crate::Error;

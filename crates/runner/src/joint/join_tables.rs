@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::path::Path;
 use std::sync::Arc;
 
-use weir_meeting::Record;
+use weir_coordination::Record;
 use weir_records::{BlockRequest, OfHost, Request, TableReader, TableWriter};
 
 use crate::Error;

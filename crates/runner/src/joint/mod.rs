@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 pub use attend::attend;
 pub use join::{Joined, join};
-use weir_meeting::{Ended, JoinConfig, Meeting, Record, Roster, Timeouts, Token};
-use weir_studies::Run;
+use weir_coordination::{Ended, JoinConfig, Meeting, Record, Roster, Timeouts, Token};
+use weir_study::Run;
 
 use crate::Error;
 use crate::carry_out::{Options, Outcome, alone};
@@ -44,9 +44,9 @@ impl Meet {
     }
 }
 
-pub(crate) fn from_meeting(error: weir_meeting::Error) -> Error {
+pub(crate) fn from_meeting(error: weir_coordination::Error) -> Error {
     match error {
-        weir_meeting::Error::Refused(why) => Error::Refused(why),
+        weir_coordination::Error::Refused(why) => Error::Refused(why),
         other => Error::Failed(other.to_string()),
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn from_meeting(error: weir_meeting::Error) -> Error {
 /// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
 pub(crate) fn begin(meeting: &mut Meeting, lead: Duration) -> Result<i64, Error> {
     let epoch_ns = meeting.begin().map_err(from_meeting)?;
-    let left_ns = epoch_ns - weir_meeting::monotonic_ns();
+    let left_ns = epoch_ns - weir_coordination::monotonic_ns();
     sleep(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).saturating_sub(lead));
     Ok(epoch_ns)
 }
@@ -93,7 +93,7 @@ fn part(
     let began = Instant::now();
     let mut meeting = match Meeting::join(meet.config(&run.id, &options.stop)) {
         Ok(meeting) => meeting,
-        Err(weir_meeting::Error::Ended(ended)) => {
+        Err(weir_coordination::Error::Ended(ended)) => {
             let record = Record::of_none(&meet.company, &run.id, Some(ended.clone()));
             return leave(&place, &record, ended, began);
         }

@@ -1,6 +1,6 @@
 //! R-HOSTS: whether the hosts of a run were together, and their clocks known.
 
-use weir_meeting::Record;
+use weir_coordination::Record;
 
 use crate::verdict::{Ruling, Status, Verdict};
 
@@ -86,7 +86,7 @@ pub(super) fn worst(verdicts: &[(String, Verdict)]) -> Vec<Ruling> {
 
 #[cfg(test)]
 mod tests {
-    use weir_meeting::{Clocks, Offset, Role};
+    use weir_coordination::{Clocks, Offset, Role};
 
     use super::*;
 

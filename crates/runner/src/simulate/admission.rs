@@ -7,11 +7,11 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use weir_schedulers::admission::{
+use weir_scheduler::admission::{
     Admission, AdmissionError, Admitted, DemandTrace, LoadTable, Placement, Refused,
 };
-use weir_studies::{AdmissionRule, AdmissionSettings, MIX, Run};
-use weir_workloads::movie;
+use weir_study::{AdmissionRule, AdmissionSettings, MIX, Run};
+use weir_workload::movie;
 
 use super::bound;
 use crate::Error;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use weir_studies::{AdmissionSettings, Records, Run};
+use weir_study::{AdmissionSettings, Records, Run};
 
 use super::admission::{LetIn, Stream, let_in};
 use crate::Error;

@@ -1,9 +1,9 @@
 //! What the requests of a round take on a device of a profile at most.
 
-use weir_schedulers::admission::RoundBound;
+use weir_scheduler::admission::RoundBound;
 use weir_simulator::profile::{self, Profile};
 use weir_simulator::{Disk, SECTOR_BYTES};
-use weir_studies::{AdmissionSettings, RotationBound, RunDevice, SeekBound, TransferBound};
+use weir_study::{AdmissionSettings, RotationBound, RunDevice, SeekBound, TransferBound};
 
 use crate::Error;
 

@@ -8,8 +8,8 @@ use rand_chacha::rand_core::SeedableRng;
 use weir_records::Request;
 use weir_simulator::Op;
 use weir_simulator::server::{Ask, ClosedLoop, Source};
-use weir_studies::{Run, RunClass};
-use weir_workloads::{Access, Arrivals, Distribution, FileSet, Sizes, Stream, StreamOptions, Workload};
+use weir_study::{Run, RunClass};
+use weir_workload::{Access, Arrivals, Distribution, FileSet, Sizes, Stream, StreamOptions, Workload};
 
 use crate::Error;
 

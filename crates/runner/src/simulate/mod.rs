@@ -17,7 +17,7 @@ use std::time::Instant;
 use serde_json::json;
 use weir_records::{Request, TableWriter};
 use weir_simulator::server::{Limits, Outcome as Simulated, Served};
-use weir_studies::{Records, Run, Testbed};
+use weir_study::{Records, Run, Testbed};
 
 use crate::Error;
 use crate::carry_out::{Outcome, Timing};

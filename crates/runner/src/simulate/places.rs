@@ -1,8 +1,8 @@
 //! Where the files of a run's classes lie on the simulated heads.
 
 use weir_simulator::server::{ClassLayout, Placement, Scatter, Volume};
-use weir_studies::{Run, RunClass, RunDevice, SimulatedClass};
-use weir_workloads::FileSet;
+use weir_study::{Run, RunClass, RunDevice, SimulatedClass};
+use weir_workload::FileSet;
 
 use crate::Error;
 
@@ -100,14 +100,14 @@ impl<'a> Places<'a> {
                 .map_err(|error| refused(&error))
         };
         match self.run.placement {
-            weir_studies::Placement::Scattered => {
+            weir_study::Placement::Scattered => {
                 let scatter = self.scatter(heads).map_err(|error| refused(&error))?;
                 ClassLayout::scattered(volume, unit, sizes, scatter).map_err(|error| refused(&error))
             }
-            weir_studies::Placement::Spread => {
+            weir_study::Placement::Spread => {
                 lay_out(Placement::Spread { seed: self.run.seed ^ number as u64 })
             }
-            weir_studies::Placement::Packed => {
+            weir_study::Placement::Packed => {
                 let size_bytes = lay_out(Placement::Packed { from_bytes: 0 })?.used_bytes();
                 let from_bytes = simulated.from_mib.unwrap_or(0) << 20;
                 let from_bytes = first_fit(&self.taken, volume, from_bytes, size_bytes);

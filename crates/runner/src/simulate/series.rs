@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_simulator::server::Served;
-use weir_studies::Run;
+use weir_study::Run;
 
 /// Counts and responses of each class in every so many seconds of the measured interval, by when requests were asked.
 pub(super) struct Series {

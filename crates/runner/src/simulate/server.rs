@@ -1,11 +1,11 @@
 //! The server that a run describes.
 
-use weir_schedulers::{Class, Service, Settings};
+use weir_scheduler::{Class, Service, Settings};
 use weir_simulator::machine::Model;
 use weir_simulator::profile;
 use weir_simulator::server::{Head, Limits, Outcome, Served, Server, ServerClass, Volume};
-use weir_studies::{Run, RunDevice, SimulatedClass};
-use weir_workloads::FileSet;
+use weir_study::{Run, RunDevice, SimulatedClass};
+use weir_workload::FileSet;
 
 use super::admission::{LetIn, let_in};
 use super::places::{Heads, Places, head_bytes};
@@ -125,7 +125,7 @@ fn new_head(
         .map_err(|error| refused(&format!("profile `{}`: {error}", device.profile)))?;
     let settings = Settings(asker.scheduler.tunables.clone());
     let policy =
-        weir_schedulers::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;
+        weir_scheduler::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;
     let real_time = classes.iter().map(|class| class.service == Service::RealTime).collect();
     Ok(Head::new(model, policy, run.settings.queue_depth as usize).telling_apart(real_time))
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use weir_schedulers::admission::DemandTrace;
+use weir_scheduler::admission::DemandTrace;
 use weir_simulator::Op;
 use weir_simulator::server::{Ask, ClassLayout, FilePlace, ServerClass, Source, Volume};
-use weir_studies::{AdmissionSettings, Run, RunClass, StreamLayout};
-use weir_workloads::Sizes;
+use weir_study::{AdmissionSettings, Run, RunClass, StreamLayout};
+use weir_workload::Sizes;
 
 use super::admission::LetIn;
 use crate::Error;

@@ -6,7 +6,7 @@
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use weir_simulator::server::{HeadReport, Mix, Served};
-use weir_studies::{Engine, Run};
+use weir_study::{Engine, Run};
 
 use crate::Error;
 

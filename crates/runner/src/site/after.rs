@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use weir_sites::check::{Checked, Rule, read_orders};
-use weir_studies::{Run, RunService, Site};
+use weir_study::{Run, RunService, Site};
+use weir_web_site::check::{Checked, Rule, read_orders};
 
 use super::visit::{Visited, orders_file};
 use super::{DATABASE, Laid, address, administrator, all, benchmark, database, of_site, process_name, user};
@@ -117,7 +117,7 @@ pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Res
 pub(crate) fn observed(
     sites: &[After],
     visited: Visited,
-    report: Option<&weir_browsers::Report>,
+    report: Option<&weir_web_client::Report>,
 ) -> Map<String, Value> {
     let mut figures = visited.figures(report.map_or(&[], |report| &report.classes));
     let of_site = |site: &After| {
@@ -137,7 +137,7 @@ fn look(service: &RunService, site: &Site, state: &Path, logs: &Path) -> Result<
     let to = address(service, site, &folder, &who, DATABASE)?;
     let orders = read_orders(&orders_file(logs, &service.name)).map_err(&wrong)?;
     let mut connection = to.connect().map_err(|error| wrong(error.into()))?;
-    let hot = weir_sites::hot::elsewhere(&mut *connection).map_err(&wrong)?;
+    let hot = weir_web_site::hot::elsewhere(&mut *connection).map_err(&wrong)?;
     let checked = benchmark(service, site)?.check(&mut *connection, &orders).map_err(&wrong)?;
     Ok((orders.len() as u64, hot, checked))
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use weir_studies::{Run, RunService};
+use weir_study::{Run, RunService};
 
 use super::{Kept, hot_folder};
 use crate::journal::{Change, Journal};
@@ -64,7 +64,7 @@ pub(crate) fn lay_out(
             free_bytes >> 20
         )));
     }
-    weir_services::lay_out(&from, &data).map_err(super::failed)?;
+    weir_daemons::lay_out(&from, &data).map_err(super::failed)?;
     // The memory of the run is for its own files.
     forget_pages(&from)?;
     let (mut hot, mut hot_bytes) = (None, 0);
@@ -79,7 +79,7 @@ pub(crate) fn lay_out(
         // Rows that are changed are written anew, and what they were stays for a while.
         let options = format!("size={},mode=0700,noatime", 2 * hot_bytes + (64 << 20));
         mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&path))?;
-        weir_services::lay_out(&from, &path).map_err(super::failed)?;
+        weir_daemons::lay_out(&from, &path).map_err(super::failed)?;
         forget_pages(&from)?;
         hot = Some(path);
     }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use weir_daemons::{Group, Scope, Start, start, stop};
 use weir_host::owned::{self, Owner};
-use weir_services::{Group, Scope, Start, start, stop};
-use weir_sites::benchmark::Scale;
-use weir_sites::database::Engine;
-use weir_sites::hot::Hot;
-use weir_sites::load::{LoadOptions, load};
 use weir_specs::template::Values;
-use weir_studies::{RunService, Site};
+use weir_study::{RunService, Site};
+use weir_web_site::benchmark::Scale;
+use weir_web_site::database::Engine;
+use weir_web_site::hot::Hot;
+use weir_web_site::load::{LoadOptions, load};
 
 use super::{DATABASE, address, administrator, benchmark, database, failed, hot_folder, of_site, user};
 use crate::Error;
@@ -104,7 +104,7 @@ pub(crate) fn keep(
         facts: facts.collect(),
         schema: sha256(statements.join("\n").as_bytes()),
         database: site.database.clone(),
-        version: weir_services::version(&described).map_err(failed)?,
+        version: weir_daemons::version(&described).map_err(failed)?,
         owner: (owner.uid, owner.gid),
         hot_tables: site.hot_tables.clone(),
         hot_folder: hot.clone(),
@@ -156,7 +156,7 @@ pub(crate) fn keep(
         own: Values::new(),
         set: careless.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         log: logs.join(format!("{}-load.log", service.name)),
-        tier: weir_services::Tier::default(),
+        tier: weir_daemons::Tier::default(),
         name: name.clone(),
     };
     let administrator = administrator(site, &owner);
@@ -172,7 +172,7 @@ pub(crate) fn keep(
         Engine::MariaDb => "mysql",
     };
     let whole = address(service, site, &run_folder, &administrator, first)?;
-    let fill = || -> Result<(), weir_sites::Error> {
+    let fill = || -> Result<(), weir_web_site::Error> {
         let mut connection = whole.connect()?;
         connection.batch(&format!("CREATE DATABASE {DATABASE}"))?;
         if engine == Engine::MariaDb {

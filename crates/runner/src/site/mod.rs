@@ -8,10 +8,10 @@ mod visit;
 
 use std::path::{Path, PathBuf};
 
-use weir_services::{Service, User};
-use weir_sites::Benchmark;
-use weir_sites::database::{Address, Engine, Place};
-use weir_studies::{Run, RunService, Site};
+use weir_daemons::{Service, User};
+use weir_study::{Run, RunService, Site};
+use weir_web_site::Benchmark;
+use weir_web_site::database::{Address, Engine, Place};
 
 use crate::Error;
 
@@ -30,15 +30,15 @@ pub(crate) fn all(run: &Run) -> impl Iterator<Item = (&RunService, &Site)> {
     run.services.iter().filter_map(|service| Some((service, service.site.as_ref()?)))
 }
 
-fn failed(error: weir_services::Error) -> Error {
+fn failed(error: weir_daemons::Error) -> Error {
     if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
 }
 
 /// An error with the name of the site.
-fn of_site(name: &str) -> impl Fn(weir_sites::Error) -> Error + use<> {
+fn of_site(name: &str) -> impl Fn(weir_web_site::Error) -> Error + use<> {
     let name = name.to_owned();
     move |error| match error {
-        weir_sites::Error::Input(text) => Error::Refused(format!("site {name}: {text}")),
+        weir_web_site::Error::Input(text) => Error::Refused(format!("site {name}: {text}")),
         other => Error::Failed(format!("site {name}: {other}")),
     }
 }
@@ -121,8 +121,8 @@ pub(crate) fn look(run: &Run) -> Result<(), Error> {
     for (service, site) in all(run) {
         benchmark(service, site)?;
         let database = database(site)?;
-        weir_services::check_settings(&database, &site.settings).map_err(failed)?;
-        weir_services::version(&database).map_err(failed)?;
+        weir_daemons::check_settings(&database, &site.settings).map_err(failed)?;
+        weir_daemons::version(&database).map_err(failed)?;
         user(&database)?;
     }
     Ok(())

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use weir_services::{Instance, Ready, Scope, Service, Signal, Start, Stop};
+use weir_daemons::{Instance, Ready, Scope, Service, Signal, Start, Stop};
 use weir_specs::template::Values;
-use weir_studies::{Run, RunService, Site};
+use weir_study::{Run, RunService, Site};
 
 use super::{DATABASE, Laid, address, database, failed, process_name, user};
 use crate::Error;
@@ -41,7 +41,7 @@ pub(crate) fn start(
         journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
         let group = limits.group(&format!("{}-{part}", service.name));
         let log = logs.join(format!("{}-{part}.log", service.name));
-        weir_services::start(described, state, &Start { name, run: folder, group, log, ..start })
+        weir_daemons::start(described, state, &Start { name, run: folder, group, log, ..start })
             .map_err(failed)
     };
     let plain = Start {
@@ -58,7 +58,7 @@ pub(crate) fn start(
         set: BTreeMap::new(),
         own: Values::new(),
         log: logs.to_owned(),
-        tier: weir_services::Tier::default(),
+        tier: weir_daemons::Tier::default(),
     };
     let mut set = site.settings.clone();
     set.entry("connections".to_owned()).or_insert_with(|| (site.workers + OTHER_CONNECTIONS).to_string());

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::{Value, json};
-use weir_browsers::{Class, ClassReport, Outcome, Server};
 use weir_records::{Page, Request};
-use weir_sites::browse::{Browsers, OrderLog, Pages, read_status};
-use weir_studies::Run;
-use weir_workloads::sessions::SessionModel;
+use weir_study::Run;
+use weir_web_client::{Class, ClassReport, Outcome, Server};
+use weir_web_site::browse::{Browsers, OrderLog, Pages, read_status};
+use weir_workload::sessions::SessionModel;
 
 use super::{all, of_site};
 use crate::Error;

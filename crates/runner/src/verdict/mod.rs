@@ -102,7 +102,7 @@ pub(crate) struct Facts<'a> {
     /// Of the closed-loop classes.
     pub(crate) fio: &'a [Report],
     /// Of the classes that go through a web server.
-    pub(crate) web: Option<&'a weir_browsers::Report>,
+    pub(crate) web: Option<&'a weir_web_client::Report>,
     /// Of opening and reading files.
     pub(crate) access: Option<&'a Accessed>,
     /// Requests whose status is not 0.
@@ -178,7 +178,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         machine::controls(facts),
     ];
     let mut verdict = Verdict::of(rules);
-    if verdict.status == Status::Invalid && facts.stolen >= weir_stolen::DISTURBING_SHARE {
+    if verdict.status == Status::Invalid && facts.stolen >= weir_host::steal::DISTURBING_SHARE {
         verdict.disturbed = verdict.rules.iter().filter(|rule| rule.is_broken()).all(Ruling::is_of_time);
         let told = format!(
             "; meanwhile the hypervisor kept {:.0} % of the processor time that was wanted",

@@ -1,6 +1,6 @@
 //! Counter-examples that show what each policy does not promise (Bosch 1999, sections 6.4.1, 6.4.2, 6.5.5, 7.3).
 
-use weir_schedulers::{Class, Request};
+use weir_scheduler::{Class, Request};
 
 use crate::harness::{Numbers, Served, best_effort, lateness, misses, policy, read, run, stream, try_policy};
 

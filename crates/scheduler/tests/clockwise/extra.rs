@@ -1,6 +1,6 @@
 //! Best-effort requests: their order, their servers, and what of the slack they are charged.
 
-use weir_schedulers::{Class, Op, Request, Service};
+use weir_scheduler::{Class, Op, Request, Service};
 
 use crate::harness::{best_effort, lateness, misses, policy, read, run, stream};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use weir_schedulers::guarantee::Task;
-use weir_schedulers::{
+use weir_scheduler::guarantee::Task;
+use weir_scheduler::{
     Class, Contract, Decision, LinearModel, Op, Policy, Request, Service, ServiceModel, SettingError,
     Settings, build,
 };

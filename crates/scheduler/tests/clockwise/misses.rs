@@ -1,7 +1,7 @@
 //! Deadlines on random sets of contracts, with as much best effort as fits.
 
-use weir_schedulers::guarantee::{Mode, Task, slack};
-use weir_schedulers::{Class, Request};
+use weir_scheduler::guarantee::{Mode, Task, slack};
+use weir_scheduler::{Class, Request};
 
 use crate::harness::{Numbers, best_effort, misses, policy, read, run, stream};
 

@@ -5,23 +5,23 @@ mod lcfs;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use weir_schedulers::{Decision, LinearModel, Op, Policy, Request, Settings};
+use weir_scheduler::{Decision, LinearModel, Op, Policy, Request, Settings};
 
 // What the file finds in the crate that it is written for.
 mod model {
-    pub use weir_schedulers::ServiceModel;
+    pub use weir_scheduler::ServiceModel;
 }
 mod policy {
-    pub use weir_schedulers::{Decision, Policy};
+    pub use weir_scheduler::{Decision, Policy};
 }
 mod registry {
-    pub use weir_schedulers::Entry;
+    pub use weir_scheduler::Entry;
 }
 mod request {
-    pub use weir_schedulers::Request;
+    pub use weir_scheduler::Request;
 }
 mod settings {
-    pub use weir_schedulers::Settings;
+    pub use weir_scheduler::Settings;
 }
 
 const DEVICE: LinearModel = LinearModel {

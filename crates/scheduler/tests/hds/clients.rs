@@ -1,6 +1,6 @@
 //! Greedy clients in front of a device of constant rate.
 
-use weir_schedulers::{Class, Decision, LinearModel, Op, Policy, Request, Service, Settings, build};
+use weir_scheduler::{Class, Decision, LinearModel, Op, Policy, Request, Service, Settings, build};
 
 pub const S: u64 = 1_000_000_000;
 

@@ -93,7 +93,7 @@ impl Fluid {
     }
 }
 
-fn hds(fluid: &Fluid) -> Box<dyn weir_schedulers::Policy> {
+fn hds(fluid: &Fluid) -> Box<dyn weir_scheduler::Policy> {
     let root = ROOT_KB_S.to_string();
     policy(
         &fluid.names,

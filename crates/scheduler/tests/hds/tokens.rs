@@ -1,7 +1,7 @@
 //! Tokens: made at the root's rate, held up to the depth, taken once.
 
 use proptest::prelude::*;
-use weir_schedulers::hds::{NodeId, Rate, Reservation, Tree};
+use weir_scheduler::hds::{NodeId, Rate, Reservation, Tree};
 
 #[derive(Debug, Clone)]
 enum Step {

@@ -1,7 +1,7 @@
 //! Each plain policy against its definition.
 
 use proptest::prelude::*;
-use weir_schedulers::{Decision, Policy, Request};
+use weir_scheduler::{Decision, Policy, Request};
 
 use crate::harness::{arrivals, disk, policy, run};
 use crate::references::{self, Reference};

@@ -1,7 +1,7 @@
 //! Shares by weight.
 
 use proptest::prelude::*;
-use weir_schedulers::{Decision, Policy, Request};
+use weir_scheduler::{Decision, Policy, Request};
 
 use crate::harness::{disk, policy};
 
@@ -28,7 +28,7 @@ fn served(policy: &mut dyn Policy, demands: &[Demand]) -> Vec<Vec<i128>> {
                 tag: index as u64,
                 class,
                 stream: 0,
-                op: weir_schedulers::Op::Read,
+                op: weir_scheduler::Op::Read,
                 offset_bytes: index as u64 * 512,
                 size_bytes: *size_bytes,
                 arrived_ns: 0,

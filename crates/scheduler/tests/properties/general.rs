@@ -1,7 +1,7 @@
 //! What every policy holds to.
 
 use proptest::prelude::*;
-use weir_schedulers::{Entry, POLICIES};
+use weir_scheduler::{Entry, POLICIES};
 
 use crate::harness::{arrivals, policy, run};
 
@@ -89,11 +89,11 @@ proptest! {
         for (entry, settings) in all() {
             let mut requests = Vec::new();
             for (tag, (class, stream, offset_bytes, size_bytes, due_ns)) in (0..).zip(&drawn) {
-                requests.push(weir_schedulers::Request {
+                requests.push(weir_scheduler::Request {
                     tag,
                     class: *class,
                     stream: *stream,
-                    op: if tag % 2 == 0 { weir_schedulers::Op::Read } else { weir_schedulers::Op::Write },
+                    op: if tag % 2 == 0 { weir_scheduler::Op::Read } else { weir_scheduler::Op::Write },
                     offset_bytes: *offset_bytes,
                     size_bytes: *size_bytes,
                     arrived_ns: 0,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use weir_schedulers::{
+use weir_scheduler::{
     Class, Decision, LinearModel, Op, Policy, Request, Service, ServiceModel, Settings, build,
 };
 

@@ -1,7 +1,7 @@
 //! Orders that policies promise.
 
 use proptest::prelude::*;
-use weir_schedulers::{Op, Request};
+use weir_scheduler::{Op, Request};
 
 use crate::harness::{Choice, arrivals, policy, run};
 

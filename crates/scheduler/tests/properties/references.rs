@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_schedulers::{Request, ServiceModel};
+use weir_scheduler::{Request, ServiceModel};
 
 use crate::harness::Choice;
 
@@ -36,7 +36,7 @@ pub fn sstf() -> Reference {
 
 pub fn satf(age_millionths: u64) -> Reference {
     Box::new(move |choice| {
-        let disk = weir_schedulers::LinearModel { head_bytes: choice.head_bytes, ..crate::harness::disk() };
+        let disk = weir_scheduler::LinearModel { head_bytes: choice.head_bytes, ..crate::harness::disk() };
         first_with(&choice.waiting, |request| {
             let waited_ns = i128::from(choice.now_ns - request.arrived_ns);
             i128::from(disk.positioning_ns(choice.now_ns, request)) * 1_000_000

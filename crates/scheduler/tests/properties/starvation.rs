@@ -1,7 +1,7 @@
 //! Policies under which nobody waits for ever, against clients that never stop.
 
 use proptest::prelude::*;
-use weir_schedulers::{Decision, Policy, Request};
+use weir_scheduler::{Decision, Policy, Request};
 
 use crate::harness::{SLOT_BYTES, SLOTS, disk, policy};
 
@@ -13,7 +13,7 @@ fn others_before(policy: &mut dyn Policy, victim: u64, slots: &[u64], most: usiz
         tag,
         class: 0,
         stream: 0,
-        op: weir_schedulers::Op::Read,
+        op: weir_scheduler::Op::Read,
         offset_bytes: slot * SLOT_BYTES,
         size_bytes: 512,
         arrived_ns: now_ns,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_simulator::profile::DiskProfile;
 use weir_simulator::{Device, IoRequest, Op};
-use weir_traces::{Options, TraceOp, open};
+use weir_trace::{Options, TraceOp, open};
 
 use crate::demerit::demerit_ms;
 

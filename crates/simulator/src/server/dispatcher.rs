@@ -1,6 +1,6 @@
 //! One striped address space over heads that policies rule, on any clock.
 
-use weir_schedulers::{ClassId, Policy, Request};
+use weir_scheduler::{ClassId, Policy, Request};
 
 use super::calendar::NEVER;
 use super::head::{Head, Machine};
@@ -157,7 +157,7 @@ impl<M: Machine> Dispatcher<M> {
                 tag: u64::from(slot),
                 class,
                 stream,
-                op: if op == Op::Read { weir_schedulers::Op::Read } else { weir_schedulers::Op::Write },
+                op: if op == Op::Read { weir_scheduler::Op::Read } else { weir_scheduler::Op::Write },
                 offset_bytes: *offset_bytes,
                 size_bytes: *size_bytes,
                 arrived_ns: now_ns,

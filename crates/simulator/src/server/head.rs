@@ -1,6 +1,6 @@
 //! One device and the policy in front of it.
 
-use weir_schedulers::{Decision, Policy, Request, ServiceModel};
+use weir_scheduler::{Decision, Policy, Request, ServiceModel};
 
 use super::calendar::NEVER;
 use super::mix::Mix;
@@ -132,8 +132,8 @@ impl<M: Machine> Head<M> {
             match self.policy.next(now_ns, &self.machine) {
                 Decision::Serve(request) => {
                     let op = match request.op {
-                        weir_schedulers::Op::Read => Op::Read,
-                        weir_schedulers::Op::Write => Op::Write,
+                        weir_scheduler::Op::Read => Op::Read,
+                        weir_scheduler::Op::Write => Op::Write,
                     };
                     let Request { tag, offset_bytes, size_bytes, .. } = request;
                     let wanted = IoRequest { tag, op, offset_bytes, size_bytes };

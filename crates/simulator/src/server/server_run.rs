@@ -1,8 +1,8 @@
 //! From event to event.
 
-use weir_schedulers::{ClassId, Request};
-use weir_traces::caches::Cache as _;
-use weir_traces::caches::Lru;
+use weir_scheduler::{ClassId, Request};
+use weir_trace::caches::Cache as _;
+use weir_trace::caches::Lru;
 
 use super::calendar::{Calendar, NEVER};
 use super::head::{Head, HeadReport, Machine};
@@ -317,7 +317,7 @@ impl<M: Machine> Server<M> {
                 tag: u64::from(index) << PIECE_BITS | at,
                 class,
                 stream: ask.client,
-                op: if ask.op == Op::Read { weir_schedulers::Op::Read } else { weir_schedulers::Op::Write },
+                op: if ask.op == Op::Read { weir_scheduler::Op::Read } else { weir_scheduler::Op::Write },
                 offset_bytes: piece.offset_bytes,
                 size_bytes: piece.size_bytes,
                 arrived_ns: now_ns,

@@ -1,6 +1,6 @@
 //! What a file costs: studies that open and read, one at a time.
 
-use weir_studies::Engine;
+use weir_study::Engine;
 
 use crate::support::{each_is_named, plan_text};
 

@@ -1,7 +1,7 @@
 //! Studies of Clockwise: the shipped ones are whole, and their contracts are those of their streams.
 
-use weir_studies::{Run, RunClass};
-use weir_workloads::{Arrivals, Distribution, Sizes};
+use weir_study::{Run, RunClass};
+use weir_workload::{Arrivals, Distribution, Sizes};
 
 use crate::support::shipped;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use weir_studies::{ControlGroup, Plan, Run};
+use weir_study::{ControlGroup, Plan, Run};
 
 use crate::support::{plan_text, shipped};
 

@@ -1,6 +1,6 @@
 //! Studies of hierarchical disk sharing: the shipped ones are whole, and a wrong tree is named where it stands.
 
-use weir_workloads::Arrivals;
+use weir_workload::Arrivals;
 
 use crate::support::{plan_named, shipped, study_file};
 

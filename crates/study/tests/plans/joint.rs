@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_studies::{Lost, Run};
+use weir_study::{Lost, Run};
 
 use crate::support::plan_text;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_studies::limits::{DEVICE_ROW_BYTES, MOST_DATA_BYTES};
+use weir_study::limits::{DEVICE_ROW_BYTES, MOST_DATA_BYTES};
 
 use crate::support::{each_is_named, plan_text, shipped};
 

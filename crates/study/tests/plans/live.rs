@@ -1,6 +1,6 @@
 //! Studies whose devices are ruled by policies of weir's own: the same file in virtual time and live.
 
-use weir_studies::{Run, Testbed};
+use weir_study::{Run, Testbed};
 
 use crate::support::plan_text;
 

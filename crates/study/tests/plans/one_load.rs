@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use weir_studies::Plan;
+use weir_study::Plan;
 
 use crate::support::shipped;
 
 /// Schedulers of a plan, without the rate of a disk that one of them has to be told.
 fn schedulers(plan: &Plan) -> BTreeSet<String> {
-    let text = |run: &weir_studies::Run| {
+    let text = |run: &weir_study::Run| {
         let mut scheduler = run.settings.scheduler.clone();
         scheduler.tunables.remove("root_kb_s");
         scheduler.to_string()

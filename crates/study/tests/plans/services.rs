@@ -1,6 +1,6 @@
 //! Classes that go through services, and services behind services.
 
-use weir_studies::Engine;
+use weir_study::Engine;
 
 use crate::support::{each_is_named, plan_text};
 

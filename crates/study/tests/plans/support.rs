@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use weir_specs::Document;
-use weir_studies::{Context, Plan, ServiceSettings};
-use weir_workloads::Catalog;
+use weir_study::{Context, Plan, ServiceSettings};
+use weir_workload::Catalog;
 
 /// Devices that the studies of these tests are on.
 const PROFILES: [&str; 7] = [

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use proptest::prelude::*;
-use weir_studies::{Architecture, Engine, Plan, Run, Testbed};
+use weir_study::{Architecture, Engine, Plan, Run, Testbed};
 
 use crate::support::{plan_file, plan_text, study_file};
 

@@ -1,7 +1,7 @@
 //! Writers of the formats of records.
 
-use weir_traces::blktrace::{Record, category};
-use weir_traces::{TraceOp, TraceRequest};
+use weir_trace::blktrace::{Record, category};
+use weir_trace::{TraceOp, TraceRequest};
 
 use super::text::object;
 use super::{Codec, Covers, in_units};

@@ -3,7 +3,7 @@
 mod binary;
 mod text;
 
-use weir_traces::{Input, Options, Reader, TraceOp, TraceRequest};
+use weir_trace::{Input, Options, Reader, TraceOp, TraceRequest};
 
 /// How a damaged file is accounted for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Covers {
 
 /// A format, and how to write it.
 pub struct Codec {
-    /// As in `weir_traces::FORMATS`.
+    /// As in `weir_trace::FORMATS`.
     pub format: &'static str,
     pub options: &'static [(&'static str, &'static str)],
     /// What comes back of requests, but for their devices.
@@ -45,9 +45,9 @@ impl Codec {
         options
     }
 
-    pub fn open(&self, bytes: Vec<u8>, skip_bad: bool) -> Result<Box<dyn Reader>, weir_traces::Error> {
+    pub fn open(&self, bytes: Vec<u8>, skip_bad: bool) -> Result<Box<dyn Reader>, weir_trace::Error> {
         let input = Input::from_reader(std::path::Path::new("trace"), std::io::Cursor::new(bytes))?;
-        Ok(weir_traces::open_input(input, &self.options(skip_bad))?.1)
+        Ok(weir_trace::open_input(input, &self.options(skip_bad))?.1)
     }
 }
 

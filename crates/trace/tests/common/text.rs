@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use weir_traces::{TraceOp, TraceRequest};
+use weir_trace::{TraceOp, TraceRequest};
 
 use super::{Codec, Covers, in_units};
 

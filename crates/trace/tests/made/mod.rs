@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_traces::{Devices, Error, Reader, Skipping, TraceOp, TraceRequest};
+use weir_trace::{Devices, Error, Reader, Skipping, TraceOp, TraceRequest};
 
 /// Yields requests that a test made.
 pub struct Made {

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use weir_browsers::{Folders, Options, Report, Server, Visit, Visitors, browse, tree};
 use weir_records::TableWriter;
 use weir_replayer::clock::monotonic_ns;
-use weir_workloads::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
+use weir_web_client::{Folders, Options, Report, Server, Visit, Visitors, browse, tree};
+use weir_workload::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
 
 /// The goals: either is enough.
 const GOAL_PER_S: f64 = 30_000.0;

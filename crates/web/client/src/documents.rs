@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_replayer::file_name;
 use weir_replayer::pattern::Key;
-use weir_workloads::FileSet;
+use weir_workload::FileSet;
 
 /// More files than this in one folder are fanned out.
 const FLAT_FILES: usize = 10_000;
@@ -149,7 +149,7 @@ impl Documents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_workloads::{Distribution, Files, Popularity};
+    use weir_workload::{Distribution, Files, Popularity};
 
     fn documents(count: u32, bytes: u64, folders: Folders) -> Documents {
         let files = Files {

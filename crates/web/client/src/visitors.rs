@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use weir_workloads::{FileSet, Popularities, Sizes, Stream, StreamOptions, Visitor, Workload};
+use weir_workload::{FileSet, Popularities, Sizes, Stream, StreamOptions, Visitor, Workload};
 
 use crate::Error;
 use crate::class::{Class, Load};

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use common::{Server, Visit, content, fill, serve, server};
 use serde_json::Value;
-use weir_sites::check::Acknowledged;
-use weir_sites::database::{Address, Connection, Engine, MOST_ATTEMPTS, transaction};
-use weir_sites::load::{LoadOptions, load};
-use weir_sites::tpcw::Books;
-use weir_sites::{Benchmark, Error};
+use weir_web_site::check::Acknowledged;
+use weir_web_site::database::{Address, Connection, Engine, MOST_ATTEMPTS, transaction};
+use weir_web_site::load::{LoadOptions, load};
+use weir_web_site::tpcw::Books;
+use weir_web_site::{Benchmark, Error};
 
 const BOOKS: Books = Books { items: 200, browsers: 1, seed: 7 };
 
@@ -198,11 +198,11 @@ fn pages(visit: &mut Visit) {
     assert_eq!(listed(&visit.see("SREQ", &[])), 5);
     // Every search for a syllable name that is in use finds something; a title's is shared by five books.
     for number in 1..=40 {
-        let name = weir_sites::text::digsyl(number, 7);
+        let name = weir_web_site::text::digsyl(number, 7);
         assert_eq!(listed(&visit.see("SRES", &[("type", "title"), ("search", &name)])), 5);
     }
     for number in 1..=20 {
-        let name = weir_sites::text::digsyl(number, 7);
+        let name = weir_web_site::text::digsyl(number, 7);
         assert!(listed(&visit.see("SRES", &[("type", "author"), ("search", &name)])) >= 1, "{name}");
     }
     assert!(listed(&visit.see("SRES", &[("type", "subject"), ("subject", "ARTS")])) >= 1);
@@ -259,7 +259,7 @@ fn orders(visit: &mut Visit) -> Vec<Acknowledged> {
     let c_id = int(&customer, "c_id");
     assert!(c_id > 2880, "{customer}");
     let name = customer["uname"].as_str().unwrap().to_owned();
-    assert_eq!(name, weir_sites::text::digsyl(c_id as u64, 0));
+    assert_eq!(name, weir_web_site::text::digsyl(c_id as u64, 0));
     let pairs = order(&sc_id, &c_id.to_string(), "first");
     let stock = |visit: &mut Visit| int(&visit.see("PROD", &[("i_id", "17")]), "stock");
     let before = stock(visit);

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Server, fill, serve, server};
-use weir_browsers::{Options, browse};
-use weir_sites::Benchmark;
-use weir_sites::benchmark::Scale;
-use weir_sites::browse::{Browsers, OrderLog, page_of, read_status};
-use weir_sites::check::read_orders;
-use weir_sites::database::Engine;
-use weir_workloads::sessions::{AnyWorkload, Browser, SessionModel};
+use weir_web_client::{Options, browse};
+use weir_web_site::Benchmark;
+use weir_web_site::benchmark::Scale;
+use weir_web_site::browse::{Browsers, OrderLog, page_of, read_status};
+use weir_web_site::check::read_orders;
+use weir_web_site::database::Engine;
+use weir_workload::sessions::{AnyWorkload, Browser, SessionModel};
 
 fn model(mix: &str) -> Arc<SessionModel> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../workloads");
-    let catalog = weir_workloads::Catalog::open(&folder).unwrap();
+    let catalog = weir_workload::Catalog::open(&folder).unwrap();
     match catalog.load_any(mix).unwrap() {
         AnyWorkload::Sessions(workload) => SessionModel::open(&workload, &folder).unwrap(),
         AnyWorkload::Requests(_) => panic!("{mix} has no sessions"),
@@ -48,7 +48,7 @@ fn visited(database: &Server, benchmark: Benchmark, mix: &str, seconds: f64) {
     let scale = Scale { items: 100, browsers: 1, share: 0.002, seed: 3 };
     fill(&address, &*benchmark.population(scale).unwrap(), 2);
     let served = serve(benchmark, &address, 4);
-    let server = weir_browsers::Server::new(&format!("http://{}", served.address)).unwrap();
+    let server = weir_web_client::Server::new(&format!("http://{}", served.address)).unwrap();
     let status = read_status(&server).unwrap();
     let model = model(mix);
     let log_file = database.folder.path().join(format!("{mix}.log"));

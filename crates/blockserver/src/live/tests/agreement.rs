@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_schedulers::{Class, Settings};
+use weir_scheduler::{Class, Settings};
 use weir_simulator::machine::Model;
 use weir_simulator::server::{
     Ask, ClassLayout, Head, Limits, Placement, Server, ServerClass, Source, Volume,
@@ -50,7 +50,7 @@ fn in_virtual_time(policy: &str, heads: u32, depth: usize, log: &[Logged]) -> Ve
         heads => StripedArray::device_bytes(SIZE_MIB * MIB, u64::from(heads), UNIT_KIB * 1024),
     };
     let made = (0..u64::from(heads)).map(|head| {
-        let policy = weir_schedulers::build(name, &classes, &settings).unwrap();
+        let policy = weir_scheduler::build(name, &classes, &settings).unwrap();
         Head::new(Model::new(&profile, head_bytes, head).unwrap(), policy, depth)
     });
     let of_class = |number: usize| {

@@ -5,9 +5,9 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::common::{Reply, TestServer, ask, documents};
-use weir_browsers::Options;
+use weir_web_client::Options;
 
-fn errors(outcomes: &[weir_browsers::Outcome]) -> BTreeMap<i32, usize> {
+fn errors(outcomes: &[weir_web_client::Outcome]) -> BTreeMap<i32, usize> {
     let mut counts = BTreeMap::new();
     outcomes.iter().for_each(|outcome| *counts.entry(outcome.error).or_default() += 1);
     counts

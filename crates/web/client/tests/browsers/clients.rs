@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Reply, TestServer, content, documents};
-use weir_browsers::{
+use weir_web_client::{
     Answer, Ask, Class, Client, Error, Expect, Load, Method, Options, Outcome, Server, browse,
 };
 

@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::common::{Reply, TestServer};
-use weir_browsers::{Folders, Options, Outcome, Report, Server, Visit, Visitors, browse};
-use weir_stolen::{in_time, undisturbed};
-use weir_workloads::{
+use weir_host::steal::{in_time, undisturbed};
+use weir_web_client::{Folders, Options, Outcome, Report, Server, Visit, Visitors, browse};
+use weir_workload::{
     Access, Arrivals, Distribution, Files, Popularity, Sizes, Stream, StreamOptions, Workload,
 };
 

@@ -1,7 +1,7 @@
 //! The parser of answers: whatever comes, in whatever pieces, the outcome is one and the same.
 
 use proptest::prelude::*;
-use weir_browsers::Parser;
+use weir_web_client::Parser;
 
 /// What became of an answer: whether it is malformed, whole, its status, body, and how many bytes belong to it.
 #[derive(Debug, PartialEq)]

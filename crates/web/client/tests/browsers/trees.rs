@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{content, documents};
-use weir_browsers::tree::{LaidOut, check, lay_out};
-use weir_browsers::{Documents, Folders};
-use weir_workloads::{Distribution, FileSet, Files, Popularity};
+use weir_web_client::tree::{LaidOut, check, lay_out};
+use weir_web_client::{Documents, Folders};
+use weir_workload::{Distribution, FileSet, Files, Popularity};
 
 fn thousands(count: u32) -> Documents {
     let size = Distribution::Uniform { min_bytes: 4096, max_bytes: 12_288 };

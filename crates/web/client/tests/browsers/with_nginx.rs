@@ -2,7 +2,7 @@
 
 use crate::common::nginx::Nginx;
 use crate::common::{ask, documents};
-use weir_browsers::{Options, tree};
+use weir_web_client::{Options, tree};
 
 #[test]
 fn the_access_log_agrees() {

@@ -1,12 +1,12 @@
-//! A class of emulated browsers for the engine of `weir-browsers`.
+//! A class of emulated browsers for the engine of `weir-web-client`.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use weir_browsers::{Answer, Ask, Class, Client, Expect, Load, Method, Server};
-use weir_workloads::sessions::{Browser, SessionModel};
+use weir_web_client::{Answer, Ask, Class, Client, Expect, Load, Method, Server};
+use weir_workload::sessions::{Browser, SessionModel};
 
 use super::visitor::{Asked, Visitor, page_of};
 use super::{OrderLog, Status};

@@ -1,4 +1,4 @@
-//! Emulated browsers: the walks of `weir-workloads` with what a benchmark's client puts into its requests.
+//! Emulated browsers: the walks of `weir-workload` with what a benchmark's client puts into its requests.
 
 mod emulated;
 mod log;

@@ -26,7 +26,7 @@ pub struct Status {
 ///
 /// # Errors
 /// There is no such site, or it answers something else.
-pub fn read_status(server: &weir_browsers::Server) -> Result<Status, Error> {
+pub fn read_status(server: &weir_web_client::Server) -> Result<Status, Error> {
     let strange =
         |what: &str| Error::Input(format!("{}/status: {what}; is a site served there?", server.url));
     let io = |source| Error::Io { path: server.url.to_string(), source };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use weir_browsers::Outcome;
+use weir_web_client::Outcome;
 
 /// A page in the measured interval. Times count from the instant at which it was to be asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -84,7 +84,7 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_browsers::Method;
+    use weir_web_client::Method;
 
     #[test]
     fn ranks_and_shares() {

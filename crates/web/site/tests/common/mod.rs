@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 pub use server::{Server, server};
-use weir_sites::Benchmark;
-use weir_sites::database::{Address, Connection, Row};
-use weir_sites::http::{Site, form};
-use weir_sites::load::{LoadOptions, Loaded, Population, load};
+use weir_web_site::Benchmark;
+use weir_web_site::database::{Address, Connection, Row};
+use weir_web_site::http::{Site, form};
+use weir_web_site::load::{LoadOptions, Loaded, Population, load};
 
 /// Loads without a word.
 pub fn fill(address: &Address, population: &dyn Population, jobs: usize) -> Loaded {

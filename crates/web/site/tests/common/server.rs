@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use weir_services::{Group, Scope, Service, Start, User, process, start, stop};
-use weir_sites::database::{Address, Engine, Place};
+use weir_daemons::{Group, Scope, Service, Start, User, process, start, stop};
+use weir_web_site::database::{Address, Engine, Place};
 
 /// What it is called in its folder.
 const NAME: &str = "db";
@@ -26,7 +26,7 @@ pub fn server(engine: Engine) -> Option<Server> {
     let user = service.users.iter().find_map(|name| User::find(name).ok());
     // SAFETY: geteuid has no preconditions.
     let is_root = unsafe { libc::geteuid() } == 0;
-    let obstacle = match (&user, weir_services::version(&service)) {
+    let obstacle = match (&user, weir_daemons::version(&service)) {
         _ if !is_root => Some("only root can start a server as another user".to_owned()),
         (_, Err(error)) => Some(error.to_string()),
         (None, _) => Some(format!("none of the users {} exists", service.users.join(", "))),
@@ -67,7 +67,7 @@ impl Server {
     pub fn start(&self) {
         let wanted = Start {
             name: NAME.to_owned(),
-            tier: weir_services::Tier::default(),
+            tier: weir_daemons::Tier::default(),
             scope: Scope::Run,
             run: self.run(),
             root: None,

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weir_browsers::{
+use weir_web_client::{
     Answer, Ask, Class, Client, Documents, Expect, Folders, Load, Options, Outcome, Report, Server, browse,
 };
-use weir_workloads::{Distribution, FileSet, Files, Popularity};
+use weir_workload::{Distribution, FileSet, Files, Popularity};
 
 /// `count` documents of this size.
 pub fn documents(count: u32, bytes: u64) -> Arc<Documents> {

@@ -1,11 +1,11 @@
-//! Time that this machine's processors were not given, though they had work: other guests of its host had it.
+//! CPU steal: runnable time that the hypervisor gave to other guests (`steal` of proc(5)).
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
 use serde::Serialize;
 
-/// Share of the wanted time from which on what came too late is not held against this machine.
+/// Share of runnable time from which on CPU steal excuses what came too late.
 pub const DISTURBING_SHARE: f64 = 0.02;
 
 /// How often [`undisturbed`] tries.
@@ -22,9 +22,9 @@ pub struct Ticks {
     stolen: u64,
 }
 
-/// What a hypervisor withheld.
+/// CPU steal of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Stolen {
+pub struct Steal {
     /// Share of the time that processors had work and did not run.
     pub of_wanted: f64,
     /// The same as a share of all time.
@@ -56,10 +56,10 @@ impl Ticks {
     }
 
     /// Of the time from `before` until then.
-    pub fn since(self, before: Self) -> Stolen {
+    pub fn since(self, before: Self) -> Steal {
         let stolen = self.stolen.saturating_sub(before.stolen) as f64;
         let of = |all: u64| if all == 0 { 0.0 } else { stolen / all as f64 };
-        Stolen {
+        Steal {
             of_wanted: of(self.wanted.saturating_sub(before.wanted)),
             of_all: of(self.all.saturating_sub(before.all)),
         }
@@ -115,8 +115,8 @@ mod tests {
         let ticks = |text| Ticks::parse(text).unwrap();
         let before = ticks("cpu  100 0 50 800 50 0 0 10 7 0\ncpu0 1 2\n");
         let after = ticks("cpu  130 0 60 850 50 0 0 20 9 0\n");
-        assert_eq!(after.since(before), Stolen { of_wanted: 0.2, of_all: 0.1 });
-        assert_eq!(before.since(before), Stolen { of_wanted: 0.0, of_all: 0.0 });
+        assert_eq!(after.since(before), Steal { of_wanted: 0.2, of_all: 0.1 });
+        assert_eq!(before.since(before), Steal { of_wanted: 0.0, of_all: 0.0 });
     }
 
     #[test]
