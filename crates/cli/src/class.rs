@@ -67,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Set { class, which } => {
             let document =
                 weir_specs::Document::from_text(Path::new("the class"), &class).map_err(bad_input)?;
-            let class: ClassSpec = document.parse().map_err(bad_input)?;
+            let class: ClassSpec = document.parse_all().map_err(bad_input)?;
             which.connect()?.set_class(class).map_err(refused)?;
         }
         Action::Remove { name, which } => which.connect()?.remove_class(&name).map_err(refused)?,

@@ -46,7 +46,7 @@ impl TaskFile {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn from_document(document: &Document) -> Result<(TaskFile, Vec<(usize, Task)>), Problems> {
-        let file: TaskFile = document.parse()?;
+        let file: TaskFile = document.parse_all()?;
         let mut problems = Problems::default();
         let mut wrong = |field: String, message: String| problems.0.push(document.problem(field, message));
         if file.tasks.is_empty() {
