@@ -1,4 +1,4 @@
-//! A YAML file that is read once, turned into typed values, and asked for lines.
+//! A YAML file with typed values and line numbers.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! YAML specifications, read with errors that a person can act on.
+//! YAML specifications with errors that name file, line, field and remedy.
 //!
 //! A [`Document`] is a YAML file whose every node remembers its line. It turns into a typed value with
 //! [`Document::parse`]; whatever is wrong with it, in shape or in meaning, becomes a [`Problem`] that names

@@ -1,4 +1,4 @@
-//! The workloads at hand: one file each in a folder. Adding a workload is adding a file.
+//! The catalog of workloads: one YAML file each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
