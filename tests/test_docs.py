@@ -1,10 +1,12 @@
-"""Documentation: dead links, pages that the index lacks, missing files, words of earlier versions."""
+"""Documentation: dead links, index, names of files and commands, examples, words of earlier versions."""
 
 import re
 import subprocess
+import textwrap
+from functools import cache
 
 import pytest
-from support import ROOT
+from support import ROOT, weir
 
 #: Files whose words are checked, as git's path patterns. Everything that a person reads would be
 #: "*.md", "*.rs", "*.py", "*.yml".
@@ -145,6 +147,76 @@ def test_named_files_exist(page):
     assert [
         name for name in sorted(named) if not PLACEHOLDER.search(name) and not (ROOT / name).exists()
     ] == []
+
+
+def _commands(page):
+    """Calls of weir in a page's blocks and code spans, as lists of words."""
+    text = page.read_text()
+    blocks = [match[0] for match in FENCE.finditer(text) if re.match(r" *```(console|sh)", match[0])]
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    spans = [match[0].strip("`") for match in CODE.finditer(FENCE.sub("", text))]
+    for line in lines + spans:
+        line = line.strip().removeprefix("$ ").partition(" #")[0]
+        for part in re.split(r" *[|;&]+ *", line):
+            if part.startswith("weir "):
+                yield part.split()
+
+
+PAGES = [page for page in _tracked("docs/*.md") if page.name not in {"ARCHITECTURE.md", "glossary.md"}]
+
+
+@cache
+def _help(*names):
+    """What `weir NAMES --help` prints; None if there is no such command."""
+    done = weir(*names, "--help")
+    return done.stdout if done.returncode == 0 else None
+
+
+def _is_known(command):
+    """Whether the subcommands and options of a call exist."""
+    names = ()
+    while not names or "\nCommands:" in _help(*names):
+        word = command[len(names) + 1] if len(command) > len(names) + 1 else "-"
+        if not re.match("[a-z]", word):
+            break
+        names += (word,)
+        if _help(*names) is None:
+            return False
+    options = {word.partition("=")[0] for word in command if re.fullmatch("--[a-z-]+(=.*)?", word)}
+    return bool(names) and all(re.search(rf"{option}\b", _help(*names)) for option in options)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_commands_exist(page):
+    assert [" ".join(command) for command in _commands(page) if not _is_known(command)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_make_targets_exist(page):
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:^|[`(]|&& )make ([a-z][a-z-]*)", page.read_text(), re.MULTILINE))
+    # OrangeFS is built by its own `make install`.
+    assert named - targets - {"install"} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_example_files_are_valid(page, tmp_path):
+    """Blocks that begin with the path of a study or workload; `targets:` continues the workload before."""
+    files = {}
+    for match in FENCE.finditer(page.read_text()):
+        block = textwrap.dedent(match[0])
+        if not block.startswith("```yaml\n"):
+            continue
+        text = block.removeprefix("```yaml\n").removesuffix("```")
+        if named := re.match(r"# (?:studies|workloads)/([\w-]+\.yml)\n", text):
+            files[tmp_path / named[1]] = text
+        elif text.startswith("targets:"):
+            files[list(files)[-1]] += text
+    for file, text in files.items():
+        file.write_text(text)
+        done = weir("check", file)
+        # A trace that nobody has here.
+        assert done.returncode == 0 or "/data/traces/week.srt.gz" in done.stderr, done.stderr
 
 
 def _flat(text):
