@@ -170,6 +170,10 @@ fn in_words(message: &str) -> String {
         let key = rest.split(", set ").next().unwrap_or(rest);
         return format!("the field `{key}` stands twice: remove one of them");
     }
+    if let Some(rest) = message.strip_prefix("non-finite float ") {
+        let number = rest.split('`').nth(1).unwrap_or(rest);
+        return format!("found `{number}`, expected a finite number");
+    }
     format!("is not YAML: {message}; check brackets, quotes and indentation on this line and the one before")
 }
 
