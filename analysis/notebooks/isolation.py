@@ -24,17 +24,17 @@
 # or bad elsewhere.
 
 # %%
-from weir.book import Book
-from weir.isolation import figures, results, summary
+from papers.isolation import figures, results, summary
 from weir.notebooks import grid
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("isolation")
-book.describe()
+paper = PaperNotebook.open("isolation")
+paper.describe()
 
 # %%
-cost = results.overhead(book.studies["overhead"])
-shared = results.fairness(book.studies["fairness"])
-urgent = results.compared(results.priority(book.studies["priority"]))
+cost = results.overhead(paper.studies["overhead"])
+shared = results.fairness(paper.studies["fairness"])
+urgent = results.compared(results.priority(paper.studies["priority"]))
 grid(summary.summary(cost, shared, urgent))
 
 # %% [markdown]
@@ -45,7 +45,7 @@ grid(summary.summary(cost, shared, urgent))
 # and nothing follows.
 
 # %%
-book.show(figures.overhead(cost), "overhead")
+paper.show(figures.overhead(cost), "overhead")
 
 # %% [markdown]
 # ## Fairness
@@ -54,7 +54,7 @@ book.show(figures.overhead(cost), "overhead")
 # one of three. `io.max` knows no shares; it was given the limits that make them on this device.
 
 # %%
-book.show(figures.fairness(shared), "fairness")
+paper.show(figures.fairness(shared), "fairness")
 
 # %% [markdown]
 # ## Priority against utilisation
@@ -63,7 +63,7 @@ book.show(figures.fairness(shared), "fairness")
 # lest they stand in its way leaves the device idle.
 
 # %%
-book.show(figures.priority(urgent), "priority")
+paper.show(figures.priority(urgent), "priority")
 
 # %% [markdown]
 # ## Bursts, and work conservation
@@ -73,10 +73,10 @@ book.show(figures.priority(urgent), "priority")
 # has without a mechanism: below 1 a mechanism wasted what nobody else wanted.
 
 # %%
-book.show(figures.bursts(urgent), "bursts")
+paper.show(figures.bursts(urgent), "bursts")
 
 # %% [markdown]
 # ## What this host does not have
 
 # %%
-grid(results.skipped(book.studies))
+grid(results.skipped(paper.studies))

@@ -21,9 +21,10 @@
 import polars as pl
 from IPython.display import display
 
-from weir import figures, notebooks, present
-from weir.gallery import exhibits, objective_metric
-from weir.layout import reference_level
+from weir import notebooks, present
+from weir.plots import study_figures
+from weir.plots.layout import reference_level
+from weir.report_figures import exhibits, objective_metric
 from weir.study import class_table
 
 study = notebooks.study_for("multi_filesystem")
@@ -39,7 +40,7 @@ print(notebooks.describe(study))
 for app_class in study.classes:
     metric, limit = objective_metric(app_class)
     rows = table.filter(pl.col("class") == app_class.name)
-    figure = figures.intervals(study, rows, metric, limit=limit, x="filesystem")
+    figure = study_figures.intervals(study, rows, metric, limit=limit, x="filesystem")
     display(notebooks.show(study, figure, f"{app_class.name}-by-filesystem"))
     display(notebooks.grid(present.results(study, table, app_class.name)))
 
@@ -50,7 +51,7 @@ for app_class in study.classes:
 
 # %%
 reference = reference_level(study, "filesystem", ("raw", "ext4"))
-by_filesystem = figures.ratios(study, table, "response_p95_ms", "filesystem", reference)
+by_filesystem = study_figures.ratios(study, table, "response_p95_ms", "filesystem", reference)
 notebooks.show(study, by_filesystem, "ratio-filesystem")
 
 # %% [markdown]

@@ -51,13 +51,13 @@
 # - **All requests are reads**, and nobody has a cache.
 
 # %%
-from weir.book import Book
-from weir.common import figures, tables
-from weir.common.results import table, with_all
+from papers.schedulers_compared import figures, tables
+from papers.schedulers_compared.results import table, with_all
 from weir.notebooks import grid
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("common")
-book.describe()
+paper = PaperNotebook.open("common")
+paper.describe()
 
 # %% [markdown]
 # ## The table
@@ -66,7 +66,7 @@ book.describe()
 # and rates are with 20 streams, which all serve in time, and with 60 that ask.
 
 # %%
-promised = table(book.studies["common"])
+promised = table(paper.studies["common"])
 rows = with_all(promised)
 grid(tables.compared(rows))
 
@@ -74,7 +74,7 @@ grid(tables.compared(rows))
 # ## The figure
 
 # %%
-book.show(figures.compared(rows), "compared")
+paper.show(figures.compared(rows), "compared")
 
 # %% [markdown]
 # - Deadlines and order of addresses together bear most (SCAN-EDF, mq-deadline), and give everything for
@@ -103,7 +103,7 @@ grid(tables.promises(promised))
 # ## The curves behind it
 
 # %%
-book.show(figures.curves(rows), "curves")
+paper.show(figures.curves(rows), "curves")
 
 # %% [markdown]
 # BFQ bears more streams beside *more* text: it lets the disk wait for the next request of a class, and
@@ -122,7 +122,7 @@ grid(tables.checks(promised))
 # scheduler that it stands higher in the table by a larger share.
 
 # %%
-grid(tables.by_shares(table(book.studies["shares"]), 30))
+grid(tables.by_shares(table(paper.studies["shares"]), 30))
 
 # %% [markdown]
 # ## Another disk
@@ -134,9 +134,9 @@ grid(tables.by_shares(table(book.studies["shares"]), 30))
 # one request at a time leaves its dies idle.
 
 # %%
-atlas = with_all(table(book.studies["atlas"]))
+atlas = with_all(table(paper.studies["atlas"]))
 print(tables.same_order(rows, atlas))
 grid(tables.agreement(rows, atlas, ("hdd-7200", "Atlas-II")))
 
 # %%
-grid(tables.checks(table(book.studies["atlas"])))
+grid(tables.checks(table(paper.studies["atlas"])))

@@ -16,7 +16,7 @@ from weir.report import write_report
 from weir.study import class_table
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_STUDIES = [name for name, studies in notebooks.NOTEBOOKS.items() if studies]
+OF_STUDIES = list(notebooks.STUDY_NOTEBOOKS)
 
 
 def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
@@ -198,7 +198,7 @@ def test_a_notebook_falls_back_to_the_quick_study(study_folder):
 
 def test_every_notebook_has_a_source():
     sources = {path.stem for path in (ROOT / "analysis" / "notebooks").glob("*.py")}
-    assert sources == set(notebooks.NOTEBOOKS)
+    assert sources == set(notebooks.names())
 
 
 # The kernel's own client leaves an event loop to the collector.
@@ -226,7 +226,7 @@ def test_the_notebooks_run(tmp_path, capsys):
 def test_a_notebook_that_fails_is_exit_code_1(study_folder, tmp_path, capsys):
     sources = tmp_path / "sources"
     sources.mkdir()
-    for name in notebooks.NOTEBOOKS:
+    for name in notebooks.names():
         (sources / f"{name}.py").write_text("# %%\n1 / 0\n")
     arguments = [
         "figures",

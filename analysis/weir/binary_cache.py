@@ -1,7 +1,7 @@
-"""Streams, films and recordings, made by the `weir` binary and cached in `results/traces/cache/`.
+"""Calls of the `weir` binary, and a cache of its output in `results/traces/cache/`.
 
-A file of the cache is named after all that it depends on: the specification's bytes, the binary, the
-arguments, and the source of the function that reduced it. A second run reads it; a change makes another.
+The name of a cached file has a checksum of its inputs: the specification's bytes, the binary, the arguments,
+and the source of the function that reduced the output. Equal inputs read the file; others make another file.
 """
 
 import hashlib
@@ -25,24 +25,24 @@ from weir.errors import InputError
 TRACES_VARIABLE = "WEIR_TRACES"
 ROOT_VARIABLE = "WEIR_ROOT"
 SPECS = Path("workloads")
-#: What figures and tables say of a recording that is not there.
+#: The text of figures and tables in place of an absent recording.
 NOT_AT_HAND = "real trace not at hand"
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Plane:
-    """The data plane as seen from here.
+class BinaryCache:
+    """The `weir` binary with a cache of its output.
 
     Attributes:
-        binary: the `weir` command.
+        command: the `weir` command.
         root: the folder that holds `workloads/`.
-        cache: the folder of what was made; it is made if absent.
+        cache: the folder of cached output; it is made if absent.
         recordings: the folder of real recordings; None if there is none.
     """
 
-    binary: Path
+    command: Path
     root: Path
     cache: Path
     recordings: Path | None
@@ -50,17 +50,17 @@ class Plane:
 
     def __post_init__(self) -> None:
         try:
-            state = self.binary.stat()
+            state = self.command.stat()
             self.cache.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             problem = f"cannot be used ({error.strerror})"
             raise InputError(error.filename, problem, "build the binary with make setup") from error
-        # Hashing a binary of 130 MB on every run would take longer than a film.
+        # A checksum of the binary (130 MB) would take longer than making a film.
         object.__setattr__(self, "_identity", f"{state.st_size}:{state.st_mtime_ns}")
 
     @classmethod
-    def find(cls, results: Path) -> "Plane":
-        """The plane of the current folder's repository.
+    def find(cls, results: Path) -> "BinaryCache":
+        """The binary of the current folder's repository.
 
         Raises:
             InputError: no repository or no binary is found.
@@ -81,12 +81,9 @@ class Plane:
 
     def frames(self, workload: str, seed: int) -> np.ndarray:
         """Sizes in bytes of the frames of a workload's film, in display order."""
-        path = self._made(
-            [workload, "frames", str(seed)],
-            ".txt",
-            lambda out: self._call("workload", "frames", workload, "--seed", str(seed), "--out", out),
-            self._spec(workload),
-        )
+        command = ("workload", "frames", workload, "--seed", str(seed), "--out")
+        key = [workload, "frames", str(seed)]
+        path = self.made(key, ".txt", lambda out: self.output(*command, out), self._spec(workload))
         return np.loadtxt(path, dtype=np.int64, ndmin=1)
 
     def stream(
@@ -97,7 +94,7 @@ class Plane:
         reduce: Callable[[pl.LazyFrame], pl.LazyFrame],
         clients: int = 1,
     ) -> pl.DataFrame:
-        """What a function makes of the requests of a workload; only that is kept.
+        """The requests of a workload, reduced to a small table; only the table is cached.
 
         Args:
             workload: its name.
@@ -111,24 +108,24 @@ class Plane:
         def make(out: Path) -> None:
             with tempfile.TemporaryDirectory(dir=self.cache, prefix=".stream-") as folder:
                 whole = Path(folder) / "requests.parquet"
-                self._call("generate", workload, *map(str, arguments), "--out", whole)
+                self.output("generate", workload, *map(str, arguments), "--out", whole)
                 reduce(pl.scan_parquet(whole)).collect().write_parquet(out)
 
         key = [workload, *map(str, arguments), inspect.getsource(reduce)]
-        return pl.read_parquet(self._made(key, ".parquet", make, self._spec(workload)))
+        return pl.read_parquet(self.made(key, ".parquet", make, self._spec(workload)))
 
     def recording(
         self, name: str, options: Iterable[str] = (), cache_mib: int | None = None
     ) -> pl.DataFrame | None:
-        """The requests of a real recording, in the columns of requests.parquet; None if it is not at hand.
+        """The requests of a real recording, in the columns of requests.parquet; None if it is absent.
 
         Args:
             name: its path in the folder of recordings.
-            options: what its format has to be told, such as `unit=bytes`.
-            cache_mib: leave out what an LRU cache of so many MiB absorbs.
+            options: options of its format, such as `unit=bytes`.
+            cache_mib: filter the requests through an LRU cache of this many MiB.
 
         Raises:
-            InputError: it is there and cannot be read.
+            InputError: the recording exists and cannot be read.
         """
         source = self.path_of(name)
         if source is None:
@@ -144,42 +141,78 @@ class Plane:
         remedy = "is the recording damaged? take it out of the folder, or get it again"
 
         def make(out: Path) -> None:
-            self._call("trace", *command, "--out", out, remedy=remedy)
+            self.output("trace", *command, "--out", out, remedy=remedy)
 
-        path = self._made(key, ".parquet", make)
+        path = self.made(key, ".parquet", make)
         return pl.read_parquet(path)
 
     def path_of(self, name: str) -> Path | None:
-        """Where a real recording is; None if it is not at hand."""
+        """The path of a real recording; None if it is absent."""
         path = self.recordings / name if self.recordings else None
         return path if path and path.is_file() else None
 
     def each(self, make: Callable[[int], T], seeds: Iterable[int]) -> list[T]:
-        """Calls a function for each seed, as many at a time as there are processors; results in order."""
+        """Calls a function for each seed, on all processors; results in the order of the seeds."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return list(pool.map(make, seeds))
 
-    def output(self, *arguments: str | Path, accepted: tuple[int, ...] = (0,)) -> str:
-        """What the binary prints for these arguments.
+    def output(
+        self,
+        *arguments: str | Path,
+        remedy: str = "is the binary as new as the repository? make setup",
+        accepted: tuple[int, ...] = (0,),
+        shown: bool = False,
+    ) -> str:
+        """The binary's standard output for these arguments.
 
         Args:
             arguments: of the command line.
-            accepted: exit codes that are an answer.
+            remedy: the remedy that an error names.
+            accepted: exit codes that are no error.
+            shown: leave the output to the terminal and return nothing.
 
         Raises:
-            InputError: it ended with another code.
+            InputError: the binary ended with another exit code.
         """
-        return self._call(*arguments, accepted=accepted)
+        done = subprocess.run(
+            [self.command, *arguments],
+            cwd=self.root,
+            stdout=None if shown else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if done.returncode not in accepted:
+            reason = done.stderr.strip().removeprefix("error: ").splitlines()
+            problem = f"`weir {' '.join(map(str, arguments))}` failed: {reason[0] if reason else 'no reason'}"
+            raise InputError(self.command, problem, remedy)
+        return done.stdout or ""
 
-    def made(self, key: list[str], ending: str, make: Callable[[Path], None]) -> Path:
-        """A file of the cache, made if it is not there.
+    def made(self, key: list[str], ending: str, make: Callable[[Path], object], content: bytes = b"") -> Path:
+        """A file of the cache, made if it is absent.
 
         Args:
-            key: all that it depends on, its name first; the binary is added.
-            ending: of its name.
-            make: writes it to the path that it is given.
+            key: all inputs, the file's name first; the binary is added.
+            ending: the ending of the file's name.
+            make: writes the file to the path that it is given.
+            content: the bytes of an input file.
         """
-        return self._made(key, ending, make)
+        digest = hashlib.sha256(content)
+        for part in (self._identity, *key):
+            digest.update(b"\0" + part.encode())
+        path = self.cache / f"{Path(key[0]).stem}-{digest.hexdigest()[:20]}{ending}"
+        if not path.exists():
+            # A run that is interrupted leaves no incomplete file under the final name.
+            partial = path.with_name(f".{path.stem}.partial{ending}")
+            make(partial)
+            partial.replace(path)
+        return path
+
+    def describe_recordings(self) -> str:
+        """One line that says where real recordings are looked for."""
+        if self.recordings is None:
+            return f"{TRACES_VARIABLE} is not set: every figure shows synthetic streams only."
+        return f"Real recordings are read from the folder that {TRACES_VARIABLE} names."
 
     def _spec(self, workload: str) -> bytes:
         # Workloads may lie in folders within.
@@ -190,30 +223,3 @@ class Plane:
         except OSError as error:
             remedy = "weir list workloads shows what there is"
             raise InputError(path, f"cannot be read ({error.strerror})", remedy) from error
-
-    def _made(self, key: list[str], ending: str, make: Callable[[Path], None], content: bytes = b"") -> Path:
-        digest = hashlib.sha256(content)
-        for part in (self._identity, *key):
-            digest.update(b"\0" + part.encode())
-        path = self.cache / f"{Path(key[0]).stem}-{digest.hexdigest()[:20]}{ending}"
-        if not path.exists():
-            # Whole or not there: a run that is ended leaves no half a file under the name.
-            partial = path.with_name(f".{path.stem}.partial{ending}")
-            make(partial)
-            partial.replace(path)
-        return path
-
-    def _call(
-        self,
-        *arguments: str | Path,
-        remedy: str = "is the binary as new as the repository? make setup",
-        accepted: tuple[int, ...] = (0,),
-    ) -> str:
-        done = subprocess.run(
-            [self.binary, *arguments], cwd=self.root, capture_output=True, text=True, check=False
-        )
-        if done.returncode not in accepted:
-            reason = done.stderr.strip().removeprefix("error: ").splitlines()
-            problem = f"`weir {' '.join(map(str, arguments))}` failed: {reason[0] if reason else 'no reason'}"
-            raise InputError(self.binary, problem, remedy)
-        return done.stdout

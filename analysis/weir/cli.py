@@ -144,29 +144,30 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
 
 
 def _figures(options: argparse.Namespace, console: Console) -> int:
-    from weir import notebooks, papers, present
-    from weir.traces.plane import Plane
+    from weir import notebooks, paper_registry, present
+    from weir.binary_cache import BinaryCache
 
-    unknown = sorted(set(options.names) - notebooks.NOTEBOOKS.keys())
+    papers = paper_registry.papers()
+    unknown = sorted(set(options.names) - set(notebooks.names()))
     if unknown:
-        known = ", ".join(notebooks.NOTEBOOKS)
+        known = ", ".join(notebooks.names())
         raise InputError(options.sources / unknown[0], "is no notebook", f"name one of {known}")
     if options.study:
         options.results.mkdir(parents=True, exist_ok=True)
-        papers.run_missing(options.study, options.results)
+        paper_registry.run_missing(options.study, options.results)
     if not options.results.is_dir():
         raise InputError(options.results, "there are no results yet", "run a study first: make study")
     failed, without = [], []
     out = options.results / "notebooks"
-    wanted = notebooks.of_study(options.study) if options.study else list(notebooks.NOTEBOOKS)
+    wanted = notebooks.of_study(options.study) if options.study else notebooks.names()
     for name in options.names or wanted:
         try:
-            study = notebooks.study_for(name, options.results) if notebooks.NOTEBOOKS[name] else None
-            if name in papers.PAPERS:
-                papers.load_paper(papers.PAPERS[name], options.results)
+            # Missing input is reported here, and not by a cell that raises.
+            study = None if name in papers else notebooks.study_for(name, options.results)
+            if study is None and papers[name].studies:
+                paper_registry.load_paper(papers[name].studies, options.results)
             elif study is None:
-                # Makes its own data: said here, not by a cell that raises.
-                Plane.find(options.results)
+                BinaryCache.find(options.results)
             paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)
         except DamagedError as error:
             failed.append(name)

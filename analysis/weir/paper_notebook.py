@@ -3,20 +3,20 @@
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
 
-from weir import notebooks, present
+from weir import claims, notebooks, present
+from weir.binary_cache import BinaryCache
+from weir.claims import Claim
 from weir.load import Study
-from weir.papers import load_paper
+from weir.paper_registry import load_paper
 from weir.statistics import Interval
-from weir.traces import claims
-from weir.traces.claims import Claim
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 
 @dataclass
-class Book:
-    """The paper's studies and the claims that have been judged so far.
+class PaperNotebook:
+    """A paper's studies and its claims.
 
     Attributes:
         name: the prefix of its studies, and its folder in the results.
-        folder: that folder.
+        folder: the folder.
         studies: by their names without the prefix.
-        made: the claims.
+        made: the claims with their status.
     """
 
     name: str
@@ -91,17 +91,31 @@ class Book:
     made: list[Claim] = field(default_factory=list)
 
     @classmethod
-    def open(cls, name: str, results: Path | None = None) -> "Book":
-        """The book of a folder of results; of the one that the environment names if None.
+    def open(cls, name: str, results: Path | None = None, *, has_studies: bool = True) -> Self:
+        """The notebook of a folder of results.
+
+        Args:
+            name: the prefix of its studies.
+            results: the folder; the one that the environment names if None.
+            has_studies: whether there are studies to load; else the notebook makes its own data.
 
         Raises:
-            InputError: a study of the paper has not been carried out whole.
+            InputError: a study of the paper lacks runs (`weir.paper_registry.load_paper`).
         """
         results = notebooks.results_folder() if results is None else results
-        return cls(name, results / name, load_paper(name, results))
+        return cls(name, results / name, load_paper(name, results) if has_studies else {})
+
+    @cached_property
+    def binary(self) -> BinaryCache:
+        """The `weir` binary.
+
+        Raises:
+            InputError: there is no binary, or no repository.
+        """
+        return BinaryCache.find(self.folder.parent)
 
     def describe(self) -> HTML:
-        """The studies, with how many runs each has."""
+        """The studies with the number of their runs."""
         rows = [
             {
                 "study": study.name,
@@ -118,7 +132,7 @@ class Book:
         return notebooks.show_in(self.folder, figure, name)
 
     def claim(self, found: Iterable[Claim]) -> None:
-        """Takes in claims."""
+        """Adds claims."""
         self.made += found
 
     def close(self) -> HTML:

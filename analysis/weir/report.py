@@ -19,11 +19,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from weir import __version__, present
 from weir.documents import write_text
 from weir.errors import InputError
-from weir.gallery import exhibits, objective_metric
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
+from weir.plots.style import encode
+from weir.report_figures import exhibits, objective_metric
 from weir.study import class_table, run_table
-from weir.style import encode
 from weir.tiers import tiers
 
 #: What the replayer says of itself: field -> words, unit and what to divide by.

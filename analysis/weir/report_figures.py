@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import figures
 from weir.derive import QUANTILES
 from weir.labels import label
-from weir.layout import is_numeric
 from weir.load import AppClass, Study
+from weir.plots import study_figures
+from weir.plots.layout import is_numeric
 from weir.study import device_table, per_run
 
 
@@ -59,7 +59,7 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
             f"{name}-response",
             f"{name}: {label(metric).text.lower()}",
             "Response is measured from the time at which the workload wanted the request sent.",
-            figures.intervals(study, rows, metric, limit=limit),
+            study_figures.intervals(study, rows, metric, limit=limit),
         )
     if rows["deadline_miss_share"].drop_nulls().len():
         promised = (app_class.objective or {}).get("deadline_miss_share")
@@ -67,7 +67,7 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
             f"{name}-deadlines",
             f"{name}: deadlines missed",
             "A deadline is missed when the request completed late, failed or never completed.",
-            figures.intervals(study, rows, "deadline_miss_share", limit=promised),
+            study_figures.intervals(study, rows, "deadline_miss_share", limit=promised),
         )
     if rows["throughput_mb_s"].drop_nulls().len():
         promised = (app_class.objective or {}).get("rate_mb_s")
@@ -75,7 +75,7 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
             f"{name}-throughput",
             f"{name}: throughput",
             "Bytes completed within the measured interval. MB is 10^6 bytes.",
-            figures.intervals(study, rows, "throughput_mb_s", limit=promised),
+            study_figures.intervals(study, rows, "throughput_mb_s", limit=promised),
         )
     if not all((run.path / "requests.parquet").exists() for run in study.valid_runs):
         # A simulator that kept no requests: there are quantiles and no distribution.
@@ -84,7 +84,7 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
         f"{name}-tail",
         f"{name}: distribution of response time",
         "Lower and further left is better; lines of one look are repetitions.",
-        figures.tail(study, name),
+        study_figures.tail(study, name),
     )
 
 
@@ -103,12 +103,12 @@ def _split(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
     where = "; and by ".join(where for _, where in parts)
     if rows.height and rows["queueing_mean_ms"].drop_nulls().len():
         text = f"As seen by {where}. The mean is over all requests of all devices."
-        yield Exhibit("split", "Queueing delay and service time", text, figures.split(study, rows))
+        yield Exhibit("split", "Queueing delay and service time", text, study_figures.split(study, rows))
 
 
 def _comparison(study: Study, table: pl.DataFrame, factor: str) -> Iterator[Exhibit]:
     try:
-        figure = figures.ratios(study, table, "response_p95_ms", factor)
+        figure = study_figures.ratios(study, table, "response_p95_ms", factor)
     except ValueError:
         # No block holds both levels: nothing to compare.
         return

@@ -12,11 +12,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from weir import __version__, trace_figures
+from weir import __version__
 from weir.documents import check_format, field, read_document, write_text
 from weir.errors import InputError
 from weir.labels import number
-from weir.style import encode, style
+from weir.plots import trace_figures
+from weir.plots.style import encode, style
 
 _REMEDY = "make it with weir trace stat FILE --json"
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from weir.clockwise.streams import LAYOUTS, Layout, Task, in_turn, rate_mb_s
-from weir.traces.plane import Plane
+from papers.clockwise.streams import LAYOUTS, Layout, Task, in_turn, rate_mb_s
+from weir.binary_cache import BinaryCache
 
 #: More pairs than any layout bears.
 MOST_PAIRS = 40
@@ -45,7 +45,7 @@ class Verdict:
 Admit = Callable[[Sequence[Task], str], Verdict]
 
 
-def admitter(plane: Plane) -> Admit:
+def admitter(binary: BinaryCache) -> Admit:
     """A function that asks the binary; `mode` is `thesis` (intervals up to the longest period) or `exact`."""
 
     def admit(tasks: Sequence[Task], mode: str) -> Verdict:
@@ -58,7 +58,7 @@ def admitter(plane: Plane) -> Admit:
         with tempfile.TemporaryDirectory(prefix="weir-admit-") as folder:
             path = Path(folder) / "tasks.yml"
             path.write_text(json.dumps(document), encoding="utf-8")
-            return read(plane.output("admit", path, "--mode", mode, "--json", accepted=(0, 1)))
+            return read(binary.output("admit", path, "--mode", mode, "--json", accepted=(0, 1)))
 
     return admit
 

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from weir.clockwise import conflicts, memory, network, pci, source, string
-from weir.clockwise.bands import BANDS
-from weir.clockwise.disk_verdicts import yes
-from weir.clockwise.experiments import SIZES_KB, Bench, sectors_of
+from papers.clockwise import conflicts, memory, network, pci, source, string
+from papers.clockwise.bands import BANDS
+from papers.clockwise.disk_claims import yes
+from papers.clockwise.experiments import SIZES_KB, Bench, sectors_of
+from weir.claims import Claim, over_seeds
 from weir.labels import number
-from weir.traces.claims import Claim, over_seeds
 
 SEEDS = range(1, 11)
 BLOCK_KB = 1024

@@ -3,11 +3,11 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.clockwise import conflicts, memory, network, pci, plot
-from weir.clockwise.bus_verdicts import SEEDS, WORDS, SpeedUps, Strings
-from weir.clockwise.experiments import SIZES_KB
-from weir.style import LINES, PALETTE, style
+from papers.clockwise import conflicts, memory, network, pci, plot
+from papers.clockwise.bus_claims import SEEDS, WORDS, SpeedUps, Strings
+from papers.clockwise.experiments import SIZES_KB
+from weir.plots import draw
+from weir.plots.style import LINES, PALETTE, style
 
 DISKS = np.arange(1, 13)
 

@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from weir.clockwise import source, track_cache
-from weir.clockwise.bands import BANDS
-from weir.clockwise.disk_times import Drive
-from weir.clockwise.experiments import COUNT, WIDE, WRITE_BEHIND, Bench, sectors_of
-from weir.clockwise.source import MB, REVOLUTION_MS, SECTOR_BYTES
+from papers.clockwise import source, track_cache
+from papers.clockwise.bands import BANDS
+from papers.clockwise.disk_times import Drive
+from papers.clockwise.experiments import COUNT, WIDE, WRITE_BEHIND, Bench, sectors_of
+from papers.clockwise.source import MB, REVOLUTION_MS, SECTOR_BYTES
+from weir.claims import Claim
 from weir.labels import number
-from weir.traces.claims import Claim
 
 #: Sizes of several tracks in every zone.
 LARGE_KB = (256, 512, 1024)

@@ -5,12 +5,12 @@ from matplotlib.axes import Axes
 from matplotlib.colorbar import ColorbarBase
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.clockwise import plot, source
-from weir.clockwise.disk_times import Drive
-from weir.clockwise.disk_verdicts import KNEE, bandwidth_mb_s, write_behind_mb_s
-from weir.clockwise.experiments import CDF_SIZES_KB, SIZES_KB, WIDE, Bench, sectors_of
-from weir.style import style
+from papers.clockwise import plot, source
+from papers.clockwise.disk_claims import KNEE, bandwidth_mb_s, write_behind_mb_s
+from papers.clockwise.disk_times import Drive
+from papers.clockwise.experiments import CDF_SIZES_KB, SIZES_KB, WIDE, Bench, sectors_of
+from weir.plots import draw
+from weir.plots.style import style
 
 ZONES = range(len(source.ZONES))
 SHARE = "Share of requests"

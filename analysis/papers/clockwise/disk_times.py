@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 import yaml
 
-from weir.clockwise.source import SECTOR_BYTES
-from weir.traces.plane import Plane
+from papers.clockwise.source import SECTOR_BYTES
+from weir.binary_cache import BinaryCache
 
 PROFILES = Path("testbeds/disks")
 #: A file fills at most so much of a device.
@@ -55,9 +55,9 @@ class Drive:
     fields: dict[str, object] = field(repr=False)
 
     @classmethod
-    def load(cls, plane: Plane, profile: str) -> "Drive":
+    def load(cls, binary: BinaryCache, profile: str) -> "Drive":
         """The drive of a profile that gives its cylinders outright."""
-        fields = yaml.safe_load((plane.root / PROFILES / f"{profile}.yml").read_text(encoding="utf-8"))
+        fields = yaml.safe_load((binary.root / PROFILES / f"{profile}.yml").read_text(encoding="utf-8"))
         zones = tuple((int(z["sectors_per_track"]), int(z["cylinders"])) for z in fields["zones"])
         return cls(profile, zones, int(fields["heads"]), 60_000 / float(fields["rpm"]), fields)
 
@@ -78,7 +78,7 @@ class Drive:
 
 
 def served_ms(
-    plane: Plane,
+    binary: BinaryCache,
     drive: Drive,
     zone: int,
     requests: Sequence[Request],
@@ -89,7 +89,7 @@ def served_ms(
     """What each request takes, in ms, with the platter at a random angle when it begins.
 
     Args:
-        plane: the binary.
+        binary: the binary.
         drive: the disk.
         zone: which of its zones.
         requests: in their order, within the zone.
@@ -102,7 +102,7 @@ def served_ms(
     table = _table(requests, drive.revolution_ms, seed)
     profile = _profile(drive, zone, changes or {})
     key = ["disk-times", json.dumps(profile, sort_keys=True), table]
-    path = plane.made(key, ".npy", lambda out: np.save(out, _simulated(plane, drive, zone, profile, table)))
+    path = binary.made(key, ".npy", lambda out: np.save(out, _simulated(binary, drive, zone, profile, table)))
     found = np.load(path)
     assert len(found) >= len(requests), "a request has got lost"
     return found[: len(requests)]
@@ -125,15 +125,17 @@ def _profile(drive: Drive, zone: int, changes: dict[str, object]) -> dict[str, o
     return drive.fields | {"zones": [own]} | changes
 
 
-def _simulated(plane: Plane, drive: Drive, zone: int, profile: dict[str, object], table: str) -> np.ndarray:
-    with tempfile.TemporaryDirectory(dir=plane.cache, prefix=".times-") as name:
+def _simulated(
+    binary: BinaryCache, drive: Drive, zone: int, profile: dict[str, object], table: str
+) -> np.ndarray:
+    with tempfile.TemporaryDirectory(dir=binary.cache, prefix=".times-") as name:
         folder = Path(name)
         (folder / "trace.csv").write_text(table, encoding="utf-8")
         (folder / "drive.yml").write_text(json.dumps(profile), encoding="utf-8")
         last_s = float(table.rstrip().rsplit("\n", 1)[-1].partition(",")[0])
         document = _study(folder, drive, zone, profile, last_s)
         (folder / "times.yml").write_text(json.dumps(document), encoding="utf-8")
-        plane.output("simulate", folder / "times.yml", "--out", folder / "out")
+        binary.output("simulate", folder / "times.yml", "--out", folder / "out")
         (found,) = (folder / "out").glob("times/*/requests.parquet")
         rows = pl.read_parquet(found, columns=["request", "served_ns", "completed_ns"]).sort("request")
         return ((rows["completed_ns"] - rows["served_ns"]) / 1e6).to_numpy()

@@ -10,10 +10,10 @@ from functools import cache
 
 import numpy as np
 
-from weir.clockwise import track_cache
-from weir.clockwise.disk_times import Drive, Request, served_ms
-from weir.clockwise.source import KB, SECTOR_BYTES
-from weir.traces.plane import Plane
+from papers.clockwise import track_cache
+from papers.clockwise.disk_times import Drive, Request, served_ms
+from papers.clockwise.source import KB, SECTOR_BYTES
+from weir.binary_cache import BinaryCache
 
 #: Requests of each kind.
 COUNT = 400
@@ -32,14 +32,14 @@ WRITE_BEHIND = {"write_cache_kib": 448, "write_cache_runs": 5}
 class Bench:
     """A drive and the binary that models it."""
 
-    plane: Plane
+    binary: BinaryCache
     drive: Drive
 
     @classmethod
     @cache
-    def load(cls, plane: Plane, profile: str = "quantum-atlas-ii") -> "Bench":
+    def load(cls, binary: BinaryCache, profile: str = "quantum-atlas-ii") -> "Bench":
         """The bench of a profile."""
-        return cls(plane, Drive.load(plane, profile))
+        return cls(binary, Drive.load(binary, profile))
 
     def raw(self, zone: int, sectors: int, *, write: bool = False, **changes: object) -> np.ndarray:
         """Service times in ms of requests that begin a track."""
@@ -74,7 +74,7 @@ class Bench:
     def _served(self, zone: int, asked: list[Request], write: bool, changes: dict[str, object]) -> np.ndarray:
         if write:
             asked = [Request(one.start, one.sectors, is_write=True) for one in asked]
-        return served_ms(self.plane, self.drive, zone, asked, changes=changes)
+        return served_ms(self.binary, self.drive, zone, asked, changes=changes)
 
     def _count(self, zone: int, sectors: int) -> int:
         return min(COUNT, self.drive.sectors(zone) // (sectors + self.drive.track(zone)) - 2)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from weir.clockwise.bands import BANDS
-from weir.clockwise.disk_verdicts import yes
-from weir.clockwise.results import SCHEDULERS, between, disk, means, of, ratio, shown_disks
+from papers.clockwise.bands import BANDS
+from papers.clockwise.disk_claims import yes
+from papers.clockwise.results import SCHEDULERS, between, disk, means, of, ratio, shown_disks
+from weir.claims import Claim, text
 from weir.labels import number
 from weir.statistics import Interval, mean_interval
-from weir.traces.claims import Claim, text
 
 #: Loads in MB/s of the rotating layout, which ends at 18: low, medium and extreme.
 LOW, MEDIUM, EXTREME = (1.0, 4.2), (8.0, 14.0), (16.0, 18.0)

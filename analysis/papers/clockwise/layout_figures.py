@@ -7,10 +7,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.clockwise import plot
-from weir.clockwise.results import SCHEDULERS, disk, means, of, shown_disks
-from weir.style import LINES, MARKERS, PALETTE, style
+from papers.clockwise import plot
+from papers.clockwise.results import SCHEDULERS, disk, means, of, shown_disks
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, style
 
 LOAD = "Real-time load (MB/s)"
 LATENCY = "Mean best-effort latency (ms)"

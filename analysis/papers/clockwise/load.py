@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from weir.clockwise import source
-from weir.clockwise.bands import BANDS
+from papers.clockwise import source
+from papers.clockwise.bands import BANDS
+from papers.traces import paper
+from papers.traces.disks import DAY_S, Cello
+from weir.binary_cache import BinaryCache
+from weir.claims import Claim, over_seeds, text
 from weir.labels import number
-from weir.traces import paper
-from weir.traces.claims import Claim, over_seeds, text
-from weir.traces.disks import DAY_S, Cello
-from weir.traces.plane import Plane
 
 WORKLOAD = "cello-1992-06-01"
 SEEDS = range(1, 11)
@@ -33,9 +33,9 @@ class Slice:
     seconds: np.ndarray
 
     @classmethod
-    def load(cls, plane: Plane) -> "Slice":
+    def load(cls, binary: BinaryCache) -> "Slice":
         """Makes the days, or reads them from the cache."""
-        days = plane.each(lambda seed: plane.stream(WORKLOAD, seed, DAY_S, per_second), SEEDS)
+        days = binary.each(lambda seed: binary.stream(WORKLOAD, seed, DAY_S, per_second), SEEDS)
         seconds = np.zeros((len(days), len(source.SLICE_REQUESTS), source.SLICE_S), dtype=np.int64)
         for day, found in enumerate(days):
             file, second, requests = (found[name].to_numpy() for name in ("file", "second", "requests"))

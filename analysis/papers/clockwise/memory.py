@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from weir.clockwise import source
-from weir.clockwise.broker import Broker
-from weir.clockwise.streams import LAYOUTS, PAIRS, Layout
+from papers.clockwise import source
+from papers.clockwise.broker import Broker
+from papers.clockwise.streams import LAYOUTS, PAIRS, Layout
 
 #: The machine of chapter 7: 128 MB in buffers of 64 KB, a few of them kept free.
 BUFFERS, RESERVE = 2048, 64

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from weir.clockwise import pci, source
-from weir.clockwise.source import MB
+from papers.clockwise import pci, source
+from papers.clockwise.source import MB
 
 #: 4.4: the line rate that is reached, and what of a cell is the user's.
 LINE_BIT_S = 149.9e6

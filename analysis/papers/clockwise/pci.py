@@ -9,7 +9,7 @@ import heapq
 
 import numpy as np
 
-from weir.clockwise.source import KB, MB
+from papers.clockwise.source import KB, MB
 
 CLOCK_HZ = 33e6
 WORD_BYTES = 4

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from weir import draw
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 
 #: The thesis's own numbers.
 PRINTED = "#555555"

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from weir.clockwise.admission import Admit
-from weir.clockwise.bands import BANDS
-from weir.clockwise.disk_verdicts import yes
-from weir.clockwise.results import DISKS, disk, shown_disks
-from weir.clockwise.streams import LAYOUTS, Task, in_turn
+from papers.clockwise.admission import Admit
+from papers.clockwise.bands import BANDS
+from papers.clockwise.disk_claims import yes
+from papers.clockwise.results import DISKS, disk, shown_disks
+from papers.clockwise.streams import LAYOUTS, Task, in_turn
+from weir.claims import Claim, over_seeds
 from weir.documents import read_document
 from weir.labels import number
 from weir.load import RUN_AGAIN, Run, Study
 from weir.statistics import ratio_interval
-from weir.traces.claims import Claim, over_seeds
 
 #: The CELLO disk that has a contract.
 CLASS = "cello5"

@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.clockwise import plot
-from weir.clockwise.qos import SETTINGS, Contracts
-from weir.clockwise.results import disk, shown_disks
-from weir.style import PALETTE, style
+from papers.clockwise import plot
+from papers.clockwise.qos import SETTINGS, Contracts
+from papers.clockwise.results import disk, shown_disks
+from weir.plots import draw
+from weir.plots.style import PALETTE, style
 
 
 def contracts(found: Contracts) -> Figure:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 
-from weir.clockwise.streams import RATE_KB_S
+from papers.clockwise.streams import RATE_KB_S
 from weir.documents import read_document
 from weir.load import RUN_AGAIN, Run, Study
 from weir.statistics import Interval, ratio_interval

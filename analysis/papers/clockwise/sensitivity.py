@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from weir.clockwise import conflicts, pci, streams, string
-from weir.clockwise.admission import Admit, Curve, curve
-from weir.clockwise.bus_verdicts import BLOCK_KB, SEEDS
-from weir.clockwise.experiments import Bench, sectors_of
+from papers.clockwise import conflicts, pci, streams, string
+from papers.clockwise.admission import Admit, Curve, curve
+from papers.clockwise.bus_claims import BLOCK_KB, SEEDS
+from papers.clockwise.experiments import Bench, sectors_of
 from weir.labels import number
 
 #: KB/s of Wallace and Gromit by which Table 6.3's periods come out.

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from weir.clockwise import source
-from weir.clockwise.admission import Admit, Curve, curve, regime_mb_s
-from weir.clockwise.bands import BANDS
-from weir.clockwise.disk_verdicts import yes
-from weir.clockwise.sets import FACTORS, SEEDS, Crosstalk
-from weir.clockwise.streams import LAYOUTS, Task
+from papers.clockwise import source
+from papers.clockwise.admission import Admit, Curve, curve, regime_mb_s
+from papers.clockwise.bands import BANDS
+from papers.clockwise.disk_claims import yes
+from papers.clockwise.sets import FACTORS, SEEDS, Crosstalk
+from papers.clockwise.streams import LAYOUTS, Task
+from weir.claims import Claim
 from weir.labels import number
-from weir.traces.claims import Claim
 
 LARGE = "memory-optimized (large buffers)"
 

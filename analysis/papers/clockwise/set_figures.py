@@ -5,12 +5,12 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.clockwise import plot
-from weir.clockwise.admission import Curve
-from weir.clockwise.sets import FACTORS, Crosstalk
-from weir.clockwise.timelines import BEST_EFFORT
-from weir.style import LINES, MARKERS, PALETTE, style
+from papers.clockwise import plot
+from papers.clockwise.admission import Curve
+from papers.clockwise.sets import FACTORS, Crosstalk
+from papers.clockwise.timelines import BEST_EFFORT
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, style
 
 LATE = PALETTE[3]
 

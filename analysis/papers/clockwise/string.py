@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weir.clockwise.conflicts import attached
+from papers.clockwise.conflicts import attached
 
 #: Ultra-Wide SCSI (4.1.2).
 BUS_MB_S = 38.1

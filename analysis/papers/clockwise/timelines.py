@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from weir.clockwise.source import SECTOR_BYTES
-from weir.traces.plane import Plane
+from papers.clockwise.source import SECTOR_BYTES
+from weir.binary_cache import BinaryCache
 
 #: A flash device that moves a sector in a ms, and does nothing else.
 DEVICE = {
@@ -45,7 +45,7 @@ class Stream:
     period_ms: float | None = None
 
 
-def served(plane: Plane, scheduler: str, streams: Sequence[Stream], span_ms: float) -> pl.DataFrame:
+def served(binary: BinaryCache, scheduler: str, streams: Sequence[Stream], span_ms: float) -> pl.DataFrame:
     """One row per request: `stream`, `asked_ms`, `begun_ms`, `done_ms`, `due_ms` and `late_ms`.
 
     `due_ms` is a period after the release, which is when it was asked for or when the one before was due;
@@ -55,14 +55,14 @@ def served(plane: Plane, scheduler: str, streams: Sequence[Stream], span_ms: flo
         InputError: the scheduler refuses the contracts, or is unknown.
     """
     key = ["timelines", scheduler, f"{span_ms} {LEAD_MS}", *(repr(s) for s in streams), json.dumps(DEVICE)]
-    path = plane.made(
-        key, ".parquet", lambda out: _run(plane, scheduler, streams, span_ms).write_parquet(out)
+    path = binary.made(
+        key, ".parquet", lambda out: _run(binary, scheduler, streams, span_ms).write_parquet(out)
     )
     return pl.read_parquet(path)
 
 
-def _run(plane: Plane, scheduler: str, streams: Sequence[Stream], span_ms: float) -> pl.DataFrame:
-    with tempfile.TemporaryDirectory(dir=plane.cache, prefix=".timelines-") as name:
+def _run(binary: BinaryCache, scheduler: str, streams: Sequence[Stream], span_ms: float) -> pl.DataFrame:
+    with tempfile.TemporaryDirectory(dir=binary.cache, prefix=".timelines-") as name:
         folder = Path(name)
         (folder / "device.yml").write_text(json.dumps(DEVICE), encoding="utf-8")
         document = {
@@ -79,7 +79,7 @@ def _run(plane: Plane, scheduler: str, streams: Sequence[Stream], span_ms: float
             "factors": {"scheduler": [scheduler]},
         }
         (folder / "timelines.yml").write_text(json.dumps(document), encoding="utf-8")
-        plane.output("simulate", folder / "timelines.yml", "--out", folder / "out", accepted=(0, 3))
+        binary.output("simulate", folder / "timelines.yml", "--out", folder / "out", accepted=(0, 3))
         (found,) = (folder / "out").glob("timelines/*/requests.parquet")
         rows = pl.read_parquet(found, columns=["class", "intended_ns", "served_ns", "completed_ns"])
     return _told(rows, streams, span_ms)

@@ -7,8 +7,8 @@ read too much is kept, and the next request begins with it.
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from weir.clockwise.disk_times import Request
-from weir.clockwise.source import KB, SECTOR_BYTES
+from papers.clockwise.disk_times import Request
+from papers.clockwise.source import KB, SECTOR_BYTES
 
 #: The superblock is a sector at sector 16, partitions begin behind it (7.2.2).
 FIRST_SECTOR = 17

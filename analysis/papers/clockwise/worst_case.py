@@ -5,19 +5,19 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from weir.clockwise import source
-from weir.clockwise.bands import BANDS
+from papers.clockwise import source
+from papers.clockwise.bands import BANDS
+from weir.binary_cache import BinaryCache
+from weir.claims import Claim
 from weir.labels import number
-from weir.traces.claims import Claim
-from weir.traces.plane import Plane
 
 PROFILE = "quantum-atlas-ii"
 
 
-def measured_ms(plane: Plane) -> dict[int, list[float]]:
+def measured_ms(binary: BinaryCache) -> dict[int, list[float]]:
     """95th percentile of reads one behind the other and the longest seek, in ms: by block, then by zone."""
     sizes = ",".join(map(str, source.WORST_CASE_MS))
-    report = json.loads(plane.output("disks", "times", PROFILE, "--kib", sizes, "--sequential", "--json"))
+    report = json.loads(binary.output("disks", "times", PROFILE, "--kib", sizes, "--sequential", "--json"))
     found: dict[int, list[float]] = {kb: [] for kb in source.WORST_CASE_MS}
     for row in sorted(report["times"], key=lambda row: row["zone"]):
         found[row["kib"]].append(float(row["p95_and_longest_seek_ms"]))

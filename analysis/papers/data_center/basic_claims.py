@@ -4,21 +4,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from weir.data_center import printed
-from weir.data_center.judge import judged, shown
-from weir.data_center.names import (
-    DOCUMENTS,
-    EXT4,
-    NETWORKED,
-    OPERATIONS,
-    SIZES,
-    TMPFS,
-    document,
-)
-from weir.data_center.samples import interval, quotient, ratio, sample
+from papers.data_center import printed
+from papers.data_center.judge import judged, shown
+from papers.data_center.names import DOCUMENTS, EXT4, NETWORKED, OPERATIONS, SIZES, TMPFS, document
+from papers.data_center.samples import interval, quotient, ratio, sample
+from weir.claims import Claim
 from weir.labels import number
 from weir.statistics import Interval
-from weir.traces.claims import Claim
 
 
 def access(table: pl.DataFrame | None) -> Iterator[Claim]:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from weir.data_center.judge import judged
-from weir.data_center.names import EXT4, NETWORKED, SITE, alpha
-from weir.data_center.results import QUICK_BYTES, QUICK_MS
-from weir.data_center.samples import quotient, ratio, sample
+from papers.data_center.judge import judged
+from papers.data_center.names import EXT4, NETWORKED, SITE, alpha
+from papers.data_center.results import QUICK_BYTES, QUICK_MS
+from papers.data_center.samples import quotient, ratio, sample
+from weir.claims import Claim
 from weir.labels import number
 from weir.statistics import Interval
-from weir.traces.claims import Claim
 
 #: The paper's text on Fig. 9, which cannot mean what it says.
 CONTRADICTION = (

@@ -4,9 +4,8 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.data_center import printed
-from weir.data_center.names import (
+from papers.data_center import printed
+from papers.data_center.names import (
     DOCUMENTS,
     EXT4,
     LABELS,
@@ -20,7 +19,7 @@ from weir.data_center.names import (
     document,
     mix_and_class,
 )
-from weir.data_center.plot import (
+from papers.data_center.plot import (
     BARS,
     PRINTED,
     by_filesystem,
@@ -33,10 +32,11 @@ from weir.data_center.plot import (
     points,
     words,
 )
-from weir.data_center.results import QUICK_BYTES, QUICK_MS
-from weir.data_center.samples import interval, ratio, sample
+from papers.data_center.results import QUICK_BYTES, QUICK_MS
+from papers.data_center.samples import interval, ratio, sample
+from weir.plots import draw
+from weir.plots.style import LINES, PALETTE, style
 from weir.statistics import Interval
-from weir.style import LINES, PALETTE, style
 
 #: Heights of panels in inches.
 HEIGHT = 2.9

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from weir.data_center.judge import judged, shown
-from weir.data_center.names import BACKGROUND, HOT, PLAIN, SITE, alpha, shared
-from weir.data_center.samples import average, difference, interval, percent_gain, ratio, sample
+from papers.data_center.judge import judged, shown
+from papers.data_center.names import BACKGROUND, HOT, PLAIN, SITE, alpha, shared
+from papers.data_center.samples import average, difference, interval, percent_gain, ratio, sample
+from weir.claims import Claim
 from weir.labels import number
 from weir.statistics import Interval
-from weir.traces.claims import Claim
 
 #: What a largest gain of many is: more than the gain of that cell would be if measured again.
 LARGEST = "the largest of {n} cells, which chance makes larger"

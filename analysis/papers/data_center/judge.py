@@ -6,11 +6,11 @@ These are the rules of `weir.traces.claims` and one more: what is met is met by 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from weir.book import Bands
-from weir.data_center.names import PREFIX
+from papers.data_center.names import PREFIX
+from weir.claims import BAND, UNBOUNDED, Claim, status
 from weir.labels import number, with_interval
+from weir.paper_notebook import Bands
 from weir.statistics import Interval
-from weir.traces.claims import BAND, UNBOUNDED, Claim, status
 
 BANDS = Bands(Path(__file__).with_name("reported"))
 #: The status of a claim whose study has no results.

@@ -1,7 +1,7 @@
 """What the studies of the shared data center, their variants and their classes are called.
 
-The studies are `studies/data-center/data-center-*.yml`; their names here are without the prefix. A change of a name
-there is a change here, and nowhere else.
+The studies are `studies/data-center/data-center-*.yml`; names here are without the prefix. This module is the
+only place that repeats names of the YAML.
 """
 
 import re

@@ -1,17 +1,15 @@
-"""The book of a paper that needs devices: written from what has been measured, it says what has not."""
+"""The notebook of the shared data center: studies with valid runs, and which studies are missing."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import polars as pl
 from IPython.display import HTML
 
+from papers.data_center import names
+from papers.data_center.judge import BANDS, unmeasured
 from weir import notebooks
-from weir.book import Book
-from weir.data_center import names
-from weir.data_center.judge import BANDS, unmeasured
 from weir.load import Study
-from weir.traces.plane import Plane
+from weir.paper_notebook import PaperNotebook
 
 #: The rows of claims, in the order of the paper; a claim's id begins with its row.
 ROWS = (
@@ -20,25 +18,12 @@ ROWS = (
 )
 
 
-class DataCenterBook(Book):
-    """Its studies are those that have a valid run."""
-
-    @classmethod
-    def read(cls, results: Path | None = None) -> "DataCenterBook":
-        """The book of a folder of results; of the one that the environment names if None.
-
-        Raises:
-            InputError: no study has a valid run, or one is damaged.
-        """
-        return cls.open(names.PREFIX, results)  # type: ignore[return-value]
+class DataCenterNotebook(PaperNotebook):
+    """A notebook with the studies that have a valid run."""
 
     def study(self, name: str) -> Study | None:
         """A study; None if it has no valid run."""
         return self.studies.get(name)
-
-    def root(self) -> Path:
-        """The repository's folder."""
-        return Plane.find(self.folder.parent).root
 
     def describe(self) -> HTML:
         """The studies, measured or not."""

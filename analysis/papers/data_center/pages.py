@@ -17,8 +17,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from weir.data_center import printed
-from weir.data_center.names import MIXES, mix_and_class
+from papers.data_center import printed
+from papers.data_center.names import MIXES, mix_and_class
 from weir.errors import InputError
 from weir.load import RUN_AGAIN, Run, Study
 

@@ -6,10 +6,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weir.data_center.names import LABELS
-from weir.data_center.samples import Sample, interval
+from papers.data_center.names import LABELS
+from papers.data_center.samples import Sample, interval
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 from weir.statistics import Interval
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 
 #: The paper's own numbers.
 PRINTED = "#555555"

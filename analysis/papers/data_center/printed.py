@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from weir.data_center.names import SIZES, STANDS_FOR
+from papers.data_center.names import SIZES, STANDS_FOR
 
 TABLES = Path(__file__).with_name("tables.toml")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import polars as pl
 
-from weir.data_center.names import OPERATIONS, RESERVED, SECOND_CLIENTS
-from weir.data_center.samples import BATCHES, OF_BATCHES
+from papers.data_center.names import OPERATIONS, RESERVED, SECOND_CLIENTS
+from papers.data_center.samples import BATCHES, OF_BATCHES
 from weir.errors import InputError
 from weir.load import RUN_AGAIN, Run, Study
 from weir.tables import scan_block, scan_requests

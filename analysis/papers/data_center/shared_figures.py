@@ -3,14 +3,14 @@
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.data_center.hybrid_verdicts import gains
-from weir.data_center.judge import BANDS
-from weir.data_center.names import BACKGROUND, HOT, MIXES, PLAIN, SITE, alpha
-from weir.data_center.plot import BARS, PRINTED, class_look, figure, legend, name_places, points
-from weir.data_center.samples import interval, sample
+from papers.data_center.hybrid_claims import gains
+from papers.data_center.judge import BANDS
+from papers.data_center.names import BACKGROUND, HOT, MIXES, PLAIN, SITE, alpha
+from papers.data_center.plot import BARS, PRINTED, class_look, figure, legend, name_places, points
+from papers.data_center.samples import interval, sample
+from weir.plots import draw
+from weir.plots.style import PALETTE, style
 from weir.statistics import Interval
-from weir.style import PALETTE, style
 
 GAIN = "Gain of the second site (%)"
 #: Dynamic sites, in the order of figures.

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from weir.data_center.judge import judged, shown
-from weir.data_center.names import (
+from papers.data_center.judge import judged, shown
+from papers.data_center.names import (
     CACHED,
     DIRECT,
     EXT4,
@@ -17,11 +17,11 @@ from weir.data_center.names import (
     TMPFS,
     mix_and_class,
 )
-from weir.data_center.pages import Tested
-from weir.data_center.samples import average, interval, ratio, sample
+from papers.data_center.pages import Tested
+from papers.data_center.samples import average, interval, ratio, sample
+from weir.claims import Claim
 from weir.labels import number
 from weir.statistics import Interval
-from weir.traces.claims import Claim
 
 #: The mix whose traffic and disk activity the paper shows.
 SHOWN_MIX = MIXES[0]

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from weir.book import Bands
-from weir.hds import fluid
-from weir.hds.results import RATE, SECOND, STREAM, asked_mb_s, between, control, of_stream, rates, totals
+from papers.hds import fluid
+from papers.hds.results import RATE, SECOND, STREAM, asked_mb_s, between, control, of_stream, rates, totals
+from weir.claims import Claim, over_seeds, text
 from weir.labels import number
+from weir.paper_notebook import Bands
 from weir.statistics import mean_interval
-from weir.traces.claims import Claim, over_seeds, text
 
 BANDS = Bands(Path(__file__).with_name("bands.toml"))
 #: A stream that gets this share of what it asks for gets what it asks for.

@@ -7,11 +7,11 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.hds import fluid
-from weir.hds.results import RATE, SECOND, STREAM, asked_mb_s, control, rates
+from papers.hds import fluid
+from papers.hds.results import RATE, SECOND, STREAM, asked_mb_s, control, rates
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.statistics import mean_interval
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 
 RECEIVED, ASKED, TIME = "Received (MB/s)", "Asked by each (MB/s)", "Time (s)"
 BARS = "Points: means over repetitions; bars: 95 % t intervals."

@@ -7,14 +7,15 @@ import polars as pl
 from IPython.display import HTML, Markdown
 from matplotlib.figure import Figure
 
-from weir import draw, notebooks
-from weir.hds import figures, verdicts
-from weir.hds.results import windows
-from weir.hds.verdicts import Times
+from papers.hds import claims, figures
+from papers.hds.claims import Times
+from papers.hds.results import windows
+from weir import notebooks
+from weir.claims import Claim
 from weir.labels import number
 from weir.load import Study, load_study
-from weir.style import style
-from weir.traces.claims import Claim
+from weir.plots import draw
+from weir.plots.style import style
 
 #: How these studies' names begin.
 PREFIX = "live-hds-"
@@ -23,12 +24,12 @@ TIMES = Times(settled_s=1, phase_s=8, stream_s=3, step_s=3, second_s=4, adapts_s
 TESTBED, LIVE, VIRTUAL = "testbed", "device", "simulator"
 #: By study, what is judged of it.
 JUDGED: dict[str, Callable[[pl.DataFrame], Iterator[Claim]]] = {
-    "overload": verdicts.overload,
-    "isolation": verdicts.isolation,
-    "borrowing": lambda table: verdicts.borrowing(table, TIMES),
-    "throughput": lambda table: verdicts.throughput(table, TIMES),
-    "root": lambda table: verdicts.root(table, TIMES),
-    "adaptive": lambda table: verdicts.adaptive(table, TIMES),
+    "overload": claims.overload,
+    "isolation": claims.isolation,
+    "borrowing": lambda table: claims.borrowing(table, TIMES),
+    "throughput": lambda table: claims.throughput(table, TIMES),
+    "root": lambda table: claims.root(table, TIMES),
+    "adaptive": lambda table: claims.adaptive(table, TIMES),
 }
 
 
@@ -93,7 +94,7 @@ def compared(made: Iterable[Claim], found: dict[str, Study]) -> pl.DataFrame:
 
 
 def _row(claim: Claim, long: Claim | None) -> dict[str, str]:
-    paper = verdicts.BANDS.read()[claim.id].get("limits") if claim.paper is None else None
+    paper = claims.BANDS.read()[claim.id].get("limits") if claim.paper is None else None
     printed = f"{number(paper[0])} or more" if paper else number(claim.paper)
     row = {"claim": claim.id, "unit": claim.unit, "paper": printed}
     return row | {

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
-from weir.hds import verdicts
-from weir.hds.results import RATE, control, of_stream, rates
+from papers.hds import claims
+from papers.hds.results import RATE, control, of_stream, rates
+from weir.claims import Claim, is_met, over_seeds
 from weir.labels import number
-from weir.traces.claims import Claim, is_met, over_seeds
 
 #: The size with which three readers get about what the paper's disk gave them.
 FITTED_KIB = 416
@@ -33,25 +33,25 @@ def greedy(table: pl.DataFrame) -> Iterator[Claim]:
         pl.lit(0.0).alias("asked"),
     )
     got = rates(table, "control")
-    spread = verdicts.variability(table, [0.0])["Linux alone"]
-    yield verdicts.BANDS.judged("H-F3 a", over_seeds(100 * value for value in spread), "")
+    spread = claims.variability(table, [0.0])["Linux alone"]
+    yield claims.BANDS.judged("H-F3 a", over_seeds(100 * value for value in spread), "")
     equal = got.filter(pl.col("control") == "HDS, equal weights")
-    yield verdicts.BANDS.judged("H-F3 b", over_seeds(of_stream(equal, "stream1", "share_pct")), "")
+    yield claims.BANDS.judged("H-F3 b", over_seeds(of_stream(equal, "stream1", "share_pct")), "")
     shared = got.filter(pl.col("control") == "HDS, 70 % and 30 %")
-    yield verdicts.BANDS.judged("H-F3 c share", over_seeds(of_stream(shared, "stream1", "share_pct")), "")
+    yield claims.BANDS.judged("H-F3 c share", over_seeds(of_stream(shared, "stream1", "share_pct")), "")
     for stream in (1, 2):
         ours = over_seeds(of_stream(shared, f"stream{stream}", RATE))
-        yield verdicts.BANDS.judged(f"H-F3 c stream {stream}", ours, "")
+        yield claims.BANDS.judged(f"H-F3 c stream {stream}", ours, "")
 
 
 #: By study, what is judged of it.
 JUDGED: dict[str, Callable[[pl.DataFrame], Iterator[Claim]]] = {
     "request-size": greedy,
-    "isolation": verdicts.isolation,
-    "borrowing": verdicts.borrowing,
-    "throughput": verdicts.throughput,
-    "root": verdicts.root,
-    "adaptive": verdicts.adaptive,
+    "isolation": claims.isolation,
+    "borrowing": claims.borrowing,
+    "throughput": claims.throughput,
+    "root": claims.root,
+    "adaptive": claims.adaptive,
 }
 
 
@@ -77,7 +77,7 @@ def _paper(claim: Claim) -> str:
 def _ours(claim: Claim) -> str:
     if claim.ours is None:
         return "none" + MISSED
-    limits = verdicts.BANDS.read()[claim.id].get("limits")
+    limits = claims.BANDS.read()[claim.id].get("limits")
     if limits is not None:
         met = limits[0] <= claim.ours <= limits[1]
     else:

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from weir import draw
-from weir.isolation import desiderata
-from weir.isolation.results import ALONE, BASELINE
-from weir.style import MARKERS, PALETTE, WIDTH_INCH, style
+from papers.isolation import desiderata
+from papers.isolation.results import ALONE, BASELINE
+from weir.plots import draw
+from weir.plots.style import MARKERS, PALETTE, WIDTH_INCH, style
 
 LINE = "#bbbbbb"
 RINGS = "Points: medians over repetitions; rings: each of them."

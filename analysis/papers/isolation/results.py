@@ -6,7 +6,7 @@ A variant is called `mechanism/setting`; what comes behind the slash is the load
 
 import polars as pl
 
-from weir.isolation import desiderata
+from papers.isolation import desiderata
 from weir.load import Run, Study
 from weir.metrics import quantile
 from weir.tables import scan_requests

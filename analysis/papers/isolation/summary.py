@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from weir.isolation.figures import mechanisms, over_blocks
-from weir.isolation.results import BASELINE
+from papers.isolation.figures import mechanisms, over_blocks
+from papers.isolation.results import BASELINE
 from weir.labels import number
 
 

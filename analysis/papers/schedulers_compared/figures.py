@@ -6,8 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from weir import draw
-from weir.common.results import (
+from papers.schedulers_compared.results import (
     ASKED,
     LATE_PCT,
     NAMES,
@@ -17,9 +16,10 @@ from weir.common.results import (
     by_capacity,
     refused_leave,
 )
-from weir.common.tables import HEAVY, LIGHT
+from papers.schedulers_compared.tables import HEAVY, LIGHT
+from weir.plots import draw
+from weir.plots.style import PALETTE, WIDTH_INCH, style
 from weir.statistics import Interval, mean_interval
-from weir.style import PALETTE, WIDTH_INCH, style
 
 #: The width of a column of a page with two.
 COLUMN_INCH = 3.5

@@ -4,10 +4,18 @@ from itertools import combinations
 
 import polars as pl
 
-from weir.common.results import ASKED, MEANS, NAMES, TEXT_PER_S, at_load, breaks_at, by_capacity
+from papers.schedulers_compared.results import (
+    ASKED,
+    MEANS,
+    NAMES,
+    TEXT_PER_S,
+    at_load,
+    breaks_at,
+    by_capacity,
+)
+from weir.claims import text
 from weir.labels import number
 from weir.statistics import Interval
-from weir.traces.claims import text
 
 #: The loads at which costs are shown: what all admit, and what those without admission may bear.
 LIGHT, HEAVY = 20, 60

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from weir.book import Bands
+from papers.shenoy.load import OVERLOADS, Distribution, Improvement
+from papers.shenoy.results import EQUAL_PCT, FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities
+from weir.claims import Claim, over_seeds
 from weir.labels import number
-from weir.shenoy.load import OVERLOADS, Distribution, Improvement
-from weir.shenoy.results import EQUAL_PCT, FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities
+from weir.paper_notebook import Bands
 from weir.statistics import Interval, mean_interval, ratio_interval
-from weir.traces.claims import Claim, over_seeds
 
 BANDS = Bands(Path(__file__).with_name("bands.toml"))
 #: Within this share two responses are comparable.

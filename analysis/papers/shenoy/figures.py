@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.shenoy.load import Distribution, Improvement
-from weir.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface
+from papers.shenoy.load import Distribution, Improvement
+from papers.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.statistics import mean_interval, ratio_interval
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 
 TEXT_CLIENTS, VIDEO_CLIENTS = "Text clients", "Video clients"
 RESPONSE, VIOLATED = "Mean response of text (ms)", "Video deadlines violated (%)"

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weir.shenoy.results import Surface
-from weir.traces.nfs import Load, load_of, per_second
-from weir.traces.plane import Plane
+from papers.shenoy.results import Surface
+from papers.traces.nfs import Load, load_of, per_second
+from weir.binary_cache import BinaryCache
 
 #: Probability that the text load exceeds the capacity: delta_1.
 OVERLOADS = (0.01, 0.03, 0.05)
@@ -41,11 +41,12 @@ class Distribution:
         return self.shares * capacity
 
 
-def loads(plane: Plane, workload: str) -> list[Load]:
+def loads(binary: BinaryCache, workload: str) -> list[Load]:
     """A stream of the stand-in for each seed."""
     clients = WORKLOADS[workload]
-    return plane.each(
-        lambda seed: load_of(plane.stream(workload, seed, DURATION_S, per_second, clients), DURATION_S), SEEDS
+    return binary.each(
+        lambda seed: load_of(binary.stream(workload, seed, DURATION_S, per_second, clients), DURATION_S),
+        SEEDS,
     )
 
 

@@ -5,12 +5,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
-from weir import draw
-from weir.style import LINES, PALETTE, WIDTH_INCH, style
-from weir.traces import paper, series
-from weir.traces.disks import FIGURES, SEEDS, Cello
-from weir.traces.plane import NOT_AT_HAND
-from weir.traces.video_figures import PRINTED
+from papers.traces import paper, series
+from papers.traces.disks import FIGURES, SEEDS, Cello
+from papers.traces.video_figures import PRINTED
+from weir.binary_cache import NOT_AT_HAND
+from weir.plots import draw
+from weir.plots.style import LINES, PALETTE, WIDTH_INCH, style
 
 
 def hours(cello: Cello) -> Figure:

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from papers.traces import paper, series
+from weir.binary_cache import NOT_AT_HAND, BinaryCache
+from weir.claims import Claim, claim, is_met, over_seeds, text
 from weir.errors import InputError
 from weir.labels import number
-from weir.traces import paper, series
-from weir.traces.claims import Claim, claim, is_met, over_seeds, text
-from weir.traces.plane import NOT_AT_HAND, Plane
 
 #: A day for each day of the paper's trace; they are all of one kind, that of June 1st.
 SEEDS = range(1, paper.TRACE_DAYS + 1)
@@ -81,15 +81,15 @@ class Cello:
     real: Workstation | None
 
     @classmethod
-    def load(cls, plane: Plane) -> "Cello":
+    def load(cls, binary: BinaryCache) -> "Cello":
         """Makes the days, or reads them from the cache."""
-        days = plane.each(lambda seed: plane.stream("cello-1992-06-01", seed, DAY_S, per_minute), SEEDS)
+        days = binary.each(lambda seed: binary.stream("cello-1992-06-01", seed, DAY_S, per_minute), SEEDS)
         minutes = np.zeros((len(paper.HOUR_PEAKS), len(days), 1440), dtype=np.int64)
         for day, found in enumerate(days):
             file, minute, requests = (found[name].to_numpy() for name in ("file", "minute", "requests"))
             minutes[file, day, minute] = requests
         return cls(
-            minutes, [float(d["reads"].sum() / d["requests"].sum()) for d in days], _workstation(plane)
+            minutes, [float(d["reads"].sum() / d["requests"].sum()) for d in days], _workstation(binary)
         )
 
     @cached_property
@@ -308,8 +308,8 @@ def read_header(text_: str) -> tuple[datetime, tuple[str, ...], str]:
     return start, disks, bus[1].upper().replace("_", "-")
 
 
-def _workstation(plane: Plane) -> Workstation | None:
-    path, rows = plane.path_of(REAL), plane.recording(REAL)
+def _workstation(binary: BinaryCache) -> Workstation | None:
+    path, rows = binary.path_of(REAL), binary.recording(REAL)
     if path is None or rows is None:
         return None
     head = path.read_bytes()[:65_536].partition(b"\f")[0].decode("latin-1")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from papers.traces import paper, series
+from weir.binary_cache import NOT_AT_HAND, BinaryCache
+from weir.claims import Claim, claim, over_seeds, text
 from weir.labels import number
 from weir.statistics import Interval
-from weir.traces import paper, series
-from weir.traces.claims import Claim, claim, over_seeds, text
-from weir.traces.plane import NOT_AT_HAND, Plane
 
 SEEDS = range(1, 21)
 DURATION_S = 2000
@@ -82,12 +82,12 @@ class Nfs:
     original: Load | None
 
     @classmethod
-    def load(cls, plane: Plane) -> "Nfs":
+    def load(cls, binary: BinaryCache) -> "Nfs":
         """Makes the streams, or reads them from the cache."""
-        loads = plane.each(
-            lambda seed: load_of(plane.stream("auspex-nfs", seed, DURATION_S, per_second), DURATION_S), SEEDS
+        loads = binary.each(
+            lambda seed: load_of(binary.stream("auspex-nfs", seed, DURATION_S, per_second), DURATION_S), SEEDS
         )
-        return cls(loads, _real(plane, CACHE_MIB), _real(plane, None))
+        return cls(loads, _real(binary, CACHE_MIB), _real(binary, None))
 
     def mean_of(self, name: str) -> Interval:
         """Mean and interval over seeds of one of Load's figures."""
@@ -180,8 +180,8 @@ def load_of(seconds: pl.DataFrame, duration_s: float) -> Load:
     return Load(sums, int(seconds["requests"].sum()), duration_s)
 
 
-def _real(plane: Plane, cache_mib: int | None) -> Load | None:
-    rows = plane.recording(REAL, cache_mib=cache_mib)
+def _real(binary: BinaryCache, cache_mib: int | None) -> Load | None:
+    rows = binary.recording(REAL, cache_mib=cache_mib)
     if rows is None:
         return None
     seconds = per_second(rows.lazy()).collect()

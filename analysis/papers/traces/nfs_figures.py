@@ -5,12 +5,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from weir import draw
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
-from weir.traces import paper, series
-from weir.traces.nfs import CACHE_MIB, REAL_NAME, WINDOWS_S, Load, Nfs, paper_distribution
-from weir.traces.plane import NOT_AT_HAND
-from weir.traces.video_figures import PRINTED
+from papers.traces import paper, series
+from papers.traces.nfs import CACHE_MIB, REAL_NAME, WINDOWS_S, Load, Nfs, paper_distribution
+from papers.traces.video_figures import PRINTED
+from weir.binary_cache import NOT_AT_HAND
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 
 #: Smallest share drawn: one window of the 2,000.
 LEAST = 5e-4

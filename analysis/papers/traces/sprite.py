@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from papers.traces import paper, series
+from weir.binary_cache import NOT_AT_HAND, BinaryCache
+from weir.claims import Claim, claim, over_seeds, text
 from weir.labels import number
-from weir.traces import paper, series
-from weir.traces.claims import Claim, claim, over_seeds, text
-from weir.traces.plane import NOT_AT_HAND, Plane
 
 SEEDS = range(1, 21)
 DURATION_S = 86_400
@@ -29,13 +29,13 @@ class Sprite:
     rates: dict[int, list[series.UserRates]]
 
     @classmethod
-    def load(cls, plane: Plane) -> "Sprite":
+    def load(cls, binary: BinaryCache) -> "Sprite":
         """Makes a day of 40 users for each seed, or reads it from the cache."""
 
         def day(seed: int) -> pl.DataFrame:
-            return plane.stream("sprite", seed, DURATION_S, per_user, clients=paper.SPRITE_USERS)
+            return binary.stream("sprite", seed, DURATION_S, per_user, clients=paper.SPRITE_USERS)
 
-        days = plane.each(day, SEEDS)
+        days = binary.each(day, SEEDS)
         return cls({load.window_s: [_rates(of, load.window_s) for of in days] for load in paper.SPRITE})
 
     def table(self) -> pl.DataFrame:

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from papers.traces import paper, series
+from weir.binary_cache import NOT_AT_HAND, BinaryCache
+from weir.claims import Claim, claim, over_seeds, text
 from weir.labels import number
 from weir.statistics import Interval
-from weir.traces import paper, series
-from weir.traces.claims import Claim, claim, over_seeds, text
-from weir.traces.plane import NOT_AT_HAND, Plane
 
 SEEDS = range(1, 21)
 #: Real films: path, name, what their files have to be told, frames a second. None is of the papers.
@@ -41,10 +41,10 @@ class Recorded:
     rate_hz: float
 
 
-def recorded(plane: Plane, which: tuple[str, str, tuple[str, ...], float]) -> Recorded | None:
+def recorded(binary: BinaryCache, which: tuple[str, str, tuple[str, ...], float]) -> Recorded | None:
     """A real film; None if it is not at hand."""
     path, name, options, rate_hz = which
-    rows = plane.recording(path, options)
+    rows = binary.recording(path, options)
     return None if rows is None else Recorded(name, rows["size_bytes"].to_numpy().astype(np.int64), rate_hz)
 
 
@@ -61,13 +61,13 @@ class Mpeg:
     real: Recorded | None
 
     @classmethod
-    def load(cls, plane: Plane) -> "Mpeg":
+    def load(cls, binary: BinaryCache) -> "Mpeg":
         """Makes the films, or reads them from the cache."""
         films = {
-            name: plane.each(lambda seed, name=name: plane.frames(f"mpeg-{name}", seed), SEEDS)
+            name: binary.each(lambda seed, name=name: binary.frames(f"mpeg-{name}", seed), SEEDS)
             for name in paper.MPEG_MBIT_S
         }
-        return cls(films, recorded(plane, SILENCE))
+        return cls(films, recorded(binary, SILENCE))
 
     def single(self, at: int) -> np.ndarray:
         """Frasier's rate over windows of 1 s, in Mb/s, of one seed."""
@@ -128,13 +128,13 @@ class MotionJpeg:
     real: Recorded | None
 
     @classmethod
-    def load(cls, plane: Plane) -> "MotionJpeg":
+    def load(cls, binary: BinaryCache) -> "MotionJpeg":
         """Makes the films, or reads them from the cache."""
         films = [
-            plane.each(lambda seed, film=film: plane.frames(film.workload, seed), SEEDS)
+            binary.each(lambda seed, film=film: binary.frames(film.workload, seed), SEEDS)
             for film in paper.FILMS
         ]
-        return cls(films, recorded(plane, STAR_WARS))
+        return cls(films, recorded(binary, STAR_WARS))
 
     def panels(self) -> list[tuple[str, np.ndarray, float]]:
         """Name, frames in bytes and rate of what figures show: each film's first seed, and the real one."""

@@ -5,11 +5,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from weir import draw
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
-from weir.traces import paper, series
-from weir.traces.plane import NOT_AT_HAND
-from weir.traces.video import SECONDS, MotionJpeg, Mpeg
+from papers.traces import paper, series
+from papers.traces.video import SECONDS, MotionJpeg, Mpeg
+from weir.binary_cache import NOT_AT_HAND
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 
 #: The colour of what a paper prints.
 PRINTED = "#333333"

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import draw
-from weir.agreement.results import LIVE, TESTBED, VIRTUAL
+from papers.virtual_vs_real.results import LIVE, TESTBED, VIRTUAL
+from weir.claims import Claim, claim, text
 from weir.labels import number
 from weir.load import Study
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.statistics import mean_interval
 from weir.study import class_table
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
-from weir.traces.claims import Claim, claim, text
 
 #: The classes: who has no contract, and who has deadlines.
 BEST_EFFORT, STREAMS = "cello", "video"

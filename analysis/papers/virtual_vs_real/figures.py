@@ -5,11 +5,11 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from weir import draw
-from weir.agreement.results import LIVE, PARTS, VIRTUAL, cell, pairs
+from papers.virtual_vs_real.results import LIVE, PARTS, VIRTUAL, cell, pairs
 from weir.load import Study
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.statistics import mean_interval
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.tables import is_sample, response_ms, scan_requests
 
 #: The line of equal answers.

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 import polars as pl
 
+from weir.claims import Claim, claim, text
 from weir.documents import read_document
 from weir.load import RUN_AGAIN, Run, Study
 from weir.statistics import mean_interval, ratio_interval
 from weir.study import class_table
 from weir.tables import response_ms, scan_requests
-from weir.traces.claims import Claim, claim, text
 
 LIVE, VIRTUAL, TESTBED = "device", "simulator", "testbed"
 #: The quantiles that are compared, as class metrics.

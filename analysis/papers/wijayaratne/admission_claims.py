@@ -6,11 +6,11 @@ Every number is formed within a repetition first; its interval is over repetitio
 import numpy as np
 import polars as pl
 
+from papers.wijayaratne.bands import BANDS
+from papers.wijayaratne.results import levels, load_pct
+from weir.claims import Claim
 from weir.load import Study
 from weir.statistics import Interval, mean_interval
-from weir.traces.claims import Claim
-from weir.wijayaratne.bands import BANDS
-from weir.wijayaratne.results import levels, load_pct
 
 #: The policies that begin at random places or far from each other.
 SCATTERED = ("prime-hopping", "fixed-distance", "random-start")

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from weir.book import Bands
+from weir.paper_notebook import Bands
 
 BANDS = Bands(Path(__file__).with_name("bands.toml"))

@@ -7,11 +7,11 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weir import draw
+from papers.wijayaratne.results import admitted_rounds, demand_blocks, levels, load_pct
 from weir.load import Run, Study
+from weir.plots import draw
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.statistics import mean_interval
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
-from weir.wijayaratne.results import admitted_rounds, demand_blocks, levels, load_pct
 
 #: Names of layouts, kinds and columns as readers see them.
 #: What film_gains computes, as readers see it, with the paper's number.

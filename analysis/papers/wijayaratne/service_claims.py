@@ -3,13 +3,13 @@
 import numpy as np
 import polars as pl
 
+from papers.wijayaratne.bands import BANDS
+from papers.wijayaratne.results import levels
+from weir.claims import Claim
 from weir.documents import field, read_document
 from weir.load import RUN_AGAIN, Study
 from weir.statistics import mean_interval
 from weir.study import class_table
-from weir.traces.claims import Claim
-from weir.wijayaratne.bands import BANDS
-from weir.wijayaratne.results import levels
 
 #: The classes of video streams: the paper's periodic requests.
 FILMS = ("lambs", "term", "news", "asterix")

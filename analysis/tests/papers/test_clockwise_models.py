@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weir.clockwise import (
+from papers.clockwise import (
     broker,
+    bus_claims,
     bus_figures,
-    bus_verdicts,
     conflicts,
     disk_times,
     memory,
@@ -55,13 +55,13 @@ def test_no_bus_is_more_than_busy_and_no_card_faster_than_its_link(cards, burst,
 def speed_ups():
     """Links whose rates are known: two disks fill PCI when written without bursts."""
     alone = {
-        "read": dict.fromkeys(bus_verdicts.SIZES_KB, 110.0),
-        "write": dict.fromkeys(bus_verdicts.SIZES_KB, 110.0),
+        "read": dict.fromkeys(bus_claims.SIZES_KB, 110.0),
+        "write": dict.fromkeys(bus_claims.SIZES_KB, 110.0),
     }
     full = pci.LINK_BYTES_NS
     links = {(op, mode): [full] * 4 for op in alone for mode in ("without bursts", "with bursts")}
     links["write", "without bursts"] = [full, full * 0.9, full * 0.6, full * 0.45]
-    return bus_verdicts.SpeedUps(alone, links)
+    return bus_claims.SpeedUps(alone, links)
 
 
 def test_speed_ups_follow_from_links():
@@ -70,7 +70,7 @@ def test_speed_ups_follow_from_links():
     # 102.4 ms of bytes take 1 / 0.45 times as long.
     later = 2**20 / pci.LINK_BYTES_NS * (1 / 0.45 - 1) / 1e6
     assert found.up("write", "without bursts", 4) == pytest.approx(4 * 110 / (110 + later))
-    judged = {claim.id: claim for claim in bus_verdicts.speed_ups(found)}
+    judged = {claim.id: claim for claim in bus_claims.speed_ups(found)}
     assert judged["B-F4.13 write"].status == "reproduced"
     assert judged["B-F4.14 write"].status == "reproduced"
     assert judged["B-F7.9 two"].ours == pytest.approx(2)
@@ -144,8 +144,8 @@ def test_aggregates_stop_at_memory():
 def test_strings_are_judged_and_drawn():
     alone = np.linspace(70.5, 78, 40)
     runs = {n: [string.serve(n, alone, seed, 60) for seed in range(3)] for n in (1, 2, 3)}
-    strings = bus_verdicts.Strings(runs)
-    judged = {claim.id: claim for claim in [*bus_verdicts.cheetahs(strings), *bus_verdicts.parallel(strings)]}
+    strings = bus_claims.Strings(runs)
+    judged = {claim.id: claim for claim in [*bus_claims.cheetahs(strings), *bus_claims.parallel(strings)]}
     assert judged["B-F4.17 one"].status == "reproduced"
     assert judged["B-F8.1 two"].status == "reproduced"
     assert judged["B-F7.10 six"].status == "not reproduced"
@@ -180,7 +180,7 @@ def test_bus_shares_are_the_printed_ones():
         assert network.bus_share_pct(size, ns) == pytest.approx(printed, abs=0.1)
 
 
-@pytest.mark.parametrize("claims", [bus_verdicts.bursts, bus_verdicts.cells, bus_verdicts.packets])
+@pytest.mark.parametrize("claims", [bus_claims.bursts, bus_claims.cells, bus_claims.packets])
 def test_what_needs_no_disk_is_reproduced(claims):
     assert {claim.status for claim in claims()} == {"reproduced"}
 
@@ -190,7 +190,7 @@ def test_what_needs_no_disk_is_reproduced(claims):
 
 def test_memory_is_that_of_the_thesis():
     assert memory.rows() == {"one": 7.5, "rotation": 129.0, "memory": 43.0, "large": 79.5}
-    assert {claim.status for claim in bus_verdicts.buffers()} == {"reproduced"}
+    assert {claim.status for claim in bus_claims.buffers()} == {"reproduced"}
 
 
 def test_who_does_not_return_buffers_loses_them_after_half_a_second():

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from weir.clockwise import qos, qos_figures, results
+from papers.clockwise import qos, qos_figures, results
 
 
 def judged(claims):

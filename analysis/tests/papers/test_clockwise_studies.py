@@ -8,28 +8,28 @@ import numpy as np
 import polars as pl
 import pytest
 
-from weir.clockwise import (
+from papers.clockwise import (
     admission,
-    disk_verdicts,
+    disk_claims,
+    layout_claims,
     layout_figures,
-    layout_verdicts,
     load,
     results,
+    set_claims,
     set_figures,
-    set_verdicts,
     sets,
     source,
     streams,
     timelines,
     worst_case,
 )
-from weir.clockwise.disk_times import Drive
-from weir.clockwise.experiments import Bench
+from papers.clockwise.disk_times import Drive
+from papers.clockwise.experiments import Bench
+from papers.traces import paper
+from weir.binary_cache import BinaryCache
 from weir.load import AppClass, Run, Study, Verdict
-from weir.traces import paper
-from weir.traces.plane import Plane
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BINARY = ROOT / "target/release/weir"
 
 
@@ -84,8 +84,8 @@ def test_curves_end_where_a_pair_is_refused():
 
 def test_curves_are_judged_and_drawn():
     admit = fake_admit(0.98)
-    curves = set_verdicts.curves(admit)
-    found = judged(set_verdicts.delta_l(curves, admit))
+    curves = set_claims.curves(admit)
+    found = judged(set_claims.delta_l(curves, admit))
     assert found["B-F6.4 left rotation"].status == "reproduced"
     # Half of the load with a layout that is twice as expensive.
     assert found["B-F6.4 24 pairs"].status == "not reproduced"
@@ -106,25 +106,25 @@ def test_the_binarys_words_are_read():
 
 
 def test_periods_are_the_printed_ones_but_for_one_row():
-    found = judged(set_verdicts.periods())
+    found = judged(set_claims.periods())
     assert found["B-T6.3"].status == "reproduced"
     assert found["B-T6.3 WG"].status == "not reproduced"
 
 
 @pytest.mark.binary
 def test_the_binary_agrees_with_the_thesis(tmp_path):
-    plane = Plane(BINARY, ROOT, tmp_path / "cache", None)
-    usd = sets.usd(plane)
-    assert {c.status for c in set_verdicts.usd_set(admission.admitter(plane), usd)} == {"reproduced"}
-    lst, delta = (sets.stolen_slack(plane, name) for name in ("lst", "deltal"))
-    assert {c.status for c in set_verdicts.stolen_slack(lst, delta)} == {"reproduced"}
-    panels = {"a": usd, "b": lst, "c": delta, "d": sets.critical_instant(plane)}
+    binary = BinaryCache(BINARY, ROOT, tmp_path / "cache", None)
+    usd = sets.usd(binary)
+    assert {c.status for c in set_claims.usd_set(admission.admitter(binary), usd)} == {"reproduced"}
+    lst, delta = (sets.stolen_slack(binary, name) for name in ("lst", "deltal"))
+    assert {c.status for c in set_claims.stolen_slack(lst, delta)} == {"reproduced"}
+    panels = {"a": usd, "b": lst, "c": delta, "d": sets.critical_instant(binary)}
     assert len(set_figures.timelines(panels).axes) == 4
     # Kept: a second reading makes no run.
-    assert sets.usd(plane).equals(usd)
-    bench = Bench(plane, Drive.load(plane, "quantum-atlas-ii"))
-    assert {c.status for c in disk_verdicts.zones(bench.drive)} == {"reproduced"}
-    assert judged(disk_verdicts.seeks(bench.drive))["B-F4.5 knee"].status == "reproduced"
+    assert sets.usd(binary).equals(usd)
+    bench = Bench(binary, Drive.load(binary, "quantum-atlas-ii"))
+    assert {c.status for c in disk_claims.zones(bench.drive)} == {"reproduced"}
+    assert judged(disk_claims.seeks(bench.drive))["B-F4.5 knee"].status == "reproduced"
     assert bench.raw(0, 2048).mean() == pytest.approx(116, rel=0.05)
     times, sectors, hits = bench.cached(0, 512)
     assert len(times) == len(sectors)
@@ -152,10 +152,10 @@ def test_crosstalk_is_judged_and_drawn():
     missed = {(name, f): [0, 0] for name in sets.SCHEDULERS for f in sets.FACTORS}
     missed["EDF", 2.0] = missed["LST", 3.0] = [3, 0]
     found = sets.Crosstalk(missed)
-    assert judged(set_verdicts.crosstalk(found))["B-7.3"].status == "reproduced"
+    assert judged(set_claims.crosstalk(found))["B-7.3"].status == "reproduced"
     assert len(set_figures.crosstalk(found).axes) == 1
     missed["deltaL", 3.0] = [1, 0]
-    assert judged(set_verdicts.crosstalk(found))["B-7.3"].status == "shape only"
+    assert judged(set_claims.crosstalk(found))["B-7.3"].status == "shape only"
 
 
 def test_worst_cases_are_held_against_the_table():
@@ -300,25 +300,25 @@ def as_the_thesis(scheduler, _setting, mb_s):
 
 def test_orderings_of_the_rotating_layout_are_found():
     rows = layout(as_the_thesis)
-    found = judged([*layout_verdicts.rotation(rows, rows), *layout_verdicts.bursts(rows)])
+    found = judged([*layout_claims.rotation(rows, rows), *layout_claims.bursts(rows)])
     assert {c.id: c.status for c in found.values() if c.status != "reproduced"} == {}
     assert found["B-F6.5 extreme"].ours == pytest.approx(2)
     assert found["B-F6.6 switches"].ours == 36
-    assert layout_verdicts.latency_table(rows).height == 14
+    assert layout_claims.latency_table(rows).height == 14
 
 
 def test_without_these_orderings_nothing_of_them_is_reproduced():
     rows = layout(lambda scheduler, *_: {"EDF": 10, "LST": 5, "deltaL": 20}[scheduler])
-    found = judged(layout_verdicts.rotation(rows, rows))
+    found = judged(layout_claims.rotation(rows, rows))
     assert {c.status for c in found.values()} == {"not reproduced"}
     assert found["B-F6.5 low"].ours == pytest.approx(0.25)
 
 
 def test_one_missed_deadline_is_one_too_many():
     tables = {"rotation": layout(as_the_thesis), "random": layout(as_the_thesis)}
-    assert judged(layout_verdicts.misses(tables))["B-F6.5 misses"].status == "reproduced"
+    assert judged(layout_claims.misses(tables))["B-F6.5 misses"].status == "reproduced"
     tables["random"] = layout(as_the_thesis, missed=1)
-    assert judged(layout_verdicts.misses(tables))["B-F6.5 misses"].status == "shape only"
+    assert judged(layout_claims.misses(tables))["B-F6.5 misses"].status == "shape only"
 
 
 def test_random_places_are_held_against_sequential_ones():
@@ -330,7 +330,7 @@ def test_random_places_are_held_against_sequential_ones():
         return as_the_thesis(scheduler, setting, mb_s) * 1.5 * (0.95 if setting and mb_s > 5 else 1)
 
     rows = layout(slower, loads=range(10), settings=everything)
-    found = judged([*layout_verdicts.random(rows, sequential), *layout_verdicts.over_predicted(rows)])
+    found = judged([*layout_claims.random(rows, sequential), *layout_claims.over_predicted(rows)])
     assert found.pop("B-F6.9 edf").status == "shape only"
     assert {c.id: c.status for c in found.values() if c.status != "reproduced"} == {}
     assert found["B-F6.8 lst"].ours == pytest.approx(1.5)
@@ -349,14 +349,14 @@ def test_films_on_single_disks_are_held_against_each_other():
     sequential = layout(as_the_thesis)
     rows = layout(lambda s, _, x: as_the_thesis(s, "", x) ** (0.9 if s == "LST" else 1), loads=range(12))
     large = layout(lambda s, t, x: 0.8 * as_the_thesis(s, t, x), loads=range(13))
-    found = judged(layout_verdicts.optimized(rows, large, sequential))
+    found = judged(layout_claims.optimized(rows, large, sequential))
     assert found["B-F6.10 end"].status == "reproduced"
     assert found["B-F6.11 lower"].ours == pytest.approx(0.8)
     assert found["B-F6.11 extreme"].status == "reproduced"
 
 
 def test_the_slice_needs_the_orderings_of_chapter_6():
-    found = judged(layout_verdicts.slice_of_the_day(layout(as_the_thesis)))
+    found = judged(layout_claims.slice_of_the_day(layout(as_the_thesis)))
     assert {c.id: c.status for c in found.values()} == dict.fromkeys(("B-F7.1", "B-F7.2"), "shape only")
-    found = judged(layout_verdicts.slice_of_the_day(layout(lambda *_: 10)))
+    found = judged(layout_claims.slice_of_the_day(layout(lambda *_: 10)))
     assert {c.status for c in found.values()} == {"not reproduced"}

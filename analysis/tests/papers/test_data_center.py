@@ -4,16 +4,15 @@ import itertools
 import math
 from pathlib import Path
 
-import data_center
+import data_center_runs
 import numpy as np
 import polars as pl
 import pytest
-from data_center import Cell, write_study
+from data_center_runs import Cell, write_study
 
-from weir import notebooks, papers
-from weir.data_center import (
+from papers.data_center import (
     figures,
-    hybrid_verdicts,
+    hybrid_claims,
     names,
     pages,
     printed,
@@ -21,19 +20,20 @@ from weir.data_center import (
     samples,
     shared_figures,
 )
-from weir.data_center.book import ROWS
-from weir.data_center.judge import BANDS, NOT_MEASURED, judged
-from weir.data_center.names import CACHED, DIRECT, EXT4, MIXES, SIZES, TMPFS
+from papers.data_center.judge import BANDS, NOT_MEASURED, judged
+from papers.data_center.names import CACHED, DIRECT, EXT4, MIXES, SIZES, TMPFS
+from papers.data_center.notebook import ROWS
+from weir import notebooks, paper_registry
+from weir.binary_cache import BinaryCache
 from weir.errors import InputError
 from weir.load import load_study
 from weir.report import render
 from weir.statistics import Interval
-from weir.traces.plane import Plane
 
 # Their studies are planned by it.
 pytestmark = pytest.mark.binary
 
-NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "shared_data_center.py"
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "shared_data_center.py"
 #: Of a network file system without a client cache, with one, and of ours on disk and in memory.
 SPEEDS = {EXT4: 40.0, TMPFS: 40.0, DIRECT: 10.0, CACHED: 20.0}
 
@@ -85,10 +85,10 @@ def write_sites(path, right):
     ]  # fmt: skip
     write_study(path, names.STATIC, cells)
     rates = dict(zip(MIXES, (30.0, 24.0, 12.0) if right else (12.0, 24.0, 30.0), strict=True))
-    root = Plane.find(path).root
+    root = BinaryCache.find(path).root
     wrong = dict(zip(MIXES, (*MIXES[1:], MIXES[0]), strict=True))
     walked = {
-        mix: data_center.walk(pages.transitions_of(root, mix if right else wrong[mix]), 12, 120, seed=at)
+        mix: data_center_runs.walk(pages.transitions_of(root, mix if right else wrong[mix]), 12, 120, seed=at)
         for at, mix in enumerate(MIXES)
     }
     share = (
@@ -189,14 +189,14 @@ def worlds(tmp_path_factory):
 
 def test_where_the_paper_is_right_its_claims_are_reproduced(worlds, monkeypatch):
     left, drawn = run_notebook(worlds[True], monkeypatch)
-    statuses = {claim.id: claim.status for claim in left["book"].made}
+    statuses = {claim.id: claim.status for claim in left["paper"].made}
     assert set(statuses) == set(BANDS.read())
     # The rate of another network cannot be the paper's.
     assert statuses.pop("V-F6 network rate") == "shape only"
     assert {name: status for name, status in statuses.items() if status != "reproduced"} == {}
-    said = hybrid_verdicts.answer(left["limited"])
+    said = hybrid_claims.answer(left["limited"])
     assert "memory-limited: 35.0 [" in said and "as much or more" in said and "which is less" in said
-    beneath = hybrid_verdicts.gains_table(left["sites"])
+    beneath = hybrid_claims.gains_table(left["sites"])
     assert beneath["site"][0] == "class0 behind class0" and set(beneath["requests for hot files (%)"]) == {
         "25.0"
     }
@@ -209,33 +209,33 @@ def test_where_the_paper_is_right_its_claims_are_reproduced(worlds, monkeypatch)
 
 def test_where_the_paper_is_wrong_none_of_its_claims_is(worlds, monkeypatch):
     left, _ = run_notebook(worlds[False], monkeypatch, draws=False)
-    made = {claim.id: claim for claim in left["book"].made}
+    made = {claim.id: claim for claim in left["paper"].made}
     assert set(made) == set(BANDS.read())
     assert {name for name, claim in made.items() if claim.status in ("reproduced", NOT_MEASURED)} == set()
     for claim in made.values():
         assert "because" in claim.note, claim.id
-    assert "as much or more" not in hybrid_verdicts.answer(left["limited"])
+    assert "as much or more" not in hybrid_claims.answer(left["limited"])
 
 
 def test_what_was_not_measured_names_its_study(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="make study STUDY=data-center"):
-        papers.load_paper(names.PREFIX, tmp_path)
+        paper_registry.load_paper(names.PREFIX, tmp_path)
     cells = [
         Cell(levels(f"alpha-{at:.2f}", fs), {names.SITE: rate})
         for at, rate in ((0.9, 60.0), (0.25, 10.0)) for fs, rate in ((EXT4, rate), (DIRECT, 20.0))
     ]  # fmt: skip
     write_study(tmp_path, names.LOCALITY, cells, repetitions=1)
     left, drawn = run_notebook(tmp_path, monkeypatch)
-    book = left["book"]
-    made = {claim.id: claim for claim in book.made}
+    paper = left["paper"]
+    made = {claim.id: claim for claim in paper.made}
     assert list(drawn) == ["fig-9"] and set(made) == set(BANDS.read())
     assert made["V-F9 falls direct"].status == "reproduced"
     assert made["V-T2 open-close direct"].status == NOT_MEASURED
     assert "has no results: make study STUDY=data-center-access" in made["V-T2 open-close direct"].note
     assert "lacks valid runs" in made["V-F9 falls cached"].note
-    assert hybrid_verdicts.answer(left["limited"]) == "Not measured."
-    assert "data-center-hybrid" in book.unless_measured(names.HYBRID).data
-    assert book.unless_measured(names.LOCALITY) is None
+    assert hybrid_claims.answer(left["limited"]) == "Not measured."
+    assert "data-center-hybrid" in paper.unless_measured(names.HYBRID).data
+    assert paper.unless_measured(names.LOCALITY) is None
 
 
 # What verdicts rest on.

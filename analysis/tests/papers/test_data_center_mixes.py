@@ -1,16 +1,16 @@
 """The mixes of TPC-W: shares of pages and transitions, tested as what they are."""
 
-import data_center
+import data_center_runs
 import numpy as np
 import polars as pl
 import pytest
-from data_center import Cell, write_study
+from data_center_runs import Cell, write_study
 
-from weir.data_center import names, pages, printed
-from weir.data_center.names import DIRECT, EXT4, MIXES
+from papers.data_center import names, pages, printed
+from papers.data_center.names import DIRECT, EXT4, MIXES
+from weir.binary_cache import BinaryCache
 from weir.errors import InputError
 from weir.load import load_study
-from weir.traces.plane import Plane
 
 # Their studies are planned by it.
 pytestmark = pytest.mark.binary
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.binary
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    return Plane.find(tmp_path_factory.mktemp("plane")).root
+    return BinaryCache.find(tmp_path_factory.mktemp("plane")).root
 
 
 @pytest.mark.parametrize("mix", MIXES)
@@ -35,7 +35,7 @@ def test_dependent_pages_need_the_correction(root):
     """Over many walks of the right mix the corrected tests reject about as often as they say."""
     transitions = pages.transitions_of(root, "ordering")
     walks = [
-        data_center.walk(transitions, 20, 60, seed).with_columns(
+        data_center_runs.walk(transitions, 20, 60, seed).with_columns(
             pl.col("page").cast(pl.String), pl.col("client").cast(pl.String).alias("walker")
         )
         for seed in range(40)
@@ -50,7 +50,7 @@ def test_dependent_pages_need_the_correction(root):
 
 
 def test_only_answered_pages_of_one_run_of_a_repetition_count(tmp_path, root):
-    walked = data_center.walk(pages.transitions_of(root, "browsing"), 4, 40, seed=1)
+    walked = data_center_runs.walk(pages.transitions_of(root, "browsing"), 4, 40, seed=1)
     failed = walked.with_columns(pl.lit(503, pl.UInt16).alias("http_status"))
     cells = []
     for fs, extra in ((EXT4, failed), (DIRECT, walked.clear())):

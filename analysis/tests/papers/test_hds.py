@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import synthetic
 
-from weir.hds import figures, fluid, results, sizes, verdicts
+from papers.hds import claims, figures, fluid, results, sizes
 from weir.load import load_study
 
 TREE = "hds root_kb_s=1000 tree=A:0.5(stream1:0.8,stream2:0.2),B:0.5(stream3:1) below=fcfs"
@@ -97,9 +97,9 @@ def test_reservations_are_measured():
     scheduler = "hds tree=P:0.5(a:0.4,b:w4,c:w6),Q:0.5(d)"
     streams = ("a", "b", "c", "d")
     fair = [0.2, 0.12, 0.18, 0.5]
-    met = verdicts.reservation(table(5, lambda at, *_: fair[at - 1], scheduler, streams))
+    met = claims.reservation(table(5, lambda at, *_: fair[at - 1], scheduler, streams))
     assert {claim.status for claim in met} == {"reproduced"}
-    even = judged(verdicts.reservation(table(5, lambda *_: 1, scheduler, streams)))
+    even = judged(claims.reservation(table(5, lambda *_: 1, scheduler, streams)))
     assert {claim.status for claim in even.values()} == {"not reproduced"}
     assert even["H-R a"].ours == pytest.approx(25)
 
@@ -111,7 +111,7 @@ def phases(at, second, _):
 
 
 def test_what_others_do_not_use_is_borrowed():
-    found = judged(verdicts.borrowing(table(180, phases)))
+    found = judged(claims.borrowing(table(180, phases)))
     assert {claim.status for claim in found.values()} == {"reproduced"}
     assert found["H-F5 alone"].ours == pytest.approx(100)
 
@@ -119,7 +119,7 @@ def test_what_others_do_not_use_is_borrowed():
 def test_without_borrowing_nothing_of_it_is_reproduced():
     reserved = (0.4, 0.1, 0.5)
     found = judged(
-        verdicts.borrowing(table(180, lambda at, s, _: ROOT * reserved[at - 1] if s >= 60 * (at - 1) else 0))
+        claims.borrowing(table(180, lambda at, s, _: ROOT * reserved[at - 1] if s >= 60 * (at - 1) else 0))
     )
     assert found["H-F5 alone"].status == "not reproduced"
     # Each has what it reserves, so that the shape holds.
@@ -134,7 +134,7 @@ def test_the_total_varies_with_the_streams(least, status):
         return (10 if begun == 1 else least) / begun if at <= begun else 0
 
     streams = [f"stream{at}" for at in range(1, 9)]
-    (claim,) = verdicts.throughput(table(200, rate, "linux-mq-deadline", streams))
+    (claim,) = claims.throughput(table(200, rate, "linux-mq-deadline", streams))
     assert (claim.ours, claim.status) == (pytest.approx(100 - 10 * least), status)
 
 
@@ -146,14 +146,14 @@ def failing(step):
 
 @pytest.mark.parametrize(("step", "status"), [(6, "reproduced"), (1, "shape only"), (10, "shape only")])
 def test_the_root_is_too_fast_from_a_step_on(step, status):
-    found = judged(verdicts.root(table(240, failing(step))))
+    found = judged(claims.root(table(240, failing(step))))
     assert found["H-F7 holds"].ours == pytest.approx(0)
     assert found["H-F7 fails"].ours == pytest.approx(step * 384 * 1024 / 1e6)
     assert found["H-F7 fails"].status == status
 
 
 def test_shares_that_never_fail_are_not_reproduced():
-    assert judged(verdicts.root(table(240, failing(99))))["H-F7 fails"].status == "not reproduced"
+    assert judged(claims.root(table(240, failing(99))))["H-F7 fails"].status == "not reproduced"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_an_adaptive_root_raises_the_total_and_keeps_the_ratio(gain, ratio, stat
         total, part = (10, 3) if second < 70 else (10 * gain, ratio)
         return total * (part if at == 1 else 1) / (part + 1)
 
-    found = verdicts.adaptive(table(200, rate, "hds tree=stream1:w3,stream2:w1", ("stream1", "stream2")))
+    found = claims.adaptive(table(200, rate, "hds tree=stream1:w3,stream2:w1", ("stream1", "stream2")))
     assert tuple(claim.status for claim in found) == statuses
 
 
@@ -199,14 +199,14 @@ def offered(noise_alone, capacity=18.4):
 
 
 def test_overload_is_unstable_alone_and_divided_with_buckets():
-    found = judged(verdicts.overload(offered(noise_alone=2.0)))
+    found = judged(claims.overload(offered(noise_alone=2.0)))
     assert {claim.status for claim in found.values()} == {"reproduced"}
     assert found["H-F3 a"].ours == pytest.approx(21.9, abs=0.2)
     assert found["H-F3 c share"].ours == pytest.approx(70)
 
 
 def test_a_stable_disk_does_not_reproduce_the_instability():
-    found = judged(verdicts.overload(offered(noise_alone=0.1)))
+    found = judged(claims.overload(offered(noise_alone=0.1)))
     # No more variable than with token buckets.
     assert found["H-F3 a"].status == "not reproduced"
 
@@ -214,7 +214,7 @@ def test_a_stable_disk_does_not_reproduce_the_instability():
 def test_readers_alone_are_summed_up():
     swing = lambda at, second, _: 10 + (-1) ** (second + at) * (2 if at == 1 else 1)  # noqa: E731
     both = table(60, swing, "c-look", ("stream1", "stream2"), variant="two")
-    (row,) = verdicts.alone(both).rows(named=True)
+    (row,) = claims.alone(both).rows(named=True)
     assert (row["requests in flight"], row["disk scheduler"], row["total (MB/s)"]) == (
         "two",
         "c-look",
@@ -229,7 +229,7 @@ def test_groups_are_isolated():
     both = pl.concat(
         [table(60, lambda at, *_: shares[at - 1], tree), table(60, lambda *_: 1, "linux-mq-deadline")]
     )
-    found = judged(verdicts.isolation(both))
+    found = judged(claims.isolation(both))
     assert {claim.status for claim in found.values()} == {"reproduced"}
     assert "without token buckets 33.3 %" in found["H-F4 1"].note
 

@@ -5,9 +5,9 @@ import json
 import polars as pl
 import pytest
 
-from weir.hds import live, verdicts
-from weir.hds.live import TIMES
-from weir.traces.claims import Claim
+from papers.hds import claims, live
+from papers.hds.live import TIMES
+from weir.claims import Claim
 
 TREE = "hds root_kb_s=1000 tree=A:0.5(stream1:0.8,stream2:0.2),B:0.5(stream3:1) below=fcfs"
 ROOT = 1.024e6
@@ -118,4 +118,4 @@ def test_without_live_runs_nothing_is_claimed(tmp_path):
 
 
 def test_the_papers_times_are_the_defaults():
-    assert (verdicts.PAPER.phase_s, verdicts.PAPER.step_s, verdicts.PAPER.adapts_s) == (60, 20, 70)
+    assert (claims.PAPER.phase_s, claims.PAPER.step_s, claims.PAPER.adapts_s) == (60, 20, 70)

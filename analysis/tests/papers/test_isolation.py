@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weir.isolation import desiderata as d
-from weir.isolation import figures, results, summary
+from papers.isolation import desiderata as d
+from papers.isolation import figures, results, summary
 from weir.load import load_study
-from weir.style import encode
+from weir.plots.style import encode
 
 POSITIVE = st.floats(0.01, 1e6)
 

@@ -5,8 +5,8 @@ import json
 import polars as pl
 import pytest
 
+from papers.schedulers_compared import figures, results, tables
 from weir import notebooks
-from weir.common import figures, results, tables
 from weir.errors import InputError
 from weir.load import AppClass, Run, Verdict
 from weir.statistics import Interval

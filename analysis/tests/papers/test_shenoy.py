@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from weir.shenoy import results, verdicts
-from weir.shenoy.load import OVERLOADS, Distribution, Improvement, improvement
-from weir.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities, crossing
-from weir.traces.nfs import Load, load_of
+from papers.shenoy import claims, results
+from papers.shenoy.load import OVERLOADS, Distribution, Improvement, improvement
+from papers.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities, crossing
+from papers.traces.nfs import Load, load_of
 
 #: What the partitioned server of the tables bears: text and video clients.
 FULL = (200.0, 100.0)
@@ -184,34 +184,34 @@ STEP_PCT = 0.5
 def test_the_border_on_the_ray_is_the_loss(loss_pct, status, first):
     full, never = bordered(loss_pct / 100), surface(lambda t, v, r: 0)
     text, video = (full, never) if first == "text" else (never, scaled(full, FULL_PCT / FULL_MS))
-    (claim,) = verdicts.together(text, video, FULL)
+    (claim,) = claims.together(text, video, FULL)
     assert loss_pct - 1e-9 <= claim.ours <= loss_pct + STEP_PCT + 1e-9
     assert claim.status == status
     assert f"{first} is the first to suffer" in claim.note
 
 
 def test_a_loss_of_ten_percent_is_ten_percent():
-    (claim,) = verdicts.together(bordered(0.1), surface(lambda t, v, r: 0), FULL)
+    (claim,) = claims.together(bordered(0.1), surface(lambda t, v, r: 0), FULL)
     assert claim.ours == pytest.approx(10, abs=STEP_PCT + 1e-9)
 
 
 def test_the_loss_has_an_interval_over_repetitions():
     losses = (0.0399, 0.0799)
-    (claim,) = verdicts.together(bordered(*losses), surface(lambda t, v, r: 0, (0, 1)), FULL)
+    (claim,) = claims.together(bordered(*losses), surface(lambda t, v, r: 0, (0, 1)), FULL)
     assert claim.ours == pytest.approx(6)
     assert claim.interval[0] < 4 < 8 < claim.interval[1]
 
 
 def test_a_server_that_is_always_full_bears_nothing():
     # Not the end of the ray, which it would be if one counted back from its first point.
-    (claim,) = verdicts.together(
+    (claim,) = claims.together(
         surface(lambda t, v, r: 2 * FULL_MS), surface(lambda t, v, r: 2 * FULL_PCT), FULL
     )
     assert (claim.ours, claim.status) == (100, "not reproduced")
 
 
 def test_a_server_that_is_never_full_suffers_nowhere():
-    (claim,) = verdicts.together(surface(lambda t, v, r: 0), surface(lambda t, v, r: 0), FULL)
+    (claim,) = claims.together(surface(lambda t, v, r: 0), surface(lambda t, v, r: 0), FULL)
     assert claim.ours == pytest.approx(-19.9)
     assert "neither is the first to suffer" in claim.note
 
@@ -222,7 +222,7 @@ def region_of(text_factor, more_pct):
     text["integrated"] = surface(lambda t, v, r: (10 + t) * text_factor(t, v), (0, 1))
     video = {"partitioned": surface(lambda t, v, r: 0, (0, 1))}
     video["integrated"] = surface(lambda t, v, r: more_pct(t, v), (0, 1))
-    return verdicts.region(text, video)
+    return claims.region(text, video)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_a_region_is_summed_up():
 def test_a_limit_that_the_runs_do_not_reach_is_not_judged():
     text = loaded("response_ms", (FULL_MS, TEXT), {"partitioned": 200, "integrated": 900})
     video = loaded("violated_pct", (FULL_PCT, VIDEO), {"partitioned": 700, "integrated": 140})
-    found = {claim.id: claim.ours for claim in verdicts.limits(text, video)}
+    found = {claim.id: claim.ours for claim in claims.limits(text, video)}
     assert found.pop("S-TV T") == pytest.approx(200)
     assert set(found.values()) == {None}
 
@@ -289,7 +289,7 @@ def test_a_limit_that_the_runs_do_not_reach_is_not_judged():
 def test_limits_are_those_of_the_tables():
     text = loaded("response_ms", (FULL_MS, TEXT), {"partitioned": 200, "integrated": 380})
     video = loaded("violated_pct", (FULL_PCT, VIDEO), {"partitioned": 70, "integrated": 140})
-    found = {claim.id: claim for claim in verdicts.limits(text, video)}
+    found = {claim.id: claim for claim in claims.limits(text, video)}
     ours = {name: claim.ours for name, claim in found.items()}
     assert ours == pytest.approx(
         {"S-TV T": 200, "S-TV V": 70, "S-F13 text alone": 95, "S-F13 video alone": 100}
@@ -305,7 +305,7 @@ def test_the_growth_of_the_response_is_of_its_parts():
         "integrated": surface(lambda t, v, r: 3 * t / 10),
     }
     # 90 % and 75 % of the growth: the lesser counts.
-    (claim,) = verdicts.parts(service, queueing)
+    (claim,) = claims.parts(service, queueing)
     assert (claim.ours, claim.status) == (pytest.approx(75), "not reproduced")
 
 
@@ -322,9 +322,9 @@ def test_improvements_grow_with_the_load(percent, statuses):
         overload: [Improvement(np.array([100.0]), np.array([value + spread])) for spread in (-1.0, 1.0)]
         for overload, value in zip(OVERLOADS, percent, strict=True)
     }
-    claims = list(verdicts.improvements(found))
-    assert [claim.status for claim in claims] == statuses
-    assert [claim.ours for claim in claims] == pytest.approx(percent)
+    made = list(claims.improvements(found))
+    assert [claim.status for claim in made] == statuses
+    assert [claim.ours for claim in made] == pytest.approx(percent)
 
 
 def test_partitions_are_compared_where_they_are_not_full():
@@ -339,6 +339,6 @@ def test_partitions_are_compared_where_they_are_not_full():
         for server in SERVERS
         for shared in [less if clients <= full else 9]
     )
-    (claim,) = verdicts.partitions(text)
+    (claim,) = claims.partitions(text)
     assert (claim.ours, claim.status) == (pytest.approx(10), "reproduced")
     assert "4 disks for text: 10.0 %; 12 disks for text: 30.0 %" in claim.note

@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from weir import notebooks, present
+from papers.traces import disk_figures, disks, nfs, nfs_figures, paper, series, sprite, video
+from weir import claims, notebooks, present
+from weir.binary_cache import NOT_AT_HAND, BinaryCache
 from weir.cli import main
 from weir.errors import InputError
 from weir.statistics import Interval
-from weir.traces import claims, disk_figures, disks, nfs, nfs_figures, paper, series, sprite, video
-from weir.traces.plane import NOT_AT_HAND, Plane
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BINARY = ROOT / "target/release/weir"
 
 
@@ -230,7 +230,7 @@ def test_figures_without_real_traces(server):
 
 
 @pytest.fixture
-def plane(tmp_path):
+def binary(tmp_path):
     """A repository of one workload, with a binary that counts its calls."""
     specs = tmp_path / "workloads"
     specs.mkdir(parents=True)
@@ -241,40 +241,40 @@ def plane(tmp_path):
         'case "$*" in *broken*) echo "error: bad input" >&2; exit 2;; esac\nprintf "7\\n9\\n" > "$last"\n'
     )
     binary.chmod(0o755)
-    return Plane(binary, tmp_path, tmp_path / "cache", None)
+    return BinaryCache(binary, tmp_path, tmp_path / "cache", None)
 
 
-def calls(plane):
-    return (plane.root / "calls").read_text().splitlines()
+def calls(binary):
+    return (binary.root / "calls").read_text().splitlines()
 
 
-def test_what_was_made_is_made_once(plane):
-    assert plane.frames("film", 1).tolist() == [7, 9]
-    assert plane.frames("film", 1).tolist() == [7, 9]
-    assert len(calls(plane)) == 1
-    plane.frames("film", 2)
-    assert len(calls(plane)) == 2
-    (plane.root / "workloads/film.yml").write_text("name: film\nrate: 2\n")
-    plane.frames("film", 1)
-    assert len(calls(plane)) == 3
-    assert not [path for path in plane.cache.iterdir() if path.name.startswith(".")]
+def test_what_was_made_is_made_once(binary):
+    assert binary.frames("film", 1).tolist() == [7, 9]
+    assert binary.frames("film", 1).tolist() == [7, 9]
+    assert len(calls(binary)) == 1
+    binary.frames("film", 2)
+    assert len(calls(binary)) == 2
+    (binary.root / "workloads/film.yml").write_text("name: film\nrate: 2\n")
+    binary.frames("film", 1)
+    assert len(calls(binary)) == 3
+    assert not [path for path in binary.cache.iterdir() if path.name.startswith(".")]
 
 
-def test_a_failing_binary_and_an_absent_workload_are_said(plane):
-    (plane.root / "workloads/broken.yml").write_text("")
+def test_a_failing_binary_and_an_absent_workload_are_said(binary):
+    (binary.root / "workloads/broken.yml").write_text("")
     with pytest.raises(InputError, match="bad input; is the binary as new"):
-        plane.frames("broken", 1)
-    assert list(plane.cache.iterdir()) == []
+        binary.frames("broken", 1)
+    assert list(binary.cache.iterdir()) == []
     with pytest.raises(InputError, match="weir list workloads"):
-        plane.frames("nothing", 1)
+        binary.frames("nothing", 1)
 
 
-def test_recordings_may_be_absent(plane, tmp_path):
-    assert plane.recording("disk.srt") is None
-    folder = Plane(plane.binary, plane.root, plane.cache, tmp_path / "recordings")
+def test_recordings_may_be_absent(binary, tmp_path):
+    assert binary.recording("disk.srt") is None
+    folder = BinaryCache(binary.command, binary.root, binary.cache, tmp_path / "recordings")
     assert folder.recording("disk.srt") is None
     assert video.recorded(folder, video.STAR_WARS) is None
-    assert not (plane.root / "calls").exists()
+    assert not (binary.root / "calls").exists()
 
 
 def test_without_a_binary_the_remedy_is_named(tmp_path, monkeypatch, capsys):
@@ -286,7 +286,7 @@ def test_without_a_binary_the_remedy_is_named(tmp_path, monkeypatch, capsys):
     assert "make setup" in capsys.readouterr().err
     monkeypatch.setenv("WEIR_ROOT", "/")
     with pytest.raises(InputError, match="WEIR_ROOT"):
-        Plane.find(tmp_path)
+        BinaryCache.find(tmp_path)
 
 
 # The notebook.
@@ -326,21 +326,21 @@ def test_a_recording_that_is_at_hand_stands_beside(tmp_path):
     path = recordings / video.STAR_WARS[0]
     path.parent.mkdir(parents=True)
     path.write_text("24000\n26000\n25000\n")
-    plane = Plane(BINARY, ROOT, tmp_path / "cache", recordings)
-    real = video.recorded(plane, video.STAR_WARS)
+    binary = BinaryCache(BINARY, ROOT, tmp_path / "cache", recordings)
+    real = video.recorded(binary, video.STAR_WARS)
     assert real is not None
     assert real.frames.tolist() == [24000, 26000, 25000]
     path.write_text("24000\n" * 3000 + "no number\n")
     with pytest.raises(InputError, match=r":3001: size is .*is the recording damaged"):
-        video.recorded(plane, video.STAR_WARS)
+        video.recorded(binary, video.STAR_WARS)
 
 
 @pytest.mark.binary
 def test_streams_are_reduced_before_they_are_kept(tmp_path):
-    plane = Plane(BINARY, ROOT, tmp_path / "cache", None)
-    seconds = plane.stream("auspex-nfs", 1, 20, nfs.per_second)
+    binary = BinaryCache(BINARY, ROOT, tmp_path / "cache", None)
+    seconds = binary.stream("auspex-nfs", 1, 20, nfs.per_second)
     assert set(seconds.columns) == {"second", "size_bytes", "requests"}
     whole = tmp_path / "whole.parquet"
-    plane._call("generate", "auspex-nfs", "--seed", "1", "--duration-s", "20", "--out", whole)
+    binary._call("generate", "auspex-nfs", "--seed", "1", "--duration-s", "20", "--out", whole)
     assert seconds["size_bytes"].sum() == pl.read_parquet(whole)["size_bytes"].sum()
-    assert len(list(plane.cache.iterdir())) == 1
+    assert len(list(binary.cache.iterdir())) == 1

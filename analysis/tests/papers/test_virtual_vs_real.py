@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import write_study
 
-from weir.agreement import clockwise, figures, results
+from papers.virtual_vs_real import clockwise, figures, results
 from weir.load import load_study
 
 #: What each live request takes more than the virtual one, in ms, by part.

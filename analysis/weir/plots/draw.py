@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from weir.layout import Layout, is_numeric, levels_of
 from weir.load import Level, Study
+from weir.plots.layout import Layout, is_numeric, levels_of
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 from weir.statistics import CONFIDENCE
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 
 #: A positive axis whose largest value is this many times its smallest is drawn in decades.
 LOG_RATIO = 30

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from weir.draw import legend_above
-from weir.style import LINES, MARKERS, PALETTE, WIDTH_INCH
+from weir.plots.draw import legend_above
+from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH
 
 Drawn = tuple[str, str, Figure]
 _SECOND_NS = 1e9

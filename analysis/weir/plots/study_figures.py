@@ -10,13 +10,13 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from weir import draw
 from weir.labels import label
-from weir.layout import place
 from weir.load import Level, Study
+from weir.plots import draw
+from weir.plots.layout import place
+from weir.plots.style import LINES, PALETTE, style
 from weir.statistics import compare, summarise
 from weir.study import cell_label
-from weir.style import LINES, PALETTE, style
 from weir.tables import scan_measured
 
 #: Points of a distribution's line: more than a printed page resolves.
