@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 import synthetic
 
+from weir import plots
 from weir.load import load_study
-from weir.plots import study_figures, style
-from weir.plots.draw import interval_caption, level_texts
+from weir.plots import study_figures
+from weir.plots.factors import interval_caption, level_texts
 from weir.plots.layout import place, reference_level
 from weir.report_figures import exhibits
 from weir.statistics import summarise
@@ -161,7 +162,7 @@ def test_long_names_take_no_room_from_what_is_drawn(study_folder):
         # A layout that cannot be, since nothing is left for the panels, is warned of.
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            style.encode(figure, "png")
+            plots.encode(figure, "png")
         panels = [axis.get_window_extent() for axis in figure.axes]
         assert all(panel.width > 40 and panel.height > 40 for panel in panels)
         for legend in figure.legends:
@@ -179,8 +180,8 @@ def test_the_reference_is_a_level_that_was_run(study_folder):
 def test_figures_are_saved_in_three_formats_and_are_the_same_each_time(study_folder, tmp_path):
     study = load_study(study_folder)
     table = per_run(device_table(study), study)
-    paths = style.save(study_figures.split(study, table), tmp_path / "figures", "split")
+    paths = plots.save(study_figures.split(study, table), tmp_path / "figures", "split")
     assert [path.suffix for path in paths] == [".pdf", ".png", ".svg"]
     first = [path.read_bytes() for path in paths]
-    style.save(study_figures.split(study, table), tmp_path / "figures", "split")
+    plots.save(study_figures.split(study, table), tmp_path / "figures", "split")
     assert [path.read_bytes() for path in paths] == first

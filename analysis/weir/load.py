@@ -17,6 +17,8 @@ from weir.manifest import NAME as MANIFEST
 from weir.manifest import RUN_AGAIN, Verified
 
 NUMBER = (int, float)
+#: The factor that the testbed is where a study names both.
+TESTBED = "testbed"
 #: Levels that a factor may take.
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.

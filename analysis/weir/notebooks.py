@@ -16,7 +16,7 @@ from weir.documents import write_text
 from weir.errors import InputError
 from weir.load import Study, load_study
 from weir.paper_registry import papers
-from weir.plots.style import encode, save
+from weir.plots import encode, save
 
 #: Notebooks about one study: the studies that each can show, best first. Notebooks of papers are in
 #: `weir.paper_registry`.

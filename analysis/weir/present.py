@@ -8,8 +8,7 @@ import polars as pl
 from weir.documents import read_list
 from weir.errors import InputError
 from weir.labels import label, number, with_interval
-from weir.load import Level, Study
-from weir.plots.layout import TESTBED
+from weir.load import TESTBED, Level, Study
 from weir.statistics import summarise
 from weir.study import cell_label
 

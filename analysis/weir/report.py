@@ -21,7 +21,7 @@ from weir.documents import write_text
 from weir.errors import InputError
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
-from weir.plots.style import encode
+from weir.plots import encode
 from weir.report_figures import exhibits, objective_metric
 from weir.study import class_table, run_table
 from weir.tiers import tiers

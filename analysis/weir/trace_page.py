@@ -12,12 +12,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from weir import __version__
+from weir import __version__, plots
 from weir.documents import check_format, field, read_document, write_text
 from weir.errors import InputError
 from weir.labels import number
-from weir.plots import trace_figures
-from weir.plots.style import encode, style
+from weir.plots import encode, trace_figures
 
 _REMEDY = "make it with weir trace stat FILE --json"
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -223,9 +222,9 @@ def _device(device: dict[str, Any]) -> dict[str, str]:
     }
 
 
+@plots.style()
 def _figures(document: dict[str, Any]) -> list[tuple[str, str, Figure]]:
-    with style():
-        return [drawn for draw in trace_figures.ALL if (drawn := draw(document)) is not None]
+    return [drawn for draw in trace_figures.ALL if (drawn := draw(document)) is not None]
 
 
 def _inline(title: str, text: str, figure: Figure) -> dict[str, str]:

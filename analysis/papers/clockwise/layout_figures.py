@@ -7,10 +7,8 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.clockwise import plot
 from papers.clockwise.results import SCHEDULERS, disk, means, of, shown_disks
-from weir.plots import draw
-from weir.plots.style import LINES, MARKERS, PALETTE, style
+from weir import plots
 
 LOAD = "Real-time load (MB/s)"
 LATENCY = "Mean best-effort latency (ms)"
@@ -20,35 +18,31 @@ SHADES = "Lines: means over repetitions; shades: least and most."
 def _latency(axis: Axes, rows: pl.DataFrame, at: int, label: str, look: int) -> None:
     finite = rows.filter(pl.col(disk(at)).is_finite())
     found = means(finite, disk(at))
-    colour = PALETTE[look]
-    axis.fill_between(found["mb_s"], found["low"], found["high"], color=colour, alpha=0.2, linewidth=0)
-    axis.plot(
-        found["mb_s"], found[disk(at)], label=label, color=colour, linestyle=LINES[look % 4],
-        marker=MARKERS[look], markersize=3, linewidth=1.1,
-    )  # fmt: skip
+    plots.band(axis, found["mb_s"], found["low"], found["high"], look)
+    plots.line(axis, found["mb_s"], found[disk(at)], label, look, markersize=3, linewidth=1.1)
 
 
+@plots.style()
 def by_disk(rows: pl.DataFrame) -> Figure:
     """Figs. 6.5, 6.7, 6.10, 6.11, 7.1 and 7.2: latencies by CELLO disk, load and scheduler."""
     disks = shown_disks(rows)
     columns = 4 if len(disks) > 6 else min(3, len(disks))
     lines = math.ceil(len(disks) / columns)
-    with style():
-        figure, axes = plot.grid(lines, columns, 0.9 + 1.75 * lines, sharex=True, sharey=True)
-        for axis, at in zip(axes, disks, strict=False):
-            for look, name in enumerate(SCHEDULERS):
-                _latency(axis, of(rows, name), at, name, look)
-            axis.set_title(f"CELLO disk {at}", loc="left")
-        for axis in axes[len(disks) :]:
-            axis.set_axis_off()
-        plot.logarithmic(axes[:1])
-        figure.supxlabel(LOAD, fontsize=9)
-        figure.supylabel(LATENCY, fontsize=9)
-        plot.legend(figure, axes[0])
-        draw.note(figure, SHADES)
+    figure, axes = plots.panels(lines, columns, 0.9 + 1.75 * lines, sharex=True, sharey=True)
+    for axis, at in zip(axes, disks, strict=False):
+        for look, name in enumerate(SCHEDULERS):
+            _latency(axis, of(rows, name), at, name, look)
+        axis.set_title(f"CELLO disk {at}", loc="left")
+    plots.hide(axes[len(disks) :])
+    plots.log_y(axes[:1])
+    figure.supxlabel(LOAD)
+    figure.supylabel(LATENCY)
+    plots.legend(figure, axes[0])
+    plots.note(figure, SHADES)
     return figure
 
 
+@plots.style()
 def bursts(rows: pl.DataFrame) -> Figure:
     """Fig. 6.6."""
     rows = rows.filter(pl.col("tasks") > 0)
@@ -57,80 +51,79 @@ def bursts(rows: pl.DataFrame) -> Figure:
         "burst_mean": ("(b) best-effort burst, mean", "Requests", 1.0),
         "burst_sd": ("(c) standard deviation", "Requests", 1.0),
     }
-    with style():
-        figure, axes = plot.grid(1, 3, 2.9)
-        for axis, (column, (title, words, unit)) in zip(axes, panels.items(), strict=True):
-            for look, name in enumerate(SCHEDULERS):
-                if name == "EDF" and column == "burst_sd":
-                    # As in the thesis: the deviation of EDF is of another size.
-                    continue
-                found = means(of(rows, name), column)
-                plot.line(axis, found["tasks"], found[column] / unit, name, look)
-            plot.printed(axis, 35, across=False)
-            axis.set_title(title, loc="left")
-            axis.set_xlabel("Real-time tasks")
-            axis.set_ylabel(words)
-            axis.set_ylim(bottom=0)
-        plot.legend(figure, axes[0])
-        draw.note(
-            figure, "Means over repetitions, all disks together. Dotted: 35 tasks, where the thesis's differ."
-        )
+    figure, axes = plots.panels(1, 3, 2.9)
+    for axis, (column, (title, words, unit)) in zip(axes, panels.items(), strict=True):
+        for look, name in enumerate(SCHEDULERS):
+            if name == "EDF" and column == "burst_sd":
+                # As in the thesis: the deviation of EDF is of another size.
+                continue
+            found = means(of(rows, name), column)
+            plots.line(axis, found["tasks"], found[column] / unit, name, look)
+        plots.reference(axis, 35, across=False)
+        axis.set_title(title, loc="left")
+        axis.set_xlabel("Real-time tasks")
+        axis.set_ylabel(words)
+        axis.set_ylim(bottom=0)
+    plots.legend(figure, axes[0])
+    plots.note(
+        figure, "Means over repetitions, all disks together. Dotted: 35 tasks, where the thesis's differ."
+    )
     return figure
 
 
+@plots.style()
 def placed(rows: pl.DataFrame, sequential: pl.DataFrame) -> Figure:
     """Fig. 6.8: CELLO disk 0 in two layouts."""
-    with style():
-        figure, axes = plot.grid(1, 3, 2.8, sharey=True)
-        for axis, name in zip(axes, SCHEDULERS, strict=True):
-            for look, (label, part) in enumerate((("random", rows), ("sequential", sequential))):
-                _latency(axis, of(part, name), 0, label, look)
-            axis.set_xlabel(LOAD)
-        plot.logarithmic(axes)
-        plot.letters(axes, list(SCHEDULERS))
-        axes[0].set_ylabel(LATENCY)
-        plot.legend(figure, axes[0])
-        draw.note(figure, "CELLO disk 0. " + SHADES)
+    figure, axes = plots.panels(1, 3, 2.8, sharey=True)
+    for axis, name in zip(axes, SCHEDULERS, strict=True):
+        for look, (label, part) in enumerate((("random", rows), ("sequential", sequential))):
+            _latency(axis, of(part, name), 0, label, look)
+        axis.set_xlabel(LOAD)
+    plots.log_y(axes)
+    plots.letters(axes, list(SCHEDULERS))
+    axes[0].set_ylabel(LATENCY)
+    plots.legend(figure, axes[0])
+    plots.note(figure, "CELLO disk 0. " + SHADES)
     return figure
 
 
+@plots.style()
 def over_predicted(rows: pl.DataFrame) -> Figure:
     """Fig. 6.9: CELLO disk 0 with and without the time that is predicted too much."""
     shown = [name for name in SCHEDULERS if not of(rows, name, "spare=fill").is_empty()]
-    with style():
-        figure, axes = plot.grid(1, max(len(shown), 1), 2.8, sharey=True)
-        for axis, name in zip(axes, shown, strict=False):
-            for look, (label, setting) in enumerate(
-                (("without", ""), ("with over-predicted time", "spare=fill"))
-            ):
-                _latency(axis, of(rows, name, setting), 0, label, look)
-            axis.set_xlabel(LOAD)
-        plot.logarithmic(axes)
-        plot.letters(axes, shown)
-        axes[0].set_ylabel(LATENCY)
-        plot.legend(figure, axes[0])
-        draw.note(figure, "CELLO disk 0, random layout. " + SHADES)
+    figure, axes = plots.panels(1, max(len(shown), 1), 2.8, sharey=True)
+    for axis, name in zip(axes, shown, strict=False):
+        for look, (label, setting) in enumerate(
+            (("without", ""), ("with over-predicted time", "spare=fill"))
+        ):
+            _latency(axis, of(rows, name, setting), 0, label, look)
+        axis.set_xlabel(LOAD)
+    plots.log_y(axes)
+    plots.letters(axes, shown)
+    axes[0].set_ylabel(LATENCY)
+    plots.legend(figure, axes[0])
+    plots.note(figure, "CELLO disk 0, random layout. " + SHADES)
     return figure
 
 
+@plots.style()
 def ratios(parts: dict[str, pl.DataFrame]) -> Figure:
     """LST by deltaL over the load, all CELLO disks together, by layout."""
-    with style():
-        figure, (axis,) = plot.grid(1, 1, 2.9)
-        for look, (name, rows) in enumerate(parts.items()):
-            disks = shown_disks(rows)
-            found = _ratio_by_load(rows, disks)
-            x = sorted(found)
-            values = [np.mean(found[load]) for load in x]
-            low, high = [min(found[load]) for load in x], [max(found[load]) for load in x]
-            axis.fill_between(x, low, high, color=PALETTE[look], alpha=0.2, linewidth=0)
-            plot.line(axis, x, values, name, look)
-        axis.axhline(1, color=plot.PRINTED, linewidth=0.8)
-        plot.logarithmic([axis])
-        axis.set_xlabel(LOAD)
-        axis.set_ylabel("Latency, LST by deltaL")
-        draw.legend_above(axis)
-        draw.note(figure, "Geometric means over CELLO disks. Above 1 deltaL is better. " + SHADES)
+    figure, (axis,) = plots.panels(1, 1, 2.9)
+    for look, (name, rows) in enumerate(parts.items()):
+        disks = shown_disks(rows)
+        found = _ratio_by_load(rows, disks)
+        x = sorted(found)
+        values = [np.mean(found[load]) for load in x]
+        low, high = [min(found[load]) for load in x], [max(found[load]) for load in x]
+        plots.band(axis, x, low, high, look)
+        plots.line(axis, x, values, name, look)
+    plots.reference(axis, 1, line="-")
+    plots.log_y([axis])
+    axis.set_xlabel(LOAD)
+    axis.set_ylabel("Latency, LST by deltaL")
+    plots.legend_above(axis)
+    plots.note(figure, "Geometric means over CELLO disks. Above 1 deltaL is better. " + SHADES)
     return figure
 
 

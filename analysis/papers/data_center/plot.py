@@ -1,37 +1,18 @@
-"""Strokes of the figures: points with intervals over classes, a line for each file system or site."""
+"""Parts of the figures: points with intervals over classes, a line for each file system or site."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from papers.data_center.names import LABELS
 from papers.data_center.samples import Sample, interval
-from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH
+from weir import plots
 from weir.statistics import Interval
 
-#: The paper's own numbers.
-PRINTED = "#555555"
 BARS = "Bars: 95 % intervals over repetitions, or over batches of a single run."
 #: Groups on an axis of names take so much of the distance between two of them.
 WIDTH = 0.5
-
-
-def figure(columns: int, height: float, **share: object) -> tuple[Figure, list[Axes]]:
-    """A figure of the text block's width with panels beside each other."""
-    made = Figure(figsize=(WIDTH_INCH, height), layout="constrained")
-    return made, list(made.subplots(1, columns, squeeze=False, **share).flat)
-
-
-def legend(made: Figure, axes: Iterable[Axes], columns: int = 5) -> None:
-    """One legend for all panels."""
-    handles: dict[str, object] = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    if handles:
-        made.legend(handles.values(), handles, loc="outside upper center", ncols=columns, frameon=False)
 
 
 def words(variant: str) -> str:
@@ -64,15 +45,10 @@ def points(
     kept = [(x + shift, found[name]) for x, name in enumerate(names) if name in found]
     if not kept:
         return
-    color = PALETTE[look % len(PALETTE)]
     xs, middles = [x for x, _ in kept], [one.estimate for _, one in kept]
-    axis.plot(
-        xs, middles, color=color, marker=MARKERS[look % len(MARKERS)], markersize=4.5, linewidth=0.9,
-        linestyle=LINES[look % len(LINES)], label=label, zorder=3,
-    )  # fmt: skip
+    plots.line(axis, xs, middles, label, look, markersize=4.5, linewidth=0.9, zorder=3)
     for x, one in kept:
-        if one.low is not None and one.high is not None:
-            axis.plot([x, x], [one.low, one.high], color=color, linewidth=1.4, alpha=0.6, zorder=2)
+        plots.interval_bar(axis, x, one, color=plots.colour(look), linewidth=1.4, alpha=0.6, zorder=2)
 
 
 def look_of(filesystem: str) -> int:
@@ -126,15 +102,3 @@ def by_filesystem(
         points(axis, at, len(systems), along, shown, LABELS[filesystem], look_of(filesystem))
     name_places(axis, [named(v) for v in variants])
     return bool(variants)
-
-
-def decades(axis: Axes, values: Iterable[float]) -> None:
-    """Decades where values span more than thirty times, else from zero."""
-    found = [value for value in values if value > 0]
-    if found and max(found) / min(found) > 30:
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.yaxis.set_minor_formatter(lambda *_: "")
-        axis.set_ylim(min(found) / 1.6, max(found) * 1.6)
-    else:
-        axis.set_ylim(bottom=0)

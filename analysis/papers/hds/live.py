@@ -10,12 +10,10 @@ from matplotlib.figure import Figure
 from papers.hds import claims, figures
 from papers.hds.claims import Times
 from papers.hds.results import windows
-from weir import notebooks
+from weir import notebooks, plots
 from weir.claims import Claim
 from weir.labels import number
 from weir.load import Study, load_study
-from weir.plots import draw
-from weir.plots.style import style
 
 #: How these studies' names begin.
 PREFIX = "live-hds-"
@@ -109,21 +107,21 @@ def _ours(claim: Claim) -> str:
     return f"{number(claim.ours)} [{number(claim.interval[0])}, {number(claim.interval[1])}]"
 
 
+@plots.style()
 def figure(study: Study) -> Figure:
     """Fig. 5 live, beside virtual time."""
     table = windows(study)
-    with style():
-        drawn, axes = figures.panels_of(2, 2.9)
-        for axis, (words, testbed) in zip(axes, _WORDS.items(), strict=True):
-            figures.series(axis, table.filter(pl.col(TESTBED) == testbed), window_s=1)
-            for begin in (TIMES.phase_s, 2 * TIMES.phase_s):
-                axis.axvline(begin, color=figures.PRINTED, linewidth=0.7, linestyle="--")
-            axis.set_title(words, loc="left")
-        axes[0].set_ylabel(figures.RECEIVED)
-        figures.legend(drawn, axes[0])
-        draw.note(
-            drawn,
-            "Lines: means over repetitions in windows of a second; shades: the least and the most.\n"
-            "Dashed: a stream begins.",
-        )
+    drawn, axes = plots.panels(1, 2, 2.9)
+    for axis, (words, testbed) in zip(axes, _WORDS.items(), strict=True):
+        figures.series(axis, table.filter(pl.col(TESTBED) == testbed), window_s=1)
+        for begin in (TIMES.phase_s, 2 * TIMES.phase_s):
+            plots.reference(axis, begin, across=False, line="--")
+        axis.set_title(words, loc="left")
+    axes[0].set_ylabel(figures.RECEIVED)
+    plots.legend(drawn, axes[0], 5)
+    plots.note(
+        drawn,
+        "Lines: means over repetitions in windows of a second; shades: the least and the most.\n"
+        "Dashed: a stream begins.",
+    )
     return drawn

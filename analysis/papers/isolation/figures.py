@@ -9,8 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from papers.isolation import desiderata
 from papers.isolation.results import ALONE, BASELINE
-from weir.plots import draw
-from weir.plots.style import MARKERS, PALETTE, WIDTH_INCH, style
+from weir import plots
 
 LINE = "#bbbbbb"
 RINGS = "Points: medians over repetitions; rings: each of them."
@@ -66,25 +65,12 @@ def _dots(
             if found is None:
                 continue
             each = part.filter(pl.col("mechanism") == name)[column].to_list()
-            axis.plot(
-                each,
-                [y + shift] * len(each),
-                MARKERS[at],
-                color=PALETTE[at],
-                markersize=6,
-                fillstyle="none",
-                alpha=0.5,
-            )
-            axis.plot(
-                found,
-                y + shift,
-                MARKERS[at],
-                color=PALETTE[at],
-                markersize=4,
-                label=setting if y == 0 else None,
-            )
+            look = plots.look(at, linestyle="none")
+            ring = {"markersize": 6, "fillstyle": "none", "alpha": 0.5}
+            axis.plot(each, [y + shift] * len(each), **look | ring)
+            axis.plot(found, y + shift, **look | {"markersize": 4, "label": setting if y == 0 else None})
     if log:
-        draw.plain_log_axis(axis)
+        plots.log_x(axis)
     _names(axis, names)
 
 
@@ -95,110 +81,100 @@ def _names(axis: Axes, names: Sequence[str]) -> None:
     axis.grid(axis="x", color="#dddddd", linewidth=0.6)
 
 
-def _panels(columns: int, lines: int) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH_INCH, 1.0 + 0.25 * lines), layout="constrained")
-    return figure, list(figure.subplots(1, columns, sharey=True, squeeze=False).flat)
-
-
 def _from_zero(axis: Axes) -> None:
     """An axis from 0 on that has room for the last marker, and for few ticks, beside the next panel's."""
     axis.set_xlim(0, axis.get_xlim()[1] * 1.05)
     axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], prune="upper"))
 
 
+@plots.style()
 def overhead(rows: pl.DataFrame) -> Figure:
     """What each mechanism costs a single client: response time, rate and processor time."""
     rows = rows.with_columns(pl.col("requests_per_s") / 1000)
     names = mechanisms(rows)
-    with style():
-        figure, axes = _panels(4, len(names))
-        for axis, column, setting, title in zip(
-            axes,
-            ("p50_us", "p99_us", "requests_per_s", "cpu_us"),
-            ("latency", "latency", "throughput", "throughput"),
-            (
-                "Median (us)\none at a time",
-                "99th percentile (us)\none at a time",
-                "Requests (1,000/s)\n16 at once",
-                "CPU (us/request)\n16 at once",
-            ),
-            strict=True,
-        ):
-            part = rows.filter(pl.col("setting") == setting)
-            _dots(axis, part, names, column, [setting])
-            free = over_blocks(part.filter(pl.col("mechanism") == BASELINE), column)
-            if free is not None:
-                axis.axvline(free, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
-            _from_zero(axis)
-            axis.set_xlabel(title)
-        draw.note(
-            figure,
-            RINGS + "\nDashed: without a mechanism. CPU: of the program that asks, with its system calls.",
-        )
+    figure, axes = plots.panels(1, 4, 1.0 + 0.25 * len(names), sharey=True)
+    for axis, column, setting, title in zip(
+        axes,
+        ("p50_us", "p99_us", "requests_per_s", "cpu_us"),
+        ("latency", "latency", "throughput", "throughput"),
+        (
+            "Median (us)\none at a time",
+            "99th percentile (us)\none at a time",
+            "Requests (1,000/s)\n16 at once",
+            "CPU (us/request)\n16 at once",
+        ),
+        strict=True,
+    ):
+        part = rows.filter(pl.col("setting") == setting)
+        _dots(axis, part, names, column, [setting])
+        free = over_blocks(part.filter(pl.col("mechanism") == BASELINE), column)
+        if free is not None:
+            plots.reference(axis, free, across=False, line="--", color=LINE, zorder=0)
+        _from_zero(axis)
+        axis.set_xlabel(title)
+    plots.note(
+        figure,
+        RINGS + "\nDashed: without a mechanism. CPU: of the program that asks, with its system calls.",
+    )
     return figure
 
 
+@plots.style()
 def fairness(rows: pl.DataFrame) -> Figure:
     """Jain's index and errors of shares, and what all get together."""
     names = mechanisms(rows)
     settings = [name for name in ("weights", "greedy") if name in set(rows["setting"])]
-    with style():
-        figure, axes = _panels(3, len(names))
-        for axis, column, title in zip(
-            axes,
-            ("jain", "share_error", "requests_per_s"),
-            ("Jain's index by\npromised weights", "Largest error\nof a share", "Requests of all\n(1/s)"),
-            strict=True,
-        ):
-            _dots(axis, rows, names, column, settings)
-            axis.set_xlabel(title)
-        axes[0].set_xlim(1 / 3, 1.02)
-        _from_zero(axes[1])
-        _from_zero(axes[2])
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
-        draw.note(
-            figure,
-            RINGS + "\nweights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
-        )
+    figure, axes = plots.panels(1, 3, 1.0 + 0.25 * len(names), sharey=True)
+    for axis, column, title in zip(
+        axes,
+        ("jain", "share_error", "requests_per_s"),
+        ("Jain's index by\npromised weights", "Largest error\nof a share", "Requests of all\n(1/s)"),
+        strict=True,
+    ):
+        _dots(axis, rows, names, column, settings)
+        axis.set_xlabel(title)
+    axes[0].set_xlim(1 / 3, 1.02)
+    _from_zero(axes[1])
+    _from_zero(axes[2])
+    plots.legend(figure, axes[0], 2)
+    plots.note(
+        figure,
+        RINGS + "\nweights: 4, 2 and 1 of 7 promised; greedy: equal shares, 2, 8 and 32 outstanding.",
+    )
     return figure
 
 
+@plots.style()
 def priority(rows: pl.DataFrame) -> Figure:
     """Slowdown of the urgent class over the utilisation of the device; the line joins what nothing beats."""
     names = mechanisms(rows)
-    with style():
-        figure = Figure(figsize=(WIDTH_INCH, 3.4), layout="constrained")
-        axis = figure.subplots()
-        points: list[tuple[float, float]] = []
-        settings: list[str] = []
-        for at, name in enumerate(names):
-            part = rows.filter(pl.col("mechanism") == name)
-            for (setting,), cell in part.group_by("setting", maintain_order=True):
-                use, slow = over_blocks(cell, "utilisation"), over_blocks(cell, "slowdown")
-                if use is None or slow is None:
-                    continue
-                points.append((use, slow))
-                settings.append(str(setting))
-                label = name if name not in axis.get_legend_handles_labels()[1] else None
-                axis.plot(
-                    use, slow, MARKERS[at % len(MARKERS)], color=PALETTE[at % len(PALETTE)],
-                    markersize=6, label=label, linestyle="none",
-                )  # fmt: skip
-        best = [points[i] for i in desiderata.frontier(points)]
-        axis.plot([x for x, _ in best], [y for _, y in best], color=LINE, zorder=0, linewidth=1.2)
-        axis.set_xlim(left=0)
-        axis.set_yscale("log")
-        _name_points(axis, points, settings)
-        axis.yaxis.set_major_formatter(draw.plain)
-        axis.yaxis.set_minor_formatter(draw.two_and_five)
-        axis.set_xlabel("Utilisation: requests of both / those without a mechanism")
-        axis.set_ylabel("Slowdown of the urgent class\n(99th percentile / alone)")
-        figure.legend(loc="outside right upper", frameon=False)
-        draw.note(
-            figure,
-            "Medians over repetitions. Right and low is better; the line joins what no other setting beats.",
-        )
+    figure, (axis,) = plots.panels(1, 1, 3.4)
+    points: list[tuple[float, float]] = []
+    settings: list[str] = []
+    for at, name in enumerate(names):
+        part = rows.filter(pl.col("mechanism") == name)
+        for (setting,), cell in part.group_by("setting", maintain_order=True):
+            use, slow = over_blocks(cell, "utilisation"), over_blocks(cell, "slowdown")
+            if use is None or slow is None:
+                continue
+            points.append((use, slow))
+            settings.append(str(setting))
+            label = name if name not in axis.get_legend_handles_labels()[1] else None
+            axis.plot(use, slow, label=label, **plots.look(at, linestyle="none", markersize=6))
+    best = [points[i] for i in desiderata.frontier(points)]
+    axis.plot([x for x, _ in best], [y for _, y in best], color=LINE, zorder=0, linewidth=1.2)
+    axis.set_xlim(left=0)
+    axis.set_yscale("log")
+    _name_points(axis, points, settings)
+    axis.yaxis.set_major_formatter(plots.plain)
+    axis.yaxis.set_minor_formatter(plots.two_and_five)
+    axis.set_xlabel("Utilisation: requests of both / those without a mechanism")
+    axis.set_ylabel("Slowdown of the urgent class\n(99th percentile / alone)")
+    figure.legend(loc="outside right upper")
+    plots.note(
+        figure,
+        "Medians over repetitions. Right and low is better; the line joins what no other setting beats.",
+    )
     return figure
 
 
@@ -214,6 +190,7 @@ def _name_points(axis: Axes, points: Sequence[tuple[float, float]], names: Seque
         axis.annotate(name, point, (5, 3 - 7 * line), textcoords="offset points", fontsize=6.5)
 
 
+@plots.style()
 def bursts(rows: pl.DataFrame) -> Figure:
     """How soon the urgent class has its rate, and what is left to the batch class when it asks by itself."""
     rows = rows.with_columns(
@@ -224,15 +201,14 @@ def bursts(rows: pl.DataFrame) -> Figure:
     )
     names = _cells(rows)
     rows = rows.with_columns(pl.col("cell").alias("mechanism"), pl.lit("").alias("setting"))
-    with style():
-        figure, axes = _panels(2, len(names))
-        _dots(axes[0], rows, names, "burst_ms", [""], log=True)
-        _dots(axes[1], rows, names, "conserved", [""])
-        axes[0].set_xlabel(f"Response to a burst (ms; at least {desiderata.INTERVAL_MS})")
-        axes[1].set_xlabel("Work conservation: rate by itself / without a mechanism")
-        axes[1].set_xlim(left=0)
-        axes[1].axvline(1, color=LINE, linestyle="--", linewidth=0.8, zorder=0)
-        draw.note(figure, RINGS)
+    figure, axes = plots.panels(1, 2, 1.0 + 0.25 * len(names), sharey=True)
+    _dots(axes[0], rows, names, "burst_ms", [""], log=True)
+    _dots(axes[1], rows, names, "conserved", [""])
+    axes[0].set_xlabel(f"Response to a burst (ms; at least {desiderata.INTERVAL_MS})")
+    axes[1].set_xlabel("Work conservation: rate by itself / without a mechanism")
+    axes[1].set_xlim(left=0)
+    plots.reference(axes[1], 1, across=False, line="--", color=LINE, zorder=0)
+    plots.note(figure, RINGS)
     return figure
 
 

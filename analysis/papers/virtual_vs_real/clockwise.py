@@ -7,11 +7,10 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from papers.virtual_vs_real.results import LIVE, TESTBED, VIRTUAL
+from weir import plots
 from weir.claims import Claim, claim, text
 from weir.labels import number
 from weir.load import Study
-from weir.plots import draw
-from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.statistics import mean_interval
 from weir.study import class_table
 
@@ -40,36 +39,26 @@ def points(study: Study) -> pl.DataFrame:
     return best.join(streams, on="run").drop("run").sort(*keys[1:])
 
 
+@plots.style()
 def latencies(table: pl.DataFrame) -> Figure:
     """Best-effort latency and missed deadlines over the real-time load, measured and simulated."""
     schedulers = table["scheduler"].unique(maintain_order=True).to_list()
-    with style():
-        figure = Figure(figsize=(WIDTH_INCH, 3.0), layout="constrained")
-        axes = list(figure.subplots(1, 2, sharex=True))
-        for at, scheduler in enumerate(schedulers):
-            for words, testbed, line in (("measured", LIVE, 0), ("simulated", VIRTUAL, 1)):
-                rows = table.filter((pl.col("scheduler") == scheduler) & (pl.col(TESTBED) == testbed))
-                if rows.is_empty():
-                    continue
-                for axis, column in zip(axes, ("latency_ms", "misses_pct"), strict=True):
-                    xs, found = _by_load(rows, column)
-                    error = [
-                        [0 if f.low is None else f.estimate - f.low for f in found],
-                        [0 if f.high is None else f.high - f.estimate for f in found],
-                    ]
-                    axis.errorbar(
-                        xs, [f.estimate for f in found], error, label=f"{scheduler}, {words}", capsize=2,
-                        linewidth=1.0,
-                        markersize=3.5, color=PALETTE[at % len(PALETTE)], marker=MARKERS[at % len(MARKERS)],
-                        linestyle=LINES[line],
-                    )  # fmt: skip
-        for axis, words in zip(axes, ("Best-effort latency, mean (ms)", "Deadlines missed (%)"), strict=True):
-            axis.set_xlabel("Real-time load (MB/s)")
-            axis.set_ylabel(words)
-            axis.set_ylim(bottom=0)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
-        draw.note(figure, "Means over repetitions; bars: 95 % t intervals.")
+    figure, axes = plots.panels(1, 2, 3.0, sharex=True)
+    for at, scheduler in enumerate(schedulers):
+        for words, testbed, line in (("measured", LIVE, 0), ("simulated", VIRTUAL, 1)):
+            rows = table.filter((pl.col("scheduler") == scheduler) & (pl.col(TESTBED) == testbed))
+            if rows.is_empty():
+                continue
+            for axis, column in zip(axes, ("latency_ms", "misses_pct"), strict=True):
+                xs, found = _by_load(rows, column)
+                name = f"{scheduler}, {words}"
+                plots.estimates(axis, xs, found, name, at, linestyle=plots.line_style(line))
+    for axis, words in zip(axes, ("Best-effort latency, mean (ms)", "Deadlines missed (%)"), strict=True):
+        axis.set_xlabel("Real-time load (MB/s)")
+        axis.set_ylabel(words)
+        axis.set_ylim(bottom=0)
+    plots.legend(figure, axes[0], 3)
+    plots.note(figure, "Means over repetitions; bars: 95 % t intervals.")
     return figure
 
 

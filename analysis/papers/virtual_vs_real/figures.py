@@ -6,20 +6,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from papers.virtual_vs_real.results import LIVE, PARTS, VIRTUAL, cell, pairs
+from weir import plots
 from weir.load import Study
-from weir.plots import draw
-from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
 from weir.statistics import mean_interval
 from weir.tables import is_sample, response_ms, scan_requests
 
-#: The line of equal answers.
-EQUAL = "#555555"
 #: Shares of requests at which tails are drawn, from the fastest to the slowest.
 SHARES = np.concatenate([np.linspace(0.01, 0.98, 98), np.linspace(0.981, 0.999, 19)])
 #: Letters of a cell's name on one line.
 CELL_LETTERS = 34
 
 
+@plots.style()
 def against(table: pl.DataFrame) -> Figure:
     """Each quantile of each cell, class and repetition: live over virtual, on logarithmic axes.
 
@@ -30,35 +28,30 @@ def against(table: pl.DataFrame) -> Figure:
     named = sorted(table["quantile"].unique())
     low = 0.8 * float(min(table["live_ms"].min(), table["virtual_ms"].min()))
     high = 1.25 * float(max(table["live_ms"].max(), table["virtual_ms"].max()))
-    with style():
-        figure = Figure(figsize=(WIDTH_INCH, 3.2), layout="constrained")
-        axes = list(figure.subplots(1, len(named), sharex=True, sharey=True, squeeze=False).flat)
-        for axis, quantile in zip(axes, named, strict=True):
-            axis.plot([low, high], [low, high], color=EQUAL, linewidth=0.8, linestyle=":")
-            for at, name in enumerate(classes):
-                rows = table.filter((pl.col("class") == name) & (pl.col("quantile") == quantile))
-                axis.plot(
-                    rows["virtual_ms"], rows["live_ms"], linestyle="none", alpha=0.7, markersize=3.5,
-                    marker=MARKERS[at % len(MARKERS)], color=PALETTE[at % len(PALETTE)], label=name,
-                )  # fmt: skip
-            axis.set_xscale("log")
-            axis.set_yscale("log")
-            axis.set_xlim(low, high)
-            axis.set_ylim(low, high)
-            axis.set_aspect("equal")
-            draw.plain_log_axis(axis)
-            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.yaxis.set_major_formatter(FuncFormatter(draw.plain))
-            axis.yaxis.set_minor_formatter(NullFormatter())
-            axis.set_title(quantile, loc="left")
-            axis.set_xlabel("Virtual time (ms)")
-        axes[0].set_ylabel("Live (ms)")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=5, frameon=False)
-        draw.note(figure, "A point: a cell and class in one repetition. Dotted: equal.")
+    figure, axes = plots.panels(1, len(named), 3.2, sharex=True, sharey=True)
+    for axis, quantile in zip(axes, named, strict=True):
+        axis.plot([low, high], [low, high], color=plots.PRINTED, linewidth=0.8, linestyle=":")
+        for at, name in enumerate(classes):
+            rows = table.filter((pl.col("class") == name) & (pl.col("quantile") == quantile))
+            plots.line(axis, rows["virtual_ms"], rows["live_ms"], name, at, linestyle="none", alpha=0.7)
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xlim(low, high)
+        axis.set_ylim(low, high)
+        axis.set_aspect("equal")
+        plots.log_x(axis)
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(FuncFormatter(plots.plain))
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_title(quantile, loc="left")
+        axis.set_xlabel("Virtual time (ms)")
+    axes[0].set_ylabel("Live (ms)")
+    plots.legend(figure, axes[0], 5)
+    plots.note(figure, "A point: a cell and class in one repetition. Dotted: equal.")
     return figure
 
 
+@plots.style()
 def tails(study: Study, app_class: str) -> Figure | None:
     """How response times of a class are distributed, by cell, on both testbeds; None if there are none."""
     found: dict[str, dict[str, list[np.ndarray]]] = {}
@@ -74,63 +67,49 @@ def tails(study: Study, app_class: str) -> Figure | None:
         return None
     columns = min(3, len(found))
     rows_of = -(-len(found) // columns)
-    with style():
-        figure = Figure(figsize=(WIDTH_INCH, 0.8 + 1.9 * rows_of), layout="constrained")
-        axes = list(figure.subplots(rows_of, columns, sharex=True, sharey=True, squeeze=False).flat)
-        for axis, (name, of) in zip(axes, found.items(), strict=False):
-            for at, (testbed, words) in enumerate([(VIRTUAL, "virtual time"), (LIVE, "live")]):
-                for number, sorted_ms in enumerate(of[testbed]):
-                    # The same definition as the metric: a value that was observed.
-                    rank = np.ceil(SHARES * sorted_ms.size - 1e-9).astype(int) - 1
-                    axis.plot(
-                        np.maximum(sorted_ms[rank], 1e-3), SHARES, color=PALETTE[at], linestyle=LINES[at],
-                        linewidth=0.9,
-                        label=words if number == 0 else None,
-                    )  # fmt: skip
-            axis.set_xscale("log")
-            draw.plain_log_axis(axis)
-            short = (
-                name if len(name) <= CELL_LETTERS else name[: CELL_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
-            )
-            axis.set_title(short, loc="left")
-        for axis in axes[len(found) :]:
-            axis.set_visible(False)
-        for axis in axes[-columns:]:
-            axis.set_xlabel(f"Response of {app_class} (ms)")
-        for axis in axes[::columns]:
-            axis.set_ylabel("Share answered")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
-        draw.note(figure, "A line: one repetition.")
+    figure, axes = plots.panels(rows_of, columns, 0.8 + 1.9 * rows_of, sharex=True, sharey=True)
+    for axis, (name, of) in zip(axes, found.items(), strict=False):
+        for at, (testbed, words) in enumerate([(VIRTUAL, "virtual time"), (LIVE, "live")]):
+            for number, sorted_ms in enumerate(of[testbed]):
+                # The same definition as the metric: a value that was observed.
+                rank = np.ceil(SHARES * sorted_ms.size - 1e-9).astype(int) - 1
+                name_once = words if number == 0 else None
+                x = np.maximum(sorted_ms[rank], 1e-3)
+                plots.line(axis, x, SHARES, name_once, at, marker="", linewidth=0.9)
+        axis.set_xscale("log")
+        plots.log_x(axis)
+        short = name if len(name) <= CELL_LETTERS else name[: CELL_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+        axis.set_title(short, loc="left")
+    plots.hide(axes[len(found) :])
+    for axis in axes[-columns:]:
+        axis.set_xlabel(f"Response of {app_class} (ms)")
+    for axis in axes[::columns]:
+        axis.set_ylabel("Share answered")
+    plots.legend(figure, axes[0], 2)
+    plots.note(figure, "A line: one repetition.")
     return figure
 
 
+@plots.style()
 def parts(table: pl.DataFrame) -> Figure:
     """What live answers take more than virtual ones, on average, by cell and class: bars for each part.
 
     Args:
-        table: what `weir.agreement.results.parts` gives.
+        table: what `results.parts` gives.
     """
     keys = table.select("cell", "class").unique(maintain_order=True).rows()
-    with style():
-        figure = Figure(figsize=(WIDTH_INCH, 1.1 + 0.24 * len(keys)), layout="constrained")
-        axes = list(figure.subplots(1, len(PARTS), sharey=True, squeeze=False).flat)
-        for at, (axis, (column, words)) in enumerate(zip(axes, PARTS.items(), strict=True)):
-            for y, (name, app_class) in enumerate(keys):
-                rows = table.filter((pl.col("cell") == name) & (pl.col("class") == app_class))
-                found = mean_interval(rows[column].to_list())
-                axis.barh(y, found.estimate, color=PALETTE[at], height=0.65)
-                if found.low is not None:
-                    axis.plot([found.low, found.high], [y, y], color=EQUAL, linewidth=0.9)
-            axis.axvline(0, color=EQUAL, linewidth=0.6)
-            axis.set_title(_broken(words), loc="left")
-            axis.set_xlabel("ms")
-            axis.grid(axis="x")
-            axis.grid(visible=False, axis="y")
-        shown = [f"{name[:CELL_LETTERS]}: {app_class}" for name, app_class in keys]
-        axes[0].set_yticks(range(len(keys)), shown)
-        axes[0].set_ylim(len(keys) - 0.5, -0.5)
-        draw.note(figure, "Means over repetitions with 95 % t intervals. Scales differ from panel to panel.")
+    figure, axes = plots.panels(1, len(PARTS), 1.1 + 0.24 * len(keys), sharey=True)
+    for at, (axis, (column, words)) in enumerate(zip(axes, PARTS.items(), strict=True)):
+        for y, (name, app_class) in enumerate(keys):
+            rows = table.filter((pl.col("cell") == name) & (pl.col("class") == app_class))
+            found = mean_interval(rows[column].to_list())
+            axis.barh(y, found.estimate, color=plots.colour(at), height=0.65)
+            plots.interval_bar(axis, y, found, across=True, color=plots.PRINTED)
+        plots.reference(axis, 0, across=False, line="-")
+        axis.set_title(_broken(words), loc="left")
+        axis.set_xlabel("ms")
+        plots.name_rows(axis, [f"{name[:CELL_LETTERS]}: {app_class}" for name, app_class in keys])
+    plots.note(figure, "Means over repetitions with 95 % t intervals. Scales differ from panel to panel.")
     return figure
 
 

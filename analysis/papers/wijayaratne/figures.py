@@ -8,10 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.wijayaratne.results import admitted_rounds, demand_blocks, levels, load_pct
+from weir import plots
 from weir.load import Run, Study
-from weir.plots import draw
-from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH, style
-from weir.statistics import mean_interval
+from weir.statistics import means_by
 
 #: Names of layouts, kinds and columns as readers see them.
 #: What film_gains computes, as readers see it, with the paper's number.
@@ -42,138 +41,115 @@ def curves(
     names = [by] if isinstance(by, str) else list(by)
     xs = sorted(table[x].unique().to_list())
     for at, (key, rows) in enumerate(table.group_by(names, maintain_order=True)):
-        shown = [value for value in xs if rows.filter(pl.col(x) == value).height]
-        found = [mean_interval(rows.filter(pl.col(x) == value)[y].to_list()) for value in shown]
-        error = np.array(
-            [
-                [0 if f.low is None else f.estimate - f.low for f in found],
-                [0 if f.high is None else f.high - f.estimate for f in found],
-            ]
-        )
+        shown, found = means_by(rows, x, y)
         text = ", ".join(str((labels or WORDS).get(part, part)) for part in key)
-        axis.errorbar(
-            [xs.index(value) for value in shown], [f.estimate for f in found], error, label=text,
-            capsize=2, linewidth=1.1, markersize=4, color=PALETTE[at % len(PALETTE)],
-            marker=MARKERS[at % len(MARKERS)], linestyle=LINES[at // len(PALETTE) % len(LINES)],
-        )  # fmt: skip
+        places = [xs.index(value) for value in shown]
+        plots.estimates(axis, places, found, text, at, linestyle="-")
     axis.set_xticks(range(len(xs)), [f"{value:g}" for value in xs])
     axis.set_xlabel(WORDS[x])
 
 
-def _figure(columns: int, height: float, **share: object) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH_INCH, height), layout="constrained")
-    return figure, list(figure.subplots(1, columns, squeeze=False, **share).flat)
-
-
-def _legend(figure: Figure, axis: Axes, columns: int, title: str | None = None) -> None:
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, title=title)
-
-
+@plots.style()
 def layouts(table: pl.DataFrame) -> Figure:
     """Fig. 5: streams by layout and block size, trace-based and peak-rate."""
     streams = table["stream"].unique(maintain_order=True).to_list()
     streams = [name for name in ("lambs", "term", "news", "asterix", "mix") if name in streams]
-    with style():
-        figure, axes = _figure(len(streams), 2.9)
-        for axis, stream in zip(axes, streams, strict=True):
-            rows = table.filter(pl.col("stream") == stream).sort("rule", "layout", descending=[True, True])
-            curves(axis, rows, "block_kib", "admitted", ["rule", "layout"])
-            axis.set_ylim(bottom=0)
-            axis.set_title(stream)
-        axes[0].set_ylabel(WORDS["admitted"])
-        _legend(figure, axes[0], 4)
-        draw.note(figure, BARS + " Random start, latency target 300 rounds.")
+    figure, axes = plots.panels(1, len(streams), 2.9)
+    for axis, stream in zip(axes, streams, strict=True):
+        rows = table.filter(pl.col("stream") == stream).sort("rule", "layout", descending=[True, True])
+        curves(axis, rows, "block_kib", "admitted", ["rule", "layout"])
+        axis.set_ylim(bottom=0)
+        axis.set_title(stream)
+    axes[0].set_ylabel(WORDS["admitted"])
+    plots.legend(figure, axes[0], 4)
+    plots.note(figure, BARS + " Random start, latency target 300 rounds.")
     return figure
 
 
+@plots.style()
 def load(runs: Iterable[Run]) -> Figure:
     """Fig. 6: the load of one disk over time, a panel for each policy; the first repetition."""
     shown = sorted(
         (run for run in runs if run.repetition == 0),
         key=lambda run: (str(levels(run)["layout"]), str(levels(run)["policy"])),
     )
-    with style():
-        figure = Figure(figsize=(WIDTH_INCH, 1.2 * len(shown) + 0.5), layout="constrained")
-        for axis, run in zip(
-            figure.subplots(len(shown), 1, sharex=True, squeeze=False).flat, shown, strict=True
-        ):
-            disk = np.array(load_pct(run)[0])
-            smooth = np.convolve(disk, np.ones(10) / 10, "valid")
-            axis.plot(disk, color=PALETTE[0], alpha=0.35, linewidth=0.4, label="each round")
-            axis.plot(
-                np.arange(len(smooth)) + 5, smooth, color=PALETTE[1], linewidth=0.9, label="mean of 10 rounds"
-            )
-            name = f"{WORDS[str(levels(run)['layout'])]}, {levels(run)['policy']}"
-            axis.set_title(f"{name}: mean {disk.mean():.0f} %", loc="left")
-            axis.set_ylim(0, 105)
-            axis.set_ylabel("Load (%)")
-            axis.margins(x=0)
-        axis.set_xlabel("Round")
-        axis.legend(frameon=False, ncols=2, loc="lower left")
-        draw.note(figure, "Worst-case load that disk 0 is committed to; first repetition.")
+    figure, axes = plots.panels(len(shown), 1, 1.2 * len(shown) + 0.5, sharex=True)
+    for axis, run in zip(axes, shown, strict=True):
+        disk = np.array(load_pct(run)[0])
+        smooth = np.convolve(disk, np.ones(10) / 10, "valid")
+        plots.line(axis, range(len(disk)), disk, "each round", 0, marker="", alpha=0.35, linewidth=0.4)
+        rounds = np.arange(len(smooth)) + 5
+        plots.line(axis, rounds, smooth, "mean of 10 rounds", 1, marker="", linestyle="-", linewidth=0.9)
+        name = f"{WORDS[str(levels(run)['layout'])]}, {levels(run)['policy']}"
+        axis.set_title(f"{name}: mean {disk.mean():.0f} %", loc="left")
+        axis.set_ylim(0, 105)
+        axis.set_ylabel("Load (%)")
+        axis.margins(x=0)
+    axis.set_xlabel("Round")
+    axis.legend(ncols=2, loc="lower left")
+    plots.note(figure, "Worst-case load that disk 0 is committed to; first repetition.")
     return figure
 
 
+@plots.style()
 def policies(table: pl.DataFrame, y: str) -> Figure:
     """Figs. 7 and 8: streams, or rounds waited, by policy and block size."""
-    with style():
-        figure, axes = _figure(2, 3.1, sharey=True)
-        for axis, layout in zip(axes, ("cdl", "bctl"), strict=True):
-            curves(axis, table.filter(pl.col("layout") == layout).sort("policy"), "block_kib", y, "policy")
-            axis.set_title(WORDS[layout])
-        # Only now: the two share it.
-        axes[0].set_ylim(bottom=0)
-        axes[0].set_ylabel(WORDS[y])
-        _legend(figure, axes[0], 3)
-        draw.note(figure, BARS + " A mix of the four films, latency target 300 rounds.")
+    figure, axes = plots.panels(1, 2, 3.1, sharey=True)
+    for axis, layout in zip(axes, ("cdl", "bctl"), strict=True):
+        curves(axis, table.filter(pl.col("layout") == layout).sort("policy"), "block_kib", y, "policy")
+        axis.set_title(WORDS[layout])
+    # Only now: the two share it.
+    axes[0].set_ylim(bottom=0)
+    axes[0].set_ylabel(WORDS[y])
+    plots.legend(figure, axes[0], 3)
+    plots.note(figure, BARS + " A mix of the four films, latency target 300 rounds.")
     return figure
 
 
+@plots.style()
 def statistical(table: pl.DataFrame) -> Figure:
     """Fig. 9: streams and utilisation by latency target and share of drops."""
-    with style():
-        figure, axes = _figure(2, 3.2)
-        for axis, y in zip(axes, ("admitted", "utilisation_pct"), strict=True):
-            names = {drop: f"{drop:g} %" for drop in table["drop_pct"].unique()}
-            curves(axis, table.sort("drop_pct"), "latency_target_rounds", y, "drop_pct", names)
-            axis.set_ylabel(WORDS[y])
-        _legend(figure, axes[0], 7, WORDS["drop_pct"])
-        draw.note(figure, BARS + " BCTL, 64 KiB blocks, random start.")
+    figure, axes = plots.panels(1, 2, 3.2)
+    for axis, y in zip(axes, ("admitted", "utilisation_pct"), strict=True):
+        names = {drop: f"{drop:g} %" for drop in table["drop_pct"].unique()}
+        curves(axis, table.sort("drop_pct"), "latency_target_rounds", y, "drop_pct", names)
+        axis.set_ylabel(WORDS[y])
+    plots.legend(figure, axes[0], 7, WORDS["drop_pct"])
+    plots.note(figure, BARS + " BCTL, 64 KiB blocks, random start.")
     return figure
 
 
+@plots.style()
 def used(table: pl.DataFrame, x: str = "aperiodic_per_s") -> Figure:
     """Fig. 10: the disks' time by kind of request."""
-    with style():
-        figure, axes = _figure(1, 2.9)
-        curves(axes[0], table, x, "used_pct", "kind")
-        for share in (25, 50):
-            axes[0].axhline(share, color="#555555", linewidth=0.8, linestyle=":")
-        axes[0].set_ylabel(WORDS["used_pct"])
-        axes[0].set_ylim(bottom=0)
-        draw.legend_above(axes[0])
-        draw.note(
-            figure,
-            BARS + " Dotted: shares of periodic (50 %), interactive and aperiodic requests (25 % each).",
-        )
+    figure, axes = plots.panels(1, 1, 2.9)
+    curves(axes[0], table, x, "used_pct", "kind")
+    plots.reference(axes[0], 25, 50)
+    axes[0].set_ylabel(WORDS["used_pct"])
+    axes[0].set_ylim(bottom=0)
+    plots.legend_above(axes[0])
+    plots.note(
+        figure,
+        BARS + " Dotted: shares of periodic (50 %), interactive and aperiodic requests (25 % each).",
+    )
     return figure
 
 
+@plots.style()
 def responses(table: pl.DataFrame, x: str, by: str = "kind") -> Figure:
     """Figs. 11, 12 and 13: mean and longest responses; by kind, or of the interactive ones by scheduler."""
     table = table.sort(by)
-    with style():
-        figure, axes = _figure(2, 3.0)
-        for axis, y in zip(axes, ("mean_ms", "max_ms"), strict=True):
-            curves(axis, table, x, y, by)
-            axis.set_ylabel(WORDS[y])
-            axis.set_ylim(bottom=0)
-        _legend(figure, axes[0], 3)
-        draw.note(figure, BARS)
+    figure, axes = plots.panels(1, 2, 3.0)
+    for axis, y in zip(axes, ("mean_ms", "max_ms"), strict=True):
+        curves(axis, table, x, y, by)
+        axis.set_ylabel(WORDS[y])
+        axis.set_ylim(bottom=0)
+    plots.legend(figure, axes[0], 3)
+    plots.note(figure, BARS)
     return figure
 
 
+@plots.style()
 def readings(table: pl.DataFrame, printed: dict[int, float]) -> Figure:
     """How the number of streams moves with what the paper leaves open."""
     table = table.with_columns(
@@ -181,43 +157,30 @@ def readings(table: pl.DataFrame, printed: dict[int, float]) -> Figure:
     ).sort("seek", "rotation", "transfer", descending=[True, True, False])
     groups = [(scale, target) for scale in (1, 0.125) for target in sorted(printed)]
     order = table["reading"].unique(maintain_order=True).to_list()
-    with style():
-        figure = Figure(figsize=(WIDTH_INCH, 5.6), layout="constrained")
-        axes = figure.subplots(2, 2, sharey=True)
-        for axis, (scale, target) in zip(axes.flat, groups, strict=True):
-            for at, layout in enumerate(("cdl", "bctl")):
-                rows = table.filter(
-                    (pl.col("frame_scale") == scale)
-                    & (pl.col("latency_target_rounds") == target)
-                    & (pl.col("layout") == layout)
-                )
-                found = [
-                    mean_interval(rows.filter(pl.col("reading") == name)["admitted"].to_list())
-                    for name in order
-                ]
-                axis.plot(
-                    [f.estimate for f in found],
-                    range(len(order)),
-                    MARKERS[at],
-                    color=PALETTE[at],
-                    markersize=4,
-                    label=WORDS[layout],
-                )
-            axis.axvline(
-                printed[target], color="#333333", linewidth=0.9, linestyle=":", label="paper (its unit)"
+    figure, axes = plots.panels(2, 2, 5.6, sharey=True)
+    for axis, (scale, target) in zip(axes, groups, strict=True):
+        for at, layout in enumerate(("cdl", "bctl")):
+            rows = table.filter(
+                (pl.col("frame_scale") == scale)
+                & (pl.col("latency_target_rounds") == target)
+                & (pl.col("layout") == layout)
             )
-            unit = "paper's sizes" if scale == 1 else "an eighth of them"
-            axis.set_title(f"Target {target:,} rounds, {unit}", loc="left")
-            axis.set_xlim(left=0)
-            axis.grid(axis="x")
-            axis.set_yticks(range(len(order)), order)
-        for axis in axes[1]:
-            axis.set_xlabel(WORDS["admitted"])
-        _legend(figure, axes[0][0], 3)
-        draw.note(
-            figure,
-            "Assumed of each request: seek, rotation, transfer. Means over repetitions; 64 KiB blocks.",
-        )
+            found = dict(zip(*means_by(rows, "reading", "admitted"), strict=True))
+            means = [found[name].estimate for name in order]
+            plots.line(axis, means, range(len(order)), WORDS[layout], at, linestyle="none", markersize=4)
+        plots.reference(axis, printed[target], across=False, label="paper (its unit)")
+        unit = "paper's sizes" if scale == 1 else "an eighth of them"
+        axis.set_title(f"Target {target:,} rounds, {unit}", loc="left")
+        axis.set_xlim(left=0)
+        axis.grid(axis="x")
+        axis.set_yticks(range(len(order)), order)
+    for axis in axes[2:]:
+        axis.set_xlabel(WORDS["admitted"])
+    plots.legend(figure, axes[0], 3)
+    plots.note(
+        figure,
+        "Assumed of each request: seek, rotation, transfer. Means over repetitions; 64 KiB blocks.",
+    )
     return figure
 
 
@@ -251,38 +214,38 @@ def film_gains(study: Study) -> pl.DataFrame:
     return pl.DataFrame(rows).sort("film", "repetition")
 
 
+@plots.style()
 def films(gains: pl.DataFrame) -> Figure:
     """The gains of film_gains over the peak of a round beside its mean."""
-    with style():
-        figure, axes = _figure(len(GAINS), 2.9)
-        for axis, (name, (text, paper)) in zip(axes, GAINS.items(), strict=True):
-            for at, (key, rows) in enumerate(gains.group_by("film", maintain_order=True)):
-                look = {"color": PALETTE[at], "marker": MARKERS[at], "linestyle": "none", "markersize": 5}
-                axis.plot(rows["peak_to_mean"], rows[name], label=str(key[0]), **look)
-            axis.axhspan(*paper, color="#555555", alpha=0.2 if paper[0] < paper[1] else 1, linewidth=0.8)
-            axis.set_title(text, fontsize=8.5)
-            axis.set_xlabel("Largest round beside mean")
-        axes[0].set_ylabel("More streams (%)")
-        _legend(figure, axes[0], 6)
-        draw.note(figure, "One point a repetition. Grey: the paper, for its mix. BCTL, 64 KiB blocks.")
+    figure, axes = plots.panels(1, len(GAINS), 2.9)
+    for axis, (name, (text, paper)) in zip(axes, GAINS.items(), strict=True):
+        for at, (key, rows) in enumerate(gains.group_by("film", maintain_order=True)):
+            x, y = rows["peak_to_mean"], rows[name]
+            plots.line(axis, x, y, str(key[0]), at, linestyle="none", markersize=5)
+        axis.axhspan(*paper, color=plots.PRINTED, alpha=0.2 if paper[0] < paper[1] else 1, linewidth=0.8)
+        axis.set_title(text, fontsize=8.5)
+        axis.set_xlabel("Largest round beside mean")
+    axes[0].set_ylabel("More streams (%)")
+    plots.legend(figure, axes[0], 6)
+    plots.note(figure, "One point a repetition. Grey: the paper, for its mix. BCTL, 64 KiB blocks.")
     return figure
 
 
+@plots.style()
 def devices(tables: dict[str, pl.DataFrame]) -> Figure:
     """Fig. 5's question on other devices: streams by layout, block size and rule."""
-    with style():
-        figure, axes = _figure(len(tables), 2.9)
-        for axis, (name, table) in zip(axes, tables.items(), strict=True):
-            curves(
-                axis,
-                table.sort("rule", "layout", descending=True),
-                "block_kib",
-                "admitted",
-                ["rule", "layout"],
-            )
-            axis.set_title(name)
-            axis.set_ylim(bottom=0)
-        axes[0].set_ylabel(WORDS["admitted"])
-        _legend(figure, axes[0], 4)
-        draw.note(figure, BARS + " Eight devices each; random start, latency target 300 rounds.")
+    figure, axes = plots.panels(1, len(tables), 2.9)
+    for axis, (name, table) in zip(axes, tables.items(), strict=True):
+        curves(
+            axis,
+            table.sort("rule", "layout", descending=True),
+            "block_kib",
+            "admitted",
+            ["rule", "layout"],
+        )
+        axis.set_title(name)
+        axis.set_ylim(bottom=0)
+    axes[0].set_ylabel(WORDS["admitted"])
+    plots.legend(figure, axes[0], 4)
+    plots.note(figure, BARS + " Eight devices each; random start, latency target 300 rounds.")
     return figure

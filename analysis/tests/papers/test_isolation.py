@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from papers.isolation import desiderata as d
 from papers.isolation import figures, results, summary
 from weir.load import load_study
-from weir.plots.style import encode
+from weir.plots import encode
 
 POSITIVE = st.floats(0.01, 1e6)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from weir.load import Level, Study
+from weir.load import TESTBED, Level, Study
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,6 @@ class Layout:
 
 #: The column that joins what does not fit into four places.
 REST = "other factors"
-#: The factor that the testbed is where a study names both.
-TESTBED = "testbed"
 
 
 def place(study: Study, table: pl.DataFrame, x: str | None = None) -> tuple[pl.DataFrame, Layout]:

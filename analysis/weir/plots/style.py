@@ -1,4 +1,4 @@
-"""How figures look: the size of a printed page, a palette for colour-blind readers too, file formats."""
+"""Style of figures: a printed page's size, a palette for colour-blind readers, file formats."""
 
 import io
 from collections.abc import Iterator
@@ -29,7 +29,9 @@ _RC = {
     "axes.labelsize": 9,
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
+    "figure.labelsize": 9,
     "legend.fontsize": 8,
+    "legend.frameon": False,
     # "best" looks at all data, and warns where that takes a busy machine a second.
     "legend.loc": "upper right",
     "axes.grid": True,

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
-from weir.plots.draw import legend_above
-from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH
+from weir import plots
 
 Drawn = tuple[str, str, Figure]
 _SECOND_NS = 1e9
+#: The line of a model beside what the trace has.
+_MODEL = {"color": plots.PRINTED, "linewidth": 0.9, "linestyle": "--"}
 
 
 def load(document: dict[str, Any]) -> Drawn | None:
@@ -28,10 +29,10 @@ def load(document: dict[str, Any]) -> Drawn | None:
     window_s = course["window_ns"] / _SECOND_NS
     begin_s = np.arange(len(requests)) * window_s
     scale, unit = _time_unit(begin_s[-1])
-    figure, axes = _panels(2, 1, 3.4)
+    figure, axes = plots.panels(2, 1, 3.4)
     for axis, counts, words in ((axes[0], requests, "requests / s"), (axes[1], data / 2**20, "MiB / s")):
         axis.fill_between(
-            begin_s[:-1] / scale, counts[:-1] / window_s, step="post", color=PALETTE[0], linewidth=0
+            begin_s[:-1] / scale, counts[:-1] / window_s, step="post", color=plots.colour(0), linewidth=0
         )
         axis.set_ylabel(words)
         axis.set_ylim(bottom=0)
@@ -47,18 +48,18 @@ def distributions(document: dict[str, Any]) -> Drawn | None:
     gap = document["arrivals"]["gap_ns"]
     if not sizes:
         return None
-    figure, axes = _panels(1, 2 if gap else 1, 2.6)
+    figure, axes = plots.panels(1, 2 if gap else 1, 2.6)
     for place, (name, found) in enumerate(sizes):
         _cdf(axes[0], found, 1024, place, f"{name}s")
     axes[0].set_xlabel("size (KiB)")
     axes[0].set_ylabel("share that is smaller")
-    legend_above(axes[0])
+    plots.legend_above(axes[0])
     text = "Cumulative distributions"
     if gap:
         _cdf(axes[1], gap, 1e6, 0, "trace")
         _exponential(axes[1], gap)
         axes[1].set_xlabel("time between arrivals (ms)")
-        legend_above(axes[1])
+        plots.legend_above(axes[1])
         text += "; dashed: an exponential distribution of the same mean"
     return "Sizes and arrivals", f"{text}.", figure
 
@@ -69,24 +70,20 @@ def burstiness(document: dict[str, Any]) -> Drawn | None:
     if len(scales) < 3:
         return None
     windows_s = [s["window_ns"] / _SECOND_NS for s in scales]
-    figure, axes = _panels(1, 2, 2.6)
-    axes[0].plot(
-        windows_s, [s["dispersion"] for s in scales], marker=MARKERS[0], markersize=3.5, color=PALETTE[0]
-    )
-    axes[0].axhline(1, color="#333333", linewidth=0.9, linestyle=(0, (4, 2)), label="Poisson")
+    figure, axes = plots.panels(1, 2, 2.6)
+    plots.line(axes[0], windows_s, [s["dispersion"] for s in scales], "", 0)
+    plots.reference(axes[0], 1, line="--", label="Poisson")
     axes[0].set_ylabel("index of dispersion")
     _scales(axes[0])
-    legend_above(axes[0])
+    plots.legend_above(axes[0])
     waves = [(w, s["wavelet_energy"]) for w, s in zip(windows_s, scales, strict=True) if s["wavelet_energy"]]
-    axes[1].plot(
-        *zip(*waves, strict=True), marker=MARKERS[1], markersize=3.5, color=PALETTE[1], label="energy"
-    )
+    plots.line(axes[1], *zip(*waves, strict=True), "energy", 1, linestyle="-")
     for estimate in document["burstiness"]["hurst"]:
         if estimate["method"].startswith("Haar"):
             _slope(axes[1], dict(waves), estimate)
     axes[1].set_ylabel("Haar wavelet energy")
     _scales(axes[1])
-    legend_above(axes[1])
+    plots.legend_above(axes[1])
     text = (
         "Arrivals in windows of growing length, at scales with at least 8 windows. A flat line on the left "
         "is a process whose bursts do not grow with the scale; the slope on the right gives the Hurst "
@@ -103,17 +100,16 @@ def reuse(document: dict[str, Any]) -> Drawn | None:
         return None
     unit_bytes = working["unit_bytes"]
     scale = unit_bytes / 2**20 if unit_bytes else 1
-    figure, axes = _panels(1, 1, 2.6)
+    figure, axes = plots.panels(1, 1, 2.6)
     units = [point["units"] * scale for point in curve]
-    axes[0].plot(units, [p["ratio"] for p in curve], marker=MARKERS[0], markersize=3, color=PALETTE[0])
+    plots.line(axes[0], units, [p["ratio"] for p in curve], "", 0, markersize=3)
     cold = working["distinct"] / working["accesses"]
-    axes[0].axhline(cold, color="#333333", linewidth=0.9, linestyle=(0, (4, 2)), label="first accesses")
-    axes[0].set_xscale("log")
+    plots.reference(axes[0], cold, line="--", label="first accesses")
     axes[0].set_ylim(0, 1)
     axes[0].set_xlabel("cache (MiB)" if unit_bytes else "cache (objects of equal size)")
     axes[0].set_ylabel("miss ratio")
-    _plain_ticks(axes[0])
-    legend_above(axes[0])
+    plots.log_x(axes[0])
+    plots.legend_above(axes[0])
     text = (
         "Of an LRU cache by its size, exact, from the reuse distances; no cache misses less than the first "
         "accesses."
@@ -128,12 +124,12 @@ def service(document: dict[str, Any]) -> Drawn | None:
     queue = times["queue_length"]
     if not waits and not queue:
         return None
-    figure, axes = _panels(1, bool(waits) + bool(queue), 2.6)
+    figure, axes = plots.panels(1, bool(waits) + bool(queue), 2.6)
     if waits:
         for place, (name, found) in enumerate(waits):
             _cdf(axes[0], found, 1e6, place, name)
         axes[0].set_xlabel("time (ms)")
-        legend_above(axes[0])
+        plots.legend_above(axes[0])
     if queue:
         _cdf(axes[-1], queue, 1, 2, "queue")
         axes[-1].set_xlabel("queue length found")
@@ -145,21 +141,14 @@ def service(document: dict[str, Any]) -> Drawn | None:
 ALL = (load, distributions, burstiness, reuse, service)
 
 
-def _panels(rows: int, cols: int, height: float) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH_INCH, height), layout="constrained")
-    return figure, list(figure.subplots(rows, cols, squeeze=False).flat)
-
-
 def _cdf(axis: Axes, found: dict[str, Any], scale: float, place: int, words: str) -> None:
     points = [(x / scale, share) for x, share in found["cdf"] if x > 0]
     # All the rest is between the last but one and the largest.
     lowest = (max(found["min"], 1) / scale, 0.0)
     points = [lowest] + [p for p in points if 0 < p[1] < 1] + [(max(found["max"], 1) / scale, 1.0)]
-    colour, line = PALETTE[place % len(PALETTE)], LINES[place % len(LINES)]
-    axis.plot(*zip(*points, strict=True), color=colour, linestyle=line, linewidth=1.3, label=words)
-    axis.set_xscale("log")
+    plots.line(axis, *zip(*points, strict=True), words, place, marker="", linewidth=1.3)
     axis.set_ylim(0, 1.02)
-    _plain_ticks(axis)
+    plots.log_x(axis)
 
 
 def _exponential(axis: Axes, gap: dict[str, Any]) -> None:
@@ -167,14 +156,7 @@ def _exponential(axis: Axes, gap: dict[str, Any]) -> None:
     low, high = axis.get_xlim()
     if mean > 0:
         x = np.geomspace(max(low, 1e-6), high, 200)
-        axis.plot(
-            x,
-            -np.expm1(-x / mean),
-            color="#333333",
-            linewidth=0.9,
-            linestyle=(0, (4, 2)),
-            label="exponential",
-        )
+        axis.plot(x, -np.expm1(-x / mean), label="exponential", **_MODEL)
         axis.set_xlim(low, high)
 
 
@@ -185,30 +167,15 @@ def _slope(axis: Axes, waves: dict[float, float], estimate: dict[str, Any]) -> N
     slope = 2 * estimate["estimate"] - 1
     x = np.asarray(sorted(inside))
     logs = np.log([inside[w] for w in x]) - slope * np.log(x)
-    axis.plot(
-        x,
-        np.exp(np.median(logs)) * x**slope,
-        color="#333333",
-        linewidth=0.9,
-        linestyle=(0, (4, 2)),
-        label=f"H = {estimate['estimate']:.2f}",
-    )
+    axis.plot(x, np.exp(np.median(logs)) * x**slope, label=f"H = {estimate['estimate']:.2f}", **_MODEL)
 
 
 def _scales(axis: Axes) -> None:
-    axis.set_xscale("log")
-    axis.set_yscale("log")
     axis.set_xlabel("window (s)")
-    _plain_ticks(axis)
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    plots.log_x(axis)
+    axis.set_yscale("log")
+    axis.yaxis.set_major_formatter(plots.plain)
     axis.yaxis.set_minor_locator(NullLocator())
-
-
-def _plain_ticks(axis: Axes) -> None:
-    low, high = axis.get_xlim()
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high / low < 300 else LogLocator(numticks=7))
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _time_unit(span_s: float) -> tuple[float, str]:

@@ -1,23 +1,21 @@
-"""The strokes that figures are made of: panels, groups with intervals, axes, legends, captions."""
+"""Drawing of a study's table by its factors: groups with intervals, axes, legends, captions."""
 
 import math
 import textwrap
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weir.load import Level, Study
 from weir.plots.layout import Layout, is_numeric, levels_of
-from weir.plots.style import LINES, MARKERS, PALETTE, WIDTH_INCH
+from weir.plots.panels import LOG_RATIO, plain, two_and_five
+from weir.plots.series import colour, line_style, marker
 from weir.statistics import CONFIDENCE
 
-#: A positive axis whose largest value is this many times its smallest is drawn in decades.
-LOG_RATIO = 30
 #: The part of the distance between two levels that a group of colours takes.
 GROUP_WIDTH = 0.6
 #: Characters of a panel's title on one line.
@@ -65,13 +63,6 @@ class Places:
         return 0.0 if self.scaled else 0.24 * GROUP_WIDTH / len(self.hues)
 
 
-def panels(rows: int, cols: int, height: float | None = None) -> tuple[Figure, np.ndarray]:
-    """A figure of the text block's width with a grid of panels on common axes."""
-    # Not through pyplot: a figure that is only returned is not kept alive in a global list.
-    figure = Figure(figsize=(WIDTH_INCH, height or 1.0 + 2.1 * rows), layout="constrained")
-    return figure, figure.subplots(rows, cols, sharey=True, sharex=True, squeeze=False)
-
-
 def only(table: pl.DataFrame, group: dict[str | None, Level | None]) -> pl.DataFrame:
     """The rows whose columns have these levels; a place without a factor is no condition."""
     conditions = [pl.col(name) == level for name, level in group.items() if name is not None]
@@ -83,8 +74,8 @@ def draw_runs(axis: Axes, runs: pl.DataFrame, metric: str, places: Places, hue: 
     x = places.layout.x
     finite = runs.filter(pl.col(metric).is_finite())
     at = [places.centre(level, hue) + places.aside for level in _column(finite, x)]
-    colour = _colour(places.hues.index(hue))
-    axis.scatter(at, finite[metric].to_list(), s=7, color=colour, alpha=0.5, linewidths=0, clip_on=False)
+    shade = colour(places.hues.index(hue))
+    axis.scatter(at, finite[metric].to_list(), s=7, color=shade, alpha=0.5, linewidths=0, clip_on=False)
 
 
 def draw_estimates(axis: Axes, summary: pl.DataFrame, places: Places, hue: Level | None) -> None:
@@ -99,8 +90,8 @@ def draw_estimates(axis: Axes, summary: pl.DataFrame, places: Places, hue: Level
             shown["estimate"].to_list(),
             linestyle="-" if places.scaled else "none",
             linewidth=1.1,
-            color=_colour(h),
-            marker=MARKERS[h % len(MARKERS)],
+            color=colour(h),
+            marker=marker(h),
             markersize=5,
             markeredgecolor="white",
             markeredgewidth=0.5,
@@ -111,19 +102,19 @@ def draw_estimates(axis: Axes, summary: pl.DataFrame, places: Places, hue: Level
         if found["low"] is not None:
             middle = found["estimate"]
             reach = [[middle - found["low"]], [found["high"] - middle]]
-            axis.errorbar(centre, middle, yerr=reach, color=_colour(h), capsize=2.5, linewidth=1.2, zorder=3)
+            axis.errorbar(centre, middle, yerr=reach, color=colour(h), capsize=2.5, linewidth=1.2, zorder=3)
     edge = axis.get_xaxis_transform()
     for found in summary.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
         centre = places.centre(found[x] if x else None, hue)
-        axis.plot(centre, 0.97, marker="^", markersize=6, color=_colour(h), transform=edge, clip_on=False)
+        axis.plot(centre, 0.97, marker="^", markersize=6, color=colour(h), transform=edge, clip_on=False)
         axis.text(centre, 0.92, "unbounded", transform=edge, fontsize=6, ha="center", va="top", rotation=90)
 
 
 def draw_row(axis: Axes, found: dict[str, float | None], y: float) -> None:
     """One estimate with its interval along a horizontal line."""
-    axis.plot(found["estimate"], y, marker="o", markersize=4.5, color=PALETTE[0], zorder=4)
+    axis.plot(found["estimate"], y, marker="o", markersize=4.5, color=colour(0), zorder=4)
     if found["low"] is not None:
-        axis.plot([found["low"], found["high"]], [y, y], color=PALETTE[0], linewidth=1.4, zorder=3)
+        axis.plot([found["low"], found["high"]], [y, y], color=colour(0), linewidth=1.4, zorder=3)
 
 
 def draw_limit(axis: Axes, limit: float) -> None:
@@ -151,31 +142,20 @@ def name_levels(axis: Axes, places: Places) -> None:
     axis.label_outer()
 
 
-def scale_values(axes: np.ndarray, values: list[float | None], limit: float | None) -> None:
+def scale_values(axes: list[Axes], values: list[float | None], limit: float | None) -> None:
     """From zero for quantities that cannot be negative; in decades where they span too many."""
     finite = [v for v in [*values, limit] if v is not None and math.isfinite(v)]
     if not finite or min(finite) < 0:
         return
     if min(finite) > 0 and max(finite) / min(finite) > LOG_RATIO:
-        axes[0, 0].set_yscale("log")
-        for axis in axes.flat:
+        axes[0].set_yscale("log")
+        for axis in axes:
             axis.yaxis.set_major_formatter(FuncFormatter(plain))
             narrow = max(finite) / min(finite) < 100
             axis.yaxis.set_minor_formatter(FuncFormatter(two_and_five) if narrow else NullFormatter())
     else:
         # Values that are nearly equal leave no margin of their own.
-        axes[0, 0].set_ylim(0, max(axes[0, 0].get_ylim()[1], 1.08 * max(finite)) if max(finite) > 0 else 1)
-
-
-def plain_log_axis(axis: Axes) -> None:
-    """A logarithmic x axis with few round ticks, whether it spans a fifth of a decade or five."""
-    axis.set_xscale("log")
-    low, high = axis.get_xlim()
-    subs = (1, 2, 5) if high / low < 200 else (1,)
-    narrow = MaxNLocator(5, steps=[1, 2, 5, 10])
-    axis.xaxis.set_major_locator(LogLocator(subs=subs) if high / low > 8 else narrow)
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_major_formatter(FuncFormatter(plain))
+        axes[0].set_ylim(0, max(axes[0].get_ylim()[1], 1.08 * max(finite)) if max(finite) > 0 else 1)
 
 
 def group_legend(figure: Figure, places: Places, limit: float | None) -> None:
@@ -183,8 +163,7 @@ def group_legend(figure: Figure, places: Places, limit: float | None) -> None:
     handles = []
     if places.layout.hue is not None:
         for h, text in enumerate(level_texts(places.hues)):
-            marker = MARKERS[h % len(MARKERS)]
-            handles.append(_key(text, color=_colour(h), marker=marker, markersize=5))
+            handles.append(_key(text, color=colour(h), marker=marker(h), markersize=5))
     if limit is not None:
         handles.append(_key("objective", **_OBJECTIVE))
     _legend(figure, handles, places.layout.hue)
@@ -194,19 +173,13 @@ def line_legend(figure: Figure, places: Places) -> None:
     """What the colours (levels along the axis elsewhere) and the dashes (colours elsewhere) are."""
     handles = []
     if places.layout.x is not None:
-        handles += [_key(text, color=_colour(i)) for i, text in enumerate(level_texts(places.xs))]
+        handles += [_key(text, color=colour(i)) for i, text in enumerate(level_texts(places.xs))]
     if places.layout.hue is not None:
         dashes = enumerate(level_texts(places.hues))
-        handles += [_key(text, color="#555555", linestyle=LINES[j % len(LINES)]) for j, text in dashes]
+        handles += [_key(text, color="#555555", linestyle=line_style(j)) for j, text in dashes]
     # Of both there is no one name.
     names = [name for name in (places.layout.x, places.layout.hue) if name is not None]
     _legend(figure, handles, names[0] if len(names) == 1 else None)
-
-
-def legend_above(axis: Axes) -> None:
-    """What one panel's strokes are, above it: there it covers none of them, whatever the data."""
-    entries = len(axis.get_legend_handles_labels()[0])
-    axis.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=entries, frameon=False)
 
 
 def panel_title(layout: Layout, row: Level | None, col: Level | None) -> str:
@@ -232,11 +205,6 @@ def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition")
     return f"{bars}: {CONFIDENCE:.0%} intervals ({', '.join(methods)}){but}, {n} {units}."
 
 
-def note(figure: Figure, text: str) -> None:
-    """A line below the figure; saving with a tight box includes it."""
-    figure.text(0.01, -0.02, text, fontsize=7.5, color="#444444", va="top")
-
-
 def level_text(level: object) -> str:
     """A level as it is written in a figure."""
     return f"{level:g}" if isinstance(level, float) else str(level)
@@ -255,22 +223,8 @@ def on_lines(text: str, chars: int) -> str:
     return textwrap.fill(text, chars, break_on_hyphens=False)
 
 
-def plain(value: float, _position: int) -> str:
-    """A tick without powers of ten."""
-    return f"{value:g}"
-
-
-def two_and_five(value: float, _position: int) -> str:
-    """Ticks between two decades: 2 and 5 only, since all nine do not fit."""
-    return f"{value:g}" if f"{value:e}"[0] in "25" else ""
-
-
 def _column(table: pl.DataFrame, name: str | None) -> list[Level | None]:
     return [None] * table.height if name is None else table[name].to_list()
-
-
-def _colour(index: int) -> tuple[float, float, float]:
-    return PALETTE[index % len(PALETTE)]
 
 
 def _key(text: str, **line: object) -> Line2D:
@@ -282,7 +236,7 @@ def _legend(figure: Figure, handles: list[Line2D], title: str | None) -> None:
         return
     # A factor within one (`filesystem_options.stripe_count`) would take half of the figure's width.
     name = title and title.rpartition(".")[2]
-    look = {"title": name, "title_fontsize": 8, "frameon": False, "alignment": "left"}
+    look = {"title": name, "title_fontsize": 8, "alignment": "left"}
     if max(len(handle.get_label()) for handle in handles) <= LEGEND_CHARS:
         figure.legend(handles=handles, loc="outside right upper", **look)
         return
