@@ -186,9 +186,13 @@ paper.show(bus_figures.broker(), "section-5-2-4")
 
 # %%
 admit = admission.admitter(binary)
-usd, lst, delta_l = sets.usd(binary), sets.stolen_slack(binary, "lst"), sets.stolen_slack(binary, "deltal")
+usd, lst, delta_l = (
+    sets.usd(binary),
+    sets.slack_stealing(binary, "lst"),
+    sets.slack_stealing(binary, "deltal"),
+)
 paper.claim(set_claims.usd_set(admit, usd))
-paper.claim(set_claims.stolen_slack(lst, delta_l))
+paper.claim(set_claims.slack_stealing(lst, delta_l))
 panels = {
     "a request of tau4 begins an instant before the others (Fig. 6.2)": sets.critical_instant(binary),
     "Table 6.2 on the User-Safe Disk (Fig. 6.3)": usd,

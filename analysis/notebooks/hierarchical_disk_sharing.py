@@ -17,7 +17,7 @@
 # disk scheduler. A request passes when its stream's bucket, or one above it, has the tokens for it. Here
 # its experiments are repeated on a model of a disk of the class of the paper's (Seagate ST340810A).
 #
-# A number is *reproduced* within 15 % or within the band of `analysis/papers/hds/bands.toml`; a verdict is
+# A number is *reproduced* within 15 % or within the band of `analysis/papers/hds/bands.toml`; its status is
 # computed from the runs, with 95 % t intervals over five repetitions. Open parameters of the paper, and
 # what was chosen:
 #

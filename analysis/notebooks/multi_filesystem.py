@@ -66,7 +66,7 @@ for exhibit in exhibits(study, table):
         display(notebooks.show(study, exhibit.figure, "filesystem-split"))
 
 # %% [markdown]
-# ## Runs that are not data
+# ## Runs without data
 
 # %%
 notebooks.grid(present.excluded(study))

@@ -97,7 +97,7 @@ by_difference = study_figures.ratios(
 notebooks.show(study, by_difference, "difference-scheduler")
 
 # %% [markdown]
-# ## Runs that are not data
+# ## Runs without data
 
 # %%
 notebooks.grid(present.excluded(study))

@@ -19,7 +19,7 @@
 # eight each, or both on sixteen under Cello with equal weights.
 #
 # A number is *reproduced* within 15 % or within the band of `analysis/papers/shenoy/bands.toml`; where the
-# paper shows a shape and prints no number, the band says what the shape has to come to. A verdict is
+# paper shows a shape and prints no number, the band says what the shape has to come to. Its status is
 # computed from the runs. Open parameters of the paper, and what was chosen:
 #
 # - the text files come to 156 MiB, so that a cache of 64 MB answers four requests of ten: with that the

@@ -20,7 +20,7 @@
 # with one for Lustre. Disks are modelled, hosts are namespaces of one machine, and memory is a control
 # group's (`docs/studies-data-center.md` has all that differs).
 #
-# Absolute numbers are of other machines, so verdicts rest on ratios and orderings, by the bands of
+# Absolute numbers are of other machines, so claims rest on ratios and orderings, by the bands of
 # `analysis/papers/data_center/reported/`. Most figures of the paper are pictures without numbers: there what
 # the text says of them is the claim. A claim is *reproduced* if the whole interval is on its side of the
 # line. Intervals are over repetitions; of two to four, rates and times take the spread of all cells of

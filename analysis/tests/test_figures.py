@@ -66,7 +66,7 @@ def test_one_repetition_draws_no_bar_and_says_so(single_folder):
 def test_an_invalid_run_is_never_drawn(study_folder):
     study = load_study(study_folder)
     rows = class_table(study).filter(pl.col("class") == "text")
-    synthetic.set_verdict(study.runs[0].path, "invalid", "R-LOSS", "3 requests were lost")
+    synthetic.set_validity(study.runs[0].path, "invalid", "R-LOSS", "3 requests were lost")
     fewer = load_study(study_folder)
     fewer_rows = class_table(fewer).filter(pl.col("class") == "text")
     points = [

@@ -1,4 +1,4 @@
-"""`metrics.json`: the metrics of one run, computed from its tables and the classes it was to serve.
+"""`metrics.json`: the metrics of one run, computed from its tables and its classes.
 
 Derived data: it can be deleted and computed again at any time. Which requests tell of responses is
 `tables.is_sample`; offered load and arrivals are of those asked in the measured interval, and throughput of

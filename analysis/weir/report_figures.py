@@ -1,4 +1,4 @@
-"""The figures that every study's report shows, each with a title and a sentence on how to read it."""
+"""Figures of a study's report, each with a title and a caption."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def exhibits(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
 
 
 def objective_metric(app_class: AppClass) -> tuple[str, float | None]:
-    """The response quantile to show of a class, and its limit: the objective's, else the 95th percentile."""
+    """The response quantile of a class's objective and its limit; the 95th percentile without objective."""
     promise = (app_class.objective or {}).get("response_ms")
     if promise:
         for name, q in QUANTILES.items():
@@ -58,15 +58,15 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
         yield Exhibit(
             f"{name}-response",
             f"{name}: {label(metric).text.lower()}",
-            "Response is measured from the time at which the workload wanted the request sent.",
+            "Response time is completion minus intended time.",
             study_figures.intervals(study, rows, metric, limit=limit),
         )
     if rows["deadline_miss_share"].drop_nulls().len():
         promised = (app_class.objective or {}).get("deadline_miss_share")
         yield Exhibit(
             f"{name}-deadlines",
-            f"{name}: deadlines missed",
-            "A deadline is missed when the request completed late, failed or never completed.",
+            f"{name}: deadline misses",
+            "Share of requests that completed after their deadline, failed or did not complete.",
             study_figures.intervals(study, rows, "deadline_miss_share", limit=promised),
         )
     if rows["throughput_mb_s"].drop_nulls().len():
@@ -74,23 +74,23 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
         yield Exhibit(
             f"{name}-throughput",
             f"{name}: throughput",
-            "Bytes completed within the measured interval. MB is 10^6 bytes.",
+            "Bytes completed in the measured interval. MB is 10^6 bytes.",
             study_figures.intervals(study, rows, "throughput_mb_s", limit=promised),
         )
     if not all((run.path / "requests.parquet").exists() for run in study.valid_runs):
-        # A simulator that kept no requests: there are quantiles and no distribution.
+        # A simulation without request tables has quantiles, but no distribution.
         return
     yield Exhibit(
         f"{name}-tail",
         f"{name}: distribution of response time",
-        "Lower and further left is better; lines of one look are repetitions.",
+        "Lower and further left is better. Lines of the same colour and dash are repetitions of one cell.",
         study_figures.tail(study, name),
     )
 
 
 def _split(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
     devices = device_table(study)
-    # A simulator knows when service began; its classes are averaged by their requests.
+    # A simulator records when service began. Means over classes are weighted by requests.
     simulated = table.filter(pl.col("testbed") == "simulator") if devices.height else table
     seen = (
         (devices, "the block layer: queued to issued, issued to completed"),
@@ -102,7 +102,7 @@ def _split(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
     rows = pl.concat([rows for rows, _ in parts], how="vertical_relaxed")
     where = "; and by ".join(where for _, where in parts)
     if rows.height and rows["queueing_mean_ms"].drop_nulls().len():
-        text = f"As seen by {where}. The mean is over all requests of all devices."
+        text = f"Source: {where}. Means over all requests of all devices."
         yield Exhibit("split", "Queueing delay and service time", text, study_figures.split(study, rows))
 
 
@@ -110,12 +110,12 @@ def _comparison(study: Study, table: pl.DataFrame, factor: str) -> Iterator[Exhi
     try:
         figure = study_figures.ratios(study, table, "response_p95_ms", factor)
     except ValueError:
-        # No block holds both levels: nothing to compare.
+        # No block has both levels.
         return
     baseline = study.factors[factor][0]
     yield Exhibit(
         f"ratio-{factor}",
         f"95th percentile of response time by {factor}, relative to {baseline}",
-        "Left of the line is faster than the baseline. An interval that crosses the line settles nothing.",
+        "Left of the line is faster than the baseline. An interval across the line shows no difference.",
         figure,
     )

@@ -15,7 +15,7 @@ MOST_PAIRS = 40
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """What `weir admit` says of a set. Times are in ms.
 
     Attributes:
@@ -42,13 +42,13 @@ class Verdict:
         return self.out_of_order_ms is not None and self.out_of_order_ms < (self.in_order_ms or 0.0)
 
 
-Admit = Callable[[Sequence[Task], str], Verdict]
+Admit = Callable[[Sequence[Task], str], Decision]
 
 
 def admitter(binary: BinaryCache) -> Admit:
     """A function that asks the binary; `mode` is `thesis` (intervals up to the longest period) or `exact`."""
 
-    def admit(tasks: Sequence[Task], mode: str) -> Verdict:
+    def admit(tasks: Sequence[Task], mode: str) -> Decision:
         document = {
             "tasks": [
                 {"name": t.name, "cost_ms": t.cost_ms, "period_ms": round(t.period_ms, 6), "streams": t.count}
@@ -63,14 +63,14 @@ def admitter(binary: BinaryCache) -> Admit:
     return admit
 
 
-def read(text: str) -> Verdict:
-    """A verdict from the JSON that `weir admit` prints."""
+def read(text: str) -> Decision:
+    """A decision from the JSON that `weir admit` prints."""
     report = json.loads(text)
     share = float(report["utilisation"])
     if report["verdict"] == "admitted":
         slack = report["slack"]
         outside = slack["deltaLn"]
-        return Verdict(
+        return Decision(
             True,
             share,
             slack["deltaL_ns"] / 1e6,
@@ -79,7 +79,7 @@ def read(text: str) -> Verdict:
         )
     why = report["rejection"]
     blocked = why["reason"] == "blocked"
-    return Verdict(
+    return Decision(
         False,
         share,
         shortfall_ms=why["shortfall_ns"] / 1e6 if blocked else None,
@@ -89,11 +89,11 @@ def read(text: str) -> Verdict:
 
 @dataclass(frozen=True)
 class Point:
-    """One load of Fig. 6.4: pairs, MB/s, and the verdict by kind of disk."""
+    """One load of Fig. 6.4: pairs, MB/s, and the decision by kind of disk."""
 
     pairs: int
     mb_s: float
-    disks: dict[str, Verdict]
+    disks: dict[str, Decision]
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Curve:
         """Kinds of disks, the ones that the text speaks of first."""
         return list(self.points[0].disks)
 
-    def of(self, kind: str) -> list[tuple[float, Verdict]]:
-        """Load and verdict of a kind of disk, for loads of which it has any streams."""
+    def of(self, kind: str) -> list[tuple[float, Decision]]:
+        """Load and decision of a kind of disk, for loads of which it has any streams."""
         return [(p.mb_s, p.disks[kind]) for p in self.points if p.disks[kind].utilisation > 0]
 
     @property
@@ -142,7 +142,7 @@ def curve(
     def point(count: int) -> Point:
         pairs = order(count)
         disks = {
-            kind: admit(laid.tasks(of, costs, rates_kb_s), mode) if any(of.values()) else Verdict(True, 0.0)
+            kind: admit(laid.tasks(of, costs, rates_kb_s), mode) if any(of.values()) else Decision(True, 0.0)
             for kind, of in laid.on_disks(pairs).items()
         }
         return Point(count, rate_mb_s(pairs, rates_kb_s), disks)

@@ -1,4 +1,4 @@
-"""Verdicts on buses, cards and memory: chapter 4 from Fig. 4.13 on, 7.2.4 to 7.4, 8.1, 5.2.4 and 6.5.3."""
+"""Claims of buses, cards and memory: chapter 4 from Fig. 4.13 on, 7.2.4 to 7.4, 8.1, 5.2.4 and 6.5.3."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Verdicts on single disks: Table 4.1, Figs. 4.5 to 4.10, 7.3 to 7.8."""
+"""Claims of single disks: Table 4.1, Figs. 4.5 to 4.10, 7.3 to 7.8."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Verdicts on the simulations of layouts: Figs. 6.5 to 6.11, 7.1 and 7.2.
+"""Claims of the simulations of layouts: Figs. 6.5 to 6.11, 7.1 and 7.2.
 
 Ratios of latencies are geometric means over disks and loads within a repetition; intervals are over
 repetitions.

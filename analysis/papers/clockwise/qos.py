@@ -1,4 +1,4 @@
-"""Contracts of best effort: Figs. 6.12 to 6.14, results and verdicts."""
+"""Contracts of best effort: Figs. 6.12 to 6.14, results and claims."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Verdicts on what chapter 6 calculates: Tables 6.2, 6.3, Figs. 6.3 and 6.4, sections 6.4.2 and 7.3."""
+"""Claims of what chapter 6 calculates: Tables 6.2, 6.3, Figs. 6.3 and 6.4, sections 6.4.2 and 7.3."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def usd_set(admit: Admit, table: pl.DataFrame) -> Iterator[Claim]:
     )
 
 
-def stolen_slack(lst: pl.DataFrame, delta_l: pl.DataFrame) -> Iterator[Claim]:
+def slack_stealing(lst: pl.DataFrame, delta_l: pl.DataFrame) -> Iterator[Claim]:
     """B-6.4.2."""
     kept = float(delta_l["late_ms"].max() or 0.0)
     note = (

@@ -39,7 +39,7 @@ def critical_instant(binary: BinaryCache) -> pl.DataFrame:
     return served(binary, "deltal", streams, 80)
 
 
-def stolen_slack(binary: BinaryCache, scheduler: str) -> pl.DataFrame:
+def slack_stealing(binary: BinaryCache, scheduler: str) -> pl.DataFrame:
     """Section 6.4.2's example of what slack stealing does not see."""
     streams = [
         Stream(f"tau{at}", cost, [release], period)

@@ -1,4 +1,4 @@
-"""Verdicts on Tables 2, 4, 5 and 6: what a file system costs, alone and behind a web server."""
+"""Claims of Tables 2, 4, 5 and 6: what a file system costs, alone and behind a web server."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Verdicts on Figs. 9 and 10: memory of several servers, and sites that share one."""
+"""Claims of Figs. 9 and 10: memory of several servers, and sites that share one."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Verdicts on Figs. 11 to 14, and what limits on the other site do instead."""
+"""Claims of Figs. 11 to 14, and what limits on the other site do instead."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Verdicts on Table 1 and Figs. 5 to 8: network, disks and throughput of static and dynamic sites."""
+"""Claims of Table 1 and Figs. 5 to 8: network, disks and throughput of static and dynamic sites."""
 
 import itertools
 from collections.abc import Iterator

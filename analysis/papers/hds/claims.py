@@ -1,4 +1,4 @@
-"""Verdicts on section 3.3 and Figs. 3 to 8.
+"""Claims of section 3.3 and Figs. 3 to 8.
 
 Every number is formed within a repetition first; its interval is over repetitions.
 """

@@ -85,8 +85,8 @@ def compared(made: Iterable[Claim], found: dict[str, Study]) -> pl.DataFrame:
         for words, testbed in {"virtual time, short": VIRTUAL, "live": LIVE}.items():
             for claim in judged(study, name, testbed):
                 row = rows.setdefault(claim.id, _row(claim, over_minutes.get(claim.id)))
-                row[words], row[f"{words}: verdict"] = _ours(claim), claim.status
-    columns = ["virtual time, short", "virtual time, short: verdict", "live", "live: verdict"]
+                row[words], row[f"{words}: status"] = _ours(claim), claim.status
+    columns = ["virtual time, short", "virtual time, short: status", "live", "live: status"]
     filled = [row | {name: row.get(name, "none") for name in columns} for row in rows.values()]
     return pl.DataFrame(filled)
 
@@ -97,7 +97,7 @@ def _row(claim: Claim, long: Claim | None) -> dict[str, str]:
     row = {"claim": claim.id, "unit": claim.unit, "paper": printed}
     return row | {
         "virtual time": "none" if long is None else _ours(long),
-        "virtual time: verdict": "none" if long is None else long.status,
+        "virtual time: status": "none" if long is None else long.status,
     }
 
 

@@ -165,7 +165,7 @@ def compared(rows: pl.DataFrame) -> pl.DataFrame:
 def skipped(studies: dict[str, Study]) -> pl.DataFrame:
     """Mechanisms that the host does not have, with the reason."""
     found = {
-        (name, str(run.levels.get("variant", "")), run.verdict.reasons)
+        (name, str(run.levels.get("variant", "")), run.validity.reasons)
         for name, study in studies.items()
         for run in study.runs_with("skipped")
     }

@@ -1,4 +1,4 @@
-"""Verdicts on Figs. 5 to 9: how many streams are admitted, when they begin, and how full the disks are then.
+"""Claims of Figs. 5 to 9: how many streams are admitted, when they begin, and how full the disks are then.
 
 Every number is formed within a repetition first; its interval is over repetitions.
 """

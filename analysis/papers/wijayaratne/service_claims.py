@@ -1,4 +1,4 @@
-"""Verdicts on Figs. 10 to 13: three kinds of requests on the same disks."""
+"""Claims of Figs. 10 to 13: three kinds of requests on the same disks."""
 
 import numpy as np
 import polars as pl

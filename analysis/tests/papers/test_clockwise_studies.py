@@ -1,4 +1,4 @@
-"""Clockwise: chapter 6 as tables, figures and verdicts on results made by hand; admission; small sets."""
+"""Clockwise: chapter 6 as tables, figures and claims on results made by hand; admission; small sets."""
 
 import json
 import math
@@ -27,7 +27,7 @@ from papers.clockwise.disk_times import Drive
 from papers.clockwise.experiments import Bench
 from papers.traces import paper
 from weir.binary_cache import BinaryCache
-from weir.load import AppClass, Run, Study, Verdict
+from weir.load import AppClass, Run, Study, Validity
 
 ROOT = Path(__file__).resolve().parents[3]
 BINARY = ROOT / "target/release/weir"
@@ -65,9 +65,9 @@ def fake_admit(limit=0.9):
     def admit(tasks, _mode):
         share = sum(t.count * t.cost_ms / t.period_ms for t in tasks)
         if share > limit:
-            return admission.Verdict(False, share)
+            return admission.Decision(False, share)
         slack = min(t.period_ms for t in tasks) * (1 - share)
-        return admission.Verdict(True, share, slack, slack, slack - 1 if share < 0.5 else slack + 1)
+        return admission.Decision(True, share, slack, slack, slack - 1 if share < 0.5 else slack + 1)
 
     return admit
 
@@ -102,7 +102,7 @@ def test_the_binarys_words_are_read():
     assert (found.delta_l_ms, found.in_order_ms, found.out_of_order_ms) == (2, 3, None)
     assert not found.decided_out_of_order
     report = {"verdict": "rejected", "utilisation": 1.1, "rejection": {"reason": "overload", **slack}}
-    assert admission.read(json.dumps(report)) == admission.Verdict(False, 1.1)
+    assert admission.read(json.dumps(report)) == admission.Decision(False, 1.1)
 
 
 def test_periods_are_the_printed_ones_but_for_one_row():
@@ -116,8 +116,8 @@ def test_the_binary_agrees_with_the_thesis(tmp_path):
     binary = BinaryCache(BINARY, ROOT, tmp_path / "cache", None)
     usd = sets.usd(binary)
     assert {c.status for c in set_claims.usd_set(admission.admitter(binary), usd)} == {"reproduced"}
-    lst, delta = (sets.stolen_slack(binary, name) for name in ("lst", "deltal"))
-    assert {c.status for c in set_claims.stolen_slack(lst, delta)} == {"reproduced"}
+    lst, delta = (sets.slack_stealing(binary, name) for name in ("lst", "deltal"))
+    assert {c.status for c in set_claims.slack_stealing(lst, delta)} == {"reproduced"}
     panels = {"a": usd, "b": lst, "c": delta, "d": sets.critical_instant(binary)}
     assert len(set_figures.timelines(panels).axes) == 4
     # Kept: a second reading makes no run.
@@ -213,7 +213,7 @@ def run(path, levels, clients, repetition=0):
         60.0,
         86340.0,
         classes,
-        Verdict("valid", ()),
+        Validity("valid", ()),
     )
 
 

@@ -1,4 +1,4 @@
-"""The shared data center: verdicts where the paper is right and where it is wrong, and what they rest on."""
+"""The shared data center: claims where the paper is right and where it is wrong, and what they rest on."""
 
 import itertools
 import math
@@ -238,7 +238,7 @@ def test_what_was_not_measured_names_its_study(tmp_path, monkeypatch):
     assert paper.unless_measured(names.LOCALITY) is None
 
 
-# What verdicts rest on.
+# What claims rest on.
 
 
 def test_an_interval_that_crosses_the_line_is_not_reproduced():

@@ -1,4 +1,4 @@
-"""Hierarchical disk sharing: reservations, rates and verdicts against tables made by hand."""
+"""Hierarchical disk sharing: reservations, rates and claims against tables made by hand."""
 
 import itertools
 
@@ -90,7 +90,7 @@ def test_shares_are_of_all_streams_in_a_repetition():
     assert results.totals(table(10, lambda *_: 2))["mb_s"].to_list() == pytest.approx([6, 6, 6])
 
 
-# Verdicts.
+# Claims.
 
 
 def test_reservations_are_measured():

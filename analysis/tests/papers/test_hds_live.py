@@ -97,9 +97,9 @@ def test_what_the_device_does_is_told_from_what_is_short(tmp_path):
     rows = {row["claim"]: row for row in live.compared([long], found).rows(named=True)}
     alone = rows["H-F5 alone"]
     assert alone["virtual time"] == "99.0 [98.0, 100]"
-    assert (alone["virtual time, short: verdict"], alone["live: verdict"]) == ("reproduced", "not reproduced")
+    assert (alone["virtual time, short: status"], alone["live: status"]) == ("reproduced", "not reproduced")
     assert alone["live"].startswith("40.0")
-    assert rows["H-F5 3"]["live: verdict"] == "reproduced" and rows["H-F5 3"]["virtual time"] == "none"
+    assert rows["H-F5 3"]["live: status"] == "reproduced" and rows["H-F5 3"]["virtual time"] == "none"
     assert len(live.figure(found["borrowing"]).axes) == 2
     assert "live-hds-borrowing" in live.described(found).data
 
@@ -114,7 +114,7 @@ def test_without_live_runs_nothing_is_claimed(tmp_path):
     assert live.judged(found["borrowing"], "borrowing", "device") == []
     rows = live.compared([], found).rows(named=True)
     assert {row["live"] for row in rows} == {"none"}
-    assert {row["virtual time, short: verdict"] for row in rows} == {"reproduced"}
+    assert {row["virtual time, short: status"] for row in rows} == {"reproduced"}
 
 
 def test_the_papers_times_are_the_defaults():

@@ -8,7 +8,7 @@ import pytest
 from papers.schedulers_compared import figures, results, tables
 from weir import notebooks
 from weir.errors import InputError
-from weir.load import AppClass, Run, Verdict
+from weir.load import AppClass, Run, Validity
 from weir.statistics import Interval
 
 REPETITIONS = range(3)
@@ -139,7 +139,7 @@ def run_of(folder, scheduler, asked, missed):
         path=folder, id="r", testbed="simulator", cell="c", levels={"scheduler": scheduler}, repetition=0,
         block=0, order=0, seed=1, warmup_s=10, duration_s=100,
         classes=tuple(AppClass(name, "w", n, "open", None, None) for name, n in counts.items()),
-        verdict=Verdict("valid", ()),
+        validity=Validity("valid", ()),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Partitioned or integrated: capacities, surfaces, loads and verdicts against tables made by hand."""
+"""Partitioned or integrated: capacities, surfaces, loads and claims against tables made by hand."""
 
 import numpy as np
 import polars as pl
@@ -158,7 +158,7 @@ def test_text_and_video_are_independent():
     assert improvement(partitioned, integrated, text, video).difference_ms == pytest.approx([100 * 20])
 
 
-# Verdicts.
+# Claims.
 
 
 def bordered(*losses):
@@ -217,7 +217,7 @@ def test_a_server_that_is_never_full_suffers_nowhere():
 
 
 def region_of(text_factor, more_pct):
-    """Verdicts where the integrated server has a multiple of the response and so many % more violated."""
+    """Claims where the integrated server has a multiple of the response and so many % more violated."""
     text = {"partitioned": surface(lambda t, v, r: 10 + t, (0, 1))}
     text["integrated"] = surface(lambda t, v, r: (10 + t) * text_factor(t, v), (0, 1))
     video = {"partitioned": surface(lambda t, v, r: 0, (0, 1))}
