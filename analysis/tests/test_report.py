@@ -77,7 +77,7 @@ def test_one_repetition_has_no_brackets(single_folder):
 
 def test_a_simulated_study_has_a_split_too(tmp_path):
     folder = synthetic.write_study(tmp_path / "sim", repetitions=2, loads=(0.5,), block_table=False)
-    assert "As seen by the simulator" in write_report(folder).read_text()
+    assert "Source: the simulator" in write_report(folder).read_text()
 
 
 def test_a_study_of_a_single_cell(tmp_path):

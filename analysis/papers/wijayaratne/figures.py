@@ -114,7 +114,7 @@ def statistical(table: pl.DataFrame) -> Figure:
         names = {drop: f"{drop:g} %" for drop in table["drop_pct"].unique()}
         curves(axis, table.sort("drop_pct"), "latency_target_rounds", y, "drop_pct", names)
         axis.set_ylabel(WORDS[y])
-    plots.legend(figure, axes[0], 7, WORDS["drop_pct"])
+    plots.legend(figure, axes[0], 7, title=WORDS["drop_pct"])
     plots.note(figure, BARS + " BCTL, 64 KiB blocks, random start.")
     return figure
 
