@@ -124,7 +124,7 @@ def track_cache(bench: Bench) -> Figure:
     figure, axes = plots.panels(1, 2, 3.0)
     for at, (name, values) in enumerate(means.items()):
         plots.line(axes[0], sizes, values, name, at)
-    plots.powers_of_two(axes[0], sizes, ticks=sizes[::2])
+    plots.powers_of_two(axes[0], sizes[::2])
     axes[0].set_yscale("log")
     axes[0].yaxis.set_major_formatter(plots.plain)
     axes[0].set_xlabel("Block (KB)")

@@ -341,6 +341,6 @@ def test_streams_are_reduced_before_they_are_kept(tmp_path):
     seconds = binary.stream("auspex-nfs", 1, 20, nfs.per_second)
     assert set(seconds.columns) == {"second", "size_bytes", "requests"}
     whole = tmp_path / "whole.parquet"
-    binary._call("generate", "auspex-nfs", "--seed", "1", "--duration-s", "20", "--out", whole)
+    binary.output("generate", "auspex-nfs", "--seed", "1", "--duration-s", "20", "--out", whole)
     assert seconds["size_bytes"].sum() == pl.read_parquet(whole)["size_bytes"].sum()
     assert len(list(binary.cache.iterdir())) == 1
