@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Clockwise: chapters 3 to 8 of Bosch's thesis again
+# # Clockwise: chapters 3 to 8 of Bosch's thesis reproduced
 #
 # P. Bosch, "Mixed-media file systems" (PhD thesis, University of Twente, 1999) builds Clockwise, a storage
 # system whose disk scheduler knows by how long every real-time request can be put off, deltaL, and serves
@@ -305,7 +305,7 @@ paper.claim(qos.contracts(contracts, qos.Contracts.load(paper.studies["qos"], co
 paper.show(qos_figures.contracts(contracts), "fig-6-13")
 
 # %% [markdown]
-# ## A stream that asks for too much (Fig. 6.14)
+# ## A stream beyond its contract (Fig. 6.14)
 #
 # Whether other streams are there is not in the thesis: none is, here. Section 6.3.2 has every request use up
 # a slot, so that a stream that asks for too much is due later and later; section 6.5.4 leaves the slot to the
@@ -359,7 +359,7 @@ paper.claim(bus_claims.parallel(strings))
 paper.show(bus_figures.shared_bus(strings), "fig-8-1")
 
 # %% [markdown]
-# ## What the thesis leaves open
+# ## Sensitivity to the thesis's open parameters
 #
 # Choices that are not in it, and what the numbers become with others. Of chapter 6 also: where films lie (the
 # outer zone, 25 minutes each), that CELLO is shrunk to 8 GiB, and its stand-in's hours; latencies depend on
@@ -370,7 +370,7 @@ paper.show(bus_figures.shared_bus(strings), "fig-8-1")
 notebooks.grid(sensitivity.table(admit, bench, Bench.load(binary, "seagate-cheetah")))
 
 # %% [markdown]
-# ## What was changed after results had been seen
+# ## Changes after the first results
 #
 # * The upper limit of B-F6.11 end (above), and the load that B-F6.13 looks at (above). Its claims are judged
 #   with slots by containers, as in the thesis, and no longer with those by replenishment.
@@ -384,7 +384,7 @@ notebooks.grid(sensitivity.table(admit, bench, Bench.load(binary, "seagate-cheet
 # * B-F6.9 asks for a gain that can be told from none. By that LST's is none.
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
 paper.close()

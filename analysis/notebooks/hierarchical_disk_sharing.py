@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Hierarchical disk sharing: Wu, Banachowski and Brandt again
+# # Hierarchical disk sharing: Wu, Banachowski and Brandt reproduced
 #
 # "Hierarchical disk sharing for multimedia systems" (NOSSDAV 2005) puts a tree of token buckets before a
 # disk scheduler. A request passes when its stream's bucket, or one above it, has the tokens for it. Here
@@ -61,7 +61,7 @@ paper.claim(claims.isolation(table))
 paper.show(figures.isolation(table), "fig-4")
 
 # %% [markdown]
-# ## What others do not use (Fig. 5)
+# ## Borrowing of unused shares (Fig. 5)
 
 # %%
 table = sizes.at(windows(paper.studies["borrowing"]))
@@ -69,7 +69,7 @@ paper.claim(claims.borrowing(table))
 paper.show(figures.over_time(table, events=(60, 120), reserved=True, total=False), "fig-5")
 
 # %% [markdown]
-# ## The disk is not of one speed (Fig. 6)
+# ## Throughput by zone of the disk (Fig. 6)
 
 # %%
 table = sizes.at(windows(paper.studies["throughput"]))
@@ -77,7 +77,7 @@ paper.claim(claims.throughput(table))
 paper.show(figures.over_time(table), "fig-6")
 
 # %% [markdown]
-# ## A root that is faster than the disk (Fig. 7)
+# ## A root rate above the disk's throughput (Fig. 7)
 
 # %%
 table = sizes.at(windows(paper.studies["root"]))
@@ -86,7 +86,7 @@ off = claims.off_points(table)
 paper.show(figures.root(table, off, PAPER.step_s, PAPER.step_kb_s * 1024 / 1e6), "fig-7")
 
 # %% [markdown]
-# ## A root that adapts (Fig. 8)
+# ## Adaptive root rate (Fig. 8)
 
 # %%
 table = sizes.at(windows(paper.studies["adaptive"]))
@@ -125,7 +125,7 @@ grid(live.compared(paper.made, found)) if found else None
 paper.show(live.figure(found["borrowing"]), "live-fig-5") if "borrowing" in found else None
 
 # %% [markdown]
-# ## What was fitted: the size of requests
+# ## Sensitivity to the fitted request size
 #
 # Large requests make a faster disk. Below 384 KiB this one cannot do the root's 18,000 KB/s: shares are lost
 # from the start, as in Fig. 7 once the root is too fast. From 416 KiB on shares and borrowing are the paper's
@@ -138,7 +138,7 @@ paper.show(live.figure(found["borrowing"]), "live-fig-5") if "borrowing" in foun
 grid(sizes.moved({name: windows(paper.studies[name]) for name in sizes.JUDGED}))
 
 # %% [markdown]
-# ## What the paper leaves open
+# ## Sensitivity to the paper's open parameters
 #
 # Fig. 4 with other requests, bucket sizes, rates of the root and disk schedulers below.
 
@@ -147,7 +147,7 @@ table = windows(paper.studies["sensitivity"])
 paper.show(figures.sensitivity(table), "sensitivity")
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
 paper.close()

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The isolation benchmark
+# # Isolation benchmark
 #
 # Several share one disk. Does each get what it was promised, does the urgent one come first, and what
 # does it cost that somebody sees to that? Five desiderata, for every mechanism that this kernel has and
@@ -45,7 +45,7 @@ paper.show(figures.overhead(cost), "overhead")
 paper.show(figures.fairness(shared), "fairness")
 
 # %% [markdown]
-# ## Priority against utilisation
+# ## Slowdown and utilisation
 #
 # One read at a time beside 32. To serve the one first costs nothing by itself; to hold the others back
 # lest they stand in its way leaves the device idle.
@@ -64,7 +64,7 @@ paper.show(figures.priority(urgent), "priority")
 paper.show(figures.bursts(urgent), "bursts")
 
 # %% [markdown]
-# ## What this host does not have
+# ## Mechanisms absent on this host
 
 # %%
 grid(results.skipped(paper.studies))

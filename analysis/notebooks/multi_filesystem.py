@@ -1,5 +1,5 @@
 # %% [markdown]
-# # What the file system adds
+# # Response time by file system
 #
 # The same requests go to the same disk through different file systems. Where a raw device is among them,
 # it is the floor: what a file system adds is what it costs above that. tmpfs has no device below it and
@@ -43,7 +43,7 @@ by_filesystem = study_figures.ratios(study, table, "response_p95_ms", "filesyste
 notebooks.show(study, by_filesystem, "ratio-filesystem")
 
 # %% [markdown]
-# ## Where the time went
+# ## Queueing delay and service time
 #
 # Queueing delay and service time as the block layer saw them. A file system without a block device has no
 # bar.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # A disk each, or disks shared?
+# # Partitioned and integrated disks compared
 #
 # Shenoy, Goyal and Vin ("Architectural considerations for next generation file systems", ACM Multimedia
 # 1999) compared a *partitioned* storage server, where each application class has disks of its own, with an
@@ -43,7 +43,7 @@ notebooks.grid(present.results(study, table, "text"))
 notebooks.show(study, study_figures.tail(study, "text"), "text-tail")
 
 # %% [markdown]
-# ## Video: deadlines missed
+# ## Video: deadline misses
 #
 # Every frame has a deadline. It is missed when its request completed late, failed or never completed.
 
@@ -58,7 +58,7 @@ notebooks.show(
 notebooks.grid(present.results(study, table, "video"))
 
 # %% [markdown]
-# ## Integrated against partitioned
+# ## Integrated relative to partitioned
 #
 # The two are compared within each block of the plan: both were asked the same requests, so what the draw
 # of the requests adds cancels out. Left of the line, the integrated server is faster; an interval that
@@ -69,7 +69,7 @@ by_architecture = study_figures.ratios(study, table, "response_p95_ms", "archite
 notebooks.show(study, by_architecture, "ratio-architecture")
 
 # %% [markdown]
-# ## Schedulers against none
+# ## Schedulers relative to none
 
 # %%
 by_scheduler = study_figures.ratios(study, table, "response_p95_ms", "scheduler", "none")

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Partitioned or integrated: Shenoy, Goyal and Vin again
+# # Partitioned and integrated servers: Shenoy, Goyal and Vin reproduced
 #
 # "Architectural considerations for next generation file systems" (ACM Multimedia 1999) asks whether text
 # and video should have disks of their own or share all disks under a scheduler that knows classes. Here
@@ -33,7 +33,7 @@ paper = PaperNotebook.open("shenoy")
 paper.describe()
 
 # %% [markdown]
-# ## Why not a scheduler that everybody has (Figs. 2 and 3)
+# ## Common schedulers on an integrated server (Figs. 2 and 3)
 #
 # Fair sharing moves the arm between the classes with every turn; SCAN does not, but knows no classes.
 
@@ -45,7 +45,7 @@ names = ["cello", "scan", "scan-edf", "round-robin", "sfq", "linux-mq-deadline",
 paper.show(figures.schedulers(text, video, names), "fig-2-3")
 
 # %% [markdown]
-# ## What each server bears (3.1)
+# ## Capacity of each server (3.1)
 
 # %%
 study = paper.studies["limits"]
@@ -65,7 +65,7 @@ print(f"partitioned: T = {full[0]:.0f}, V = {full[1]:.0f}")
 print(f"integrated: {alone[0]:.0f} text or {alone[1]:.0f} video clients")
 
 # %% [markdown]
-# ## The region that the partitioned server bears (Figs. 7 and 8)
+# ## Results within the partitioned server's capacity (Figs. 7 and 8)
 #
 # 230 operating points (that of no clients is none), three repetitions each. Text and video of one point
 # are the same requests on both servers.
@@ -103,7 +103,7 @@ paper.claim(claims.deadlines(violated))
 paper.show(figures.deadlines(violated), "fig-12")
 
 # %% [markdown]
-# ## Beyond the region (Figs. 13 and 14)
+# ## Results beyond this capacity (Figs. 13 and 14)
 
 # %%
 study = paper.studies["capacity"]
@@ -137,7 +137,7 @@ paper.claim(claims.bursty(text, video))
 paper.show(figures.bursty(text), "fig-15")
 
 # %% [markdown]
-# ## Loads that vary (Figs. 16 and 17)
+# ## Varying loads (Figs. 16 and 17)
 #
 # Text and video load vary alike and independently; the paper's mean load is a fifth of its peak, which
 # the stand-in has over windows of ten seconds, not of one. The second figure shows what other windows
@@ -169,7 +169,7 @@ paper.claim(claims.improvements(improved[f"auspex-nfs-on-off, {load.WINDOW_S} s"
 paper.show(figures.improvements(improved), "fig-17")
 
 # %% [markdown]
-# ## Partitions of other sizes (Fig. 18)
+# ## Other partition sizes (Fig. 18)
 
 # %%
 text = results.text_table(paper.studies["partition"])
@@ -177,7 +177,7 @@ paper.claim(claims.partitions(text))
 paper.show(figures.partitions(text), "fig-18")
 
 # %% [markdown]
-# ## Beyond the paper: where integration wins on drives of today
+# ## Beyond the paper: integration on current drives
 #
 # The same region on sixteen 7200 rpm disks and on two solid-state disks, each up to what its own
 # partitioned server bears. Text is not slower where the ratio of the means is at least 1; video is not
@@ -201,7 +201,7 @@ region = regions["ssd-sata", "sfq depth=8"]
 paper.show(figures.map_of_the_region(region.response, region.violated), "modern-ssd")
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
 paper.close()

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Guarantees for video streams of varying rate, beside everything else
+# # QoS guarantees for variable-rate video, interactive and aperiodic requests
 #
 # Wijayarathne and Reddy ("Providing QoS guarantees for disk I/O", Texas A&M University) let a video stream
 # in if all that it needs, round by round, fits beside what the disks have promised already: not its peak,
@@ -49,7 +49,7 @@ paper = PaperNotebook.open("wijayaratne")
 paper.describe()
 
 # %% [markdown]
-# ## Two claims to begin with (sections 2.1 and 2.2)
+# ## Merging and the guarantee (sections 2.1 and 2.2)
 #
 # The merged sweep of two groups of requests is no longer than two sweeps; and the example of a demand
 # trace.
@@ -93,7 +93,7 @@ paper.claim(admission_claims.statistical(statistical))
 paper.show(figures.statistical(statistical), "fig-9")
 
 # %% [markdown]
-# ## What the number of streams depends on
+# ## Sensitivity of the number of streams
 #
 # The paper's numbers (152 streams at a target of 100 rounds, 179 at 1,000) beside what each reading of it
 # gives.
@@ -103,7 +103,7 @@ printed = {target: BANDS.read()[f"W-F9 {target}"]["paper"] for target in (100, 1
 paper.show(figures.readings(admission_table(paper.studies["readings"]), printed), "readings")
 
 # %% [markdown]
-# ## What the gains depend on
+# ## Sensitivity of the gains
 #
 # Films of more variation between scenes: the larger their largest round is beside their mean, the more is
 # gained by reserving what a stream needs and not its peak, by a policy that keeps peaks apart, and by
@@ -135,7 +135,7 @@ paper.claim(service_claims.requested(requested))
 paper.show(figures.responses(requested, "requested"), "fig-12")
 
 # %% [markdown]
-# ## Against SCAN (Fig. 13)
+# ## Comparison with SCAN (Fig. 13)
 
 # %%
 interactive = aperiodic.filter(aperiodic["kind"] == "interactive")
@@ -155,7 +155,7 @@ names = ("Seagate Barracuda, 1998", "7200 rpm, 1 TB (8 times)", "SATA flash (8 t
 paper.show(figures.devices(dict(zip(names, (mix, *others.values()), strict=True))), "devices")
 
 # %% [markdown]
-# ## All claims
+# ## Claims
 
 # %%
 paper.close()

@@ -13,7 +13,7 @@
 # breaks** at the number of streams at which more than 1 % of all video requests are late. Five
 # repetitions; intervals are 95 %, and never narrower than the steps between the loads that were run.
 #
-# ## What would make it unfair, and what was chosen
+# ## Choices for a fair comparison
 #
 # - **Shares.** A scheduler looks as good as its share. All that divide the disk divide it alike: 65 %
 #   for video, 25 % for text, 10 % for bulk, as weights (Cello, SFQ, BFQ with a queue per class), shares
@@ -48,7 +48,7 @@ paper = PaperNotebook.open("common")
 paper.describe()
 
 # %% [markdown]
-# ## The table
+# ## Table
 #
 # The order is by the number of streams that a scheduler bears beside 20 text requests a second. Times
 # and rates are with 20 streams, which all serve in time, and with 60 that ask.
@@ -59,7 +59,7 @@ rows = with_all(promised)
 grid(tables.compared(rows))
 
 # %% [markdown]
-# ## The figure
+# ## Capacity, response and throughput by scheduler
 
 # %%
 paper.show(figures.compared(rows), "compared")
@@ -88,7 +88,7 @@ grid(tables.promises(promised))
 # with a promise are late as well. LST begins to be with fewer streams than EDF: what is released while
 # best effort is served was not reckoned with. ΔL is not late for one.
 #
-# ## The curves behind it
+# ## Late requests by number of streams
 
 # %%
 paper.show(figures.curves(rows), "curves")
@@ -97,7 +97,7 @@ paper.show(figures.curves(rows), "curves")
 # BFQ bears more streams beside *more* text: it lets the disk wait for the next request of a class, and
 # waits less when there is always one.
 #
-# ## What must hold
+# ## Checks
 
 # %%
 grid(tables.checks(promised))

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # File systems of a shared data center: Vaidyanathan, Balaji, Jin and Panda again
+# # File systems of a shared data center: Vaidyanathan, Balaji, Jin and Panda reproduced
 #
 # "Workload-driven Analysis of File Systems in Shared Multi-tier Data-Centers over InfiniBand" (Ohio State
 # University, OSU-CISRC-12/04-TR65, 2004) asks which file system suits which tier of a data center, and what
@@ -34,7 +34,7 @@ paper = DataCenterNotebook.open("data-center")
 paper.describe()
 
 # %% [markdown]
-# ## The mixes (Table 1)
+# ## TPC-W mixes (Table 1)
 #
 # Shares of pages are tested twice, as successive pages depend on each other: by chi-squared divided by how
 # much more shares vary between clients than independent pages' would, and by the transitions from each page.
@@ -49,7 +49,7 @@ paper.claim(site_claims.mixes(tests))
 paper.unless_measured(names.DYNAMIC) or grid(pages.mixes_table(walked))
 
 # %% [markdown]
-# ## What a file system costs (Table 2)
+# ## Latency of file systems (Table 2)
 
 # %%
 access = results.operations(paper.study(names.ACCESS))
@@ -120,7 +120,7 @@ neither or paper.show(figures.throughput(answered, wips), "fig-7")
 paper.unless_measured(names.DYNAMIC) or paper.show(figures.mixes(wips), "fig-8")
 
 # %% [markdown]
-# ## Less and less locality (Fig. 9)
+# ## Throughput by locality (Fig. 9)
 #
 # The text says that the aggregate size of the popular content increases as alpha does. With probabilities in
 # proportion to 1/i^alpha it decreases, so either the text or the axis runs the other way. Read here: the less
@@ -185,7 +185,7 @@ paper.unless_measured(names.HYBRID_NETWORK) or paper.show(shared_figures.by_alph
 paper.unless_measured(names.HYBRID_NETWORK) or grid(hybrid_claims.gains_table(over_network))
 
 # %% [markdown]
-# ## Beyond the paper: limiting the background instead
+# ## Beyond the paper: limits on the background site
 #
 # Hot files in memory take memory from all others, and have to be known. A limit on the background's memory
 # or on its rate needs neither, nor does a share of what the disks' server reads (reserved: three quarters are
@@ -202,7 +202,7 @@ paper.unless_measured(names.LIMITS) or grid(hybrid_claims.limits(limited))
 print(hybrid_claims.answer(limited))
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
 paper.close()

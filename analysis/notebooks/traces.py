@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The workloads of the papers, ours and recorded ones
+# # Workloads of the papers, synthetic and recorded
 #
 # Shenoy, Goyal and Vin ("Architectural considerations for next generation file systems", ACM Multimedia 1999)
 # and Bosch ("Mixed-media file systems", thesis, University of Twente, 1999) describe the workloads that they

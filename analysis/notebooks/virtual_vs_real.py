@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Virtual time against real time
+# # Virtual time and real time compared
 #
 # The studies `live-*` ask the same of a simulated server and of a kernel block device whose disks the same
 # policies rule in real time (docs/live.md). Models, policies, placement and requests are the same; what may
@@ -46,7 +46,7 @@ paper.show(figures.tails(study, first), f"tails-{first}")
 paper.show(figures.tails(study, last), f"tails-{last}")
 
 # %% [markdown]
-# ## Where the difference comes from
+# ## Parts of the difference
 #
 # The mean response of a live class is the virtual one and four parts more, which add up exactly. A request
 # may

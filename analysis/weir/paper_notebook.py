@@ -21,7 +21,7 @@ from weir.statistics import Interval
 
 @dataclass(frozen=True)
 class Bands:
-    """What a paper reports, by claim, and how near a reproduction has to come.
+    """Reported numbers of a paper, by claim, with the band for a reproduction.
 
     Attributes:
         path: a `bands.toml`, or a folder of such files.

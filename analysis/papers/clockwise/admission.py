@@ -16,7 +16,7 @@ MOST_PAIRS = 40
 
 @dataclass(frozen=True)
 class Decision:
-    """What `weir admit` says of a set. Times are in ms.
+    """The decision of `weir admit` on a task set. Times are in ms.
 
     Attributes:
         admitted: whether it fits.

@@ -1,4 +1,4 @@
-"""What the thesis reports, by claim: the files in `reported/`."""
+"""Reported numbers by claim: the files in `reported/`."""
 
 from pathlib import Path
 

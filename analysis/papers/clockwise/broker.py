@@ -1,4 +1,4 @@
-"""Who has the memory: fixed and variable buffers (5.2.4).
+"""Memory broker: fixed and variable buffers (5.2.4).
 
 Fixed buffers are an application's for as long as it lives. Variable ones are handed out first come, first
 served; when they are out, every application is entitled to the same ratio of variable to fixed buffers, and
@@ -36,7 +36,7 @@ class Application:
 
 @dataclass
 class _Waiting:
-    """What an application waits for."""
+    """The pending request of an application."""
 
     name: str
     count: int
@@ -167,7 +167,7 @@ class Broker:
         return self.applications[name].variable - self.share(name)
 
     def _entitled(self, waiting: _Waiting) -> int:
-        """What others are asked for on behalf of somebody: no more than brings it to its share."""
+        """Buffers requested from others for an application, up to its share."""
         return max(
             0, min(waiting.count, self.whole_share(waiting.name) - self.applications[waiting.name].variable)
         )

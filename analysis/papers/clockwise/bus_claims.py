@@ -43,7 +43,7 @@ def bursts() -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class SpeedUps:
-    """What several disks do, each on a SCSI bus of its own.
+    """Throughput of several disks, each on its own SCSI bus.
 
     Attributes:
         alone_ms: what a disk takes for a block that has PCI to itself, by operation and size in KB.
@@ -71,7 +71,7 @@ class SpeedUps:
         return cls(alone, links)
 
     def up(self, operation: str, mode: str, disks: int, block_kb: int = BLOCK_KB) -> float:
-        """How many times as fast as one disk so many are."""
+        """Speed-up over one disk."""
         links = self.links[operation, mode]
         alone = self.alone_ms[operation][block_kb]
         return disks * alone / (alone + pci.delayed_ms(block_kb, links[0], links[disks - 1]))
@@ -97,7 +97,7 @@ def speed_ups(found: SpeedUps) -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class Strings:
-    """What one to three Cheetahs on a bus do, by seed."""
+    """Throughput of one to three Cheetahs on a bus, by seed."""
 
     runs: dict[int, list[string.Served]]
 

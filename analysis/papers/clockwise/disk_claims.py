@@ -33,7 +33,7 @@ def zones(drive: Drive) -> Iterator[Claim]:
 
 
 def bandwidth_mb_s(drive: Drive, track: int) -> float:
-    """What passes the heads, in MB/s."""
+    """Media transfer rate in MB/s."""
     return track * SECTOR_BYTES / drive.revolution_ms * 1e3 / MB
 
 
@@ -80,7 +80,7 @@ def write_behind_mb_s(bench: Bench, zone: int, block_kb: int) -> float:
 
 
 def ends_off_pct(times: np.ndarray, printed: tuple[float, float]) -> float:
-    """How far the worse of the shortest and longest time is off, in %."""
+    """The larger error of the shortest and the longest time, in %."""
     return 100 * max(abs(times.min() / printed[0] - 1), abs(times.max() / printed[1] - 1))
 
 

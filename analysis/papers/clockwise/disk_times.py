@@ -1,4 +1,4 @@
-"""How long a modelled disk takes for given requests, one zone at a time.
+"""Service times of a modelled disk for given requests, one zone at a time.
 
 Requests go through `weir simulate` as a recorded trace: one disk, first come first served. The disk is the
 profile's with one zone only, whose cylinders are those of the zone and as many as a file leaves free of a
@@ -86,7 +86,7 @@ def served_ms(
     seed: int = 1,
     changes: dict[str, object] | None = None,
 ) -> np.ndarray:
-    """What each request takes, in ms, with the platter at a random angle when it begins.
+    """Service time of each request in ms, with the platter at a random angle at its start.
 
     Args:
         binary: the binary.

@@ -1,4 +1,4 @@
-"""How much memory streams take, and how the broker divides it (5.2.4, 6.5.3)."""
+"""Memory of streams, and its division by the broker (5.2.4, 6.5.3)."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ def needed_mb(layout: Layout, pairs: dict[str, int]) -> float:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Who has how many buffers when.
+    """Buffers of each owner over time.
 
     Attributes:
         at_ms: times.

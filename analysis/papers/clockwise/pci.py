@@ -88,7 +88,7 @@ def link_rates(
 
 
 def delayed_ms(block_kb: float, alone: float, together: float) -> float:
-    """How much longer a block takes at one rate of its link than at another, in bytes per ns."""
+    """Added time of a block at one link rate over another, in bytes per ns."""
     return max(block_kb * KB * (1 / together - 1 / alone) / 1e6, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What the thesis leaves open, and how numbers that are held against it move with it."""
+"""Sensitivity of compared numbers to the thesis's open parameters."""
 
 from collections.abc import Iterator
 

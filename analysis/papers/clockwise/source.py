@@ -1,4 +1,4 @@
-"""What the thesis prints, with the place.
+"""Numbers printed in the thesis, with their place.
 
 KB is 1024 bytes and MB 2^20, as its Table 4.1 needs; errata are named where they matter.
 """

@@ -28,7 +28,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where streams lie (6.5.1 to 6.5.3).
+    """Layout of streams on disks (6.5.1 to 6.5.3).
 
     Attributes:
         disks_of_a_stream: over how many disks a file goes, block by block.
@@ -43,7 +43,7 @@ class Layout:
     def tasks(
         self, pairs: dict[str, int], costs: str | None = None, rates_kb_s: dict[str, float] | None = None
     ) -> list[Task]:
-        """What a disk gets that serves so many pairs of each kind; usual costs and rates if None."""
+        """The load of a disk with these numbers of pairs of each kind; usual costs and rates if None."""
         rates_kb_s = rates_kb_s or RATE_KB_S
         cost = COSTS_MS[costs or self.costs]
         return [
@@ -90,6 +90,6 @@ def all_of_wallace(count: int) -> dict[str, int]:
 
 
 def rate_mb_s(pairs: dict[str, int], rates_kb_s: dict[str, float] | None = None) -> float:
-    """What pairs need together, in MB/s."""
+    """Bandwidth of pairs in MB/s."""
     rates_kb_s = rates_kb_s or RATE_KB_S
     return sum(count * sum(rates_kb_s[part] for part in PAIRS[name]) for name, count in pairs.items()) / 1024

@@ -28,7 +28,7 @@ SETTLING = 20
 
 @dataclass(frozen=True)
 class Served:
-    """What a bus did.
+    """Results of a bus.
 
     Attributes:
         service_ms: by disk and block, from when the disk began to when its last burst was done.

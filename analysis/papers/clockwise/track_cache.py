@@ -18,7 +18,7 @@ BUFFERS = 16
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a request: sectors from the cache, and what the disk is asked for, if anything."""
+    """The result of a request: sectors from the cache, and the request to the disk, if any."""
 
     cached: int
     request: Request | None
@@ -73,6 +73,6 @@ def aligned(track: int, sectors: int, count: int) -> list[Request]:
 
 
 def answers(track: int, block_kb: int, count: int) -> list[Answer]:
-    """What becomes of sequential blocks."""
+    """Results of sequential blocks."""
     cache = TrackCache(track)
     return [cache.read(one.start, one.sectors) for one in blocks(block_kb, count)]

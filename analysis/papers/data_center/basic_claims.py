@@ -73,7 +73,7 @@ def _response(
 
 
 def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
-    """How much of what was to come from the disks did; the rest was asked for again, or read ahead."""
+    """Bytes read from the disks relative to the bytes requested from them."""
     parts = []
     for where in (filesystem, EXT4):
         levels = {"variant": document(size, cached=False), "filesystem": where}
@@ -84,7 +84,7 @@ def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
 
 
 def _slower(table: pl.DataFrame | None) -> Iterator[Claim]:
-    """That documents that are not cached are slower, on all file systems and of all sizes."""
+    """Uncached documents are slower, on all file systems and for all sizes."""
     found: list[tuple[Interval, str]] = []
     for filesystem in (EXT4, *NETWORKED.values()):
         for size in SIZES:

@@ -23,7 +23,7 @@ LEAST, GIVEN, MOST = 0.25, 0.75, 0.9
 
 
 def by_alpha(table: pl.DataFrame | None, filesystem: str, alpha_is: float) -> Interval | None:
-    """What ext4 answers by what a network file system answers, at an exponent."""
+    """Throughput of ext4 relative to a network file system, at an exponent."""
     if table is None:
         return None
     names = [name for name in table["variant"].unique() if alpha(name) == alpha_is]

@@ -17,7 +17,7 @@ BROWSING = "browsing"
 
 
 def gains(table: pl.DataFrame | None) -> dict[tuple[str, str], Interval]:
-    """What hot files on tmpfs gain the second site, in % of its throughput, by site and background."""
+    """Gain of the second site from hot files on tmpfs, in % of its throughput, by site and background."""
     found = {}
     variants = [] if table is None else sorted(table["variant"].unique())
     for variant in variants:
@@ -63,7 +63,7 @@ def network(table: pl.DataFrame | None) -> Iterator[Claim]:
 
 
 def gains_table(table: pl.DataFrame | None) -> pl.DataFrame:
-    """What is behind the gains: throughput without and with hot files, and how often these were asked for."""
+    """Throughput without and with hot files, and the share of requests for hot files."""
     rows = []
     for (site, background), gain in gains(table).items():
         name = f"{site}-behind-{background}" if background else site
@@ -116,7 +116,7 @@ def _growth(name: str, found: dict[tuple[str, str], Interval]) -> Iterator[Claim
 def _less(
     name: str, browsing: dict[tuple[str, str], Interval], other: dict[tuple[str, str], Interval]
 ) -> Iterator[Claim]:
-    """How much more browsing gains, behind the largest background that both have."""
+    """Gain of browsing over other mixes, with the largest common background."""
     common = sorted({one for _, one in browsing} & {one for _, one in other})
     if common:
         pair = [

@@ -1,4 +1,4 @@
-"""What the studies of the shared data center, their variants and their classes are called.
+"""Names of the studies of the shared data center, of their variants and classes.
 
 The studies are `studies/data-center/data-center-*.yml`; names here are without the prefix. This module is the
 only place that repeats names of the YAML.

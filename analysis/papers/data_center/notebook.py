@@ -45,7 +45,7 @@ class DataCenterNotebook(PaperNotebook):
         return notebooks.grid(pl.DataFrame(rows))
 
     def unless_measured(self, *wanted: str) -> HTML | None:
-        """What to say in place of a figure or table whose studies have no results; None if they have."""
+        """The text in place of a figure or table whose studies have no results; None if they have."""
         if all(self.study(name) is not None for name in wanted):
             return None
         lacking = [name for name in wanted if self.study(name) is None]

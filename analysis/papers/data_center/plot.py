@@ -63,7 +63,7 @@ def class_look(name: str) -> int:
 
 
 def name_places(axis: Axes, names: Sequence[str], label: str = "") -> None:
-    """What stands along the axis."""
+    """Names along the x axis."""
     axis.set_xticks(range(len(names)), [words(name) for name in names])
     axis.set_xlim(-0.5, len(names) - 0.5)
     axis.set_xlabel(label)

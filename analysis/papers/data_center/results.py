@@ -69,7 +69,7 @@ def _served(run: Run) -> list[dict[str, Any]]:
 
 
 def _hot_pct(run: Run, name: str) -> float | None:
-    """What the hot documents of a class took of its requests, in %; None where it has none."""
+    """Share of a class's requests for hot documents, in %; None without hot documents."""
     for classes in (run.observed.get("hot") or {}).values():
         share = (classes.get(name) or {}).get("measured_share")
         if share is not None:

@@ -1,4 +1,4 @@
-"""What was measured as values over repetitions or batches, and intervals of what is made of them.
+"""Samples over repetitions or batches, and intervals of their ratios and differences.
 
 With two repetitions or more, each is one value, and two systems are compared block by block. Two or three
 repetitions say little of how much runs differ (Student's t is 12.7 with two), so that of rates and times,

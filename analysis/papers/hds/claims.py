@@ -127,7 +127,7 @@ def variability(table: pl.DataFrame, asked: list[float]) -> dict[str, list[float
 
 
 def alone(table: pl.DataFrame) -> pl.DataFrame:
-    """What two greedy readers come to without token buckets, by disk scheduler and requests in flight."""
+    """Rates of two greedy readers without token buckets, by disk scheduler and requests in flight."""
     each = table.group_by("scheduler", "variant", "repetition", STREAM).agg(
         pl.col(RATE).mean(), (pl.col(RATE).std() / pl.col(RATE).mean()).alias("cv")
     )

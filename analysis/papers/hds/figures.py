@@ -200,7 +200,7 @@ def bandwidth(table: pl.DataFrame, promised_mb_s: float) -> Figure:
 
 @plots.style()
 def sensitivity(table: pl.DataFrame) -> Figure:
-    """How far the worst share of Fig. 4 is off, by what the paper leaves open."""
+    """Largest error of a share of Fig. 4, by the paper's open parameters."""
     keys = ["scheduler", "variant"]
     got = rates(table, *keys)
     rows = []

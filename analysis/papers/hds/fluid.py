@@ -1,4 +1,4 @@
-"""What a tree of reservations comes to, without tokens and without a disk: section 3.3 in ten lines.
+"""Shares of a tree of reservations by arithmetic alone (section 3.3).
 
 Independent of the scheduler: it is what a study's runs are held against.
 """

@@ -43,7 +43,7 @@ def studies(results: Path) -> dict[str, Study]:
 
 
 def described(found: dict[str, Study]) -> HTML | Markdown:
-    """How many runs there are of each, or what to do where there are none."""
+    """The number of runs of each study, or the command that makes them."""
     if not found:
         return Markdown(
             f"No study `{PREFIX}*` has been carried out: `make study STUDY={PREFIX.rstrip('-')}`, as root."

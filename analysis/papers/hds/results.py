@@ -78,7 +78,7 @@ def asked_mb_s(variant: str) -> float:
 
 
 def control(scheduler: str) -> str:
-    """What keeps streams apart, for readers."""
+    """The name of a scheduler's control in figures."""
     if not scheduler.startswith("hds"):
         return "Linux alone"
     if "w1,stream2:w1" in scheduler:

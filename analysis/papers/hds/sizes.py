@@ -1,4 +1,4 @@
-"""How the claims move with the size of requests, which was fitted: the paper does not say it."""
+"""Sensitivity of the claims to the request size, which is fitted."""
 
 from collections.abc import Callable, Iterator, Mapping
 

@@ -98,7 +98,7 @@ def rates_per_s(
 
 
 def burst_response_ms(rates: ArrayLike, interval_ms: int = INTERVAL_MS) -> float | None:
-    """How long a class that begins at the first interval waits until it has what it is going to have, in ms.
+    """Response to a burst: time in ms until a class that begins at the first interval reaches its final rate.
 
     The end of the first interval from which on the mean rate over `HOLD_INTERVALS` is at least
     `REACHED_SHARE` of the mean over the last `SETTLED_SHARE` of all intervals. At least one interval: it

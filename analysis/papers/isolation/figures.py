@@ -89,7 +89,7 @@ def _from_zero(axis: Axes) -> None:
 
 @plots.style()
 def overhead(rows: pl.DataFrame) -> Figure:
-    """What each mechanism costs a single client: response time, rate and processor time."""
+    """Overhead of each mechanism for a single client: response time, rate and CPU time."""
     rows = rows.with_columns(pl.col("requests_per_s") / 1000)
     names = mechanisms(rows)
     figure, axes = plots.panels(1, 4, 1.0 + 0.25 * len(names), sharey=True)
@@ -192,7 +192,7 @@ def _name_points(axis: Axes, points: Sequence[tuple[float, float]], names: Seque
 
 @plots.style()
 def bursts(rows: pl.DataFrame) -> Figure:
-    """How soon the urgent class has its rate, and what is left to the batch class when it asks by itself."""
+    """Response of the urgent class to a burst, and work conservation for the batch class."""
     rows = rows.with_columns(
         pl.when(pl.col("setting") == "")
         .then(pl.col("mechanism"))

@@ -99,7 +99,7 @@ def fairness(study: Study) -> pl.DataFrame:
 
 
 def priority(study: Study) -> pl.DataFrame:
-    """What the urgent class has and costs: a row per run.
+    """Response times and cost of the urgent class: a row per run.
 
     The urgent class begins with its first request: a program takes its time to start. `lone_per_s`: rate of
     the batch class in the `LONE_MS` before; `p99_ms` of all requests of the urgent class; `urgent_per_s` and

@@ -42,7 +42,7 @@ ADMITS = "\N{DAGGER}"
 @plots.style()
 @mpl.rc_context(SMALL)
 def compared(rows: pl.DataFrame) -> Figure:
-    """Where each scheduler breaks, and what text and bulk have beside it: a line per scheduler."""
+    """Capacity of each scheduler, response of text, throughput of bulk: a row per scheduler."""
     light, heavy = sorted(rows[TEXT_PER_S].unique())
     names = by_capacity(rows, light)
     figure, axes = plots.panels(1, 3, 0.9 + 0.2 * len(names), width=COLUMN_INCH, sharey=True)

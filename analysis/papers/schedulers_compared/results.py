@@ -108,7 +108,7 @@ def _ms(value: float | str | None) -> float:
 
 
 def admitted(run: Run, scheduler: str, asked: int) -> int | None:
-    """How many of the streams that ask have a contract; None where there is no admission.
+    """Number of requested streams with a contract; None without admission control.
 
     Equal contracts of a cost C in a period T leave T - nC of slack, and are let in while that is no less
     than what is to be spared.
@@ -135,7 +135,7 @@ def with_all(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def refused_leave(rows: pl.DataFrame) -> pl.DataFrame:
-    """What a server does that turns away whom it has promised nothing: a row per load that is asked.
+    """Results of a server that rejects streams without a contract: a row per requested load.
 
     A scheduler without admission serves all. One with admission does, whatever more is asked, what it does
     with the streams that it lets in; the requests of the others count as late.
@@ -155,7 +155,7 @@ def refused_leave(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def breaks_at(rows: pl.DataFrame, scheduler: str, text_per_s: int) -> Interval | None:
-    """How many streams can ask until more than `LATE_PCT` of all requests are late, over repetitions.
+    """Number of streams at which more than `LATE_PCT` of all requests are late, over repetitions.
 
     In each repetition that lies between two loads that were run. The estimate is in the middle; the
     interval reaches from the low end of the t interval of the lower ones to the high end of that of the

@@ -40,7 +40,7 @@ def compared(rows: pl.DataFrame, loads: tuple[int, int] = (LIGHT, HEAVY)) -> pl.
 
 
 def agreement(one: pl.DataFrame, other: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
-    """Where each scheduler breaks on two disks beside the lighter text, and as which: 1 bears most."""
+    """Capacity of each scheduler on two disks with the lighter text load, and its rank (1 is the largest)."""
     found = []
     for rows in (one, other):
         text_per_s = int(rows[TEXT_PER_S].min())  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def same_order(one: pl.DataFrame, other: pl.DataFrame) -> str:
 
 
 def by_shares(rows: pl.DataFrame, asked: int) -> pl.DataFrame:
-    """Where those who divide the disk break, and what they cost, for each division (`variant`)."""
+    """Capacity and cost of the schedulers that divide the disk, for each division (`variant`)."""
     light, heavy = sorted(rows[TEXT_PER_S].unique())
     lines = []
     for name in by_capacity(rows.filter(pl.col("variant") == rows["variant"].min()), light):
@@ -129,7 +129,7 @@ def promises(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def checks(rows: pl.DataFrame) -> pl.DataFrame:
-    """What must hold: each with what was found, and whether it does."""
+    """Checks of expected properties: name, finding, and whether each holds."""
     deltal = rows.filter(pl.col("scheduler") == "deltal")
     late = int(deltal["promised_late"].sum())
     busy = float(rows["busy"].max())  # type: ignore[arg-type]

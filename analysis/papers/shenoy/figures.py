@@ -208,7 +208,7 @@ def border(
 
 @plots.style()
 def cello(text: pl.DataFrame, video: pl.DataFrame) -> Figure:
-    """How far other settings of Cello and other schedulers get, towards the partitioned server's limits."""
+    """Capacity of other settings of Cello and other schedulers, up to the partitioned server's limits."""
     figure, axes = plots.panels(1, 2, 3.2)
     for axis, table, metric in ((axes[0], text, "response_ms"), (axes[1], video, "violated_pct")):
         for at, (name,) in enumerate(table.select("scheduler").unique(maintain_order=True).rows()):

@@ -1,4 +1,4 @@
-"""How likely each operating point is (3.3.2, Fig. 16), and what sharing brings on average (Fig. 17)."""
+"""Probability of each operating point (3.3.2, Fig. 16) and mean gain of sharing (Fig. 17)."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ def loads(binary: BinaryCache, workload: str) -> list[Load]:
 
 @dataclass(frozen=True)
 class Improvement:
-    """What sharing brings on average.
+    """Mean gain of sharing.
 
     Attributes:
         partitioned_ms: expected response on the partitioned server, by repetition.

@@ -49,7 +49,7 @@ def _counted(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def crossing(x: np.ndarray, y: np.ndarray, limit: float) -> float:
-    """Where a growing curve reaches a limit, between its points.
+    """The point where a growing curve reaches a limit, by linear interpolation.
 
     NaN where it does not, its first place where it begins above.
 
@@ -69,7 +69,7 @@ def crossing(x: np.ndarray, y: np.ndarray, limit: float) -> float:
 
 
 def capacities(table: pl.DataFrame, server: str, clients: str, metric: str, limit: float) -> list[float]:
-    """How many clients a server bears, by repetition, in their order."""
+    """Capacity of a server in clients, by repetition."""
     found = []
     table = table.filter(pl.col("architecture") == server).sort("repetition", clients)
     for _, rows in table.group_by("repetition", maintain_order=True):

@@ -162,7 +162,7 @@ class Nfs:
 
 
 def paper_distribution() -> list[tuple[float, float, float]]:
-    """What Shenoy's 3.3 implies of Fig. 6b: mean by peak, a level by peak, and the share of load above it."""
+    """Points of Fig. 6b implied by Shenoy's 3.3: mean / peak, level / peak, share of load above it."""
     return [
         (mean / peak, paper.NFS_CAPACITY / peak, delta) for delta, (mean, peak) in paper.NFS_LOADS.items()
     ]

@@ -1,4 +1,4 @@
-"""What the papers print, with the place. KB is 1024 bytes; Mb is 10^6 bits.
+"""Numbers printed in the papers, with their place. KB is 1024 bytes; Mb is 10^6 bits.
 
 Shenoy: P. Shenoy, P. Goyal, H. Vin, "Architectural considerations for next generation file systems", ACM
 Multimedia 1999. Bosch: P. Bosch, "Mixed-media file systems", PhD thesis, University of Twente, 1999.

@@ -1,4 +1,4 @@
-"""What is computed from a stream: loads over windows, inter-block delays, rates of users.
+"""Series computed from a stream: loads over windows, inter-block delays, rates of users.
 
 All times are in ns since the stream's start unless a name says otherwise. KB is 1024 bytes, as in the papers.
 """

@@ -53,7 +53,7 @@ def against(table: pl.DataFrame) -> Figure:
 
 @plots.style()
 def tails(study: Study, app_class: str) -> Figure | None:
-    """How response times of a class are distributed, by cell, on both testbeds; None if there are none."""
+    """Distributions of response time of a class, by cell, on both testbeds; None if there are none."""
     found: dict[str, dict[str, list[np.ndarray]]] = {}
     for live, virtual in pairs(study):
         of_cell = found.setdefault(cell(live), {LIVE: [], VIRTUAL: []})
@@ -92,7 +92,7 @@ def tails(study: Study, app_class: str) -> Figure | None:
 
 @plots.style()
 def parts(table: pl.DataFrame) -> Figure:
-    """What live answers take more than virtual ones, on average, by cell and class: bars for each part.
+    """Mean difference of response time, live minus virtual, by cell and class: bars for each part.
 
     Args:
         table: what `results.parts` gives.

@@ -204,7 +204,7 @@ def _answered(run: Run) -> pl.DataFrame:
 
 
 def _served(run: Run, name: str) -> dict[str, float] | None:
-    """What the server of a class says of it: requests, mean response, mean lateness of its answers."""
+    """Statistics of a class from its server: requests, mean response, mean lateness of answers."""
     for device, found in run.observed.get("live", {}).items():
         for one in (found.get("stats") or {}).get("classes", []):
             if one["name"] == name:
@@ -227,7 +227,7 @@ def together(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def tabulated(
     tables: Mapping[str, pl.DataFrame], show: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
-    """What `show` makes of each study's table, below each other, with the study."""
+    """The tables that `show` makes of each study, below each other, with the study."""
     shown = [
         show(table).insert_column(0, pl.lit(name).alias("study"))
         for name, table in tables.items()

@@ -25,7 +25,7 @@ LONG_ROUNDS = 100
 
 
 def more_pct(part: float, whole: float) -> float:
-    """How much more the first is than the second, in %; infinite where the second is 0."""
+    """Relative difference of two numbers in %; infinite where the second is 0."""
     return 100 * (part / whole - 1) if whole else float("inf")
 
 
@@ -49,7 +49,7 @@ def means(table: pl.DataFrame, value: str, name: str, **cell: object) -> dict[ob
 def paired_more_pct(
     table: pl.DataFrame, value: str, of: dict[str, object], than: dict[str, object]
 ) -> Interval:
-    """How much more one cell, or mean of cells, has than another, in %: formed by repetition."""
+    """Relative difference of two cells, or means of cells, in %, by repetition."""
     pairs = zip(by_repetition(table, value, **of), by_repetition(table, value, **than), strict=True)
     return mean_interval([more_pct(a, b) for a, b in pairs])
 

@@ -1,4 +1,4 @@
-"""What the paper reports, by claim: `bands.toml`."""
+"""Reported numbers by claim: `bands.toml`."""
 
 from pathlib import Path
 

@@ -151,7 +151,7 @@ def responses(table: pl.DataFrame, x: str, by: str = "kind") -> Figure:
 
 @plots.style()
 def readings(table: pl.DataFrame, printed: dict[int, float]) -> Figure:
-    """How the number of streams moves with what the paper leaves open."""
+    """Number of streams by the paper's open parameters."""
     table = table.with_columns(
         reading=pl.concat_str("seek", "rotation", "transfer", separator=", "),
     ).sort("seek", "rotation", "transfer", descending=[True, True, False])
@@ -185,7 +185,7 @@ def readings(table: pl.DataFrame, printed: dict[int, float]) -> Figure:
 
 
 def film_gains(study: Study) -> pl.DataFrame:
-    """How much is gained with each film: a row per film, variation and repetition.
+    """Gains with each film: a row per film, variation and repetition.
 
     Columns: `film`, `repetition`, `peak_to_mean` (of the blocks of a round), and in % more streams: `trace`
     (trace-based over peak-rate), `policy` (minimal load over greedy), `waiting` (a latency target of 1,000

@@ -1,4 +1,4 @@
-"""What runs of admission control came to, as tables."""
+"""Results of admission control as tables."""
 
 import polars as pl
 

@@ -96,7 +96,7 @@ def _of(table: pl.DataFrame, kind: str, value: str) -> list[float]:
 
 
 def change(curve: dict[float, float]) -> float:
-    """How far a curve is from its first point at most, as a share of that."""
+    """Largest relative distance of a curve from its first point."""
     values = list(curve.values())
     return max(abs(value / values[0] - 1) for value in values) if values[0] else float("inf")
 
@@ -153,7 +153,7 @@ def aperiodic(table: pl.DataFrame, guarantee: pl.DataFrame) -> list[Claim]:
 
 
 def _bucket(table: pl.DataFrame) -> str:
-    """What a leaky bucket of another rate makes of the longest interactive responses."""
+    """Effect of the leaky bucket's rate on the longest interactive responses."""
     other = table.filter(pl.col("scheduler") == OTHER_BUCKET)
     worst = over(other, "interactive", "max_ms", "aperiodic_per_s")
     scan = over(table.filter(pl.col("scheduler") == "SCAN"), "interactive", "max_ms", "aperiodic_per_s")
@@ -166,7 +166,7 @@ def _bucket(table: pl.DataFrame) -> str:
 
 
 def _true_bounds(guarantee: pl.DataFrame) -> str:
-    """What is missed where requests are taken to need what they need at worst."""
+    """Deadline misses with worst-case estimates of service time."""
     rows = guarantee.filter(pl.col("kind") == "periodic")
     streams = sorted(rows["admitted"].to_list())
     return (

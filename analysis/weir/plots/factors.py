@@ -51,7 +51,7 @@ class Places:
         return self.layout.x is not None and is_numeric(self.xs)
 
     def centre(self, x: Level | None, hue: Level | None) -> float:
-        """Where the group of this level and colour stands."""
+        """The place of the group of this level and colour."""
         if self.scaled:
             return float(x)
         offset = self.hues.index(hue) - (len(self.hues) - 1) / 2
@@ -59,7 +59,7 @@ class Places:
 
     @property
     def aside(self) -> float:
-        """How far the points of runs stand beside their estimate, so that its bar does not hide them."""
+        """Distance between the points of runs and their estimate, so that its bar does not hide them."""
         return 0.0 if self.scaled else 0.24 * GROUP_WIDTH / len(self.hues)
 
 
@@ -159,7 +159,7 @@ def scale_values(axes: list[Axes], values: list[float | None], limit: float | No
 
 
 def group_legend(figure: Figure, places: Places, limit: float | None) -> None:
-    """What the colours and shapes are, and the objective's line."""
+    """Legend of colours, markers and the objective's line."""
     handles = []
     if places.layout.hue is not None:
         for h, text in enumerate(level_texts(places.hues)):
@@ -170,7 +170,7 @@ def group_legend(figure: Figure, places: Places, limit: float | None) -> None:
 
 
 def line_legend(figure: Figure, places: Places) -> None:
-    """What the colours (levels along the axis elsewhere) and the dashes (colours elsewhere) are."""
+    """Legend of colours (levels along the axis elsewhere) and dashes (colours elsewhere)."""
     handles = []
     if places.layout.x is not None:
         handles += [_key(text, color=colour(i)) for i, text in enumerate(level_texts(places.xs))]
@@ -192,7 +192,7 @@ def panel_title(layout: Layout, row: Level | None, col: Level | None) -> str:
 
 
 def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition") -> str:
-    """What the bars are and of how many repetitions, such as `bars: 95% intervals (t), n = 3 repetitions`."""
+    """Caption of intervals, such as `bars: 95% intervals (t), n = 3 repetitions`."""
     ns = sorted(summary["n"].unique().to_list())
     n = f"n = {ns[0]}" if len(ns) == 1 else f"n = {ns[0]} to {ns[-1]}"
     units = unit if ns[-1] == 1 else f"{unit}s"

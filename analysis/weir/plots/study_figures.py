@@ -135,7 +135,7 @@ def _grid(places: factors.Places) -> tuple[Figure, list[Axes]]:
 
 
 def _row_texts(cells: list[tuple[Level, ...]], names: list[str]) -> list[str]:
-    """What cells are called beside their rows, without settings that all have; some on several lines."""
+    """Names of cells for rows, without settings that all cells have; long names on several lines."""
     columns = list(zip(*cells, strict=True))
     for i, column in enumerate(columns):
         if all(isinstance(level, str) for level in column):
@@ -146,7 +146,7 @@ def _row_texts(cells: list[tuple[Level, ...]], names: list[str]) -> list[str]:
 
 
 def _lines(texts: list[str]) -> float:
-    """How many rows' heights rows with these texts take; a second line takes less than a row."""
+    """Height of rows with these names, in rows; a second line takes less than a row."""
     return sum(1 + 0.7 * text.count("\n") for text in texts)
 
 
@@ -206,7 +206,7 @@ def exceedance(response_ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @plots.style()
 def split(study: Study, table: pl.DataFrame) -> Figure:
-    """Where the time went: mean queueing delay and mean service time, stacked, with the interval of each.
+    """Mean queueing delay and mean service time, stacked, with the interval of each.
 
     Args:
         study: the study.
