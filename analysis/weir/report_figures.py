@@ -54,29 +54,19 @@ def objective_metric(app_class: AppClass) -> tuple[str, float | None]:
 def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator[Exhibit]:
     name = app_class.name
     metric, limit = objective_metric(app_class)
-    if rows[metric].drop_nulls().len():
-        yield Exhibit(
-            f"{name}-response",
-            f"{name}: {label(metric).text.lower()}",
-            "Response time is completion minus intended time.",
-            study_figures.intervals(study, rows, metric, limit=limit),
-        )
-    if rows["deadline_miss_share"].drop_nulls().len():
-        promised = (app_class.objective or {}).get("deadline_miss_share")
-        yield Exhibit(
-            f"{name}-deadlines",
-            f"{name}: deadline misses",
-            "Share of requests that completed after their deadline, failed or did not complete.",
-            study_figures.intervals(study, rows, "deadline_miss_share", limit=promised),
-        )
-    if rows["throughput_mb_s"].drop_nulls().len():
-        promised = (app_class.objective or {}).get("rate_mb_s")
-        yield Exhibit(
-            f"{name}-throughput",
-            f"{name}: throughput",
-            "Bytes completed in the measured interval. MB is 10^6 bytes.",
-            study_figures.intervals(study, rows, "throughput_mb_s", limit=promised),
-        )
+    objective = app_class.objective or {}
+    miss, rate = objective.get("deadline_miss_share"), objective.get("rate_mb_s")
+    late = "Share of requests that completed after their deadline, failed or did not complete."
+    done = "Bytes completed in the measured interval. MB is 10^6 bytes."
+    since = "Response time is completion minus intended time."
+    for ending, column, most, title, text in (
+        ("response", metric, limit, label(metric).text.lower(), since),
+        ("deadlines", "deadline_miss_share", miss, "deadline misses", late),
+        ("throughput", "throughput_mb_s", rate, "throughput", done),
+    ):
+        if rows[column].drop_nulls().len():
+            figure = study_figures.intervals(study, rows, column, limit=most)
+            yield Exhibit(f"{name}-{ending}", f"{name}: {title}", text, figure)
     if not all((run.path / "requests.parquet").exists() for run in study.valid_runs):
         # A simulation without request tables has quantiles, but no distribution.
         return

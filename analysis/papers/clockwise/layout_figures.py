@@ -74,35 +74,31 @@ def bursts(rows: pl.DataFrame) -> Figure:
 @plots.style()
 def placed(rows: pl.DataFrame, sequential: pl.DataFrame) -> Figure:
     """Fig. 6.8: CELLO disk 0 in two layouts."""
-    figure, axes = plots.panels(1, 3, 2.8, sharey=True)
-    for axis, name in zip(axes, SCHEDULERS, strict=True):
-        for look, (label, part) in enumerate((("random", rows), ("sequential", sequential))):
-            _latency(axis, of(part, name), 0, label, look)
-        axis.set_xlabel(LOAD)
-    plots.log_y(axes)
-    plots.letters(axes, list(SCHEDULERS))
-    axes[0].set_ylabel(LATENCY)
-    plots.legend(figure, axes[0])
-    plots.note(figure, "CELLO disk 0. " + SHADES)
-    return figure
+    parts = {name: {"random": of(rows, name), "sequential": of(sequential, name)} for name in SCHEDULERS}
+    return _disk_0(parts, "CELLO disk 0. ")
 
 
 @plots.style()
 def over_predicted(rows: pl.DataFrame) -> Figure:
     """Fig. 6.9: CELLO disk 0 with and without the time that is predicted too much."""
     shown = [name for name in SCHEDULERS if not of(rows, name, "spare=fill").is_empty()]
-    figure, axes = plots.panels(1, max(len(shown), 1), 2.8, sharey=True)
-    for axis, name in zip(axes, shown, strict=False):
-        for look, (label, setting) in enumerate(
-            (("without", ""), ("with over-predicted time", "spare=fill"))
-        ):
-            _latency(axis, of(rows, name, setting), 0, label, look)
+    settings = {"without": "", "with over-predicted time": "spare=fill"}
+    parts = {name: {label: of(rows, name, setting) for label, setting in settings.items()} for name in shown}
+    return _disk_0(parts, "CELLO disk 0, random layout. ")
+
+
+def _disk_0(parts: dict[str, dict[str, pl.DataFrame]], note: str) -> Figure:
+    """Latencies of CELLO disk 0: a panel for each scheduler, a line for each variant."""
+    figure, axes = plots.panels(1, max(len(parts), 1), 2.8, sharey=True)
+    for axis, variants in zip(axes, parts.values(), strict=False):
+        for look, (label, rows) in enumerate(variants.items()):
+            _latency(axis, rows, 0, label, look)
         axis.set_xlabel(LOAD)
     plots.log_y(axes)
-    plots.letters(axes, shown)
+    plots.letters(axes, list(parts))
     axes[0].set_ylabel(LATENCY)
     plots.legend(figure, axes[0])
-    plots.note(figure, "CELLO disk 0, random layout. " + SHADES)
+    plots.note(figure, note + SHADES)
     return figure
 
 

@@ -83,17 +83,28 @@ def _map(
     bar.outline.set_visible(False)
 
 
+def _nearest(places: np.ndarray, wanted: float) -> int:
+    return int(np.argmin(np.abs(places - wanted)))
+
+
+def _slices(axes: Sequence[Axes], surfaces: dict[str, Surface], shares: Sequence[float], along: str) -> None:
+    """A line for each server over one kind of clients; a panel for each share of the other kind's largest."""
+    for axis, share in zip(axes, shares, strict=True):
+        for at, (server, surface) in enumerate(surfaces.items()):
+            x, other = (surface.video, surface.text) if along == VIDEO else (surface.text, surface.video)
+            place = _nearest(other, share * other[-1])
+            values = surface.values[:, place] if along == VIDEO else surface.values[:, :, place]
+            _line(axis, x, values, server, at, DASHES[server])
+        axis.set_title(f"{other[place]:g} {'text' if along == VIDEO else 'video'} clients", loc="left")
+        axis.set_xlabel(VIDEO_CLIENTS if along == VIDEO else TEXT_CLIENTS)
+
+
 @plots.style()
 def text_over_video(text: dict[str, Surface]) -> Figure:
     """Fig. 9."""
     figure, axes = plots.panels(1, 4, 2.7)
-    for axis, share in zip(axes, (0.25, 0.5, 0.75, 1), strict=True):
-        for at, server in enumerate(SERVERS):
-            surface = text[server].without_text_zero()
-            row = int(np.argmin(np.abs(surface.text - share * surface.text[-1])))
-            _line(axis, surface.video, surface.values[:, row], server, at, DASHES[server])
-        axis.set_title(f"{surface.text[row]:g} text clients", loc="left")
-        axis.set_xlabel(VIDEO_CLIENTS)
+    _slices(axes, {name: text[name].without_text_zero() for name in SERVERS}, (0.25, 0.5, 0.75, 1), VIDEO)
+    for axis in axes:
         axis.set_ylim(bottom=0)
     axes[0].set_ylabel(RESPONSE)
     plots.legend(figure, axes[0])
@@ -105,13 +116,7 @@ def text_over_video(text: dict[str, Surface]) -> Figure:
 def text_over_text(text: dict[str, Surface]) -> Figure:
     """Fig. 10."""
     figure, axes = plots.panels(1, 4, 2.7, sharey=True)
-    for axis, share in zip(axes, (0, 0.5, 0.8, 1), strict=True):
-        for at, server in enumerate(SERVERS):
-            surface = text[server].without_text_zero()
-            column = int(np.argmin(np.abs(surface.video - share * surface.video[-1])))
-            _line(axis, surface.text, surface.values[:, :, column], server, at, DASHES[server])
-        axis.set_title(f"{surface.video[column]:g} video clients", loc="left")
-        axis.set_xlabel(TEXT_CLIENTS)
+    _slices(axes, {name: text[name].without_text_zero() for name in SERVERS}, (0, 0.5, 0.8, 1), TEXT)
     axes[0].set_ylim(bottom=0)
     axes[0].set_ylabel(RESPONSE)
     plots.legend(figure, axes[0])
@@ -129,7 +134,7 @@ def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Figure:
         for at, server in enumerate(SERVERS):
             surface = surfaces[server].without_text_zero()
             for nth, share in enumerate((0, 0.5, 1)):
-                column = int(np.argmin(np.abs(surface.video - share * surface.video[-1])))
+                column = _nearest(surface.video, share * surface.video[-1])
                 if server == "partitioned" and nth:
                     continue
                 beside = f", {surface.video[column]:g} video clients"
@@ -148,13 +153,8 @@ def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Figure:
 def deadlines(video: dict[str, Surface]) -> Figure:
     """Fig. 12."""
     figure, axes = plots.panels(1, 4, 2.7, sharey=True)
-    for axis, share in zip(axes, (0, 0.5, 0.75, 1), strict=True):
-        for at, server in enumerate(SERVERS):
-            surface = video[server].without_video_zero()
-            row = int(np.argmin(np.abs(surface.text - share * surface.text[-1])))
-            _line(axis, surface.video, surface.values[:, row], server, at, DASHES[server])
-        axis.set_title(f"{surface.text[row]:g} text clients", loc="left")
-        axis.set_xlabel(VIDEO_CLIENTS)
+    _slices(axes, {name: video[name].without_video_zero() for name in SERVERS}, (0, 0.5, 0.75, 1), VIDEO)
+    for axis in axes:
         plots.reference(axis, FULL_PCT)
     axes[0].set_yscale("symlog", linthresh=0.1)
     axes[0].set_ylim(bottom=0)
@@ -171,9 +171,9 @@ def border(
     """Figs. 13 and 14: what the integrated server bears."""
     figure, axes = plots.panels(1, 3, 3.1)
     for nth, share in enumerate((0, 0.5, 1)):
-        column = int(np.argmin(np.abs(text.video - share * partitioned[1])))
+        column = _nearest(text.video, share * partitioned[1])
         _line(axes[0], text.text, text.values[:, :, column], f"{text.video[column]:g}", nth)
-        row = int(np.argmin(np.abs(video.text - share * partitioned[0])))
+        row = _nearest(video.text, share * partitioned[0])
         _line(axes[1], video.video, video.values[:, row], f"{video.text[row]:g}", nth)
     axes[0].set_ylim(0, 4 * FULL_MS)
     axes[1].set_ylim(0, 4 * FULL_PCT)

@@ -54,15 +54,21 @@ def layouts(table: pl.DataFrame) -> Figure:
     """Fig. 5: streams by layout and block size, trace-based and peak-rate."""
     streams = table["stream"].unique(maintain_order=True).to_list()
     streams = [name for name in ("lambs", "term", "news", "asterix", "mix") if name in streams]
-    figure, axes = plots.panels(1, len(streams), 2.9)
-    for axis, stream in zip(axes, streams, strict=True):
-        rows = table.filter(pl.col("stream") == stream).sort("rule", "layout", descending=[True, True])
+    tables = {name: table.filter(pl.col("stream") == name) for name in streams}
+    return _by_block_size(tables, "Random start, latency target 300 rounds.")
+
+
+def _by_block_size(tables: dict[str, pl.DataFrame], note: str) -> Figure:
+    """Streams by block size, layout and rule: a panel for each table."""
+    figure, axes = plots.panels(1, len(tables), 2.9)
+    for axis, (name, table) in zip(axes, tables.items(), strict=True):
+        rows = table.sort("rule", "layout", descending=True)
         curves(axis, rows, "block_kib", "admitted", ["rule", "layout"])
         axis.set_ylim(bottom=0)
-        axis.set_title(stream)
+        axis.set_title(name)
     axes[0].set_ylabel(WORDS["admitted"])
     plots.legend(figure, axes[0], 4)
-    plots.note(figure, BARS + " Random start, latency target 300 rounds.")
+    plots.note(figure, f"{BARS} {note}")
     return figure
 
 
@@ -234,18 +240,4 @@ def films(gains: pl.DataFrame) -> Figure:
 @plots.style()
 def devices(tables: dict[str, pl.DataFrame]) -> Figure:
     """Fig. 5's question on other devices: streams by layout, block size and rule."""
-    figure, axes = plots.panels(1, len(tables), 2.9)
-    for axis, (name, table) in zip(axes, tables.items(), strict=True):
-        curves(
-            axis,
-            table.sort("rule", "layout", descending=True),
-            "block_kib",
-            "admitted",
-            ["rule", "layout"],
-        )
-        axis.set_title(name)
-        axis.set_ylim(bottom=0)
-    axes[0].set_ylabel(WORDS["admitted"])
-    plots.legend(figure, axes[0], 4)
-    plots.note(figure, BARS + " Eight devices each; random start, latency target 300 rounds.")
-    return figure
+    return _by_block_size(tables, "Eight devices each; random start, latency target 300 rounds.")
