@@ -1,5 +1,8 @@
 """Studies of papers: which they are, and the rules by which claims on them are judged."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,6 +16,22 @@ from weir import claims, notebooks, paper_registry, present
 from weir.cli import main
 from weir.errors import InputError
 from weir.paper_notebook import PaperNotebook
+
+ANALYSIS = Path(__file__).parents[1]
+
+
+def test_papers_are_found_by_their_folders():
+    folders = [path.parent.name for path in ANALYSIS.glob("papers/*/paper.toml")]
+    found = paper_registry.papers()
+    assert len(found) == len(folders) >= 9
+    assert found["hierarchical_disk_sharing"] == paper_registry.Paper("hierarchical_disk_sharing", "hds")
+    assert paper_registry.needs_devices("live") and not paper_registry.needs_devices("hds")
+    assert found["traces"].studies is None
+
+
+def test_the_framework_imports_no_paper():
+    for path in (ANALYSIS / "weir").rglob("*.py"):
+        assert not re.search(r"^\s*(from|import) papers\b", path.read_text(), re.MULTILINE), path
 
 
 def test_a_paper_has_the_studies_of_its_prefix(tmp_path):
