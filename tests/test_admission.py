@@ -5,8 +5,8 @@ import json
 import pytest
 from support import simulate, weir
 
+from papers.wijayaratne.results import admission_table, demand_blocks, load_pct
 from weir.load import load_study
-from weir.wijayaratne.results import admission_table, demand_blocks, load_pct
 
 STUDY = """\
 name: trial

@@ -74,13 +74,15 @@ def test_a_plan_is_the_same_each_time_and_leaves_out_what_is_done(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "files"), [("study", "studies/**/*.yml"), ("workload", "workloads/*.yml")]
+    ("kind", "files"), [("study", "studies/**/*.yml"), ("workload", "workloads/**/*.yml")]
 )
 def test_the_schema_accepts_what_is_shipped_and_not_what_is_misspelt(kind, files):
     schema = json.loads(weir("schema", kind).stdout)
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
-    documents = [yaml.safe_load(file.read_text()) for file in sorted(ROOT.glob(files))]
+    documents = [
+        yaml.safe_load(file.read_text()) for file in sorted(ROOT.glob(files)) if file.parent.name != "tables"
+    ]
     assert documents
     for document in documents:
         validator(schema).validate(document)

@@ -4,8 +4,8 @@ import pytest
 import yaml
 from support import ROOT, weir
 
-from weir.common.results import table, with_all
-from weir.common.tables import checks
+from papers.schedulers_compared.results import table, with_all
+from papers.schedulers_compared.tables import checks
 from weir.load import load_study
 
 #: Of each study: the streams that can be promised, and more than a disk bears.

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from support import weir
 
-from weir.hds.results import between, of_stream, rates, windows
+from papers.hds.results import between, of_stream, rates, windows
 from weir.load import load_study
 
 STUDY = """\

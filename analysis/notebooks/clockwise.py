@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # Clockwise: chapters 3 to 8 of Bosch's thesis again
+# # Clockwise: chapters 3 to 8 of Bosch's thesis reproduced
 #
 # P. Bosch, "Mixed-media file systems" (PhD thesis, University of Twente, 1999) builds Clockwise, a storage
 # system whose disk scheduler knows by how long every real-time request can be put off, deltaL, and serves
@@ -20,7 +8,7 @@
 # something about.
 #
 # Its plots are images, so most claims rest on what the text says of them. A number is *reproduced* within 15
-# % or within the band of `analysis/weir/clockwise/reported/`; the bands were written before results were
+# % or within the band of `analysis/papers/clockwise/reported/`; the bands were written before results were
 # looked at, but for what is listed at the end. A figure of which the text has no number can be *shape only*
 # at best, or is judged by a ratio between our own runs. KB is 1,024 bytes and MB 2^20, as Table 4.1 needs.
 #
@@ -28,37 +16,36 @@
 # 4.11, 4.12 and 4.15) and the load of the thesis's processor (Table 7.2) are not here.
 
 # %%
-from weir import notebooks
-from weir.book import Book
-from weir.clockwise import (
+from papers.clockwise import (
     admission,
+    bus_claims,
     bus_figures,
-    bus_verdicts,
+    disk_claims,
     disk_figures,
-    disk_verdicts,
+    layout_claims,
     layout_figures,
-    layout_verdicts,
     load,
     qos,
     qos_figures,
     results,
     sensitivity,
+    set_claims,
     set_figures,
-    set_verdicts,
     sets,
     worst_case,
 )
-from weir.clockwise.experiments import Bench
-from weir.traces import disk_figures as load_figures
-from weir.traces import video_figures
-from weir.traces.disks import Cello
-from weir.traces.plane import Plane
-from weir.traces.sprite import Sprite
-from weir.traces.video import MotionJpeg
+from papers.clockwise.experiments import Bench
+from papers.traces import disk_figures as load_figures
+from papers.traces import video_figures
+from papers.traces.disks import Cello
+from papers.traces.sprite import Sprite
+from papers.traces.video import MotionJpeg
+from weir import notebooks
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("clockwise")
-plane = Plane.find(book.folder.parent)
-book.describe()
+paper = PaperNotebook.open("clockwise")
+binary = paper.binary
+paper.describe()
 
 # %% [markdown]
 # ## Continuous-media traffic (3.1)
@@ -67,37 +54,37 @@ book.describe()
 # on them.
 
 # %%
-films = MotionJpeg.load(plane)
-book.claim(films.claims())
-book.show(video_figures.frame_sizes(films), "fig-3-1")
+films = MotionJpeg.load(binary)
+paper.claim(films.claims())
+paper.show(video_figures.frame_sizes(films), "fig-3-1")
 
 # %%
-book.show(video_figures.delay_distributions(films), "fig-3-2")
+paper.show(video_figures.delay_distributions(films), "fig-3-2")
 
 # %%
-book.show(video_figures.delay_spreads(films), "fig-3-3")
+paper.show(video_figures.delay_spreads(films), "fig-3-3")
 
 # %% [markdown]
 # ## Best-effort traffic (3.2)
 
 # %%
-sprite = Sprite.load(plane)
-book.claim(sprite.claims())
+sprite = Sprite.load(binary)
+paper.claim(sprite.claims())
 notebooks.grid(sprite.table())
 
 # %%
-cello = Cello.load(plane)
-book.claim(cello.claims())
+cello = Cello.load(binary)
+paper.claim(cello.claims())
 notebooks.grid(cello.loads())
 
 # %%
-book.show(load_figures.hours(cello), "fig-3-4")
+paper.show(load_figures.hours(cello), "fig-3-4")
 
 # %%
-book.show(load_figures.minutes(cello, "3.5"), "fig-3-5")
+paper.show(load_figures.minutes(cello, "3.5"), "fig-3-5")
 
 # %%
-book.show(load_figures.minutes(cello, "3.6"), "fig-3-6")
+paper.show(load_figures.minutes(cello, "3.6"), "fig-3-6")
 
 # %% [markdown]
 # ## The load of June 1st, 1992 (Tables 6.5 and 7.1)
@@ -107,9 +94,9 @@ book.show(load_figures.minutes(cello, "3.6"), "fig-3-6")
 # begin at 16:48:00.
 
 # %%
-part = load.Slice.load(plane)
-book.claim(load.day_claims(cello))
-book.claim(part.claims())
+part = load.Slice.load(binary)
+paper.claim(load.day_claims(cello))
+paper.claim(part.claims())
 notebooks.grid(load.day_table(cello))
 
 # %%
@@ -123,14 +110,14 @@ notebooks.grid(part.table())
 # enabled ("only a few") is assumed: a memory word of 8.
 
 # %%
-book.claim(bus_verdicts.bursts())
-book.show(bus_figures.bursts(), "fig-4-4")
+paper.claim(bus_claims.bursts())
+paper.show(bus_figures.bursts(), "fig-4-4")
 
 # %%
-bench = Bench.load(plane)
-speed_ups = bus_verdicts.SpeedUps.of(bench)
-book.claim(bus_verdicts.speed_ups(speed_ups))
-book.show(bus_figures.speed_ups(speed_ups), "fig-4-13")
+bench = Bench.load(binary)
+speed_ups = bus_claims.SpeedUps.of(bench)
+paper.claim(bus_claims.speed_ups(speed_ups))
+paper.show(bus_figures.speed_ups(speed_ups), "fig-4-13")
 
 # %% [markdown]
 # Cheetahs on four SCSI buses: what one of them takes for 1 MB is the disk model's. A bus's change of hands is
@@ -139,15 +126,15 @@ book.show(bus_figures.speed_ups(speed_ups), "fig-4-13")
 # not give.
 
 # %%
-strings = bus_verdicts.Strings.of(Bench.load(plane, "seagate-cheetah"))
-book.claim(bus_verdicts.cheetahs(strings))
-book.claim(bus_verdicts.bus_conflicts())
-book.show(bus_figures.cheetahs(strings), "fig-4-17")
+strings = bus_claims.Strings.of(Bench.load(binary, "seagate-cheetah"))
+paper.claim(bus_claims.cheetahs(strings))
+paper.claim(bus_claims.bus_conflicts())
+paper.show(bus_figures.cheetahs(strings), "fig-4-17")
 
 # %%
-book.claim(bus_verdicts.cells())
-book.claim(bus_verdicts.packets())
-book.show(bus_figures.cells(), "fig-4-19")
+paper.claim(bus_claims.cells())
+paper.claim(bus_claims.packets())
+paper.show(bus_figures.cells(), "fig-4-19")
 
 # %% [markdown]
 # ## A disk (Table 4.1, Figs. 4.5 to 4.10)
@@ -156,18 +143,18 @@ book.show(bus_figures.cells(), "fig-4-19")
 # shortest seek, against 1.9 that the text measured; the model has the latter.
 
 # %%
-book.claim(disk_verdicts.zones(bench.drive))
-book.claim(disk_verdicts.seeks(bench.drive))
-book.show(disk_figures.seeks(bench.drive), "fig-4-5")
+paper.claim(disk_claims.zones(bench.drive))
+paper.claim(disk_claims.seeks(bench.drive))
+paper.show(disk_figures.seeks(bench.drive), "fig-4-5")
 
 # %%
-book.claim(disk_verdicts.cached_writes(bench))
-book.claim(disk_verdicts.reads(bench))
-book.claim(disk_verdicts.writes(bench))
-book.show(disk_figures.bandwidths(bench), "fig-4-7")
+paper.claim(disk_claims.cached_writes(bench))
+paper.claim(disk_claims.reads(bench))
+paper.claim(disk_claims.writes(bench))
+paper.show(disk_figures.bandwidths(bench), "fig-4-7")
 
 # %%
-book.show(disk_figures.zig_zag(bench), "fig-4-10")
+paper.show(disk_figures.zig_zag(bench), "fig-4-10")
 
 # %% [markdown]
 # ## Memory (5.2.4, 6.5.3)
@@ -176,8 +163,8 @@ book.show(disk_figures.zig_zag(bench), "fig-4-10")
 # they are asked, caches have taken all but a reserve.
 
 # %%
-book.claim(bus_verdicts.buffers())
-book.show(bus_figures.broker(), "section-5-2-4")
+paper.claim(bus_claims.buffers())
+paper.show(bus_figures.broker(), "section-5-2-4")
 
 # %% [markdown]
 # ## Admission (6.2 to 6.4)
@@ -186,17 +173,21 @@ book.show(bus_figures.broker(), "section-5-2-4")
 # of C/T is late by 7 ms; LST is late where a request comes while best effort is served.
 
 # %%
-admit = admission.admitter(plane)
-usd, lst, delta_l = sets.usd(plane), sets.stolen_slack(plane, "lst"), sets.stolen_slack(plane, "deltal")
-book.claim(set_verdicts.usd_set(admit, usd))
-book.claim(set_verdicts.stolen_slack(lst, delta_l))
+admit = admission.admitter(binary)
+usd, lst, delta_l = (
+    sets.usd(binary),
+    sets.slack_stealing(binary, "lst"),
+    sets.slack_stealing(binary, "deltal"),
+)
+paper.claim(set_claims.usd_set(admit, usd))
+paper.claim(set_claims.slack_stealing(lst, delta_l))
 panels = {
-    "a request of tau4 begins an instant before the others (Fig. 6.2)": sets.critical_instant(plane),
+    "a request of tau4 begins an instant before the others (Fig. 6.2)": sets.critical_instant(binary),
     "Table 6.2 on the User-Safe Disk (Fig. 6.3)": usd,
     "LST, and a request that comes during best effort (6.4.2)": lst,
     "the same with deltaL": delta_l,
 }
-book.show(set_figures.timelines(panels), "fig-6-3")
+paper.show(set_figures.timelines(panels), "fig-6-3")
 
 # %% [markdown]
 # Fig. 6.1 shows streams that can be preempted, which disks cannot. Section 7.3 has an application that asks
@@ -205,9 +196,9 @@ book.show(set_figures.timelines(panels), "fig-6-3")
 # what is served early leaves its slot to the next.
 
 # %%
-crosstalk = sets.Crosstalk.of(plane)
-book.claim(set_verdicts.crosstalk(crosstalk))
-book.show(set_figures.crosstalk(crosstalk), "section-7-3")
+crosstalk = sets.Crosstalk.of(binary)
+paper.claim(set_claims.crosstalk(crosstalk))
+paper.show(set_figures.crosstalk(crosstalk), "section-7-3")
 
 # %% [markdown]
 # ## Streams, service times and deltaL (Tables 6.3 and 6.4, Fig. 6.4)
@@ -217,9 +208,9 @@ book.show(set_figures.crosstalk(crosstalk), "section-7-3")
 # percentile of reads one behind the other in a zone, which is how the thesis measures, and the longest seek.
 
 # %%
-book.claim(set_verdicts.periods())
-found = worst_case.measured_ms(plane)
-book.claim(worst_case.claims(found))
+paper.claim(set_claims.periods())
+found = worst_case.measured_ms(binary)
+paper.claim(worst_case.claims(found))
 notebooks.grid(worst_case.table(found))
 
 # %% [markdown]
@@ -230,9 +221,9 @@ notebooks.grid(worst_case.table(found))
 # says; the one with WG, whose video keeps its small blocks, gains nothing by larger buffers.
 
 # %%
-curves = set_verdicts.curves(admit)
-book.claim(set_verdicts.delta_l(curves, admit))
-book.show(set_figures.delta_l(curves), "fig-6-4")
+curves = set_claims.curves(admit)
+paper.claim(set_claims.delta_l(curves, admit))
+paper.show(set_figures.delta_l(curves), "fig-6-4")
 
 # %% [markdown]
 # ## Best effort beside streams: rotating layout (Figs. 6.5 and 6.6)
@@ -243,33 +234,33 @@ book.show(set_figures.delta_l(curves), "fig-6-4")
 
 # %%
 tables = {
-    name: results.table(study) for name, study in book.studies.items() if name not in ("crosstalk", "qos")
+    name: results.table(study) for name, study in paper.studies.items() if name not in ("crosstalk", "qos")
 }
 rotation = tables["rotation"]
-book.claim(layout_verdicts.rotation(rotation, tables["orderings"]))
-book.show(layout_figures.by_disk(rotation), "fig-6-5")
+paper.claim(layout_claims.rotation(rotation, tables["orderings"]))
+paper.show(layout_figures.by_disk(rotation), "fig-6-5")
 
 # %%
-notebooks.grid(layout_verdicts.latency_table(rotation))
+notebooks.grid(layout_claims.latency_table(rotation))
 
 # %%
-book.claim(layout_verdicts.bursts(rotation))
-book.show(layout_figures.bursts(rotation), "fig-6-6")
+paper.claim(layout_claims.bursts(rotation))
+paper.show(layout_figures.bursts(rotation), "fig-6-6")
 
 # %% [markdown]
 # ## Blocks at random places (Figs. 6.7 to 6.9)
 
 # %%
 random = tables["random"]
-book.claim(layout_verdicts.random(random, rotation))
-book.show(layout_figures.by_disk(random), "fig-6-7")
+paper.claim(layout_claims.random(random, rotation))
+paper.show(layout_figures.by_disk(random), "fig-6-7")
 
 # %%
-book.show(layout_figures.placed(random, rotation), "fig-6-8")
+paper.show(layout_figures.placed(random, rotation), "fig-6-8")
 
 # %%
-book.claim(layout_verdicts.over_predicted(random))
-book.show(layout_figures.over_predicted(random), "fig-6-9")
+paper.claim(layout_claims.over_predicted(random))
+paper.show(layout_figures.over_predicted(random), "fig-6-9")
 
 # %% [markdown]
 # ## A film on one disk (Figs. 6.10 and 6.11)
@@ -280,18 +271,18 @@ book.show(layout_figures.over_predicted(random), "fig-6-9")
 
 # %%
 memory, large = tables["memory"], tables["memory-large"]
-book.claim(layout_verdicts.optimized(memory, large, rotation))
-book.show(layout_figures.by_disk(memory), "fig-6-10")
+paper.claim(layout_claims.optimized(memory, large, rotation))
+paper.show(layout_figures.by_disk(memory), "fig-6-10")
 
 # %%
-book.show(layout_figures.by_disk(large), "fig-6-11")
+paper.show(layout_figures.by_disk(large), "fig-6-11")
 
 # %% [markdown]
 # All layouts at a glance: where LST has the shorter latencies (below 1), and where deltaL.
 
 # %%
 names = {"rotation": rotation, "random": random, "memory-optimized": memory, "with large buffers": large}
-book.show(layout_figures.ratios(names), "lst-by-deltal")
+paper.show(layout_figures.ratios(names), "lst-by-deltal")
 
 # %% [markdown]
 # ## Contracts of best effort (Figs. 6.12 and 6.13)
@@ -308,13 +299,13 @@ book.show(layout_figures.ratios(names), "lst-by-deltal")
 # section 6.5.4 has it, a contract does no harm at moderate load.
 
 # %%
-contracts = qos.Contracts.load(book.studies["qos"], container=True)
-book.claim(qos.delta_l(admit))
-book.claim(qos.contracts(contracts, qos.Contracts.load(book.studies["qos"], container=False)))
-book.show(qos_figures.contracts(contracts), "fig-6-13")
+contracts = qos.Contracts.load(paper.studies["qos"], container=True)
+paper.claim(qos.delta_l(admit))
+paper.claim(qos.contracts(contracts, qos.Contracts.load(paper.studies["qos"], container=False)))
+paper.show(qos_figures.contracts(contracts), "fig-6-13")
 
 # %% [markdown]
-# ## A stream that asks for too much (Fig. 6.14)
+# ## A stream beyond its contract (Fig. 6.14)
 #
 # Whether other streams are there is not in the thesis: none is, here. Section 6.3.2 has every request use up
 # a slot, so that a stream that asks for too much is due later and later; section 6.5.4 leaves the slot to the
@@ -322,9 +313,9 @@ book.show(qos_figures.contracts(contracts), "fig-6-13")
 # it is shown.
 
 # %%
-allocated = qos.over_allocation(book.studies["crosstalk"], spend=True)
-book.claim(qos.crosstalk(allocated, qos.over_allocation(book.studies["crosstalk"], spend=False)))
-book.show(qos_figures.crosstalk(allocated), "fig-6-14")
+allocated = qos.over_allocation(paper.studies["crosstalk"], spend=True)
+paper.claim(qos.crosstalk(allocated, qos.over_allocation(paper.studies["crosstalk"], spend=False)))
+paper.show(qos_figures.crosstalk(allocated), "fig-6-14")
 
 # %% [markdown]
 # ## The slice of chapter 7 (Figs. 7.1 and 7.2)
@@ -332,9 +323,9 @@ book.show(qos_figures.crosstalk(allocated), "fig-6-14")
 # The simulated half of both figures, with the disks of CELLO that the thesis measured with.
 
 # %%
-book.claim(layout_verdicts.slice_of_the_day(tables["slice"]))
-book.claim(layout_verdicts.misses(tables))
-book.show(layout_figures.by_disk(tables["slice"]), "fig-7-1")
+paper.claim(layout_claims.slice_of_the_day(tables["slice"]))
+paper.claim(layout_claims.misses(tables))
+paper.show(layout_figures.by_disk(tables["slice"]), "fig-7-1")
 
 # %% [markdown]
 # ## Service times of partitions (7.2, Figs. 7.3 to 7.8)
@@ -343,19 +334,19 @@ book.show(layout_figures.by_disk(tables["slice"]), "fig-7-1")
 # random angle when one begins. Bad blocks are not modelled.
 
 # %%
-book.claim(disk_verdicts.unaligned_reads(bench))
-book.show(disk_figures.reads(bench, 0), "fig-7-3")
+paper.claim(disk_claims.unaligned_reads(bench))
+paper.show(disk_figures.reads(bench, 0), "fig-7-3")
 
 # %%
-book.show(disk_figures.reads(bench, 11), "fig-7-4")
+paper.show(disk_figures.reads(bench, 11), "fig-7-4")
 
 # %%
-book.claim(disk_verdicts.cache_of_tracks(bench))
-book.show(disk_figures.track_cache(bench), "fig-7-5")
+paper.claim(disk_claims.cache_of_tracks(bench))
+paper.show(disk_figures.track_cache(bench), "fig-7-5")
 
 # %%
-book.claim(disk_verdicts.written_tracks(bench))
-book.show(disk_figures.writes(bench), "fig-7-7")
+paper.claim(disk_claims.written_tracks(bench))
+paper.show(disk_figures.writes(bench), "fig-7-7")
 
 # %% [markdown]
 # ## Disks that share a bus (Figs. 7.10 and 8.1)
@@ -364,11 +355,11 @@ book.show(disk_figures.writes(bench), "fig-7-7")
 # percentile in one, 80 in the other. Ours is the latter.
 
 # %%
-book.claim(bus_verdicts.parallel(strings))
-book.show(bus_figures.shared_bus(strings), "fig-8-1")
+paper.claim(bus_claims.parallel(strings))
+paper.show(bus_figures.shared_bus(strings), "fig-8-1")
 
 # %% [markdown]
-# ## What the thesis leaves open
+# ## Sensitivity to the thesis's open parameters
 #
 # Choices that are not in it, and what the numbers become with others. Of chapter 6 also: where films lie (the
 # outer zone, 25 minutes each), that CELLO is shrunk to 8 GiB, and its stand-in's hours; latencies depend on
@@ -376,10 +367,10 @@ book.show(bus_figures.shared_bus(strings), "fig-8-1")
 # the operating system are not added.
 
 # %%
-notebooks.grid(sensitivity.table(admit, bench, Bench.load(plane, "seagate-cheetah")))
+notebooks.grid(sensitivity.table(admit, bench, Bench.load(binary, "seagate-cheetah")))
 
 # %% [markdown]
-# ## What was changed after results had been seen
+# ## Changes after the first results
 #
 # * The upper limit of B-F6.11 end (above), and the load that B-F6.13 looks at (above). Its claims are judged
 #   with slots by containers, as in the thesis, and no longer with those by replenishment.
@@ -393,7 +384,7 @@ notebooks.grid(sensitivity.table(admit, bench, Bench.load(plane, "seagate-cheeta
 # * B-F6.9 asks for a gain that can be told from none. By that LST's is none.
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
-book.close()
+paper.close()

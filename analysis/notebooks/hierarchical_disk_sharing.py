@@ -1,23 +1,11 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # Hierarchical disk sharing: Wu, Banachowski and Brandt again
+# # Hierarchical disk sharing: Wu, Banachowski and Brandt reproduced
 #
 # "Hierarchical disk sharing for multimedia systems" (NOSSDAV 2005) puts a tree of token buckets before a
 # disk scheduler. A request passes when its stream's bucket, or one above it, has the tokens for it. Here
 # its experiments are repeated on a model of a disk of the class of the paper's (Seagate ST340810A).
 #
-# A number is *reproduced* within 15 % or within the band of `analysis/weir/hds/bands.toml`; a verdict is
+# A number is *reproduced* within 15 % or within the band of `analysis/papers/hds/bands.toml`; its status is
 # computed from the runs, with 95 % t intervals over five repetitions. Open parameters of the paper, and
 # what was chosen:
 #
@@ -30,29 +18,29 @@
 # - the paper's Fig. 2 has three misprints; its text is followed (docs/schedulers-hds.md).
 
 # %%
-from weir.book import Book
-from weir.hds import figures, live, sizes, verdicts
-from weir.hds.results import windows
-from weir.hds.verdicts import PAPER
+from papers.hds import claims, figures, live, sizes
+from papers.hds.claims import PAPER
+from papers.hds.results import windows
 from weir.notebooks import grid
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("hds")
-book.describe()
+paper = PaperNotebook.open("hds")
+paper.describe()
 
 # %% [markdown]
 # ## Reservations (3.3)
 
 # %%
-table = windows(book.studies["reservation"])
-book.claim(verdicts.reservation(table))
+table = windows(paper.studies["reservation"])
+paper.claim(claims.reservation(table))
 
 # %% [markdown]
 # ## Overload (Fig. 3)
 
 # %%
-table = windows(book.studies["overload"])
-book.claim(verdicts.overload(table))
-book.show(figures.overload(table), "fig-3")
+table = windows(paper.studies["overload"])
+paper.claim(claims.overload(table))
+paper.show(figures.overload(table), "fig-3")
 
 # %% [markdown]
 # That two readers alone are unstable depends on how many requests each has in flight and on the disk
@@ -62,48 +50,48 @@ book.show(figures.overload(table), "fig-3")
 # that varies more.
 
 # %%
-grid(verdicts.alone(windows(book.studies["alone"])))
+grid(claims.alone(windows(paper.studies["alone"])))
 
 # %% [markdown]
 # ## Isolation (Fig. 4)
 
 # %%
-table = sizes.at(windows(book.studies["isolation"]))
-book.claim(verdicts.isolation(table))
-book.show(figures.isolation(table), "fig-4")
+table = sizes.at(windows(paper.studies["isolation"]))
+paper.claim(claims.isolation(table))
+paper.show(figures.isolation(table), "fig-4")
 
 # %% [markdown]
-# ## What others do not use (Fig. 5)
+# ## Borrowing of unused shares (Fig. 5)
 
 # %%
-table = sizes.at(windows(book.studies["borrowing"]))
-book.claim(verdicts.borrowing(table))
-book.show(figures.over_time(table, events=(60, 120), reserved=True, total=False), "fig-5")
+table = sizes.at(windows(paper.studies["borrowing"]))
+paper.claim(claims.borrowing(table))
+paper.show(figures.over_time(table, events=(60, 120), reserved=True, total=False), "fig-5")
 
 # %% [markdown]
-# ## The disk is not of one speed (Fig. 6)
+# ## Throughput by zone of the disk (Fig. 6)
 
 # %%
-table = sizes.at(windows(book.studies["throughput"]))
-book.claim(verdicts.throughput(table))
-book.show(figures.over_time(table), "fig-6")
+table = sizes.at(windows(paper.studies["throughput"]))
+paper.claim(claims.throughput(table))
+paper.show(figures.over_time(table), "fig-6")
 
 # %% [markdown]
-# ## A root that is faster than the disk (Fig. 7)
+# ## A root rate above the disk's throughput (Fig. 7)
 
 # %%
-table = sizes.at(windows(book.studies["root"]))
-book.claim(verdicts.root(table))
-off = verdicts.off_points(table)
-book.show(figures.root(table, off, PAPER.step_s, PAPER.step_kb_s * 1024 / 1e6), "fig-7")
+table = sizes.at(windows(paper.studies["root"]))
+paper.claim(claims.root(table))
+off = claims.off_points(table)
+paper.show(figures.root(table, off, PAPER.step_s, PAPER.step_kb_s * 1024 / 1e6), "fig-7")
 
 # %% [markdown]
-# ## A root that adapts (Fig. 8)
+# ## Adaptive root rate (Fig. 8)
 
 # %%
-table = sizes.at(windows(book.studies["adaptive"]))
-book.claim(verdicts.adaptive(table))
-book.show(figures.over_time(table, events=(PAPER.second_s, PAPER.adapts_s)), "fig-8")
+table = sizes.at(windows(paper.studies["adaptive"]))
+paper.claim(claims.adaptive(table))
+paper.show(figures.over_time(table, events=(PAPER.second_s, PAPER.adapts_s)), "fig-8")
 
 # %% [markdown]
 # ## Beyond the paper: a reservation in KB/s
@@ -112,8 +100,8 @@ book.show(figures.over_time(table, events=(PAPER.second_s, PAPER.adapts_s)), "fi
 # and when its stream gets too little, the root is slowed down, and with it only those who have shares.
 
 # %%
-table = windows(book.studies["bandwidth"])
-book.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
+table = windows(paper.studies["bandwidth"])
+paper.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
 
 # %% [markdown]
 # ## On a block device
@@ -127,17 +115,17 @@ book.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
 # their shortness does. They need root: `make study STUDY=live-hds`.
 
 # %%
-found = live.studies(book.folder.parent)
+found = live.studies(paper.folder.parent)
 live.described(found)
 
 # %%
-grid(live.compared(book.made, found)) if found else None
+grid(live.compared(paper.made, found)) if found else None
 
 # %%
-book.show(live.figure(found["borrowing"]), "live-fig-5") if "borrowing" in found else None
+paper.show(live.figure(found["borrowing"]), "live-fig-5") if "borrowing" in found else None
 
 # %% [markdown]
-# ## What was fitted: the size of requests
+# ## Sensitivity to the fitted request size
 #
 # Large requests make a faster disk. Below 384 KiB this one cannot do the root's 18,000 KB/s: shares are lost
 # from the start, as in Fig. 7 once the root is too fast. From 416 KiB on shares and borrowing are the paper's
@@ -147,19 +135,19 @@ book.show(live.figure(found["borrowing"]), "live-fig-5") if "borrowing" in found
 # asterisk.
 
 # %%
-grid(sizes.moved({name: windows(book.studies[name]) for name in sizes.JUDGED}))
+grid(sizes.moved({name: windows(paper.studies[name]) for name in sizes.JUDGED}))
 
 # %% [markdown]
-# ## What the paper leaves open
+# ## Sensitivity to the paper's open parameters
 #
 # Fig. 4 with other requests, bucket sizes, rates of the root and disk schedulers below.
 
 # %%
-table = windows(book.studies["sensitivity"])
-book.show(figures.sensitivity(table), "sensitivity")
+table = windows(paper.studies["sensitivity"])
+paper.show(figures.sensitivity(table), "sensitivity")
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
-book.close()
+paper.close()

@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # The isolation benchmark
+# # Isolation benchmark
 #
 # Several share one disk. Does each get what it was promised, does the urgent one come first, and what
 # does it cost that somebody sees to that? Five desiderata, for every mechanism that this kernel has and
@@ -24,17 +12,17 @@
 # or bad elsewhere.
 
 # %%
-from weir.book import Book
-from weir.isolation import figures, results, summary
+from papers.isolation import figures, results, summary
 from weir.notebooks import grid
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("isolation")
-book.describe()
+paper = PaperNotebook.open("isolation")
+paper.describe()
 
 # %%
-cost = results.overhead(book.studies["overhead"])
-shared = results.fairness(book.studies["fairness"])
-urgent = results.compared(results.priority(book.studies["priority"]))
+cost = results.overhead(paper.studies["overhead"])
+shared = results.fairness(paper.studies["fairness"])
+urgent = results.compared(results.priority(paper.studies["priority"]))
 grid(summary.summary(cost, shared, urgent))
 
 # %% [markdown]
@@ -45,7 +33,7 @@ grid(summary.summary(cost, shared, urgent))
 # and nothing follows.
 
 # %%
-book.show(figures.overhead(cost), "overhead")
+paper.show(figures.overhead(cost), "overhead")
 
 # %% [markdown]
 # ## Fairness
@@ -54,16 +42,16 @@ book.show(figures.overhead(cost), "overhead")
 # one of three. `io.max` knows no shares; it was given the limits that make them on this device.
 
 # %%
-book.show(figures.fairness(shared), "fairness")
+paper.show(figures.fairness(shared), "fairness")
 
 # %% [markdown]
-# ## Priority against utilisation
+# ## Slowdown and utilisation
 #
 # One read at a time beside 32. To serve the one first costs nothing by itself; to hold the others back
 # lest they stand in its way leaves the device idle.
 
 # %%
-book.show(figures.priority(urgent), "priority")
+paper.show(figures.priority(urgent), "priority")
 
 # %% [markdown]
 # ## Bursts, and work conservation
@@ -73,10 +61,10 @@ book.show(figures.priority(urgent), "priority")
 # has without a mechanism: below 1 a mechanism wasted what nobody else wanted.
 
 # %%
-book.show(figures.bursts(urgent), "bursts")
+paper.show(figures.bursts(urgent), "bursts")
 
 # %% [markdown]
-# ## What this host does not have
+# ## Mechanisms absent on this host
 
 # %%
-grid(results.skipped(book.studies))
+grid(results.skipped(paper.studies))

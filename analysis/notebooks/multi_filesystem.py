@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # What the file system adds
+# # Response time by file system
 #
 # The same requests go to the same disk through different file systems. Where a raw device is among them,
 # it is the floor: what a file system adds is what it costs above that. tmpfs has no device below it and
@@ -21,9 +9,10 @@
 import polars as pl
 from IPython.display import display
 
-from weir import figures, notebooks, present
-from weir.gallery import exhibits, objective_metric
-from weir.layout import reference_level
+from weir import notebooks, present
+from weir.plots import study_figures
+from weir.plots.layout import reference_level
+from weir.report_figures import exhibits, objective_metric
 from weir.study import class_table
 
 study = notebooks.study_for("multi_filesystem")
@@ -39,7 +28,7 @@ print(notebooks.describe(study))
 for app_class in study.classes:
     metric, limit = objective_metric(app_class)
     rows = table.filter(pl.col("class") == app_class.name)
-    figure = figures.intervals(study, rows, metric, limit=limit, x="filesystem")
+    figure = study_figures.intervals(study, rows, metric, limit=limit, x="filesystem")
     display(notebooks.show(study, figure, f"{app_class.name}-by-filesystem"))
     display(notebooks.grid(present.results(study, table, app_class.name)))
 
@@ -50,11 +39,11 @@ for app_class in study.classes:
 
 # %%
 reference = reference_level(study, "filesystem", ("raw", "ext4"))
-by_filesystem = figures.ratios(study, table, "response_p95_ms", "filesystem", reference)
+by_filesystem = study_figures.ratios(study, table, "response_p95_ms", "filesystem", reference)
 notebooks.show(study, by_filesystem, "ratio-filesystem")
 
 # %% [markdown]
-# ## Where the time went
+# ## Queueing delay and service time
 #
 # Queueing delay and service time as the block layer saw them. A file system without a block device has no
 # bar.
@@ -65,7 +54,7 @@ for exhibit in exhibits(study, table):
         display(notebooks.show(study, exhibit.figure, "filesystem-split"))
 
 # %% [markdown]
-# ## Runs that are not data
+# ## Runs without data
 
 # %%
 notebooks.grid(present.excluded(study))

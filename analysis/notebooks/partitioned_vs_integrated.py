@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # A disk each, or disks shared?
+# # Partitioned and integrated disks compared
 #
 # Shenoy, Goyal and Vin ("Architectural considerations for next generation file systems", ACM Multimedia
 # 1999) compared a *partitioned* storage server, where each application class has disks of its own, with an
@@ -25,8 +13,9 @@
 # %%
 import polars as pl
 
-from weir import figures, notebooks, present
-from weir.gallery import objective_metric
+from weir import notebooks, present
+from weir.plots import study_figures
+from weir.report_figures import objective_metric
 from weir.study import class_table
 
 study = notebooks.study_for("partitioned_vs_integrated")
@@ -42,7 +31,7 @@ print(notebooks.describe(study))
 # %%
 text = table.filter(pl.col("class") == "text")
 metric, limit = objective_metric(next(c for c in study.classes if c.name == "text"))
-notebooks.show(study, figures.intervals(study, text, metric, limit=limit), "text-response")
+notebooks.show(study, study_figures.intervals(study, text, metric, limit=limit), "text-response")
 
 # %%
 notebooks.grid(present.results(study, table, "text"))
@@ -51,10 +40,10 @@ notebooks.grid(present.results(study, table, "text"))
 # The whole distribution, one line per run: a scheduler that improves the median may still worsen the tail.
 
 # %%
-notebooks.show(study, figures.tail(study, "text"), "text-tail")
+notebooks.show(study, study_figures.tail(study, "text"), "text-tail")
 
 # %% [markdown]
-# ## Video: deadlines missed
+# ## Video: deadline misses
 #
 # Every frame has a deadline. It is missed when its request completed late, failed or never completed.
 
@@ -62,39 +51,41 @@ notebooks.show(study, figures.tail(study, "text"), "text-tail")
 video = table.filter(pl.col("class") == "video")
 promised = next(c.objective for c in study.classes if c.name == "video")["deadline_miss_share"]
 notebooks.show(
-    study, figures.intervals(study, video, "deadline_miss_share", limit=promised), "video-deadlines"
+    study, study_figures.intervals(study, video, "deadline_miss_share", limit=promised), "video-deadlines"
 )
 
 # %%
 notebooks.grid(present.results(study, table, "video"))
 
 # %% [markdown]
-# ## Integrated against partitioned
+# ## Integrated relative to partitioned
 #
 # The two are compared within each block of the plan: both were asked the same requests, so what the draw
 # of the requests adds cancels out. Left of the line, the integrated server is faster; an interval that
 # crosses the line settles nothing.
 
 # %%
-by_architecture = figures.ratios(study, table, "response_p95_ms", "architecture", "partitioned")
+by_architecture = study_figures.ratios(study, table, "response_p95_ms", "architecture", "partitioned")
 notebooks.show(study, by_architecture, "ratio-architecture")
 
 # %% [markdown]
-# ## Schedulers against none
+# ## Schedulers relative to none
 
 # %%
-by_scheduler = figures.ratios(study, table, "response_p95_ms", "scheduler", "none")
+by_scheduler = study_figures.ratios(study, table, "response_p95_ms", "scheduler", "none")
 notebooks.show(study, by_scheduler, "ratio-scheduler")
 
 # %% [markdown]
 # Deadlines missed may be zero, so schedulers are compared by difference there.
 
 # %%
-by_difference = figures.ratios(study, video, "deadline_miss_share", "scheduler", "none", as_difference=True)
+by_difference = study_figures.ratios(
+    study, video, "deadline_miss_share", "scheduler", "none", as_difference=True
+)
 notebooks.show(study, by_difference, "difference-scheduler")
 
 # %% [markdown]
-# ## Runs that are not data
+# ## Runs without data
 
 # %%
 notebooks.grid(present.excluded(study))

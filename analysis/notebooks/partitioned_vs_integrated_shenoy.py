@@ -1,25 +1,13 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # Partitioned or integrated: Shenoy, Goyal and Vin again
+# # Partitioned and integrated servers: Shenoy, Goyal and Vin reproduced
 #
 # "Architectural considerations for next generation file systems" (ACM Multimedia 1999) asks whether text
 # and video should have disks of their own or share all disks under a scheduler that knows classes. Here
 # its simulations are repeated: sixteen Seagate Elite3 disks, text under SCAN and video under SCAN-EDF on
 # eight each, or both on sixteen under Cello with equal weights.
 #
-# A number is *reproduced* within 15 % or within the band of `analysis/weir/shenoy/bands.toml`; where the
-# paper shows a shape and prints no number, the band says what the shape has to come to. A verdict is
+# A number is *reproduced* within 15 % or within the band of `analysis/papers/shenoy/bands.toml`; where the
+# paper shows a shape and prints no number, the band says what the shape has to come to. Its status is
 # computed from the runs. Open parameters of the paper, and what was chosen:
 #
 # - the text files come to 156 MiB, so that a cache of 64 MB answers four requests of ten: with that the
@@ -36,34 +24,33 @@
 # %%
 import polars as pl
 
-from weir.book import Book
+from papers.shenoy import claims, figures, load, results
+from papers.shenoy.results import SERVERS, Surface
 from weir.notebooks import grid
-from weir.shenoy import figures, load, results, verdicts
-from weir.shenoy.results import SERVERS, Surface
-from weir.traces.plane import Plane
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("shenoy")
-book.describe()
+paper = PaperNotebook.open("shenoy")
+paper.describe()
 
 # %% [markdown]
-# ## Why not a scheduler that everybody has (Figs. 2 and 3)
+# ## Common schedulers on an integrated server (Figs. 2 and 3)
 #
 # Fair sharing moves the arm between the classes with every turn; SCAN does not, but knows no classes.
 
 # %%
-study = book.studies["schedulers"]
+study = paper.studies["schedulers"]
 text, video = results.text_table(study), results.video_table(study)
-book.claim(verdicts.schedulers(text, video))
+paper.claim(claims.schedulers(text, video))
 names = ["cello", "scan", "scan-edf", "round-robin", "sfq", "linux-mq-deadline", "linux-bfq"]
-book.show(figures.schedulers(text, video, names), "fig-2-3")
+paper.show(figures.schedulers(text, video, names), "fig-2-3")
 
 # %% [markdown]
-# ## What each server bears (3.1)
+# ## Capacity of each server (3.1)
 
 # %%
-study = book.studies["limits"]
+study = paper.studies["limits"]
 text, video = results.text_table(study), results.video_table(study)
-book.claim(verdicts.limits(text, video))
+paper.claim(claims.limits(text, video))
 apart = results.apart(text)
 
 
@@ -78,7 +65,7 @@ print(f"partitioned: T = {full[0]:.0f}, V = {full[1]:.0f}")
 print(f"integrated: {alone[0]:.0f} text or {alone[1]:.0f} video clients")
 
 # %% [markdown]
-# ## The region that the partitioned server bears (Figs. 7 and 8)
+# ## Results within the partitioned server's capacity (Figs. 7 and 8)
 #
 # 230 operating points (that of no clients is none), three repetitions each. Text and video of one point
 # are the same requests on both servers.
@@ -89,42 +76,42 @@ print(f"integrated: {alone[0]:.0f} text or {alone[1]:.0f} video clients")
 # that two servers do not have. So it is full before the partitioned one by more than the paper's 4 to 5 %.
 
 # %%
-study = book.studies["grid"]
+study = paper.studies["grid"]
 text, video = results.text_table(study), results.video_table(study)
 response, service, queueing = (
     {server: Surface.of(text, server, metric) for server in SERVERS}
     for metric in ("response_ms", "service_mean_ms", "queueing_mean_ms")
 )
 violated = {server: Surface.of(video, server, "violated_pct") for server in SERVERS}
-book.claim(verdicts.region(response, violated))
-book.show(figures.map_of_the_region(response, violated), "fig-7-8")
+paper.claim(claims.region(response, violated))
+paper.show(figures.map_of_the_region(response, violated), "fig-7-8")
 
 # %%
-book.claim(verdicts.against_video(response))
-book.show(figures.text_over_video(response), "fig-9")
+paper.claim(claims.against_video(response))
+paper.show(figures.text_over_video(response), "fig-9")
 
 # %%
-book.claim(verdicts.against_text(response))
-book.show(figures.text_over_text(response), "fig-10")
+paper.claim(claims.against_text(response))
+paper.show(figures.text_over_text(response), "fig-10")
 
 # %%
-book.claim(verdicts.parts(service, queueing))
-book.show(figures.parts(service, queueing), "fig-11")
+paper.claim(claims.parts(service, queueing))
+paper.show(figures.parts(service, queueing), "fig-11")
 
 # %%
-book.claim(verdicts.deadlines(violated))
-book.show(figures.deadlines(violated), "fig-12")
+paper.claim(claims.deadlines(violated))
+paper.show(figures.deadlines(violated), "fig-12")
 
 # %% [markdown]
-# ## Beyond the region (Figs. 13 and 14)
+# ## Results beyond this capacity (Figs. 13 and 14)
 
 # %%
-study = book.studies["capacity"]
+study = paper.studies["capacity"]
 text, video = results.text_table(study), results.video_table(study)
 shared = Surface.of(text, "integrated", "response_ms").without_text_zero()
 missed = Surface.of(video, "integrated", "violated_pct").without_video_zero()
-book.claim(verdicts.together(shared, missed, full))
-book.show(figures.border(shared, missed, full, alone), "fig-13-14")
+paper.claim(claims.together(shared, missed, full))
+paper.show(figures.border(shared, missed, full, alone), "fig-13-14")
 
 # %% [markdown]
 # What the paper leaves open of Cello moves this claim: how long the interval is that the classes share,
@@ -132,8 +119,8 @@ book.show(figures.border(shared, missed, full, alone), "fig-13-14")
 # know no shares.
 
 # %%
-study = book.studies["cello"]
-book.show(figures.cello(results.text_table(study), results.video_table(study)), "fig-14-cello")
+study = paper.studies["cello"]
+paper.show(figures.cello(results.text_table(study), results.video_table(study)), "fig-14-cello")
 
 # %% [markdown]
 # ## Bursty text (Fig. 15)
@@ -144,29 +131,28 @@ book.show(figures.cello(results.text_table(study), results.video_table(study)), 
 # which the paper calls half of their capacity; so requests are of 8 KiB, the stripe unit.
 
 # %%
-study = book.studies["bursty"]
+study = paper.studies["bursty"]
 text, video = results.text_table(study), results.video_table(study)
-book.claim(verdicts.bursty(text, video))
-book.show(figures.bursty(text), "fig-15")
+paper.claim(claims.bursty(text, video))
+paper.show(figures.bursty(text), "fig-15")
 
 # %% [markdown]
-# ## Loads that vary (Figs. 16 and 17)
+# ## Varying loads (Figs. 16 and 17)
 #
 # Text and video load vary alike and independently; the paper's mean load is a fifth of its peak, which
 # the stand-in has over windows of ten seconds, not of one. The second figure shows what other windows
 # and the other stand-in would give. Responses of overloaded servers are those of runs of 400 to 1,000 s.
 
 # %%
-plane = Plane.find(book.folder.parent)
-streams = {workload: load.loads(plane, workload) for workload in load.WORKLOADS}
+streams = {workload: load.loads(paper.binary, workload) for workload in load.WORKLOADS}
 readings = {
     f"{workload}, {window_s} s": [load.Distribution.of(one, window_s) for one in streams[workload]]
     for workload in streams
     for window_s in load.WINDOWS_S
 }
 chosen = readings[f"auspex-nfs-on-off, {load.WINDOW_S} s"]
-book.claim(verdicts.distributions(chosen, full[0], load.WINDOW_S))
-book.show(figures.distributions(dict.fromkeys(load.OVERLOADS, chosen), full[0]), "fig-16")
+paper.claim(claims.distributions(chosen, full[0], load.WINDOW_S))
+paper.show(figures.distributions(dict.fromkeys(load.OVERLOADS, chosen), full[0]), "fig-16")
 
 # %%
 improved = {
@@ -179,19 +165,19 @@ improved = {
     }
     for name, found in readings.items()
 }
-book.claim(verdicts.improvements(improved[f"auspex-nfs-on-off, {load.WINDOW_S} s"]))
-book.show(figures.improvements(improved), "fig-17")
+paper.claim(claims.improvements(improved[f"auspex-nfs-on-off, {load.WINDOW_S} s"]))
+paper.show(figures.improvements(improved), "fig-17")
 
 # %% [markdown]
-# ## Partitions of other sizes (Fig. 18)
+# ## Other partition sizes (Fig. 18)
 
 # %%
-text = results.text_table(book.studies["partition"])
-book.claim(verdicts.partitions(text))
-book.show(figures.partitions(text), "fig-18")
+text = results.text_table(paper.studies["partition"])
+paper.claim(claims.partitions(text))
+paper.show(figures.partitions(text), "fig-18")
 
 # %% [markdown]
-# ## Beyond the paper: where integration wins on drives of today
+# ## Beyond the paper: integration on current drives
 #
 # The same region on sixteen 7200 rpm disks and on two solid-state disks, each up to what its own
 # partitioned server bears. Text is not slower where the ratio of the means is at least 1; video is not
@@ -201,21 +187,21 @@ book.show(figures.partitions(text), "fig-18")
 # %%
 flash = ("cello", "sfq depth=8", "fcfs")
 regions = {
-    ("Elite3", "cello"): results.Region.of(book.studies["grid"]),
-    ("hdd-7200", "cello"): results.Region.of(book.studies["modern-hdd"]),
-} | {("ssd-sata", name): results.Region.of(book.studies["modern-ssd"], name) for name in flash}
+    ("Elite3", "cello"): results.Region.of(paper.studies["grid"]),
+    ("hdd-7200", "cello"): results.Region.of(paper.studies["modern-hdd"]),
+} | {("ssd-sata", name): results.Region.of(paper.studies["modern-ssd"], name) for name in flash}
 grid(pl.DataFrame([region.summary(*what) for what, region in regions.items()]))
 
 # %%
 region = regions["hdd-7200", "cello"]
-book.show(figures.map_of_the_region(region.response, region.violated), "modern-hdd")
+paper.show(figures.map_of_the_region(region.response, region.violated), "modern-hdd")
 
 # %%
 region = regions["ssd-sata", "sfq depth=8"]
-book.show(figures.map_of_the_region(region.response, region.violated), "modern-ssd")
+paper.show(figures.map_of_the_region(region.response, region.violated), "modern-ssd")
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
-book.close()
+paper.close()

@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # Guarantees for video streams of varying rate, beside everything else
+# # QoS guarantees for variable-rate video, interactive and aperiodic requests
 #
 # Wijayarathne and Reddy ("Providing QoS guarantees for disk I/O", Texas A&M University) let a video stream
 # in if all that it needs, round by round, fits beside what the disks have promised already: not its peak,
@@ -20,7 +8,7 @@
 # by `weir simulate`.
 #
 # Every claim is judged by the rules of `analysis/weir/traces/claims.py` with the bands of
-# `analysis/weir/wijayaratne/bands.toml`. The paper's figures are known to us by its text only: a figure of
+# `analysis/papers/wijayaratne/bands.toml`. The paper's figures are known to us by its text only: a figure of
 # which the text prints no number can be *shape only* at best.
 #
 # Words are judged by numbers, too: "significantly" and "considerably" are a quarter, and what differs by less
@@ -52,106 +40,106 @@
 #   leaky bucket is per disk, as the paper says.
 
 # %%
-from weir.book import Book
-from weir.wijayaratne import admission_verdicts, figures, service_verdicts
-from weir.wijayaratne.bands import BANDS
-from weir.wijayaratne.results import admission_table, demand_blocks
+from papers.wijayaratne import admission_claims, figures, service_claims
+from papers.wijayaratne.bands import BANDS
+from papers.wijayaratne.results import admission_table, demand_blocks
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("wijayaratne")
-book.describe()
+paper = PaperNotebook.open("wijayaratne")
+paper.describe()
 
 # %% [markdown]
-# ## Two claims to begin with (sections 2.1 and 2.2)
+# ## Merging and the guarantee (sections 2.1 and 2.2)
 #
 # The merged sweep of two groups of requests is no longer than two sweeps; and the example of a demand
 # trace.
 
 # %%
-book.claim(service_verdicts.merging())
-book.claim(service_verdicts.example(demand_blocks(book.studies["example"].valid_runs[0])))
+paper.claim(service_claims.merging())
+paper.claim(service_claims.example(demand_blocks(paper.studies["example"].valid_runs[0])))
 
 # %% [markdown]
 # ## Layout and block size (Fig. 5)
 
 # %%
-layouts = admission_table(book.studies["layouts"])
-book.claim(admission_verdicts.layouts(layouts))
-book.show(figures.layouts(layouts), "fig-5")
+layouts = admission_table(paper.studies["layouts"])
+paper.claim(admission_claims.layouts(layouts))
+paper.show(figures.layouts(layouts), "fig-5")
 
 # %% [markdown]
 # ## Load over time (Fig. 6)
 
 # %%
-book.claim(admission_verdicts.load(book.studies["load"]))
-book.show(figures.load(book.studies["load"].valid_runs), "fig-6")
+paper.claim(admission_claims.load(paper.studies["load"]))
+paper.show(figures.load(paper.studies["load"].valid_runs), "fig-6")
 
 # %% [markdown]
 # ## Policies (Figs. 7 and 8)
 
 # %%
-policies = admission_table(book.studies["policies"])
-book.claim(admission_verdicts.policies(policies))
-book.show(figures.policies(policies, "admitted"), "fig-7")
+policies = admission_table(paper.studies["policies"])
+paper.claim(admission_claims.policies(policies))
+paper.show(figures.policies(policies, "admitted"), "fig-7")
 
 # %%
-book.show(figures.policies(policies, "startup_mean_rounds"), "fig-8")
+paper.show(figures.policies(policies, "startup_mean_rounds"), "fig-8")
 
 # %% [markdown]
 # ## Statistical guarantees (Fig. 9)
 
 # %%
-statistical = admission_table(book.studies["statistical"])
-book.claim(admission_verdicts.statistical(statistical))
-book.show(figures.statistical(statistical), "fig-9")
+statistical = admission_table(paper.studies["statistical"])
+paper.claim(admission_claims.statistical(statistical))
+paper.show(figures.statistical(statistical), "fig-9")
 
 # %% [markdown]
-# ## What the number of streams depends on
+# ## Sensitivity of the number of streams
 #
 # The paper's numbers (152 streams at a target of 100 rounds, 179 at 1,000) beside what each reading of it
 # gives.
 
 # %%
 printed = {target: BANDS.read()[f"W-F9 {target}"]["paper"] for target in (100, 1000)}
-book.show(figures.readings(admission_table(book.studies["readings"]), printed), "readings")
+paper.show(figures.readings(admission_table(paper.studies["readings"]), printed), "readings")
 
 # %% [markdown]
-# ## What the gains depend on
+# ## Sensitivity of the gains
 #
 # Films of more variation between scenes: the larger their largest round is beside their mean, the more is
 # gained by reserving what a stream needs and not its peak, by a policy that keeps peaks apart, and by
 # waiting.
 
 # %%
-films = figures.film_gains(book.studies["films"])
-book.show(figures.films(films), "films")
+films = figures.film_gains(paper.studies["films"])
+paper.show(figures.films(films), "films")
 
 # %% [markdown]
 # ## Three kinds of requests (Figs. 10 and 11)
 
 # %%
-aperiodic = service_verdicts.service_table(book.studies["aperiodic"])
-guarantee = service_verdicts.service_table(book.studies["guarantee"])
-book.claim(service_verdicts.aperiodic(aperiodic, guarantee))
-with_rounds = aperiodic.filter(aperiodic["scheduler"] == service_verdicts.ROUNDS)
-book.show(figures.used(with_rounds), "fig-10")
+aperiodic = service_claims.service_table(paper.studies["aperiodic"])
+guarantee = service_claims.service_table(paper.studies["guarantee"])
+paper.claim(service_claims.aperiodic(aperiodic, guarantee))
+with_rounds = aperiodic.filter(aperiodic["scheduler"] == service_claims.ROUNDS)
+paper.show(figures.used(with_rounds), "fig-10")
 
 # %%
-book.show(figures.responses(with_rounds, "aperiodic_per_s"), "fig-11")
+paper.show(figures.responses(with_rounds, "aperiodic_per_s"), "fig-11")
 
 # %% [markdown]
 # ## More requested streams (Fig. 12)
 
 # %%
-requested = service_verdicts.service_table(book.studies["requested"])
-book.claim(service_verdicts.requested(requested))
-book.show(figures.responses(requested, "requested"), "fig-12")
+requested = service_claims.service_table(paper.studies["requested"])
+paper.claim(service_claims.requested(requested))
+paper.show(figures.responses(requested, "requested"), "fig-12")
 
 # %% [markdown]
-# ## Against SCAN (Fig. 13)
+# ## Comparison with SCAN (Fig. 13)
 
 # %%
 interactive = aperiodic.filter(aperiodic["kind"] == "interactive")
-book.show(figures.responses(interactive, "aperiodic_per_s", "scheduler"), "fig-13")
+paper.show(figures.responses(interactive, "aperiodic_per_s", "scheduler"), "fig-13")
 
 # %% [markdown]
 # ## Beyond the paper: other devices
@@ -162,12 +150,12 @@ book.show(figures.responses(interactive, "aperiodic_per_s", "scheduler"), "fig-1
 
 # %%
 mix = layouts.filter(layouts["stream"] == "mix").drop("stream")
-others = {name: admission_table(book.studies[f"modern-{name}"]) for name in ("hdd", "ssd")}
+others = {name: admission_table(paper.studies[f"modern-{name}"]) for name in ("hdd", "ssd")}
 names = ("Seagate Barracuda, 1998", "7200 rpm, 1 TB (8 times)", "SATA flash (8 times)")
-book.show(figures.devices(dict(zip(names, (mix, *others.values()), strict=True))), "devices")
+paper.show(figures.devices(dict(zip(names, (mix, *others.values()), strict=True))), "devices")
 
 # %% [markdown]
-# ## All claims
+# ## Claims
 
 # %%
-book.close()
+paper.close()

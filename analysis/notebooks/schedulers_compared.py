@@ -1,15 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # All schedulers under one load
 #
@@ -25,7 +13,7 @@
 # breaks** at the number of streams at which more than 1 % of all video requests are late. Five
 # repetitions; intervals are 95 %, and never narrower than the steps between the loads that were run.
 #
-# ## What would make it unfair, and what was chosen
+# ## Choices for a fair comparison
 #
 # - **Shares.** A scheduler looks as good as its share. All that divide the disk divide it alike: 65 %
 #   for video, 25 % for text, 10 % for bulk, as weights (Cello, SFQ, BFQ with a queue per class), shares
@@ -51,30 +39,30 @@
 # - **All requests are reads**, and nobody has a cache.
 
 # %%
-from weir.book import Book
-from weir.common import figures, tables
-from weir.common.results import table, with_all
+from papers.schedulers_compared import figures, tables
+from papers.schedulers_compared.results import table, with_all
 from weir.notebooks import grid
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("common")
-book.describe()
+paper = PaperNotebook.open("common")
+paper.describe()
 
 # %% [markdown]
-# ## The table
+# ## Table
 #
 # The order is by the number of streams that a scheduler bears beside 20 text requests a second. Times
 # and rates are with 20 streams, which all serve in time, and with 60 that ask.
 
 # %%
-promised = table(book.studies["common"])
+promised = table(paper.studies["common"])
 rows = with_all(promised)
 grid(tables.compared(rows))
 
 # %% [markdown]
-# ## The figure
+# ## Capacity, response and throughput by scheduler
 
 # %%
-book.show(figures.compared(rows), "compared")
+paper.show(figures.compared(rows), "compared")
 
 # %% [markdown]
 # - Deadlines and order of addresses together bear most (SCAN-EDF, mq-deadline), and give everything for
@@ -100,16 +88,16 @@ grid(tables.promises(promised))
 # with a promise are late as well. LST begins to be with fewer streams than EDF: what is released while
 # best effort is served was not reckoned with. ΔL is not late for one.
 #
-# ## The curves behind it
+# ## Late requests by number of streams
 
 # %%
-book.show(figures.curves(rows), "curves")
+paper.show(figures.curves(rows), "curves")
 
 # %% [markdown]
 # BFQ bears more streams beside *more* text: it lets the disk wait for the next request of a class, and
 # waits less when there is always one.
 #
-# ## What must hold
+# ## Checks
 
 # %%
 grid(tables.checks(promised))
@@ -122,7 +110,7 @@ grid(tables.checks(promised))
 # scheduler that it stands higher in the table by a larger share.
 
 # %%
-grid(tables.by_shares(table(book.studies["shares"]), 30))
+grid(tables.by_shares(table(paper.studies["shares"]), 30))
 
 # %% [markdown]
 # ## Another disk
@@ -134,9 +122,9 @@ grid(tables.by_shares(table(book.studies["shares"]), 30))
 # one request at a time leaves its dies idle.
 
 # %%
-atlas = with_all(table(book.studies["atlas"]))
+atlas = with_all(table(paper.studies["atlas"]))
 print(tables.same_order(rows, atlas))
 grid(tables.agreement(rows, atlas, ("hdd-7200", "Atlas-II")))
 
 # %%
-grid(tables.checks(table(book.studies["atlas"])))
+grid(tables.checks(table(paper.studies["atlas"])))

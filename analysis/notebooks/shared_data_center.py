@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # File systems of a shared data center: Vaidyanathan, Balaji, Jin and Panda again
+# # File systems of a shared data center: Vaidyanathan, Balaji, Jin and Panda reproduced
 #
 # "Workload-driven Analysis of File Systems in Shared Multi-tier Data-Centers over InfiniBand" (Ohio State
 # University, OSU-CISRC-12/04-TR65, 2004) asks which file system suits which tier of a data center, and what
@@ -20,66 +8,68 @@
 # with one for Lustre. Disks are modelled, hosts are namespaces of one machine, and memory is a control
 # group's (`docs/studies-data-center.md` has all that differs).
 #
-# Absolute numbers are of other machines, so verdicts rest on ratios and orderings, by the bands of
-# `analysis/weir/data_center/reported/`. Most figures of the paper are pictures without numbers: there what
+# Absolute numbers are of other machines, so claims rest on ratios and orderings, by the bands of
+# `analysis/papers/data_center/reported/`. Most figures of the paper are pictures without numbers: there what
 # the text says of them is the claim. A claim is *reproduced* if the whole interval is on its side of the
 # line. Intervals are over repetitions; of two to four, rates and times take the spread of all cells of
 # their study together. Where there is one only, they are over eight batches of its time, which say how
 # steady it was and not how another one would have been. What has not been measured says so.
 
 # %%
-from weir.data_center import (
-    basic_verdicts,
-    cache_verdicts,
+from papers.data_center import (
+    basic_claims,
+    cache_claims,
     figures,
-    hybrid_verdicts,
+    hybrid_claims,
     names,
     pages,
     results,
     shared_figures,
-    site_verdicts,
+    site_claims,
 )
-from weir.data_center.book import DataCenterBook
+from papers.data_center.notebook import DataCenterNotebook
 from weir.notebooks import grid
 
-book = DataCenterBook.read()
-book.describe()
+paper = DataCenterNotebook.open("data-center")
+paper.describe()
 
 # %% [markdown]
-# ## The mixes (Table 1)
+# ## TPC-W mixes (Table 1)
 #
 # Shares of pages are tested twice, as successive pages depend on each other: by chi-squared divided by how
 # much more shares vary between clients than independent pages' would, and by the transitions from each page.
 
 # %%
-runs = pages.longest(book.study(names.DYNAMIC))
+runs = pages.longest(paper.study(names.DYNAMIC))
 walked = {mix: pages.stacked(of) for mix, of in runs.items()}
-tests = {mix: pages.tested(mix, of, pages.transitions_of(book.root(), mix)) for mix, of in walked.items()}
-book.claim(site_verdicts.mixes(tests))
-book.unless_measured(names.DYNAMIC) or grid(pages.mixes_table(walked))
+tests = {
+    mix: pages.tested(mix, of, pages.transitions_of(paper.binary.root, mix)) for mix, of in walked.items()
+}
+paper.claim(site_claims.mixes(tests))
+paper.unless_measured(names.DYNAMIC) or grid(pages.mixes_table(walked))
 
 # %% [markdown]
-# ## What a file system costs (Table 2)
+# ## Latency of file systems (Table 2)
 
 # %%
-access = results.operations(book.study(names.ACCESS))
-book.claim(basic_verdicts.access(access))
-book.unless_measured(names.ACCESS) or grid(basic_verdicts.access_table(access))
+access = results.operations(paper.study(names.ACCESS))
+paper.claim(basic_claims.access(access))
+paper.unless_measured(names.ACCESS) or grid(basic_claims.access_table(access))
 
 # %%
-book.unless_measured(names.ACCESS) or book.show(figures.access(access), "table-2")
+paper.unless_measured(names.ACCESS) or paper.show(figures.access(access), "table-2")
 
 # %% [markdown]
 # ## Behind a web server: response (Tables 4 and 5)
 
 # %%
-documents = results.served(book.study(names.FILES))
-from_disks = results.traffic(book.study(names.FILES))
-book.claim(basic_verdicts.response(documents, from_disks))
-book.unless_measured(names.FILES) or grid(basic_verdicts.documents_table(documents, "response_ms"))
+documents = results.served(paper.study(names.FILES))
+from_disks = results.traffic(paper.study(names.FILES))
+paper.claim(basic_claims.response(documents, from_disks))
+paper.unless_measured(names.FILES) or grid(basic_claims.documents_table(documents, "response_ms"))
 
 # %%
-book.unless_measured(names.FILES) or book.show(figures.documents(documents), "tables-4-and-5")
+paper.unless_measured(names.FILES) or paper.show(figures.documents(documents), "tables-4-and-5")
 
 # %% [markdown]
 # ## Behind a web server: throughput (Table 6)
@@ -89,8 +79,8 @@ book.unless_measured(names.FILES) or book.show(figures.documents(documents), "ta
 # were others.
 
 # %%
-book.claim(basic_verdicts.throughput(documents))
-book.unless_measured(names.FILES) or grid(basic_verdicts.documents_table(documents, "per_s"))
+paper.claim(basic_claims.throughput(documents))
+paper.unless_measured(names.FILES) or grid(basic_claims.documents_table(documents, "per_s"))
 
 # %% [markdown]
 # ## Network traffic (Fig. 5)
@@ -99,20 +89,20 @@ book.unless_measured(names.FILES) or grid(basic_verdicts.documents_table(documen
 # request. The paper counts packets of a run.
 
 # %%
-static, dynamic = (book.study(name) for name in (names.STATIC, names.DYNAMIC))
+static, dynamic = (paper.study(name) for name in (names.STATIC, names.DYNAMIC))
 moved, moved_dynamic = results.traffic(static), results.traffic(dynamic)
-book.claim(site_verdicts.static_traffic(moved))
-book.claim(site_verdicts.dynamic_traffic(moved_dynamic, moved))
-neither = book.unless_measured(names.STATIC) if dynamic is None else None
-neither or book.show(figures.traffic(moved, moved_dynamic), "fig-5")
+paper.claim(site_claims.static_traffic(moved))
+paper.claim(site_claims.dynamic_traffic(moved_dynamic, moved))
+neither = paper.unless_measured(names.STATIC) if dynamic is None else None
+neither or paper.show(figures.traffic(moved, moved_dynamic), "fig-5")
 
 # %% [markdown]
 # ## Disk activity (Fig. 6)
 
 # %%
-book.claim(site_verdicts.static_activity(moved))
+paper.claim(site_claims.static_activity(moved))
 over_time = results.activity(static), results.activity(dynamic)
-neither or book.show(figures.activity(*over_time), "fig-6")
+neither or paper.show(figures.activity(*over_time), "fig-6")
 
 # %% [markdown]
 # ## Throughput by class and file system (Figs. 7 and 8)
@@ -122,24 +112,24 @@ neither or book.show(figures.activity(*over_time), "fig-6")
 
 # %%
 answered, wips = results.served(static), results.served(dynamic)
-book.claim(site_verdicts.static_throughput(answered))
-book.claim(site_verdicts.dynamic_throughput(wips))
-neither or book.show(figures.throughput(answered, wips), "fig-7")
+paper.claim(site_claims.static_throughput(answered))
+paper.claim(site_claims.dynamic_throughput(wips))
+neither or paper.show(figures.throughput(answered, wips), "fig-7")
 
 # %%
-book.unless_measured(names.DYNAMIC) or book.show(figures.mixes(wips), "fig-8")
+paper.unless_measured(names.DYNAMIC) or paper.show(figures.mixes(wips), "fig-8")
 
 # %% [markdown]
-# ## Less and less locality (Fig. 9)
+# ## Throughput by locality (Fig. 9)
 #
 # The text says that the aggregate size of the popular content increases as alpha does. With probabilities in
 # proportion to 1/i^alpha it decreases, so either the text or the axis runs the other way. Read here: the less
 # alpha, the more popular content there is, and the better the file system whose servers' caches add up.
 
 # %%
-spread = results.served(book.study(names.LOCALITY))
-book.claim(cache_verdicts.locality(spread))
-book.unless_measured(names.LOCALITY) or book.show(figures.locality(spread), "fig-9")
+spread = results.served(paper.study(names.LOCALITY))
+paper.claim(cache_claims.locality(spread))
+paper.unless_measured(names.LOCALITY) or paper.show(figures.locality(spread), "fig-9")
 
 # %% [markdown]
 # ## Sites that share a cache (Fig. 10)
@@ -149,70 +139,70 @@ book.unless_measured(names.LOCALITY) or book.show(figures.locality(spread), "fig
 # hardly anything that did comes so soon.
 
 # %%
-cached = results.hits(book.study(names.POLLUTION))
-book.claim(cache_verdicts.pollution(cached))
-book.unless_measured(names.POLLUTION) or book.show(figures.pollution(cached), "fig-10")
+cached = results.hits(paper.study(names.POLLUTION))
+paper.claim(cache_claims.pollution(cached))
+paper.unless_measured(names.POLLUTION) or paper.show(figures.pollution(cached), "fig-10")
 
 # %% [markdown]
 # ## Hot files in memory: static sites (Fig. 11a)
 
 # %%
-sites = results.served(book.study(names.HYBRID))
-book.claim(hybrid_verdicts.static(sites))
-book.unless_measured(names.HYBRID) or book.show(
+sites = results.served(paper.study(names.HYBRID))
+paper.claim(hybrid_claims.static(sites))
+paper.unless_measured(names.HYBRID) or paper.show(
     shared_figures.by_background(sites, {"(a) static": ("V-F11 static", ())}), "fig-11a"
 )
 
 # %%
-book.unless_measured(names.HYBRID) or grid(hybrid_verdicts.gains_table(sites))
+paper.unless_measured(names.HYBRID) or grid(hybrid_claims.gains_table(sites))
 
 # %% [markdown]
 # ## Hot tables in memory: dynamic sites (Figs. 11b, 12, 13)
 
 # %%
-tables = results.served(book.study(names.HYBRID_TABLES))
-book.claim(hybrid_verdicts.tables(tables))
+tables = results.served(paper.study(names.HYBRID_TABLES))
+paper.claim(hybrid_claims.tables(tables))
 panels = {
     "TPC-W (Figs. 11b, 12)": ("V-F11 browsing", names.MIXES),
     "RUBiS and RUBBoS (Fig. 13)": ("V-F13 rubis", ("rubis", "rubbos")),
 }
-book.unless_measured(names.HYBRID_TABLES) or book.show(
+paper.unless_measured(names.HYBRID_TABLES) or paper.show(
     shared_figures.by_background(tables, panels), "fig-11b-to-13"
 )
 
 # %%
-book.unless_measured(names.HYBRID_TABLES) or grid(hybrid_verdicts.gains_table(tables))
+paper.unless_measured(names.HYBRID_TABLES) or grid(hybrid_claims.gains_table(tables))
 
 # %% [markdown]
 # ## Hot files in memory, the rest on a network (Fig. 14)
 
 # %%
-over_network = results.served(book.study(names.HYBRID_NETWORK))
-book.claim(hybrid_verdicts.network(over_network))
-book.unless_measured(names.HYBRID_NETWORK) or book.show(shared_figures.by_alpha(over_network), "fig-14")
+over_network = results.served(paper.study(names.HYBRID_NETWORK))
+paper.claim(hybrid_claims.network(over_network))
+paper.unless_measured(names.HYBRID_NETWORK) or paper.show(shared_figures.by_alpha(over_network), "fig-14")
 
 # %%
-book.unless_measured(names.HYBRID_NETWORK) or grid(hybrid_verdicts.gains_table(over_network))
+paper.unless_measured(names.HYBRID_NETWORK) or grid(hybrid_claims.gains_table(over_network))
 
 # %% [markdown]
-# ## Beyond the paper: limiting the background instead
+# ## Beyond the paper: limits on the background site
 #
 # Hot files in memory take memory from all others, and have to be known. A limit on the background's memory
 # or on its rate needs neither, nor does a share of what the disks' server reads (reserved: three quarters are
 # the site's, what it leaves is the background's).
 
 # %%
-limited = results.served(book.study(names.LIMITS))
-book.unless_measured(names.LIMITS) or book.show(shared_figures.limits(limited), "limits")
+limited = results.served(paper.study(names.LIMITS))
+paper.unless_measured(names.LIMITS) or paper.show(shared_figures.limits(limited), "limits")
 
 # %%
-book.unless_measured(names.LIMITS) or grid(hybrid_verdicts.limits(limited))
+paper.unless_measured(names.LIMITS) or grid(hybrid_claims.limits(limited))
 
 # %%
-print(hybrid_verdicts.answer(limited))
+print(hybrid_claims.answer(limited))
 
 # %% [markdown]
-# ## The claims
+# ## Claims
 
 # %%
-book.close()
+paper.close()

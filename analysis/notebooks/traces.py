@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # The workloads of the papers, ours and recorded ones
+# # Workloads of the papers, synthetic and recorded
 #
 # Shenoy, Goyal and Vin ("Architectural considerations for next generation file systems", ACM Multimedia 1999)
 # and Bosch ("Mixed-media file systems", thesis, University of Twente, 1999) describe the workloads that they
@@ -19,7 +7,7 @@
 # every figure is drawn again, from streams that `weir generate` makes from our specifications; where a real
 # recording of the same kind is at hand, it stands beside.
 #
-# Every claim below is judged by the rules of `analysis/weir/traces/claims.py`, which were set before our
+# Every claim below is judged by the rules of `analysis/weir/claims.py`, which were set before our
 # figures were looked at but for two. How steep the curves of Figure 3.2 are was first taken from the range
 # between 10 and 90 %, which ties where times are multiples of 40 ms, and is now the mean absolute
 # deviation, the thesis's own words: that made B-F3.2 of red-october *reproduced*. And maxima of days other
@@ -29,16 +17,16 @@
 # and the claim's note says so.
 
 # %%
+from papers.traces import disk_figures, nfs_figures, video_figures
+from papers.traces.disks import Cello
+from papers.traces.nfs import Nfs
+from papers.traces.sprite import Sprite
+from papers.traces.video import MotionJpeg, Mpeg
 from weir import notebooks
-from weir.traces import disk_figures, nfs_figures, video_figures
-from weir.traces.book import Book
-from weir.traces.disks import Cello
-from weir.traces.nfs import Nfs
-from weir.traces.sprite import Sprite
-from weir.traces.video import MotionJpeg, Mpeg
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open()
-print(book.describe())
+paper = PaperNotebook.open("traces", has_studies=False)
+print(paper.binary.describe_recordings())
 
 # %% [markdown]
 # ## MPEG video (Shenoy Fig. 5, Table 2)
@@ -49,9 +37,9 @@ print(book.describe())
 # more.
 
 # %%
-mpeg = Mpeg.load(book.plane)
-book.claim(mpeg.claims())
-book.show(video_figures.rates(mpeg), "shenoy-fig-5")
+mpeg = Mpeg.load(paper.binary)
+paper.claim(mpeg.claims())
+paper.show(video_figures.rates(mpeg), "shenoy-fig-5")
 
 # %%
 notebooks.grid(mpeg.table())
@@ -64,9 +52,9 @@ notebooks.grid(mpeg.table())
 # disk, behind the same cache.
 
 # %%
-nfs = Nfs.load(book.plane)
-book.claim(nfs.claims())
-book.show(nfs_figures.rates(nfs), "shenoy-fig-6a")
+nfs = Nfs.load(paper.binary)
+paper.claim(nfs.claims())
+paper.show(nfs_figures.rates(nfs), "shenoy-fig-6a")
 
 # %% [markdown]
 # The normalised distribution of that load is what the paper's section 3.3 draws its transient overloads from.
@@ -74,7 +62,7 @@ book.show(nfs_figures.rates(nfs), "shenoy-fig-6a")
 # agree with windows of a second: those have a mean of 1/12.51 of the peak, and the points one of 0.2.
 
 # %%
-book.show(nfs_figures.distribution(nfs), "shenoy-fig-6b")
+paper.show(nfs_figures.distribution(nfs), "shenoy-fig-6b")
 
 # %%
 notebooks.grid(nfs.table())
@@ -89,15 +77,15 @@ notebooks.grid(nfs.table())
 # early: that needs sizes which stay high or low for seconds.
 
 # %%
-films = MotionJpeg.load(book.plane)
-book.claim(films.claims())
-book.show(video_figures.frame_sizes(films), "bosch-fig-3-1")
+films = MotionJpeg.load(paper.binary)
+paper.claim(films.claims())
+paper.show(video_figures.frame_sizes(films), "bosch-fig-3-1")
 
 # %%
-book.show(video_figures.delay_distributions(films), "bosch-fig-3-2")
+paper.show(video_figures.delay_distributions(films), "bosch-fig-3-2")
 
 # %%
-book.show(video_figures.delay_spreads(films), "bosch-fig-3-3")
+paper.show(video_figures.delay_spreads(films), "bosch-fig-3-3")
 
 # %%
 notebooks.grid(films.table())
@@ -109,8 +97,8 @@ notebooks.grid(films.table())
 # window is one user's, so all users' peak is hardly above one's.
 
 # %%
-sprite = Sprite.load(book.plane)
-book.claim(sprite.claims())
+sprite = Sprite.load(paper.binary)
+paper.claim(sprite.claims())
 notebooks.grid(sprite.table())
 
 # %% [markdown]
@@ -122,15 +110,15 @@ notebooks.grid(sprite.table())
 # A week of HPLAJW, a workstation of the same laboratory, is real and stands beside.
 
 # %%
-cello = Cello.load(book.plane)
-book.claim(cello.claims())
+cello = Cello.load(paper.binary)
+paper.claim(cello.claims())
 notebooks.grid(cello.machines())
 
 # %%
 notebooks.grid(cello.loads())
 
 # %%
-book.show(disk_figures.hours(cello), "bosch-fig-3-4")
+paper.show(disk_figures.hours(cello), "bosch-fig-3-4")
 
 # %%
 notebooks.grid(cello.peaks("hour"))
@@ -140,10 +128,10 @@ notebooks.grid(cello.peaks("hour"))
 # build up.
 
 # %%
-book.show(disk_figures.minutes(cello, "3.5"), "bosch-fig-3-5")
+paper.show(disk_figures.minutes(cello, "3.5"), "bosch-fig-3-5")
 
 # %%
-book.show(disk_figures.minutes(cello, "3.6"), "bosch-fig-3-6")
+paper.show(disk_figures.minutes(cello, "3.6"), "bosch-fig-3-6")
 
 # %%
 notebooks.grid(cello.peaks("minute"))
@@ -152,4 +140,4 @@ notebooks.grid(cello.peaks("minute"))
 # ## Claims
 
 # %%
-book.close()
+paper.close()

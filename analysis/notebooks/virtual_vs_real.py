@@ -1,17 +1,5 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
-# # Virtual time against real time
+# # Virtual time and real time compared
 #
 # The studies `live-*` ask the same of a simulated server and of a kernel block device whose disks the same
 # policies rule in real time (docs/live.md). Models, policies, placement and requests are the same; what may
@@ -24,21 +12,21 @@
 # compared there is what they get, in the notebook of hierarchical disk sharing.
 
 # %%
-from weir.agreement import clockwise, figures, results
-from weir.book import Book
+from papers.virtual_vs_real import clockwise, figures, results
 from weir.notebooks import grid
+from weir.paper_notebook import PaperNotebook
 
-book = Book.open("live")
-book.describe()
+paper = PaperNotebook.open("live")
+paper.describe()
 
 # %% [markdown]
 # ## Quantiles side by side
 
 # %%
-both = {name: study for name, study in book.studies.items() if results.of_both(study)}
+both = {name: study for name, study in paper.studies.items() if results.of_both(study)}
 quantiles = {name: results.quantiles(study) for name, study in both.items()}
 compared = results.together(quantiles).filter("is_open")
-book.show(figures.against(compared), "against")
+paper.show(figures.against(compared), "against")
 
 # %%
 grid(results.tabulated(quantiles, results.side_by_side))
@@ -52,13 +40,13 @@ grid(results.tabulated(quantiles, results.side_by_side))
 # %%
 study = both.get("agreement", next(iter(both.values())))
 first, *_, last = [app_class.name for app_class in study.classes]
-book.show(figures.tails(study, first), f"tails-{first}")
+paper.show(figures.tails(study, first), f"tails-{first}")
 
 # %%
-book.show(figures.tails(study, last), f"tails-{last}")
+paper.show(figures.tails(study, last), f"tails-{last}")
 
 # %% [markdown]
-# ## Where the difference comes from
+# ## Parts of the difference
 #
 # The mean response of a live class is the virtual one and four parts more, which add up exactly. A request
 # may
@@ -71,7 +59,7 @@ book.show(figures.tails(study, last), f"tails-{last}")
 
 # %%
 parts = {name: results.parts(study) for name, study in both.items()}
-book.show(figures.parts(results.parts(study)), "parts")
+paper.show(figures.parts(results.parts(study)), "parts")
 
 # %%
 grid(results.tabulated(parts, results.explained))
@@ -94,33 +82,33 @@ grid(results.servers(both.values()))
 
 # %%
 clocks = {
-    name: clockwise.points(book.studies[name])
+    name: clockwise.points(paper.studies[name])
     for name in ("clockwise", "clockwise-kernel")
-    if name in book.studies
+    if name in paper.studies
 }
-book.show(clockwise.latencies(clocks["clockwise"]), "clockwise") if "clockwise" in clocks else None
+paper.show(clockwise.latencies(clocks["clockwise"]), "clockwise") if "clockwise" in clocks else None
 
 # %%
 grid(results.tabulated(clocks, clockwise.tabulated)) if clocks else None
 
 # %%
-book.claim(clockwise.measured(clocks["clockwise"]) if "clockwise" in clocks else [])
+paper.claim(clockwise.measured(clocks["clockwise"]) if "clockwise" in clocks else [])
 
 # %% [markdown]
 # A stream that asks for up to 25 times what it was promised, beside four that keep to their contracts:
 
 # %%
 crossed = (
-    clockwise.points(book.studies["clockwise-crosstalk"]) if "clockwise-crosstalk" in book.studies else None
+    clockwise.points(paper.studies["clockwise-crosstalk"]) if "clockwise-crosstalk" in paper.studies else None
 )
-book.claim(clockwise.crosstalk(crossed) if crossed is not None else [])
+paper.claim(clockwise.crosstalk(crossed) if crossed is not None else [])
 grid(clockwise.tabulated(crossed)) if crossed is not None else None
 
 # %% [markdown]
-# ## Verdicts
+# ## Claims
 #
 # Under weir's own policies, over all cells and classes of open loops: live by virtual.
 
 # %%
-book.claim(results.agreement(quantiles))
-book.close()
+paper.claim(results.agreement(quantiles))
+paper.close()

@@ -185,6 +185,6 @@ def seal(folder: Path) -> None:
     (folder / manifest.NAME).write_text(manifest.seal(json.dumps(document, indent=2)))
 
 
-def set_verdict(folder: Path, status: str, rule: str, reason: str) -> None:
+def set_validity(folder: Path, status: str, rule: str, reason: str) -> None:
     entry = {"rule": rule, "status": status, "reason": reason, "value": 0.01, "limit": 0.0001}
     (folder / "verdict.json").write_text(json.dumps({"status": status, "rules": [entry]}))

@@ -195,9 +195,9 @@ def test_what_is_kept_is_what_was_computed(run):
 
 
 def test_tables_hold_valid_runs_in_plan_order(study_folder):
-    synthetic.set_verdict(study_folder / "none-partitioned-0.5-0", "invalid", "R-LOSS", "lost")
+    synthetic.set_validity(study_folder / "none-partitioned-0.5-0", "invalid", "R-LOSS", "lost")
     (study_folder / "mq-deadline-integrated-0.9-2" / "requests.parquet").unlink()
-    synthetic.set_verdict(
+    synthetic.set_validity(
         study_folder / "mq-deadline-integrated-0.9-2", "skipped", "R-FS", "no such scheduler"
     )
     study = load_study(study_folder)

@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 import synthetic
 
-from weir import figures, style
-from weir.draw import interval_caption, level_texts
-from weir.gallery import exhibits
-from weir.layout import place, reference_level
+from weir import plots
 from weir.load import load_study
+from weir.plots import study_figures
+from weir.plots.factors import interval_caption, level_texts
+from weir.plots.layout import place, reference_level
+from weir.report_figures import exhibits
 from weir.statistics import summarise
 from weir.study import class_table, device_table, per_run
 
@@ -40,7 +41,7 @@ def test_every_exhibit_of_a_study_is_drawn_with_its_repetitions(study_folder):
 def test_the_mark_is_the_mean_of_the_runs(study_folder):
     study = load_study(study_folder)
     rows = class_table(study).filter(pl.col("class") == "text")
-    figure = figures.intervals(study, rows, "response_p95_ms", limit=40)
+    figure = study_figures.intervals(study, rows, "response_p95_ms", limit=40)
     cell = (
         (pl.col("scheduler") == "none") & (pl.col("architecture") == "partitioned") & (pl.col("load") == 0.5)
     )
@@ -54,28 +55,30 @@ def test_the_mark_is_the_mean_of_the_runs(study_folder):
 def test_one_repetition_draws_no_bar_and_says_so(single_folder):
     study = load_study(single_folder)
     table = class_table(study)
-    figure = figures.intervals(study, table.filter(pl.col("class") == "text"), "response_mean_ms")
+    figure = study_figures.intervals(study, table.filter(pl.col("class") == "text"), "response_mean_ms")
     assert bars(figure) == 0
     assert "n = 1 repetition: no interval" in text_of(figure)
-    assert "n = 1 pair: no interval" in text_of(figures.ratios(study, table, "response_mean_ms", "scheduler"))
+    assert "n = 1 pair: no interval" in text_of(
+        study_figures.ratios(study, table, "response_mean_ms", "scheduler")
+    )
 
 
 def test_an_invalid_run_is_never_drawn(study_folder):
     study = load_study(study_folder)
     rows = class_table(study).filter(pl.col("class") == "text")
-    synthetic.set_verdict(study.runs[0].path, "invalid", "R-LOSS", "3 requests were lost")
+    synthetic.set_validity(study.runs[0].path, "invalid", "R-LOSS", "3 requests were lost")
     fewer = load_study(study_folder)
     fewer_rows = class_table(fewer).filter(pl.col("class") == "text")
     points = [
         sum(len(c.get_offsets()) for axis in f.axes for c in axis.collections if len(c.get_offsets()) > 1)
         for f in (
-            figures.intervals(study, rows, "response_mean_ms"),
-            figures.intervals(fewer, fewer_rows, "response_mean_ms"),
+            study_figures.intervals(study, rows, "response_mean_ms"),
+            study_figures.intervals(fewer, fewer_rows, "response_mean_ms"),
         )
     ]
     assert points == [24, 23]
-    assert "n = 2 to 3" in text_of(figures.intervals(fewer, fewer_rows, "response_mean_ms"))
-    assert "23 runs" in text_of(figures.tail(fewer, "text"))
+    assert "n = 2 to 3" in text_of(study_figures.intervals(fewer, fewer_rows, "response_mean_ms"))
+    assert "23 runs" in text_of(study_figures.tail(fewer, "text"))
 
 
 def test_an_unbounded_estimate_is_marked_not_dropped(study_folder):
@@ -85,7 +88,7 @@ def test_an_unbounded_estimate_is_marked_not_dropped(study_folder):
     rows = rows.with_columns(
         response_p95_ms=pl.when(first).then(math.inf).otherwise(pl.col("response_p95_ms"))
     )
-    assert "unbounded" in text_of(figures.intervals(study, rows, "response_p95_ms"))
+    assert "unbounded" in text_of(study_figures.intervals(study, rows, "response_p95_ms"))
 
 
 def test_equal_repetitions_have_no_bar_and_the_caption_says_why():
@@ -96,7 +99,7 @@ def test_equal_repetitions_have_no_bar_and_the_caption_says_why():
 
 def test_ratios_are_against_the_baseline(study_folder):
     study = load_study(study_folder)
-    figure = figures.ratios(study, class_table(study), "response_p50_ms", "scheduler")
+    figure = study_figures.ratios(study, class_table(study), "response_p50_ms", "scheduler")
     assert "mq-deadline relative to none" in text_of(figure)
     # The fixture's mq-deadline serves in 0.7 of the time, and waits are shorter still.
     marks = [line.get_xdata()[0] for axis in figure.axes for line in axis.lines if line.get_marker() == "o"]
@@ -105,7 +108,7 @@ def test_ratios_are_against_the_baseline(study_folder):
 
 
 def test_exceedance_by_hand():
-    t, above = figures.exceedance(np.array([1.0, 2.0, 3.0, math.inf]))
+    t, above = study_figures.exceedance(np.array([1.0, 2.0, 3.0, math.inf]))
     # The share above the largest finite response is the request that never completed.
     assert dict(zip(t, above, strict=True))[3.0] == 0.25
     assert all(np.diff(t) >= 0)
@@ -116,13 +119,13 @@ def test_nothing_to_draw_is_an_error(study_folder):
     study = load_study(study_folder)
     table = class_table(study)
     with pytest.raises(ValueError, match="no run has a value"):
-        figures.intervals(study, table.clear(), "response_mean_ms")
+        study_figures.intervals(study, table.clear(), "response_mean_ms")
     with pytest.raises(ValueError, match="no measured request"):
-        figures.tail(study, "audio")
+        study_figures.tail(study, "audio")
     with pytest.raises(ValueError, match="no pair"):
-        figures.ratios(study, table, "response_mean_ms", "scheduler", "kyber")
+        study_figures.ratios(study, table, "response_mean_ms", "scheduler", "kyber")
     with pytest.raises(ValueError, match="no run has a queueing delay"):
-        figures.split(study, per_run(device_table(study).clear(), study))
+        study_figures.split(study, per_run(device_table(study).clear(), study))
 
 
 def test_more_factors_than_places_are_joined_not_mixed(study_folder):
@@ -153,13 +156,13 @@ def test_long_names_take_no_room_from_what_is_drawn(study_folder):
     study.factors["scheduler"] = list(names.values())
     rows = table.filter(pl.col("class") == "text")
     for figure in (
-        figures.intervals(study, rows, "response_p95_ms"),
-        figures.ratios(study, table, "response_p95_ms", "architecture"),
+        study_figures.intervals(study, rows, "response_p95_ms"),
+        study_figures.ratios(study, table, "response_p95_ms", "architecture"),
     ):
         # A layout that cannot be, since nothing is left for the panels, is warned of.
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            style.encode(figure, "png")
+            plots.encode(figure, "png")
         panels = [axis.get_window_extent() for axis in figure.axes]
         assert all(panel.width > 40 and panel.height > 40 for panel in panels)
         for legend in figure.legends:
@@ -177,8 +180,8 @@ def test_the_reference_is_a_level_that_was_run(study_folder):
 def test_figures_are_saved_in_three_formats_and_are_the_same_each_time(study_folder, tmp_path):
     study = load_study(study_folder)
     table = per_run(device_table(study), study)
-    paths = style.save(figures.split(study, table), tmp_path / "figures", "split")
+    paths = plots.save(study_figures.split(study, table), tmp_path / "figures", "split")
     assert [path.suffix for path in paths] == [".pdf", ".png", ".svg"]
     first = [path.read_bytes() for path in paths]
-    style.save(figures.split(study, table), tmp_path / "figures", "split")
+    plots.save(study_figures.split(study, table), tmp_path / "figures", "split")
     assert [path.read_bytes() for path in paths] == first

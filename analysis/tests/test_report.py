@@ -16,12 +16,12 @@ from weir.report import write_report
 from weir.study import class_table
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_STUDIES = [name for name, studies in notebooks.NOTEBOOKS.items() if studies]
+OF_STUDIES = list(notebooks.STUDY_NOTEBOOKS)
 
 
 def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
-    synthetic.set_verdict(study_folder / "none-partitioned-0.5-0", "invalid", "R-LOSS", "lost <3> of 10")
-    synthetic.set_verdict(study_folder / "none-partitioned-0.5-1", "skipped", "R-FS", "no kyber here")
+    synthetic.set_validity(study_folder / "none-partitioned-0.5-0", "invalid", "R-LOSS", "lost <3> of 10")
+    synthetic.set_validity(study_folder / "none-partitioned-0.5-1", "skipped", "R-FS", "no kyber here")
     page = write_report(study_folder).read_text()
     assert "Does a shared array serve text and video better than a disk each?" in page
     assert "22 of 24" in page
@@ -51,7 +51,7 @@ def test_a_page_says_what_each_class_was_carried_out_on(study_folder):
 
 def test_a_page_without_a_valid_run_says_so(single_folder):
     for run in load_study(single_folder).runs:
-        synthetic.set_verdict(run.path, "invalid", "R-LATE", "sent 9 ms late")
+        synthetic.set_validity(run.path, "invalid", "R-LATE", "sent 9 ms late")
     page = write_report(single_folder).read_text()
     assert "No run is valid yet" in page
     assert "R-LATE: sent 9 ms late" in page
@@ -63,7 +63,7 @@ def test_a_page_tells_how_many_runs_were_repeated(single_folder):
     for run in load_study(single_folder).runs[:2]:
         verdict = json.loads((run.path / "verdict.json").read_text())
         (run.path / "verdict.json").write_text(json.dumps(verdict | {"attempt": 2}))
-    words = "carried out more than once, because a hypervisor kept processors</dt><dd>2</dd>"
+    words = "repeated because of CPU steal</dt><dd>2</dd>"
     assert words in write_report(single_folder).read_text()
 
 
@@ -77,7 +77,7 @@ def test_one_repetition_has_no_brackets(single_folder):
 
 def test_a_simulated_study_has_a_split_too(tmp_path):
     folder = synthetic.write_study(tmp_path / "sim", repetitions=2, loads=(0.5,), block_table=False)
-    assert "As seen by the simulator" in write_report(folder).read_text()
+    assert "Source: the simulator" in write_report(folder).read_text()
 
 
 def test_a_study_of_a_single_cell(tmp_path):
@@ -124,7 +124,7 @@ def test_commands_say_what_they_did(study_folder, capsys):
     assert main(["summary", str(study_folder)]) == 0
     out = capsys.readouterr().out
     assert "95th percentile of response time (ms)" in out
-    assert "objectives kept" in out
+    assert "objectives attained" in out
     assert not any(line.endswith(" ") for line in out.splitlines())
 
 
@@ -198,7 +198,7 @@ def test_a_notebook_falls_back_to_the_quick_study(study_folder):
 
 def test_every_notebook_has_a_source():
     sources = {path.stem for path in (ROOT / "analysis" / "notebooks").glob("*.py")}
-    assert sources == set(notebooks.NOTEBOOKS)
+    assert sources == set(notebooks.names())
 
 
 # The kernel's own client leaves an event loop to the collector.
@@ -226,7 +226,7 @@ def test_the_notebooks_run(tmp_path, capsys):
 def test_a_notebook_that_fails_is_exit_code_1(study_folder, tmp_path, capsys):
     sources = tmp_path / "sources"
     sources.mkdir()
-    for name in notebooks.NOTEBOOKS:
+    for name in notebooks.names():
         (sources / f"{name}.py").write_text("# %%\n1 / 0\n")
     arguments = [
         "figures",

@@ -6,10 +6,10 @@ import pytest
 from synthetic import write_study
 
 from weir import present
-from weir.gallery import exhibits
-from weir.layout import place
 from weir.load import load_study
+from weir.plots.layout import place
 from weir.report import render
+from weir.report_figures import exhibits
 from weir.study import class_table, device_table, per_run
 
 

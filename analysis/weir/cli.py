@@ -1,4 +1,4 @@
-"""`python -m weir`: metrics, report, summary of a study; figures of all; the page of a trace.
+"""Command line of the analysis: `python -m weir metrics|report|summary|trace-page|figures`.
 
 Exit codes: 0 done, 1 the work failed, 2 bad input.
 """
@@ -19,9 +19,9 @@ from rich.table import Table
 from weir import __version__
 from weir.errors import DamagedError, InputError
 
-#: Width of tables where the output is no terminal: nothing may be cut off in a log.
+#: Width of tables in a log, where no text may be cut off.
 LOG_WIDTH = 240
-#: Characters from which on a cell is prose.
+#: Cells with more characters may be wrapped.
 PROSE = 60
 
 
@@ -40,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader has seen enough (`| head`). What is still in the buffer goes nowhere.
+        # The reader has closed the pipe (`| head`): discard the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m weir", description="What the runs of a study mean.")
+    parser = argparse.ArgumentParser(prog="python -m weir", description="Analyses the runs of studies.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     summary.set_defaults(run=_summary)
 
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
-    trace.add_argument("stat", type=Path, help="what `weir trace stat FILE --json` printed")
+    trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
     trace.add_argument("--out", type=Path, help="the page (default: the same name with .html)")
     trace.set_defaults(run=_trace_page)
 
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     figures.add_argument(
         "--study",
         metavar="PREFIX",
-        help="only notebooks of the studies PREFIX and PREFIX-*; what is missing of these is simulated first",
+        help="only notebooks of the studies PREFIX and PREFIX-*; simulates their missing runs first",
     )
     figures.add_argument("--results", type=Path, default=Path("results"), help="the folder of results")
     figures.add_argument("--sources", type=Path, default=Path("analysis/notebooks"), help="their sources")
@@ -97,7 +97,7 @@ def _report(options: argparse.Namespace, console: Console) -> int:
     from weir.report import write_report, write_reports
 
     if options.out and len(options.studies) > 1:
-        raise InputError(options.out, "would be the page of several studies", "name one study with --out")
+        raise InputError(options.out, "is one page for several studies", "name one study with --out")
     first, *_ = options.studies
     for page in [write_report(first, options.out)] if options.out else write_reports(options.studies):
         console.print(f"report: {page}", soft_wrap=True)
@@ -127,8 +127,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     console.print(f"runs: {counts}, {len(study.missing)} missing; means with 95 % t intervals")
     if study.unsealed:
         console.print(
-            f"runs without a manifest (made by weir before it wrote them): {len(study.unsealed)}; "
-            "whether their files are as they were written cannot be known",
+            f"runs without a manifest (of an older version of weir): {len(study.unsealed)}; "
+            "their files cannot be verified",
             soft_wrap=True,
         )
     if not study.valid_runs:
@@ -136,37 +136,38 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     for app_class in study.classes if study.valid_runs else ():
         _print(console, present.results(study, table, app_class.name), f"class {app_class.name}")
     if any(c.objective for c in study.classes) and study.valid_runs:
-        _print(console, present.attainment(study, table), "objectives kept")
+        _print(console, present.attainment(study, table), "objectives attained")
     excluded = present.excluded(study)
     if excluded.height:
-        _print(console, excluded, "not data")
+        _print(console, excluded, "runs without data")
     return 0
 
 
 def _figures(options: argparse.Namespace, console: Console) -> int:
-    from weir import notebooks, papers, present
-    from weir.traces.plane import Plane
+    from weir import notebooks, paper_registry, present
+    from weir.binary_cache import BinaryCache
 
-    unknown = sorted(set(options.names) - notebooks.NOTEBOOKS.keys())
+    papers = paper_registry.papers()
+    unknown = sorted(set(options.names) - set(notebooks.names()))
     if unknown:
-        known = ", ".join(notebooks.NOTEBOOKS)
-        raise InputError(options.sources / unknown[0], "is no notebook", f"name one of {known}")
+        known = ", ".join(notebooks.names())
+        raise InputError(options.sources / unknown[0], "is not a notebook", f"name one of {known}")
     if options.study:
         options.results.mkdir(parents=True, exist_ok=True)
-        papers.run_missing(options.study, options.results)
+        paper_registry.run_missing(options.study, options.results)
     if not options.results.is_dir():
         raise InputError(options.results, "there are no results yet", "run a study first: make study")
     failed, without = [], []
     out = options.results / "notebooks"
-    wanted = notebooks.of_study(options.study) if options.study else list(notebooks.NOTEBOOKS)
+    wanted = notebooks.of_study(options.study) if options.study else notebooks.names()
     for name in options.names or wanted:
         try:
-            study = notebooks.study_for(name, options.results) if notebooks.NOTEBOOKS[name] else None
-            if name in papers.PAPERS:
-                papers.load_paper(papers.PAPERS[name], options.results)
+            # Missing input is reported here, and not by a cell that raises.
+            study = None if name in papers else notebooks.study_for(name, options.results)
+            if study is None and papers[name].studies:
+                paper_registry.load_paper(papers[name].studies, options.results)
             elif study is None:
-                # Makes its own data: said here, not by a cell that raises.
-                Plane.find(options.results)
+                BinaryCache.find(options.results)
             paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)
         except DamagedError as error:
             failed.append(name)
@@ -189,7 +190,7 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
 def _print(console: Console, table: pl.DataFrame, title: str) -> None:
     grid = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
     for name in table.columns:
-        # A sentence may be broken, a number may not.
+        # Sentences are wrapped, numbers are not.
         is_prose = any(len(str(value)) > PROSE for value in table[name])
         grid.add_column(name, no_wrap=not (console.is_terminal or is_prose), overflow="fold")
     for row in table.rows():
@@ -199,5 +200,5 @@ def _print(console: Console, table: pl.DataFrame, title: str) -> None:
         return
     with console.capture() as captured:
         console.print(grid)
-    # Without the blanks that fill a terminal's line.
+    # Without the padding of a terminal's line.
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))

@@ -1,4 +1,4 @@
-"""`metrics.json`: the metrics of one run, computed from its tables and the classes it was to serve.
+"""`metrics.json`: the metrics of one run, computed from its tables and its classes.
 
 Derived data: it can be deleted and computed again at any time. Which requests tell of responses is
 `tables.is_sample`; offered load and arrivals are of those asked in the measured interval, and throughput of
@@ -124,12 +124,12 @@ def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str,
 
 
 def _objectives(run: Run) -> dict[str, Any]:
-    """What the run was judged by: a plan may promise something else later."""
+    """The objectives of the run: those of the plan may change later."""
     return {c.name: c.objective for c in run.classes}
 
 
 def _kept(run: Run) -> dict[str, Any] | None:
-    """What `metrics.json` says; None if it is absent or was computed from other files or definitions."""
+    """The content of `metrics.json`; None if absent or computed from other files or definitions."""
     path = run.path / METRICS
     try:
         text = path.read_bytes().decode("utf-8", errors="replace")

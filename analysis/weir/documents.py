@@ -59,7 +59,7 @@ def field(document: dict[str, Any], path: Path, name: str, kind: type | tuple[ty
     if name not in document:
         raise InputError(path, f"field `{name}` is missing", remedy)
     value = document[name]
-    # A bool is an int to Python, never to us.
+    # bool is a subclass of int in Python.
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         kinds = kind if isinstance(kind, tuple) else (kind,)
         wanted = " or ".join(k.__name__ for k in kinds)

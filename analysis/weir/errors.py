@@ -1,4 +1,4 @@
-"""The one error that a person can put right: an input that is absent, damaged or of another kind."""
+"""Errors of input: a file that is absent, damaged or of another kind."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ class InputError(Exception):
 
     Attributes:
         path: the file or folder at fault.
-        problem: what is wrong with it, with the field and the value where there is one.
-        remedy: what to do about it.
+        problem: what is wrong, with the field and its value.
+        remedy: what to do.
     """
 
     def __init__(self, path: Path | str, problem: str, remedy: str) -> None:
@@ -19,9 +19,9 @@ class InputError(Exception):
         super().__init__(f"{path}: {problem}; {remedy}")
 
     def __reduce__(self) -> tuple[type, tuple[Path, str, str]]:
-        """So that it comes whole out of another process."""
+        """Pickled with its attributes, for other processes."""
         return type(self), (self.path, self.problem, self.remedy)
 
 
 class DamagedError(InputError):
-    """A file of a run is not as it was written: what it says must not be believed."""
+    """A file of a run was changed after it was written."""

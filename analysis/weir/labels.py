@@ -1,4 +1,4 @@
-"""How metrics are named to readers: label with unit, range, and how a number is written."""
+"""Labels of metrics: name, unit, range, and the format of numbers."""
 
 import math
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ _LABELS = {
 
 
 def label(metric: str) -> Label:
-    """The label of a metric; one without an entry is called by its column's name."""
+    """The label of a metric; the column's name if there is none."""
     return _LABELS.get(metric) or Label(metric.replace("_", " "), bounds=(-math.inf, math.inf))
 
 
@@ -76,7 +76,7 @@ def with_interval(estimate: float | None, low: float | None, high: float | None)
 
 
 def objective_text(objective: dict[str, Any] | None) -> str:
-    """What a class was promised, in words."""
+    """The objective of a class in words."""
     objective = objective or {}
     if "response_ms" in objective:
         q, at_most = objective["response_ms"]["quantile"], objective["response_ms"]["at_most"]

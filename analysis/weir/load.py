@@ -1,7 +1,7 @@
-"""A study and its runs, as their folders say: plan, runs, verdicts, host facts.
+"""A study and its runs, read from their folders: plan, runs, validity, host facts.
 
-`results/<study>/plan.json` is the plan; `results/<study>/<run id>/` is one run. A run's folder that exists is
-whole; folders whose name begins with `.` or ends with `.partial` are work in progress and are ignored.
+`results/<study>/plan.json` is the plan; `results/<study>/<run id>/` is one run. A run's folder is
+complete once it exists; folders whose name begins with `.` or ends with `.partial` are ignored.
 """
 
 import json
@@ -17,6 +17,8 @@ from weir.manifest import NAME as MANIFEST
 from weir.manifest import RUN_AGAIN, Verified
 
 NUMBER = (int, float)
+#: The factor that the testbed is where a study names both.
+TESTBED = "testbed"
 #: Levels that a factor may take.
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.
@@ -26,9 +28,9 @@ PLAN_AGAIN = "plan the study again: make study"
 
 @dataclass(frozen=True)
 class AppClass:
-    """One application class of a study: who asks, how, and what it was promised.
+    """One application class of a study: clients, workload, engine, objective.
 
-    `clients` are those of all hosts, where several carry out a run together.
+    `clients` are those of all hosts of a run.
     """
 
     name: str
@@ -41,7 +43,7 @@ class AppClass:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of a verdict: `status` is valid, invalid or skipped."""
+    """One validity rule of a run: `status` is valid, invalid or skipped."""
 
     rule: str
     status: str
@@ -51,12 +53,12 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What may be done with a run: only a valid one is data."""
+class Validity:
+    """Whether the data of a run may be used: only those of a valid run."""
 
     status: str
     rules: tuple[Rule, ...]
-    # Those before it were spoiled by a hypervisor that kept processors.
+    # CPU steal made the attempts before it invalid.
     attempt: int = 1
 
     @property
@@ -69,8 +71,8 @@ class Verdict:
 class Run:
     """One repetition of a cell. Times are in seconds from the run's start.
 
-    `manifest` is the checksum of its manifest, which stands for all its files; None if it has none: weir made
-    it before it wrote manifests.
+    `manifest` is the checksum of its manifest, which covers all its files; None for runs of a version of weir
+    without manifests.
     """
 
     path: Path
@@ -85,7 +87,7 @@ class Run:
     warmup_s: float
     duration_s: float
     classes: tuple[AppClass, ...]
-    verdict: Verdict
+    validity: Validity
     manifest: str | None = None
 
     @property
@@ -96,7 +98,7 @@ class Run:
 
     @property
     def observed(self) -> dict[str, Any]:
-        """What the engines and collectors said about themselves; empty if the run has no such file."""
+        """`observed.json`: statistics of engines and collectors; empty if the run has no such file."""
         document = self._optional("observed.json")
         for name in _OBSERVED_OBJECTS & document.keys():
             field(document, self.path / "observed.json", name, (dict, type(None)))
@@ -104,7 +106,7 @@ class Run:
 
     @property
     def media(self) -> dict[str, str]:
-        """What each class was carried out on, such as `modelled disk hdd-7200`; empty if not recorded."""
+        """The device of each class, such as `modelled disk hdd-7200`; empty if not recorded."""
         said = self.observed.get("media")
         if isinstance(said, dict):
             return {str(name): str(text) for name, text in said.items()}
@@ -117,7 +119,7 @@ class Run:
 
     @property
     def host(self) -> dict[str, Any]:
-        """Facts of the host on which it ran, or of several by name; empty if the run has no such file."""
+        """Facts of the host, or of several hosts by name; empty if the run has no such file."""
         alone = self._optional("host.json")
         if alone:
             return alone
@@ -133,11 +135,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Study:
-    """A plan and the runs that exist of it, in the order in which they were run.
+    """A plan and its existing runs, in the order in which they were run.
 
-    `note` says why the plan is not the whole study, if it is not.
-    `missing` are the planned runs that do not exist, by id with their levels; `stray` are ids of runs that
-    are not in the plan.
+    `note` says why the plan is only a part of the study, if it is. `missing` are the levels of planned runs
+    that do not exist, by id; `stray` are ids of runs that are not in the plan.
     """
 
     path: Path
@@ -155,17 +156,17 @@ class Study:
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
-        """The runs that are data."""
-        return tuple(run for run in self.runs if run.verdict.status == "valid")
+        """The valid runs."""
+        return tuple(run for run in self.runs if run.validity.status == "valid")
 
     @cached_property
     def unsealed(self) -> tuple[str, ...]:
-        """Ids of the runs without a manifest: whether their files are as they were cannot be known."""
+        """Ids of the runs without a manifest: their files cannot be verified."""
         return tuple(run.id for run in self.runs if run.manifest is None)
 
     def runs_with(self, status: str) -> tuple[Run, ...]:
-        """The runs whose verdict has this status."""
-        return tuple(run for run in self.runs if run.verdict.status == status)
+        """The runs with this validity status."""
+        return tuple(run for run in self.runs if run.validity.status == status)
 
     @cached_property
     def varied(self) -> dict[str, list[Level]]:
@@ -179,11 +180,11 @@ class Study:
 
 
 def load_study(path: Path | str) -> Study:
-    """Loads a study's plan and the records of its runs; the request tables are left on disk.
+    """Loads a study's plan and the records of its runs, without request tables.
 
     Raises:
-        InputError: the folder is no study's, or one of its files cannot be used.
-        DamagedError: a file of a run is not as it was written.
+        InputError: the folder holds no study, or one of its files cannot be used.
+        DamagedError: a file of a run was changed after it was written.
     """
     path = Path(path)
     if not path.is_dir():
@@ -212,7 +213,7 @@ def load_study(path: Path | str) -> Study:
         classes=_all_classes(list(planned.values()), plan_path),
         runs=tuple(sorted(runs, key=lambda run: run.order)),
         missing={n: entry.get("levels") or {} for n, entry in planned.items() if n not in found},
-        # Runs of an earlier plan of the same name: kept, but not part of this design.
+        # Runs of an earlier plan with this name are not part of the design.
         stray=tuple(sorted(found - planned.keys())),
     )
 
@@ -220,17 +221,17 @@ def load_study(path: Path | str) -> Study:
 def load_run(path: Path, planned: dict[str, Any] | None = None, verified: Verified | None = None) -> Run:
     """Loads one run.
 
-    A run is named by what decides its outcome. What only describes it (levels as shown, order, objectives)
-    may have changed in the plan since it ran, so the plan's word on them is taken.
+    A run's id covers what decides its outcome. Levels as shown, order and objectives are read from the plan,
+    since they may have changed there after the run.
 
     Args:
         path: the run's folder.
-        planned: the run's entry in the plan; what `run.json` says if None.
-        verified: which runs of its study were verified before; nothing is remembered if None.
+        planned: the run's entry in the plan; `run.json` alone if None.
+        verified: the runs of its study that were verified before.
 
     Raises:
         InputError: a file is absent or of another kind, or the folder is named after another run.
-        DamagedError: a file is not as it was written.
+        DamagedError: a file was changed after it was written.
     """
     manifest = (verified or Verified(path.parent)).check(path)
     run_path = path / "run.json"
@@ -262,7 +263,7 @@ def load_run(path: Path, planned: dict[str, Any] | None = None, verified: Verifi
         warmup_s=float(field(document, run_path, "warmup_s", NUMBER)),
         duration_s=duration_s,
         classes=_classes(document, run_path),
-        verdict=_verdict(path / "verdict.json"),
+        validity=_validity(path / "verdict.json"),
         manifest=manifest,
     )
 
@@ -270,7 +271,7 @@ def load_run(path: Path, planned: dict[str, Any] | None = None, verified: Verifi
 def _is_run_folder(entry: Path, planned: Container[str]) -> bool:
     if entry.name.startswith(".") or entry.name.endswith(".partial") or not entry.is_dir():
         return False
-    # One that lost its run.json is damaged, and not missing.
+    # A run without its run.json is damaged, not missing.
     return entry.name in planned or (entry / "run.json").exists() or (entry / MANIFEST).exists()
 
 
@@ -289,7 +290,7 @@ def _factors(plan: dict[str, Any], path: Path) -> dict[str, list[Level]]:
 
 
 def _shown(level: Any) -> Level:
-    """A level as runs name it: scalars as they are, one value per class as `text=10 video=4`."""
+    """A level as in `run.json`: scalars unchanged, one value per class as `text=10 video=4`."""
     if isinstance(level, dict):
         parts = ((name, v if isinstance(v, str) else json.dumps(v)) for name, v in level.items())
         return " ".join(f"{name}={value}" for name, value in parts)
@@ -307,7 +308,7 @@ def _all_classes(planned: list[dict[str, Any]], path: Path) -> tuple[AppClass, .
 
 def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
     classes = []
-    # Each client host has clients of its own, which are numbered through.
+    # Each client host has its own clients.
     hosts = (document.get("hosts") or {}).get("clients", 1)
     for entry in field(document, path, "classes", list):
         if not isinstance(entry, dict):
@@ -340,7 +341,7 @@ def _objective(entry: dict[str, Any], path: Path) -> dict[str, Any] | None:
     return objective
 
 
-def _verdict(path: Path) -> Verdict:
+def _validity(path: Path) -> Validity:
     document = read_document(path, RUN_AGAIN)
     rules = []
     for entry in field(document, path, "rules", list) if "rules" in document else []:
@@ -354,7 +355,7 @@ def _verdict(path: Path) -> Verdict:
             )
         )
     attempt = field(document, path, "attempt", int) if "attempt" in document else 1
-    return Verdict(status=_status(document, path), rules=tuple(rules), attempt=attempt)
+    return Validity(status=_status(document, path), rules=tuple(rules), attempt=attempt)
 
 
 def _status(document: dict[str, Any], path: Path) -> str:

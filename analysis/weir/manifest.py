@@ -1,4 +1,4 @@
-"""`manifest.json`: whether a run's files are as they were written.
+"""`manifest.json`: checks that the files of a run are unchanged.
 
 The manifest lists every file of a run's folder with its size and SHA-256, and ends with a checksum of
 itself. Names and sizes are compared each time that a run is loaded. The content is hashed the first time, and

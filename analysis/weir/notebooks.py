@@ -1,7 +1,7 @@
-"""Notebooks: which study each one reads, what it calls to show things, and running them.
+"""Notebooks: the studies of each, functions that show figures and tables, and execution.
 
-A notebook's source is a Python file in `analysis/notebooks/` (jupytext percent format) that holds prose and
-calls of this package. Running it writes `NAME.ipynb` and `NAME.html` to `results/notebooks/`.
+A notebook's source is a Python file in `analysis/notebooks/` (jupytext percent format) with text and calls of
+this package. Execution writes `NAME.ipynb` and `NAME.html` to `results/notebooks/`.
 """
 
 import os
@@ -15,25 +15,16 @@ from matplotlib.figure import Figure
 from weir.documents import write_text
 from weir.errors import InputError
 from weir.load import Study, load_study
-from weir.papers import PAPERS
-from weir.style import encode, save
+from weir.paper_registry import papers
+from weir.plots import encode, save
 
-#: The notebooks, and the studies that each can be computed from, best first; none for one that
-#: makes its own data or needs all studies of a paper (`weir.papers.PAPERS`).
-NOTEBOOKS: dict[str, tuple[str, ...]] = {
+#: Notebooks about one study: the studies that each can show, best first. Notebooks of papers are in
+#: `weir.paper_registry`.
+STUDY_NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "partitioned_vs_integrated": ("kernel-schedulers", "quick"),
     "multi_filesystem": ("file-systems", "quick"),
-    "traces": (),
-    "partitioned_vs_integrated_shenoy": (),
-    "qos_guarantees_wijayaratne": (),
-    "hierarchical_disk_sharing": (),
-    "schedulers_compared": (),
-    "clockwise": (),
-    "shared_data_center": (),
-    "isolation": (),
-    "virtual_vs_real": (),
 }
-#: Where results are: notebooks run in a process of their own and are told by the environment.
+#: The folder of results, for the process in which a notebook runs.
 RESULTS_VARIABLE = "WEIR_RESULTS"
 #: Width of a figure on the page; its image has about twice as many pixels.
 WIDTH_PIXELS = 760
@@ -44,23 +35,28 @@ class NotebookFailed(Exception):
     """A notebook's cell raised: the work failed, not the input."""
 
 
+def names() -> list[str]:
+    """All notebooks: those about one study, then those of papers."""
+    return [*STUDY_NOTEBOOKS, *papers()]
+
+
 def results_folder() -> Path:
     """The folder of results that a notebook reads."""
     return Path(os.environ.get(RESULTS_VARIABLE, "results")).resolve()
 
 
 def study_for(notebook: str, results: Path | None = None) -> Study:
-    """The study that a notebook is computed from: the first of its studies that has a valid run.
+    """The study that a notebook shows: the first of its studies that has a valid run.
 
     Args:
-        notebook: its name.
+        notebook: its name, one of `STUDY_NOTEBOOKS`.
         results: the folder of results; the one that the environment names if None.
 
     Raises:
         InputError: none has; the remedy names the command that produces one.
         KeyError: there is no such notebook.
     """
-    wanted = NOTEBOOKS[notebook]
+    wanted = STUDY_NOTEBOOKS[notebook]
     folder = results_folder() if results is None else results
     for name in wanted:
         if (folder / name / "plan.json").exists():
@@ -81,11 +77,8 @@ def of_study(prefix: str) -> list[str]:
     def is_meant(study: str) -> bool:
         return study == prefix or study.startswith(f"{prefix}-")
 
-    found = [
-        name
-        for name, studies in NOTEBOOKS.items()
-        if PAPERS.get(name) == prefix or any(is_meant(study) for study in studies)
-    ]
+    found = [name for name, studies in STUDY_NOTEBOOKS.items() if any(map(is_meant, studies))]
+    found += [name for name, paper in papers().items() if paper.studies == prefix]
     if not found:
         raise InputError(
             Path("studies"), f"no notebook reads {prefix}", "its page: make report STUDY=" + prefix

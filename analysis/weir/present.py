@@ -1,4 +1,4 @@
-"""Results as tables of text for people: one row per cell, estimates with their intervals."""
+"""Results as tables of text: one row per cell, estimates with their intervals."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,8 +8,7 @@ import polars as pl
 from weir.documents import read_list
 from weir.errors import InputError
 from weir.labels import label, number, with_interval
-from weir.layout import TESTBED
-from weir.load import Level, Study
+from weir.load import TESTBED, Level, Study
 from weir.statistics import summarise
 from weir.study import cell_label
 
@@ -22,7 +21,7 @@ CLASS_METRICS = (
     "deadline_miss_share",
     "throughput_mb_s",
 )
-#: And of a class that waits for its answers: it asks as much as it is answered.
+#: Metrics of a class in a closed loop, whose rate depends on the responses.
 CLOSED_METRICS = (*CLASS_METRICS, "requests_per_s")
 CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced", "not measured")
 
@@ -32,8 +31,8 @@ def results(
 ) -> pl.DataFrame:
     """The results of one class: a row per cell, a column per metric that has a value, `n` repetitions.
 
-    Cells read `estimate [low, high]` with the 95 % t interval over repetitions; a cell of one repetition
-    has the estimate alone. Without metrics named, those of the kind of class.
+    Cells read `estimate [low, high]` with the 95 % t interval over repetitions; one repetition has no
+    interval. The default metrics depend on the class's engine.
     """
     names = list(study.varied)
     rows = table.filter(pl.col("class") == class_name)
@@ -60,7 +59,7 @@ def results(
 def side_by_side(study: Study, table: pl.DataFrame, class_name: str, metric: str) -> pl.DataFrame | None:
     """One metric of one class on both testbeds: a row per cell, a column per testbed and its file system.
 
-    A simulated server has no file system, so that one column of it stands beside those of the devices.
+    A simulated server has no file system, and one column.
 
     Returns:
         The table; None where only one testbed has a value of the metric.
@@ -94,7 +93,7 @@ def _estimate(summary: pl.DataFrame) -> str:
 
 
 def attainment(study: Study, table: pl.DataFrame) -> pl.DataFrame:
-    """In how many runs each objective was kept: a row per cell, a column per class that has one."""
+    """Number of runs that attained each objective: a row per cell, a column per class with an objective."""
     names = list(study.varied)
     cells = _cells(table, names)
     columns: dict[str, list[str]] = {}
@@ -108,11 +107,11 @@ def attainment(study: Study, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def rules(study: Study) -> pl.DataFrame:
-    """Each rule of the verdicts: in how many runs it was kept, broken or did not apply; the worst value."""
+    """Each validity rule: number of runs in which it held, was broken, did not apply; the worst value."""
     counted: dict[str, dict[str, int]] = {}
     worst: dict[str, tuple[float, float | None]] = {}
     for run in study.runs:
-        for rule in run.verdict.rules:
+        for rule in run.validity.rules:
             line = counted.setdefault(rule.rule, {"valid": 0, "invalid": 0, "skipped": 0})
             line[rule.status] += 1
             if rule.value is not None and (rule.rule not in worst or rule.value > worst[rule.rule][0]):
@@ -130,22 +129,24 @@ def rules(study: Study) -> pl.DataFrame:
 
 
 def excluded(study: Study) -> pl.DataFrame:
-    """The runs that are not data, with the reason: invalid, skipped, missing and stray ones."""
+    """Runs without data, with the reason: invalid, skipped, missing and stray runs."""
     names = list(study.varied)
     rows = [
-        (run.id, cell_label(run.levels, names), run.repetition, run.verdict.status, run.verdict.reasons)
+        (run.id, cell_label(run.levels, names), run.repetition, run.validity.status, run.validity.reasons)
         for run in study.runs
-        if run.verdict.status != "valid"
+        if run.validity.status != "valid"
     ]
     for name, levels in study.missing.items():
-        rows.append((name, cell_label(levels, names), None, "missing", "not carried out yet"))
-    rows += [(name, "", None, "stray", "of an earlier plan; not part of this design") for name in study.stray]
+        rows.append((name, cell_label(levels, names), None, "missing", "not run yet"))
+    rows += [
+        (name, "", None, "stray", "run of an earlier plan, not part of this design") for name in study.stray
+    ]
     types = dict.fromkeys(("run", "cell", "repetition", "status", "reason"), pl.String)
     return pl.DataFrame(rows, schema=types | {"repetition": pl.Int64}, orient="row")
 
 
 def claims(folder: Path) -> pl.DataFrame:
-    """Every claim of `results/*/claims.json`: what a paper says, what these runs say.
+    """Every claim of `results/*/claims.json`: the paper's number, ours, and the claim status.
 
     Raises:
         InputError: a claims file is damaged.
@@ -158,7 +159,7 @@ def claims(folder: Path) -> pl.DataFrame:
 
 
 def study_claims(folder: Path) -> list[dict[str, object]]:
-    """The claims of one study; none if it reproduces no paper.
+    """The claims of one study; none without `claims.json`.
 
     Raises:
         InputError: the file is damaged, or a claim has no known status.
@@ -166,7 +167,7 @@ def study_claims(folder: Path) -> list[dict[str, object]]:
     path = folder / "claims.json"
     if not path.exists():
         return []
-    remedy = "run the study or notebook that writes it again"
+    remedy = "run the notebook that writes it again"
     found = read_list(path, remedy)
     for claim in found:
         if claim.get("status") not in CLAIM_STATUSES:

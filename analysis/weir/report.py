@@ -1,9 +1,5 @@
-"""One self-contained HTML page per study: question, design, verdicts, results, figures, host.
+"""Report of a study, one HTML page: question, design, results, figures, validity, host."""
 
-Nothing is fetched from anywhere: styles and figures are inside the page.
-"""
-
-import base64
 import json
 import multiprocessing
 import os
@@ -14,19 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from weir import __version__, present
-from weir.documents import write_text
-from weir.errors import InputError
-from weir.gallery import exhibits, objective_metric
+from weir import pages, present
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
+from weir.pages import write_page
+from weir.report_figures import Exhibit, exhibits, objective_metric
 from weir.study import class_table, run_table
-from weir.style import encode
 from weir.tiers import tiers
 
-#: What the replayer says of itself: field -> words, unit and what to divide by.
+#: Fields of the replayer's own statistics: name, unit, and divisor.
 _FIDELITY = {
     "lateness_median_ns": ("Lateness, median", "ms", 1e6),
     "lateness_p99_ns": ("Lateness, 99th percentile", "ms", 1e6),
@@ -46,18 +39,11 @@ def write_report(folder: Path | str, out: Path | None = None) -> Path:
         InputError: the study cannot be loaded, or the page cannot be written.
     """
     study = load_study(folder)
-    out = out or study.path / "report.html"
-    page = render(study)
-    try:
-        write_text(out, page)
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror})"
-        raise InputError(out, problem, "name another file with --out") from error
-    return out
+    return write_page(out or study.path / "report.html", render(study))
 
 
 def write_reports(folders: Sequence[Path]) -> list[Path]:
-    """Writes the reports of several studies, one per processor at a time, and returns their paths.
+    """Writes the reports of several studies in parallel and returns their paths.
 
     Args:
         folders: one `results/<study>` each.
@@ -68,7 +54,7 @@ def write_reports(folders: Sequence[Path]) -> list[Path]:
     if len(folders) == 1:
         return [write_report(folders[0])]
     workers = min(len(folders), os.cpu_count() or 1)
-    # Not forked: polars has threads, which a fork does not take along.
+    # Not by fork: the threads of polars do not survive it.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         return list(pool.map(write_report, folders))
@@ -81,16 +67,9 @@ def render(study: Study) -> str:
         InputError: a table of a run is damaged.
     """
     table = class_table(study)
-    environment = Environment(
-        loader=PackageLoader("weir"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2").render(
+    return pages.render(
+        "report.html.j2",
         study=study,
-        version=__version__,
         counts=_counts(study, table),
         design=_design(study),
         virtual=_virtual(study),
@@ -114,7 +93,7 @@ def render(study: Study) -> str:
 
 
 def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
-    # Virtual time is not spent.
+    # Runs in virtual time take no time of a device.
     measured = [run for run in study.runs if run.testbed != "simulator"]
     measured_s = sum(run.duration_s + run.warmup_s for run in measured)
     timings = [run.observed.get("timing") or {} for run in measured]
@@ -125,14 +104,14 @@ def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
         "invalid": len(study.runs_with("invalid")),
         "skipped": len(study.runs_with("skipped")),
         "missing": len(study.missing),
-        "repeated": sum(run.verdict.attempt > 1 for run in study.runs),
+        "repeated": sum(run.validity.attempt > 1 for run in study.runs),
         "requests": int(table["requests"].sum()) if table.height else 0,
         "measured_share": f"{min(measured_s / spent_s, 1):.0%}" if spent_s > 0 else "n/a",
     }
 
 
 def _virtual(study: Study) -> str:
-    """What a reader must know of runs that no device took part in; empty if there are none."""
+    """A sentence about the runs in virtual time; empty if there are none."""
     runs = [run for run in study.runs if run.testbed == "simulator"]
     if not runs:
         return ""
@@ -147,7 +126,7 @@ def _virtual(study: Study) -> str:
 
 
 def _side_by_side(study: Study, table: pl.DataFrame) -> list[dict[str, Any]]:
-    """The metric that each class is judged by, on both testbeds beside each other."""
+    """The metric of each class's objective on both testbeds, side by side."""
     found = []
     for app_class in study.classes if study.valid_runs else ():
         metric, _ = objective_metric(app_class)
@@ -210,10 +189,13 @@ def _tiers(study: Study) -> dict[str, Any] | None:
     return None if table is None else _rows(table)
 
 
-def _inline(exhibit: Any) -> dict[str, str]:
-    data = base64.b64encode(encode(exhibit.figure, "svg")).decode("ascii")
-    source = f"data:image/svg+xml;base64,{data}"
-    return {"name": exhibit.name, "title": exhibit.title, "text": exhibit.text, "source": source}
+def _inline(exhibit: Exhibit) -> dict[str, str]:
+    return {
+        "name": exhibit.name,
+        "title": exhibit.title,
+        "text": exhibit.text,
+        "source": pages.inline(exhibit.figure),
+    }
 
 
 def _fidelity(study: Study) -> list[dict[str, str]]:
@@ -234,14 +216,14 @@ def _fidelity(study: Study) -> list[dict[str, str]]:
 
 
 def _browsers(run: Run) -> dict[str, Any]:
-    """What browsers say of their lateness, in the replayer's words; empty without browsers."""
+    """The lateness of browsers, with the replayer's field names; empty without browsers."""
     lateness = (run.observed.get("web") or {}).get("lateness") or {}
     words = {"p50_ns": "lateness_median_ns", "p99_ns": "lateness_p99_ns", "max_ns": "lateness_max_ns"}
     return {name: lateness[own] for own, name in words.items() if own in lateness}
 
 
 def _host(study: Study) -> list[tuple[str, str]]:
-    """The host's facts, one line each; a fact that differs between runs says how many values it had."""
+    """The host's facts, one line each, with the number of values where a fact differs between runs."""
     seen: dict[str, list[str]] = {}
     hosts = [run.host for run in study.runs]
     for host in hosts:

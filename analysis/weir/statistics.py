@@ -101,6 +101,19 @@ def mean_interval(
     return Interval(estimate, low, high, x.size, method, confidence)
 
 
+def means_by(rows: pl.DataFrame, x: str, y: str) -> tuple[list[float], list[Interval]]:
+    """The values of a column `x`, sorted, and the mean of `y` at each with its interval."""
+    places = sorted(rows[x].unique().to_list())
+    return places, [mean_interval(rows.filter(pl.col(x) == place)[y].to_list()) for place in places]
+
+
+def geometric_mean_interval(values: ArrayLike) -> Interval:
+    """The geometric mean of positive values, with the t interval of their logarithms."""
+    found = mean_interval(np.log(np.asarray(values, dtype=float)))
+    ends = (None if end is None else float(np.exp(end)) for end in (found.low, found.high))
+    return Interval(float(np.exp(found.estimate)), *ends, found.n, found.method, note=found.note)
+
+
 def ratio_interval(
     numerator: ArrayLike, denominator: ArrayLike, *, confidence: float = CONFIDENCE
 ) -> Interval:

@@ -1,4 +1,4 @@
-"""A study's results as tables: one row per run and class, or per run and device, beside the run's levels."""
+"""Results of a study as tables: one row per run and class or device, with the run's levels."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What the tiers of a run used: processor time by process, bytes by host of the test network, memory."""
+"""Resource use of the tiers of a run: CPU time by process, network bytes by host, memory."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ CPU, NETWORK, MEMORY = "CPU s", "network MB", "MB"
 
 
 def used(run: Run) -> dict[str, float]:
-    """What one run used, warm-up included, by the name of a column.
+    """Resource use of one run, warm-up included, by the name of a column.
 
     Returns:
         Processor time in s by process (`driver` sends the requests), what each host of the test network

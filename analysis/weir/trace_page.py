@@ -1,22 +1,18 @@
-"""One self-contained HTML page about a trace, from the JSON that `weir trace stat --json` prints.
+"""Page of a trace, from the JSON that `weir trace stat --json` prints."""
 
-Nothing is fetched from anywhere: styles and figures are inside the page.
-"""
-
-import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from weir import __version__, trace_figures
-from weir.documents import check_format, field, read_document, write_text
+from weir import pages, plots
+from weir.documents import check_format, field, read_document
 from weir.errors import InputError
 from weir.labels import number
-from weir.style import encode, style
+from weir.pages import write_page
+from weir.plots import trace_figures
 
 _REMEDY = "make it with weir trace stat FILE --json"
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -52,13 +48,7 @@ def write_trace_page(source: Path, out: Path | None = None) -> Path:
     out = out or source.with_suffix(".html")
     if out.resolve() == source.resolve():
         raise InputError(out, "is the document itself", "name another file with --out")
-    page = render(document, source)
-    try:
-        write_text(out, page)
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror})"
-        raise InputError(out, problem, "name another file with --out") from error
-    return out
+    return write_page(out, render(document, source))
 
 
 def render(document: dict[str, Any], source: Path) -> str:
@@ -68,14 +58,8 @@ def render(document: dict[str, Any], source: Path) -> str:
         InputError: the document lacks a field.
     """
     try:
-        environment = Environment(
-            loader=PackageLoader("weir"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        return environment.get_template("trace.html.j2").render(
+        return pages.render(
+            "trace.html.j2",
             name=Path(field(document, source, "file", str)).name,
             trace_format=field(document, source, "trace_format", str),
             facts=_facts(document),
@@ -88,10 +72,9 @@ def render(document: dict[str, Any], source: Path) -> str:
             devices_not_listed=document["devices_not_listed"],
             figures=[_inline(*drawn) for drawn in _figures(document)],
             duration=duration,
-            version=__version__,
         )
     except (KeyError, TypeError) as error:
-        raise InputError(source, f"is no statistics of a trace ({error})", _REMEDY) from error
+        raise InputError(source, f"does not hold the statistics of a trace ({error})", _REMEDY) from error
 
 
 def size(amount: float) -> str:
@@ -222,11 +205,10 @@ def _device(device: dict[str, Any]) -> dict[str, str]:
     }
 
 
+@plots.style()
 def _figures(document: dict[str, Any]) -> list[tuple[str, str, Figure]]:
-    with style():
-        return [drawn for draw in trace_figures.ALL if (drawn := draw(document)) is not None]
+    return [drawn for draw in trace_figures.ALL if (drawn := draw(document)) is not None]
 
 
 def _inline(title: str, text: str, figure: Figure) -> dict[str, str]:
-    data = base64.b64encode(encode(figure, "svg")).decode("ascii")
-    return {"title": title, "text": text, "source": f"data:image/svg+xml;base64,{data}"}
+    return {"title": title, "text": text, "source": pages.inline(figure)}

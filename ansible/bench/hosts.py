@@ -193,7 +193,7 @@ def draw(found, folder):
     """Draws what the playbook adds to each run, by host, and where its time goes."""
     from matplotlib.figure import Figure
 
-    from weir.style import PALETTE, WIDTH_INCH, encode, style
+    from weir.plots.style import PALETTE, WIDTH_INCH, encode, style
 
     with style():
         figure = Figure(figsize=(WIDTH_INCH, 2.8), layout="constrained")

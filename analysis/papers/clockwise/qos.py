@@ -1,0 +1,221 @@
+"""Contracts of best effort: Figs. 6.12 to 6.14, results and claims."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from papers.clockwise.admission import Admit
+from papers.clockwise.bands import BANDS
+from papers.clockwise.disk_claims import yes
+from papers.clockwise.results import DISKS, disk, shown_disks
+from papers.clockwise.streams import LAYOUTS, Task, in_turn
+from weir.claims import Claim, over_seeds
+from weir.documents import read_document
+from weir.labels import number
+from weir.load import RUN_AGAIN, Run, Study
+from weir.statistics import ratio_interval
+
+#: The CELLO disk that has a contract.
+CLASS = "cello5"
+#: Length of the busy period that is shown, in minutes.
+PERIOD_MIN = 50
+#: Minutes of high load: this share of the day's, those in which all CELLO disks together ask most, for
+#: together they use up the slack.
+BUSIEST = 0.01
+#: Of schedulers by which a slot is used up by what is served before its release.
+SPEND = "early=spend"
+#: Of schedulers that give out slots as the thesis does.
+CONTAINER = "server=container"
+SETTINGS = {"qos-0": "0 %", "qos-10": "10 %", "qos-20": "20 %"}
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """Disk 5 by minute of the measured interval, of one run.
+
+    Attributes:
+        requests: asked.
+        all_requests: asked of all CELLO disks.
+        mean_ms: mean latency of the answered ones; nan without any.
+        max_ms: longest.
+        from_min: when the interval begins.
+    """
+
+    requests: np.ndarray
+    all_requests: np.ndarray
+    mean_ms: np.ndarray
+    max_ms: np.ndarray
+    from_min: float
+
+    @classmethod
+    def of(cls, run: Run) -> "Minutes":
+        """From a run's series."""
+        series = read_document(run.path / "series.json", RUN_AGAIN)
+        own = series["classes"][CLASS]
+        per = round(60 / series["bin_s"])
+        count = len(own["requests"]) // per * per
+
+        def column(name: str, of: dict[str, list[float | None]] = own) -> np.ndarray:
+            values = [np.nan if v is None else float(v) for v in of[name][:count]]
+            return np.array(values).reshape(-1, per)
+
+        requests = column("requests")
+        every = sum(
+            column("requests", of) for name, of in series["classes"].items() if name.startswith("cello")
+        )
+        answered = requests - column("unfinished")
+        means, longest = column("response_mean_ms"), column("response_max_ms")
+        total = answered.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.nansum(means * answered, axis=1) / total
+        top = np.where(total > 0, np.nan_to_num(longest, nan=0.0).max(axis=1), np.nan)
+        return cls(requests.sum(axis=1), every.sum(axis=1), mean, top, series["from_s"] / 60)
+
+    def period(self) -> slice:
+        """The busiest time of the period's length."""
+        first = int(np.convolve(self.all_requests, np.ones(PERIOD_MIN), "valid").argmax())
+        return slice(first, first + PERIOD_MIN)
+
+    def busy(self) -> np.ndarray:
+        """The day's minutes of high load in which the disk is asked for anything, by place."""
+        order = np.argsort(-self.all_requests, kind="stable")
+        busiest = order[: max(1, int(BUSIEST * len(order)))]
+        return np.sort(busiest[self.requests[busiest] > 0])
+
+    def calm(self) -> np.ndarray:
+        """The minutes of the period that are none of these."""
+        period = self.period()
+        return np.setdiff1d(np.arange(period.start, period.stop), self.busy())
+
+
+@dataclass(frozen=True)
+class Contracts:
+    """Fig. 6.13's runs: by setting, then by repetition; `server` is how slots are given out."""
+
+    minutes: dict[str, list[Minutes]]
+
+    @classmethod
+    def load(cls, study: Study, *, container: bool) -> "Contracts":
+        """Those in which slots are given out by containers, or those in which they are not."""
+        found: dict[str, list[Minutes]] = {name: [] for name in SETTINGS}
+        for run in sorted(study.valid_runs, key=lambda run: run.repetition):
+            if (CONTAINER in str(run.levels.get("scheduler", ""))) == container:
+                found[str(run.levels["variant"])].append(Minutes.of(run))
+        return cls(found)
+
+    def at_s(self, setting: str, *, busy: bool) -> list[float]:
+        """Mean latency of requests in minutes of high load, or in the period's others, in s."""
+        found = []
+        for own, plain in zip(self.minutes[setting], self.minutes["qos-0"], strict=True):
+            at = plain.busy() if busy else plain.calm()
+            weights = own.requests[at]
+            found.append(float(np.nansum(own.mean_ms[at] * weights) / weights.sum() / 1e3))
+        return found
+
+
+def delta_l(admit: Admit) -> Iterator[Claim]:
+    """B-F6.13: deltaL of 24 pairs and a server, by the thesis's definition."""
+    pairs = LAYOUTS["rotation"].tasks(in_turn(24))
+    for name, cost_ms in (("0", 0), ("10", 100), ("20", 200)):
+        tasks = [*pairs, *([Task("server", cost_ms, 3000.0)] if cost_ms else [])]
+        found, exact = admit(tasks, "thesis"), admit(tasks, "exact")
+        note = f"utilisation {found.utilisation:.3f}; over all intervals {number(exact.delta_l_ms)} ms"
+        yield BANDS.judged(f"B-F6.13 {name}", found.delta_l_ms, note)
+
+
+def contracts(found: Contracts, sporadic: Contracts) -> Iterator[Claim]:
+    """B-F6.12, B-F6.13.
+
+    Args:
+        found: runs in which slots are given out by containers, as in the thesis.
+        sporadic: the same with a replenishment for each request, the scheduler's own way.
+    """
+    plain = found.minutes["qos-0"]
+    rates = []
+    for run in plain:
+        own = run.requests[run.period()]
+        rates.append(float(own[own > run.requests.mean()].mean() / 60))
+    peak = max(float(run.requests.max()) for run in plain) / 60
+    start = plain[0].from_min + plain[0].period().start
+    note = f"from minute {start:.0f} on for {PERIOD_MIN}; the day's busiest minute {number(peak)} I/Os/s"
+    missed = "the stand-in has the day's total and its busiest minute, not the hour that the thesis chose"
+    yield BANDS.judged("B-F6.12", over_seeds(rates), note, missed=missed)
+    busy = {key: found.at_s(key, busy=True) for key in SETTINGS}
+    calm = {key: found.at_s(key, busy=False) for key in SETTINGS}
+    other = {key: sporadic.at_s(key, busy=True) for key in SETTINGS} if sporadic.minutes["qos-10"] else {}
+    better = all(a > b for a, b in zip(busy["qos-0"], busy["qos-10"], strict=True))
+    other_way = f"; with a sporadic server {_settings(other)}" if other else ""
+    note = f"{_settings(busy)}{other_way}; less than without in every run: {yes(better)}"
+    yield BANDS.judged("B-F6.13 mean", over_seeds(busy["qos-10"]), note, shape=better)
+    more = [a / b for a, b in zip(busy["qos-20"], busy["qos-10"], strict=True)]
+    yield BANDS.judged("B-F6.13 more", over_seeds(more), note)
+    ratio = [a / b for a, b in zip(calm["qos-10"], calm["qos-0"], strict=True)]
+    ordered = float(np.mean(calm["qos-20"])) >= float(np.mean(calm["qos-10"]))
+    note = f"{_settings(calm)}; 20 % is not better than 10 %: {yes(ordered)}"
+    missed = "requests of a contract go first in slack here, so that it does no harm when there is slack"
+    yield BANDS.judged("B-F6.13 anomaly", over_seeds(ratio), note, shape=ordered, missed=missed)
+
+
+def _settings(found: dict[str, list[float]]) -> str:
+    return ", ".join(f"{SETTINGS[key]} {number(np.mean(values))} s" for key, values in found.items())
+
+
+def over_allocation(study: Study, *, spend: bool) -> pl.DataFrame:
+    """Fig. 6.14: `kind` (rt, bef), `factor`, `repetition` and mean latency in ms by CELLO disk.
+
+    Args:
+        study: the runs.
+        spend: those in which what is served early uses its slot up, as section 6.3.2 reads, or the others.
+    """
+    rows = []
+    for run in study.valid_runs:
+        if (SPEND in str(run.levels.get("scheduler", ""))) != spend:
+            continue
+        kind, factor = re.fullmatch(r"(rt|bef)-(\d+)", str(run.levels["variant"])).groups()
+        classes = read_document(run.path / "summary.json", RUN_AGAIN)["classes"]
+        row: dict[str, object] = {"kind": kind, "factor": int(factor), "repetition": run.repetition}
+        for at in DISKS:
+            value = classes[disk(at)]["response_mean_ms"] if disk(at) in classes else None
+            row[disk(at)] = np.inf if isinstance(value, str) else value
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None).sort("kind", "factor", "repetition")
+
+
+def crosstalk(rows: pl.DataFrame, kept: pl.DataFrame) -> Iterator[Claim]:
+    """B-F6.14.
+
+    Args:
+        rows: what is served early uses its slot up.
+        kept: it leaves its slot to the next.
+    """
+    factors = sorted(rows["factor"].unique())
+    top = factors[-1]
+    middle = factors[len(factors) // 2]
+    end, half, first = (_latencies(rows, "rt", factor) for factor in (top, middle, factors[0]))
+    steady = float(end.mean() / half.mean()) < 2
+    other = _latencies(kept, "rt", top).mean() if not kept.is_empty() else None
+    note = (
+        f"by disk {', '.join(number(v) for v in end.mean(axis=0))} ms; means at factors of {factors[0]} and "
+        f"{middle}: {number(first.mean())} and {number(half.mean())} ms; less than "
+        "twice that at the end: "
+        f"{yes(steady)}; {number(other)} ms where early requests leave their slots to the next"
+    )
+    missed = "a request waits for a block of 1 MB that was begun, some 60 ms on a disk that is full"
+    yield BANDS.judged("B-F6.14 plateau", over_seeds(end.mean(axis=1)), note, shape=steady, missed=missed)
+    loose = {factor: _latencies(rows, "bef", factor) for factor in factors}
+    # With some factors requests are never answered.
+    last = max(factor for factor, values in loose.items() if np.isfinite(values).all())
+    words = ", ".join(f"{factor}: {number(float(values.mean()))}" for factor, values in loose.items())
+    note = f"at a factor of {last}, the last at which all are answered; unscheduled by factor {words} ms"
+    each = [np.exp(np.log(values).mean(axis=1)) for values in (loose[last], _latencies(rows, "rt", last))]
+    rises = bool(loose[last].mean() > loose[factors[0]].mean())
+    yield BANDS.judged("B-F6.14 unscheduled", ratio_interval(*each), note, shape=rises)
+
+
+def _latencies(rows: pl.DataFrame, kind: str, factor: int) -> np.ndarray:
+    """Mean latencies in ms by repetition and CELLO disk."""
+    part = rows.filter((pl.col("kind") == kind) & (pl.col("factor") == factor)).sort("repetition")
+    return part.select(disk(d) for d in shown_disks(rows)).to_numpy().astype(float)

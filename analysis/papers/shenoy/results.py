@@ -1,0 +1,186 @@
+"""The paper's studies as tables: response of text and violated deadlines of video, by operating point."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from scipy.interpolate import RegularGridInterpolator
+
+from weir.load import Study
+from weir.study import class_table
+
+#: What a server is full at: mean response of text (ms) and share of violated deadlines (%), tau_t and tau_v
+#: of 2.2.
+FULL_MS = 100.0
+FULL_PCT = 1.0
+#: Within this many percentage points two shares of violated deadlines are equal.
+EQUAL_PCT = 0.1
+#: Servers, in the order of figures.
+SERVERS = ("partitioned", "integrated")
+TEXT, VIDEO = "clients.text", "clients.video"
+
+
+def text_table(study: Study) -> pl.DataFrame:
+    """One row per valid run with text: levels, `response_ms` and its parts.
+
+    They are means of what was answered in time. A run that cannot keep up leaves requests unanswered; its
+    mean is of the others, and depends on its length.
+    """
+    table = class_table(study).filter(pl.col("class") == "text")
+    answered = pl.col("queueing_mean_ms") + pl.col("service_mean_ms")
+    return _counted(table).with_columns(answered.alias("response_ms"))
+
+
+def video_table(study: Study) -> pl.DataFrame:
+    """One row per valid run with video: levels and `violated_pct`."""
+    table = class_table(study).filter(pl.col("class") == "video")
+    return _counted(table).with_columns((100 * pl.col("deadline_miss_share")).alias("violated_pct"))
+
+
+def _counted(table: pl.DataFrame) -> pl.DataFrame:
+    """With the numbers of clients as numbers, where they are levels such as `text=10 video=0`."""
+    if "clients" not in table.columns:
+        return table
+    of = pl.col("clients").str.extract
+    return table.with_columns(
+        of(r"text=(\d+)").cast(pl.Int64).alias(TEXT), of(r"video=(\d+)").cast(pl.Int64).alias(VIDEO)
+    )
+
+
+def crossing(x: np.ndarray, y: np.ndarray, limit: float) -> float:
+    """The point where a growing curve reaches a limit, by linear interpolation.
+
+    NaN where it does not, its first place where it begins above.
+
+    Args:
+        x: places, ascending.
+        y: values there; not all need be larger than the one before.
+        limit: the value to reach.
+    """
+    above = np.flatnonzero(y > limit)
+    if above.size == 0:
+        return float("nan")
+    at = int(above[0])
+    if at == 0:
+        return float(x[0])
+    share = (limit - y[at - 1]) / (y[at] - y[at - 1])
+    return float(x[at - 1] + share * (x[at] - x[at - 1]))
+
+
+def capacities(table: pl.DataFrame, server: str, clients: str, metric: str, limit: float) -> list[float]:
+    """Capacity of a server in clients, by repetition."""
+    found = []
+    table = table.filter(pl.col("architecture") == server).sort("repetition", clients)
+    for _, rows in table.group_by("repetition", maintain_order=True):
+        found.append(crossing(rows[clients].to_numpy(), rows[metric].to_numpy(), limit))
+    return found
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A metric over text and video clients, by repetition.
+
+    Attributes:
+        text: numbers of text clients, ascending.
+        video: numbers of video clients, ascending.
+        values: by repetition, text and video; NaN where no run is.
+    """
+
+    text: np.ndarray
+    video: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, table: pl.DataFrame, server: str, metric: str) -> "Surface":
+        """The surface of one server."""
+        rows = table.filter(pl.col("architecture") == server) if "architecture" in table.columns else table
+        text, video = np.unique(rows[TEXT].to_numpy()), np.unique(rows[VIDEO].to_numpy())
+        repetitions = np.unique(rows["repetition"].to_numpy())
+        values = np.full((len(repetitions), len(text), len(video)), np.nan)
+        at = (
+            np.searchsorted(repetitions, rows["repetition"].to_numpy()),
+            np.searchsorted(text, rows[TEXT].to_numpy()),
+            np.searchsorted(video, rows[VIDEO].to_numpy()),
+        )
+        values[at] = rows[metric].to_numpy()
+        return cls(text.astype(float), video.astype(float), values)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Mean over repetitions, by text and video."""
+        return np.asarray(self.values.mean(axis=0))
+
+    def at(self, text: np.ndarray, video: np.ndarray) -> np.ndarray:
+        """Between the points, linearly, by repetition; beyond the ends the end's."""
+        text = np.clip(text, self.text[0], self.text[-1])
+        video = np.clip(video, self.video[0], self.video[-1])
+        points = np.stack(np.broadcast_arrays(text, video), axis=-1)
+        return np.stack(
+            [RegularGridInterpolator((self.text, self.video), one)(points) for one in self.values]
+        )
+
+    def without_text_zero(self) -> "Surface":
+        """Without the row of no text clients, which have no response."""
+        keep = self.text > 0
+        return Surface(self.text[keep], self.video, self.values[:, keep])
+
+    def without_video_zero(self) -> "Surface":
+        """Without the column of no video clients, which violate nothing."""
+        keep = self.video > 0
+        return Surface(self.text, self.video[keep], self.values[:, :, keep])
+
+
+def apart(table: pl.DataFrame) -> Surface:
+    """The response of text on a partitioned server, whatever the video load: of runs without video."""
+    rows = table.filter((pl.col("architecture") == "partitioned") & (pl.col(VIDEO) == 0))
+    line = Surface.of(rows, "partitioned", "response_ms")
+    return Surface(line.text, np.array([0.0, 1e6]), np.repeat(line.values, 2, axis=2))
+
+
+@dataclass(frozen=True)
+class Region:
+    """Both metrics of both servers over the mixes that the partitioned one bears.
+
+    Attributes:
+        response: response of text in ms, by server.
+        violated: violated deadlines of video in per cent, by server.
+    """
+
+    response: dict[str, Surface]
+    violated: dict[str, Surface]
+
+    @classmethod
+    def of(cls, study: Study, scheduler: str | None = None) -> "Region":
+        """Of a study whose factors are the architecture and the numbers of clients.
+
+        Args:
+            study: the study.
+            scheduler: the integrated server's, if the scheduler is a factor, too.
+        """
+        text, video = text_table(study), video_table(study)
+        if scheduler is not None:
+            chosen = (pl.col("architecture") == SERVERS[0]) | (pl.col("scheduler") == scheduler)
+            text, video = text.filter(chosen), video.filter(chosen)
+        return cls(
+            {server: Surface.of(text, server, "response_ms") for server in SERVERS},
+            {server: Surface.of(video, server, "violated_pct") for server in SERVERS},
+        )
+
+    def summary(self, drive: str, scheduler: str) -> dict[str, object]:
+        """A row about it: shares of the mixes, and the corner and the middle of the region."""
+        apart, shared = (self.response[server].without_text_zero() for server in SERVERS)
+        ratio = apart.mean / shared.mean
+        missed = [self.violated[server].without_video_zero().mean for server in SERVERS]
+        middle = tuple(int(size // 2) for size in ratio.shape)
+        return {
+            "drive": drive,
+            "together": scheduler,
+            "mixes": ratio.size,
+            "text not slower (%)": round(100 * float((ratio >= 1).mean())),
+            "text faster, middle": f"{ratio[middle]:.3g}x",
+            "text faster, full of both": f"{ratio[-1, -1]:.3g}x",
+            "text slower at most": f"{max(1 / ratio.min(), 1):.3g}x",
+            "video not later (%)": round(100 * float((missed[1] <= missed[0] + EQUAL_PCT).mean())),
+            "video later at most (points)": f"{max((missed[1] - missed[0]).max(), 0):.3g}",
+        }

@@ -1,0 +1,141 @@
+"""Clockwise live: Figs. 7.1 and 7.2 of Bosch's thesis, measured beside simulated, and crosstalk."""
+
+import itertools
+from collections.abc import Iterator
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from papers.virtual_vs_real.results import LIVE, TESTBED, VIRTUAL
+from weir import plots
+from weir.claims import Claim, claim, text
+from weir.labels import number
+from weir.load import Study
+from weir.statistics import mean_interval
+from weir.study import class_table
+
+#: The classes: who has no contract, and who has deadlines.
+BEST_EFFORT, STREAMS = "cello", "video"
+LATENCY, MISSES, RATE = "response_mean_ms", "deadline_miss_share", "throughput_mb_s"
+#: How far measured best-effort latencies may be from simulated ones, as a share of these, on average over
+#: loads.
+BAND = 0.1
+#: Latencies that differ by less than this share have no order.
+TIE = 0.05
+
+
+def points(study: Study) -> pl.DataFrame:
+    """One row per run, with what the figures show of it.
+
+    Its columns: `testbed`, `scheduler`, `variant`, `repetition`, `mb_s` of the streams, `latency_ms` of best
+    effort and `misses_pct` of the streams.
+    """
+    table = class_table(study)
+    keys = ["run", TESTBED, "scheduler", "variant", "repetition"]
+    best = table.filter(pl.col("class") == BEST_EFFORT).select(*keys, pl.col(LATENCY).alias("latency_ms"))
+    streams = table.filter(pl.col("class") == STREAMS).select(
+        "run", pl.col("offered_mb_s").alias("mb_s"), (100 * pl.col(MISSES)).alias("misses_pct")
+    )
+    return best.join(streams, on="run").drop("run").sort(*keys[1:])
+
+
+@plots.style()
+def latencies(table: pl.DataFrame) -> Figure:
+    """Best-effort latency and missed deadlines over the real-time load, measured and simulated."""
+    schedulers = table["scheduler"].unique(maintain_order=True).to_list()
+    figure, axes = plots.panels(1, 2, 3.0, sharex=True)
+    for at, scheduler in enumerate(schedulers):
+        for words, testbed, line in (("measured", LIVE, 0), ("simulated", VIRTUAL, 1)):
+            rows = table.filter((pl.col("scheduler") == scheduler) & (pl.col(TESTBED) == testbed))
+            if rows.is_empty():
+                continue
+            for axis, column in zip(axes, ("latency_ms", "misses_pct"), strict=True):
+                xs, found = _by_load(rows, column)
+                name = f"{scheduler}, {words}"
+                plots.estimates(axis, xs, found, name, at, linestyle=plots.line_style(line))
+    for axis, words in zip(axes, ("Best-effort latency, mean (ms)", "Deadlines missed (%)"), strict=True):
+        axis.set_xlabel("Real-time load (MB/s)")
+        axis.set_ylabel(words)
+        axis.set_ylim(bottom=0)
+    plots.legend(figure, axes[0], 3)
+    plots.note(figure, "Means over repetitions; bars: 95 % t intervals.")
+    return figure
+
+
+def _by_load(rows: pl.DataFrame, column: str) -> tuple[list[float], list]:
+    groups = sorted(rows.group_by("variant"), key=lambda group: float(group[1]["mb_s"].mean()))
+    return (
+        [float(group["mb_s"].mean()) for _, group in groups],
+        [mean_interval(group[column].to_list()) for _, group in groups],
+    )
+
+
+def measured(table: pl.DataFrame) -> Iterator[Claim]:
+    """B-F7.1 and B-F7.2 live: whether measured and simulated agree, and order the schedulers alike."""
+    keys = ["scheduler", "variant", "repetition"]
+    both = table.filter(pl.col(TESTBED) == LIVE).join(
+        table.filter(pl.col(TESTBED) == VIRTUAL), on=keys, suffix="_virtual"
+    )
+    if both.is_empty():
+        return
+    log = (pl.col("latency_ms") / pl.col("latency_ms_virtual")).log().mean().exp().alias("ratio")
+    ratio = both.group_by("repetition").agg(log).sort("repetition")["ratio"]
+    note = "best-effort latency over all loads and schedulers; the thesis prints no number"
+    yield claim("B-F7.1 live", 1.0, mean_interval(ratio.to_list()), "measured / simulated", note, band=BAND)
+    alike, ordered = 0, 0
+    means = both.group_by("variant", "scheduler").agg(pl.col("latency_ms", "latency_ms_virtual").mean())
+    for _, rows in means.group_by("variant"):
+        for (ours, theirs), (other, its) in itertools.combinations(
+            zip(rows["latency_ms"], rows["latency_ms_virtual"], strict=True), 2
+        ):
+            if abs(theirs / its - 1) > TIE:
+                ordered += 1
+                alike += (ours > other) == (theirs > its)
+    note = (
+        f"of {ordered} pairs of schedulers whose simulated latencies differ by more than {TIE:.0%}, {alike} "
+        f"have the same order"
+    )
+    share = 100.0 * alike / ordered if ordered else None
+    yield claim("B-F7.1 live order", 100.0, share, "% of pairs", note)
+    missed = table.filter(pl.col(TESTBED) == LIVE)
+    worst = float(missed["misses_pct"].max())
+    simulated = float(table.filter(pl.col(TESTBED) == VIRTUAL)["misses_pct"].max())
+    note = (
+        f"deadlines missed in the worst live run of all loads and schedulers; simulated {number(simulated)} %"
+    )
+    yield claim("B-F7.2 live deadlines", None, worst, "%", note, limits=(0.0, simulated))
+
+
+def crosstalk(table: pl.DataFrame) -> Iterator[Claim]:
+    """B-F6.14 live: what others suffer from a stream that asks for more than it was promised."""
+    for words, testbed in (("live", LIVE), ("simulated", VIRTUAL)):
+        rows = table.filter(pl.col(TESTBED) == testbed)
+        if rows.is_empty():
+            continue
+        misses = float(rows["misses_pct"].max())
+        variants = sorted(rows["variant"].unique())
+        worst = []
+        for scheduler in rows["scheduler"].unique(maintain_order=True):
+            of = [
+                rows.filter((pl.col("scheduler") == scheduler) & (pl.col("variant") == variant))["latency_ms"]
+                for variant in (variants[0], variants[-1])
+            ]
+            least, most = (number(float(one.mean())) for one in of)
+            worst.append(f"{scheduler}: best effort waits {most} ms, and {least} where it asks least")
+        note = f"deadlines missed by the streams that keep to their contracts, worst run; {'; '.join(worst)}"
+        yield claim(f"B-F6.14 {words}", None, misses, "%", note, limits=(0.0, 0.0))
+
+
+def tabulated(table: pl.DataFrame) -> pl.DataFrame:
+    """One row per load and scheduler: best-effort latency and missed deadlines on each testbed."""
+    rows = []
+    for (variant, scheduler), group in table.sort("mb_s").group_by(
+        "variant", "scheduler", maintain_order=True
+    ):
+        row = {"streams": variant, "scheduler": scheduler, "MB/s": number(float(group["mb_s"].mean()))}
+        for words, testbed in (("measured", LIVE), ("simulated", VIRTUAL)):
+            of = group.filter(pl.col(TESTBED) == testbed)
+            for name, column in (("latency (ms)", "latency_ms"), ("missed (%)", "misses_pct")):
+                row[f"{words}: {name}"] = text(mean_interval(of[column].to_list())) if of.height else "none"
+        rows.append(row)
+    return pl.DataFrame(rows)

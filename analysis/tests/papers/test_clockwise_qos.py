@@ -1,0 +1,79 @@
+"""Clockwise: contracts of best effort and over-allocation, on results made by hand."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from papers.clockwise import qos, qos_figures, results
+
+
+def judged(claims):
+    return {claim.id: claim for claim in claims}
+
+
+class Folder:
+    """What is read of a run here: where it is."""
+
+    def __init__(self, path):
+        self.path = path
+
+
+def minutes(busy, calm, seed):
+    rng = np.random.default_rng(seed)
+    requests = rng.integers(0, 200, 1439)
+    # A few of them of high load.
+    requests[930:980] = np.where(np.arange(50) % 4 == 0, 1800, 1200) + rng.integers(0, 300, 50)
+    mean = np.where(requests > 1700, busy, calm) * np.ones(1439)
+    return qos.Minutes(requests, 2 * requests, mean, 3 * mean, 1.0)
+
+
+def test_contracts_are_judged_and_drawn():
+    scales = {"qos-0": (8000.0, 100.0), "qos-10": (1000.0, 130.0), "qos-20": (900.0, 150.0)}
+    found = qos.Contracts({k: [minutes(*v, seed) for seed in range(3)] for k, v in scales.items()})
+    other = qos.Contracts({k: [] for k in scales})
+    claims = judged(qos.contracts(found, other))
+    assert {c.id: c.status for c in claims.values() if c.status != "reproduced"} == {}
+    assert claims["B-F6.13 more"].ours == pytest.approx(0.9, rel=0.01)
+    first = found.minutes["qos-0"][0]
+    assert (first.period().start, first.period().stop) == (930, 980)
+    assert len(qos_figures.contracts(found).axes) == 3
+
+
+def test_minutes_are_put_together_from_a_series(tmp_path):
+    own = {
+        "requests": [2, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 7], "unfinished": [0] * 6 + [1] + [0] * 6,
+        "response_mean_ms": [10.0, None, None, None, None, 40.0, None, None, None, None, None, None, 1.0],
+        "response_max_ms": [20.0, None, None, None, None, 90.0, None, None, None, None, None, None, 1.0],
+    }  # fmt: skip
+    series = {"bin_s": 10, "from_s": 60, "classes": {"cello5": own, "cello0": own, "ro_video": own}}
+    (tmp_path / "series.json").write_text(json.dumps(series))
+    found = qos.Minutes.of(Folder(tmp_path))
+    assert found.requests.tolist() == [6, 1]
+    assert found.all_requests.tolist() == [12, 2]
+    assert found.mean_ms[0] == pytest.approx(30)
+    assert np.isnan(found.mean_ms[1])
+    assert (found.max_ms[0], found.from_min) == (90, 1)
+
+
+def allocation(loose):
+    rows = []
+    for kind in ("rt", "bef"):
+        for factor in (1, 5, 12, 25):
+            for repetition in range(3):
+                ms = 40.0 if kind == "rt" else 40.0 * loose ** (factor / 25)
+                line = {"kind": kind, "factor": factor, "repetition": repetition}
+                rows.append(line | {results.disk(at): ms * (1 + 0.01 * repetition) for at in results.DISKS})
+    return pl.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("loose", "status"), [(50, "reproduced"), (1.5, "shape only"), (0.5, "not reproduced")]
+)
+def test_over_allocation_is_judged(loose, status):
+    rows = allocation(loose)
+    found = judged(qos.crosstalk(rows, rows.clear()))
+    assert found["B-F6.14 plateau"].status == "reproduced"
+    assert found["B-F6.14 unscheduled"].status == status
+    assert len(qos_figures.crosstalk(rows).axes) == 8

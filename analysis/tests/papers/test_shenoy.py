@@ -1,0 +1,344 @@
+"""Partitioned or integrated: capacities, surfaces, loads and claims against tables made by hand."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from papers.shenoy import claims, results
+from papers.shenoy.load import OVERLOADS, Distribution, Improvement, improvement
+from papers.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities, crossing
+from papers.traces.nfs import Load, load_of
+
+#: What the partitioned server of the tables bears: text and video clients.
+FULL = (200.0, 100.0)
+
+
+def rows(server, repetition, text, video, **metrics):
+    return {"architecture": server, "repetition": repetition, TEXT: text, VIDEO: video} | metrics
+
+
+def surface(function, repetitions=(0,), text=(0, 100, 200, 300), video=(0, 50, 100, 150)):
+    """The surface of a function of text, video and repetition."""
+    t, v = np.meshgrid(np.array(text, float), np.array(video, float), indexing="ij")
+    values = np.stack([function(t, v, r) + 0 * t for r in repetitions])
+    return Surface(np.array(text, float), np.array(video, float), values)
+
+
+# Capacities.
+
+
+@pytest.mark.parametrize(
+    ("limit", "place"),
+    [
+        (0.5, 10.0),  # above at the first point
+        (1.0, 10.0),  # at the first point
+        (1.95, 19.5),  # between, near the next one
+        (2.0, 20.0),  # at a point
+        (4.0, 25.0),  # between, where it is steeper
+        (6.5, 40.0),  # between points further apart
+    ],
+)
+def test_a_crossing_is_between_the_points_around_it(limit, place):
+    x, y = np.array([10.0, 20.0, 30.0, 50.0]), np.array([1.0, 2.0, 6.0, 7.0])
+    assert crossing(x, y, limit) == pytest.approx(place)
+
+
+@pytest.mark.parametrize("limit", [4.0, 9.0])
+def test_a_curve_that_stays_below_crosses_nowhere(limit):
+    assert np.isnan(crossing(np.array([10.0, 20.0]), np.array([1.0, 4.0]), limit))
+
+
+def test_the_first_of_several_crossings_counts():
+    assert crossing(np.arange(4.0), np.array([0.0, 4.0, 1.0, 9.0]), 2) == pytest.approx(0.5)
+
+
+def test_capacities_are_of_one_server_by_repetition():
+    # 100 ms at 50, 100 and 150 clients; the other server is twice as fast. Rows come in no order.
+    table = pl.DataFrame(
+        rows(server, repetition, clients, 0, ms=FULL_MS * clients / (50.0 * repetition * factor))
+        for clients in (150, 10, 350, 90)
+        for repetition in (3, 1, 2)
+        for server, factor in (("partitioned", 1), ("integrated", 2))
+    )
+    assert capacities(table, "partitioned", TEXT, "ms", FULL_MS) == pytest.approx([50, 100, 150])
+    assert capacities(table, "integrated", TEXT, "ms", FULL_MS) == pytest.approx([100, 200, 300])
+
+
+# Surfaces.
+
+
+def test_a_surface_holds_each_run_in_its_place():
+    table = pl.DataFrame(
+        rows(server, repetition, text, video, ms=1000.0 * repetition + 10 * text + video + extra)
+        for text in (20, 0)
+        for video in (5, 0, 7)
+        for repetition in (2, 1)
+        for server, extra in (("partitioned", 0), ("integrated", 0.5))
+        if (text, video) != (20, 7)
+    )
+    found = Surface.of(table, "integrated", "ms")
+    assert (found.text.tolist(), found.video.tolist()) == ([0, 20], [0, 5, 7])
+    assert found.values[0].tolist()[0] == [1000.5, 1005.5, 1007.5]
+    assert found.values[1].tolist()[1][:2] == [2200.5, 2205.5]
+    assert np.isnan(found.values[:, 1, 2]).all()
+    assert found.mean[1, 1] == 1705.5
+    one = table.filter(pl.col("architecture") == "partitioned").drop("architecture")
+    assert Surface.of(one, "partitioned", "ms").mean[0].tolist() == [1500, 1505, 1507]
+
+
+def test_a_surface_is_linear_between_its_points_and_level_beyond():
+    found = surface(lambda t, v, r: 1000 * r + t * v, repetitions=(0, 1))
+    # Within a cell of the grid the product is what it interpolates.
+    at = found.at(np.array([30.0, 250.0]), np.array([20.0, 110.0]))
+    assert at == pytest.approx(np.array([[600, 27_500], [1600, 28_500]]))
+    corners = found.at(np.array([-5.0, 1e9, 1e9]), np.array([70.0, 1e9, -1.0]))
+    assert corners[0] == pytest.approx([0, 300 * 150, 0])
+
+
+def test_no_clients_have_no_response():
+    found = surface(lambda t, v, r: t + v)
+    assert found.without_text_zero().text.tolist() == [100, 200, 300]
+    assert found.without_text_zero().mean[0].tolist() == [100, 150, 200, 250]
+    assert found.without_video_zero().video.tolist() == [50, 100, 150]
+    assert found.without_video_zero().mean[:, 0].tolist() == [50, 150, 250, 350]
+
+
+def test_video_apart_does_not_touch_text():
+    table = pl.DataFrame(
+        rows(server, 1, text, video, response_ms=float(text + 1000 * video + extra))
+        for text in (10, 30)
+        for video in (0, 4)
+        for server, extra in (("partitioned", 0), ("integrated", 500))
+    )
+    at = results.apart(table).at(np.array([20.0, 20.0]), np.array([0.0, 90.0]))
+    assert at == pytest.approx(np.array([[20, 20]]))
+
+
+# Loads that vary.
+
+
+def test_a_distribution_is_of_whole_windows():
+    seconds = pl.DataFrame({"second": [0, 1, 4, 6], "size_bytes": [1, 3, 8, 99], "requests": [1, 1, 2, 1]})
+    load = load_of(seconds, 7)
+    assert (load.bytes_per_s.tolist(), load.requests) == ([1, 3, 0, 0, 8, 0, 99], 5)
+    # The seventh second is half a window.
+    assert Distribution.of(load, 2).shares.tolist() == [0.5, 0, 1]
+
+
+@pytest.mark.parametrize("overload", OVERLOADS)
+def test_the_share_of_windows_above_the_capacity_is_the_overload(overload):
+    load = Load(np.random.default_rng(5).permutation(np.arange(1, 1001)) ** 2, 1, 1000)
+    found = Distribution.of(load, 1)
+    clients = found.clients(FULL[0], overload)
+    assert np.mean(clients > FULL[0]) == pytest.approx(overload)
+    # Scaled only.
+    assert clients / clients.max() == pytest.approx(found.shares)
+    assert found.within(FULL[1]).max() == FULL[1]
+
+
+def test_a_constant_difference_is_the_improvement():
+    partitioned = surface(lambda t, v, r: 50 + t + 10 * r, repetitions=(0, 1))
+    integrated = surface(lambda t, v, r: 43 + t + 8 * r, repetitions=(0, 1))
+    text, video = np.array([10.0, 20.0, 60.0]), np.array([0.0, 70.0])
+    found = improvement(partitioned, integrated, text, video)
+    assert found.difference_ms == pytest.approx([7, 9])
+    assert found.partitioned_ms == pytest.approx([80, 90])
+    assert found.percent == pytest.approx([8.75, 10])
+    # Windows without a client bring nothing, and take no time.
+    halved = improvement(partitioned, integrated, np.append(text, [0.0, 0.5, 0.0]), video)
+    assert halved.difference_ms == pytest.approx([3.5, 4.5])
+    assert halved.percent == pytest.approx([8.75, 10])
+
+
+def test_text_and_video_are_independent():
+    partitioned = surface(lambda t, v, r: 1 + t * v)
+    integrated = surface(lambda t, v, r: 1)
+    # Every window counts as often as it occurs: E(t) E(v), not E(t v).
+    text, video = np.array([50.0, 50.0, 50.0, 250.0]), np.array([10.0, 10.0, 40.0])
+    assert improvement(partitioned, integrated, text, video).difference_ms == pytest.approx([100 * 20])
+
+
+# Claims.
+
+
+def bordered(*losses):
+    """A rising response that is full on the ray to FULL at 1 - loss, by repetition."""
+    return surface(
+        lambda t, v, r: FULL_MS * (t / FULL[0] + v / FULL[1]) / 2 / (1 - losses[r]), range(len(losses))
+    )
+
+
+def scaled(found, factor):
+    return Surface(found.text, found.video, found.values * factor)
+
+
+#: A step of the ray, in % of it.
+STEP_PCT = 0.5
+
+
+@pytest.mark.parametrize(
+    ("loss_pct", "status"),
+    [(0, "reproduced"), (4.5, "reproduced"), (9.4, "reproduced"), (11, "not reproduced")],
+)
+@pytest.mark.parametrize("first", ["text", "video"])
+def test_the_border_on_the_ray_is_the_loss(loss_pct, status, first):
+    full, never = bordered(loss_pct / 100), surface(lambda t, v, r: 0)
+    text, video = (full, never) if first == "text" else (never, scaled(full, FULL_PCT / FULL_MS))
+    (claim,) = claims.together(text, video, FULL)
+    assert loss_pct - 1e-9 <= claim.ours <= loss_pct + STEP_PCT + 1e-9
+    assert claim.status == status
+    assert f"{first} is the first to suffer" in claim.note
+
+
+def test_a_loss_of_ten_percent_is_ten_percent():
+    (claim,) = claims.together(bordered(0.1), surface(lambda t, v, r: 0), FULL)
+    assert claim.ours == pytest.approx(10, abs=STEP_PCT + 1e-9)
+
+
+def test_the_loss_has_an_interval_over_repetitions():
+    losses = (0.0399, 0.0799)
+    (claim,) = claims.together(bordered(*losses), surface(lambda t, v, r: 0, (0, 1)), FULL)
+    assert claim.ours == pytest.approx(6)
+    assert claim.interval[0] < 4 < 8 < claim.interval[1]
+
+
+def test_a_server_that_is_always_full_bears_nothing():
+    # Not the end of the ray, which it would be if one counted back from its first point.
+    (claim,) = claims.together(
+        surface(lambda t, v, r: 2 * FULL_MS), surface(lambda t, v, r: 2 * FULL_PCT), FULL
+    )
+    assert (claim.ours, claim.status) == (100, "not reproduced")
+
+
+def test_a_server_that_is_never_full_suffers_nowhere():
+    (claim,) = claims.together(surface(lambda t, v, r: 0), surface(lambda t, v, r: 0), FULL)
+    assert claim.ours == pytest.approx(-19.9)
+    assert "neither is the first to suffer" in claim.note
+
+
+def region_of(text_factor, more_pct):
+    """Claims where the integrated server has a multiple of the response and so many % more violated."""
+    text = {"partitioned": surface(lambda t, v, r: 10 + t, (0, 1))}
+    text["integrated"] = surface(lambda t, v, r: (10 + t) * text_factor(t, v), (0, 1))
+    video = {"partitioned": surface(lambda t, v, r: 0, (0, 1))}
+    video["integrated"] = surface(lambda t, v, r: more_pct(t, v), (0, 1))
+    return claims.region(text, video)
+
+
+@pytest.mark.parametrize(
+    ("factor", "more", "better", "status"),
+    [(0.5, 0, 100, "reproduced"), (1.04, 0.05, 100, "reproduced"), (2, 1, 0, "not reproduced")],
+)
+def test_a_region_where_one_server_is_better_everywhere(factor, more, better, status):
+    for claim in region_of(lambda t, v: factor, lambda t, v: more):
+        assert (claim.ours, claim.status) == (better, status), claim
+
+
+def test_worse_in_a_corner_is_reproduced_only_in_the_paper_s():
+    def in_corner(low_text, high_text, low_video, high_video, worse, better):
+        return lambda t, v: np.where(
+            (low_text <= t) & (t <= high_text) & (low_video <= v) & (v <= high_video), worse, better
+        )
+
+    # Two of twelve points each: with text, 100 text and 100 or 150 video clients; with video, 200 or 300 and
+    # 150.
+    paper = region_of(in_corner(1, 100, 100, 150, 2, 0.5), in_corner(200, 300, 150, 150, 1, 0))
+    for claim in paper:
+        assert claim.ours == pytest.approx(100 * 5 / 6)
+        assert claim.status == "reproduced"
+    other = region_of(in_corner(200, 300, 0, 0, 2, 0.5), in_corner(0, 100, 50, 50, 1, 0))
+    for claim in other:
+        assert claim.ours == pytest.approx(100 * 5 / 6)
+        assert claim.status == "not reproduced"
+
+
+def loaded(metric, limits, clients):
+    """A table in which each server is full at its number of clients."""
+    full, column = limits
+    return pl.DataFrame(
+        rows(server, 1, *((n, 0) if column == TEXT else (0, n)), **{metric: full * n / clients[server]})
+        for server in SERVERS
+        for n in (1, 50, 150, 500)
+    )
+
+
+def test_a_region_is_summed_up():
+    response = {
+        "partitioned": surface(lambda t, v, r: 10 + t, (0, 1)),
+        "integrated": surface(lambda t, v, r: (10 + t) * np.where((t > 250) & (v > 120), 1.25, 0.5), (0, 1)),
+    }
+    violated = {
+        "partitioned": surface(lambda t, v, r: 0.5, (0, 1)),
+        "integrated": surface(lambda t, v, r: np.where(v > 120, 2.5, 0.55), (0, 1)),
+    }
+    row = results.Region(response, violated).summary("a disk", "cello")
+    # Twelve mixes with text, of which one is slower; four of twelve with video are later.
+    assert (row["mixes"], row["text not slower (%)"], row["video not later (%)"]) == (12, 92, 67)
+    assert (row["text faster, middle"], row["text faster, full of both"]) == ("2x", "0.8x")
+    assert (row["text slower at most"], row["video later at most (points)"]) == ("1.25x", "2")
+
+
+def test_a_limit_that_the_runs_do_not_reach_is_not_judged():
+    text = loaded("response_ms", (FULL_MS, TEXT), {"partitioned": 200, "integrated": 900})
+    video = loaded("violated_pct", (FULL_PCT, VIDEO), {"partitioned": 700, "integrated": 140})
+    found = {claim.id: claim.ours for claim in claims.limits(text, video)}
+    assert found.pop("S-TV T") == pytest.approx(200)
+    assert set(found.values()) == {None}
+
+
+def test_limits_are_those_of_the_tables():
+    text = loaded("response_ms", (FULL_MS, TEXT), {"partitioned": 200, "integrated": 380})
+    video = loaded("violated_pct", (FULL_PCT, VIDEO), {"partitioned": 70, "integrated": 140})
+    found = {claim.id: claim for claim in claims.limits(text, video)}
+    ours = {name: claim.ours for name, claim in found.items()}
+    assert ours == pytest.approx(
+        {"S-TV T": 200, "S-TV V": 70, "S-F13 text alone": 95, "S-F13 video alone": 100}
+    )
+    assert found["S-TV T"].status == "reproduced"
+    assert found["S-TV V"].status == "not reproduced"
+
+
+def test_the_growth_of_the_response_is_of_its_parts():
+    service = {server: surface(lambda t, v, r: 10 + t / 10) for server in SERVERS}
+    queueing = {
+        "partitioned": surface(lambda t, v, r: 9 * t / 10),
+        "integrated": surface(lambda t, v, r: 3 * t / 10),
+    }
+    # 90 % and 75 % of the growth: the lesser counts.
+    (claim,) = claims.parts(service, queueing)
+    assert (claim.ours, claim.status) == (pytest.approx(75), "not reproduced")
+
+
+@pytest.mark.parametrize(
+    ("percent", "statuses"),
+    [
+        ((50, 60, 90), ["reproduced", "reproduced", "shape only"]),
+        ((60, 50, 70), ["not reproduced"] * 3),  # does not grow
+        ((-3, -2, -1), ["not reproduced"] * 3),
+    ],
+)
+def test_improvements_grow_with_the_load(percent, statuses):
+    found = {
+        overload: [Improvement(np.array([100.0]), np.array([value + spread])) for spread in (-1.0, 1.0)]
+        for overload, value in zip(OVERLOADS, percent, strict=True)
+    }
+    made = list(claims.improvements(found))
+    assert [claim.status for claim in made] == statuses
+    assert [claim.ours for claim in made] == pytest.approx(percent)
+
+
+def test_partitions_are_compared_where_they_are_not_full():
+    # Of 100 ms at n clients apart; together as much less as the variant says. Beyond n sharing is much worse.
+    borne = {"text-04": (100, 0.9), "text-12": (300, 0.7)}
+    text = pl.DataFrame(
+        rows(server, repetition, clients, 0, variant=variant)
+        | {"response_ms": clients * FULL_MS / full * (1 if server == "partitioned" else shared)}
+        for variant, (full, less) in borne.items()
+        for repetition in (1, 2)
+        for clients in (50, 100, 300, 500)
+        for server in SERVERS
+        for shared in [less if clients <= full else 9]
+    )
+    (claim,) = claims.partitions(text)
+    assert (claim.ours, claim.status) == (pytest.approx(10), "reproduced")
+    assert "4 disks for text: 10.0 %; 12 disks for text: 30.0 %" in claim.note

@@ -1,7 +1,0 @@
-"""What the thesis reports, by claim: the files in `reported/`."""
-
-from pathlib import Path
-
-from weir.book import Bands
-
-BANDS = Bands(Path(__file__).with_name("reported"))

@@ -1,0 +1,49 @@
+"""Self-contained HTML pages: templates with styles and figures inside, so that a page needs no other file."""
+
+import base64
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
+
+from weir import __version__
+from weir.documents import write_text
+from weir.errors import InputError
+from weir.plots import encode
+
+
+def render(template: str, **values: object) -> str:
+    """A page from a file in `templates/`.
+
+    Args:
+        template: the file's name.
+        values: what the template shows; the version is added.
+    """
+    environment = Environment(
+        loader=PackageLoader("weir"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(version=__version__, **values)
+
+
+def inline(figure: Figure) -> str:
+    """A figure as the source of an image, as SVG."""
+    data = base64.b64encode(encode(figure, "svg")).decode("ascii")
+    return f"data:image/svg+xml;base64,{data}"
+
+
+def write_page(path: Path, page: str) -> Path:
+    """Writes a page and returns its path.
+
+    Raises:
+        InputError: the page cannot be written.
+    """
+    try:
+        write_text(path, page)
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror})"
+        raise InputError(path, problem, "name another file with --out") from error
+    return path

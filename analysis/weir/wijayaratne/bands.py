@@ -1,7 +1,0 @@
-"""What the paper reports, by claim: `bands.toml`."""
-
-from pathlib import Path
-
-from weir.book import Bands
-
-BANDS = Bands(Path(__file__).with_name("bands.toml"))
