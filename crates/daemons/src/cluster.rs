@@ -15,6 +15,7 @@ use weir_host::owned::{self, Owner};
 use weir_network::Network;
 use weir_specs::template::{Value, Values, fill};
 use weir_specs::{Document, one_of};
+use weir_testbeds::CLUSTERS;
 
 use crate::Error;
 use crate::brick::{self, Brick, Holder};
@@ -22,13 +23,6 @@ use crate::cgroup::Group;
 use crate::description::Service;
 use crate::process::{self, Scope};
 use crate::service::{self, Start, Tier, start};
-
-/// Registry: the name and the text of each.
-const ALL: [(&str, &str); 3] = [
-    ("cephfs", include_str!("../../../testbeds/clusters/cephfs.yml")),
-    ("glusterfs", include_str!("../../../testbeds/clusters/glusterfs.yml")),
-    ("moosefs", include_str!("../../../testbeds/clusters/moosefs.yml")),
-];
 
 /// What a cluster consists of: `clusters/NAME.yml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -83,13 +77,12 @@ pub enum On {
 impl Description {
     /// Names of all clusters.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        ALL.iter().map(|(name, _)| *name)
+        CLUSTERS.names()
     }
 
     /// A cluster by name; `None` if there is none of that name.
     pub fn load(name: &str) -> Option<Self> {
-        let (_, text) = ALL.iter().find(|(known, _)| *known == name)?;
-        Document::from_text(name.as_ref(), text).ok()?.parse().ok()
+        Document::from_text(name.as_ref(), CLUSTERS.text(name)?).ok()?.parse().ok()
     }
 }
 
@@ -592,7 +585,8 @@ mod tests {
 
     #[test]
     fn every_cluster_parses_and_its_services_are_there() {
-        for (name, text) in ALL {
+        for name in Description::names() {
+            let text = CLUSTERS.text(name).unwrap();
             let found =
                 Document::from_text(name.as_ref(), text).and_then(|document| document.parse::<Description>());
             let found = found.unwrap_or_else(|problems| panic!("{name}: {problems:?}"));

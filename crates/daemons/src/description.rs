@@ -5,23 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Setting};
-
-/// Registry: the name and the text of each.
-const ALL: [(&str, &str); 13] = [
-    ("nginx", include_str!("../../../testbeds/daemons/nginx.yml")),
-    ("nginx-proxy", include_str!("../../../testbeds/daemons/nginx-proxy.yml")),
-    ("apache", include_str!("../../../testbeds/daemons/apache.yml")),
-    ("postgresql", include_str!("../../../testbeds/daemons/postgresql.yml")),
-    ("mariadb", include_str!("../../../testbeds/daemons/mariadb.yml")),
-    ("moosefs-master", include_str!("../../../testbeds/daemons/moosefs-master.yml")),
-    ("moosefs-chunkserver", include_str!("../../../testbeds/daemons/moosefs-chunkserver.yml")),
-    ("glusterfs-brick", include_str!("../../../testbeds/daemons/glusterfs-brick.yml")),
-    ("ceph-mon", include_str!("../../../testbeds/daemons/ceph-mon.yml")),
-    ("ceph-mgr", include_str!("../../../testbeds/daemons/ceph-mgr.yml")),
-    ("ceph-osd", include_str!("../../../testbeds/daemons/ceph-osd.yml")),
-    ("ceph-mds", include_str!("../../../testbeds/daemons/ceph-mds.yml")),
-    ("guest", include_str!("../../../testbeds/daemons/guest.yml")),
-];
+use weir_testbeds::DAEMONS;
 
 /// A server, and how it is prepared, started in the foreground, known to be ready, and ended.
 ///
@@ -143,7 +127,7 @@ impl Signal {
 impl Service {
     /// Names of all services.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        ALL.iter().map(|(name, _)| *name)
+        DAEMONS.names()
     }
 
     /// Whether it passes on what it is asked for to another service, `{upstream}`.
@@ -153,8 +137,7 @@ impl Service {
 
     /// A service by name; `None` if there is none of that name.
     pub fn load(name: &str) -> Option<Self> {
-        let (_, text) = ALL.iter().find(|(known, _)| *known == name)?;
-        Document::from_text(name.as_ref(), text).ok()?.parse().ok()
+        Document::from_text(name.as_ref(), DAEMONS.text(name)?).ok()?.parse().ok()
     }
 }
 
@@ -234,7 +217,8 @@ mod tests {
 
     #[test]
     fn every_service_parses_and_bears_its_name() {
-        for (name, text) in ALL {
+        for name in Service::names() {
+            let text = DAEMONS.text(name).unwrap();
             let found: Result<Service, _> =
                 Document::from_text(name.as_ref(), text).and_then(|doc| doc.parse());
             match found {
