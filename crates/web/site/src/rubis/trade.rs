@@ -19,6 +19,7 @@ fn lock_item(connection: &mut dyn Connection, item: i64) -> Result<i64, Error> {
 pub(super) fn register_user(form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
     let token = form.text("token", 64)?;
     let now_s = context.now_s;
+    let region = form.int("region", 1, super::populate::REGIONS as i64)?;
     let parameters = [
         form.text("firstname", 20)?.into(),
         form.text("lastname", 20)?.into(),
@@ -26,7 +27,7 @@ pub(super) fn register_user(form: &Form, context: &mut Context<'_>) -> Result<Va
         form.text("password", 40)?.into(),
         form.text("email", 50)?.into(),
         now_s.into(),
-        form.int("region", 1, super::populate::REGIONS as i64)?.into(),
+        region.into(),
         token.into(),
     ];
     once(
@@ -36,10 +37,8 @@ pub(super) fn register_user(form: &Form, context: &mut Context<'_>) -> Result<Va
         |_| Ok(()),
         |connection| {
             let sql = "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance, creation_date, region, \
-                   token) VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?, ?) RETURNING id, region";
-            let done = connection.run(sql, &parameters)?;
-            let row = done.first().ok_or_else(|| Error::bad("nothing was registered"))?;
-            Ok((row.int(0)?, row.int(1)?))
+                   token) VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?, ?) RETURNING id";
+            Ok((connection.run(sql, &parameters)?.int()?, region))
         },
     )
 }
