@@ -1,5 +1,6 @@
 //! Whether what a site holds fits together.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -25,6 +26,27 @@ pub struct Rule {
     pub examples: Vec<String>,
 }
 
+/// Something that a benchmark acknowledges, and the rule that it is never lost.
+pub(crate) struct Acknowledgement {
+    /// What it is, as in the log of the client.
+    pub kind: &'static str,
+    pub rule: &'static str,
+    pub says: &'static str,
+    /// Gives token, id and amount of all that are there.
+    pub sql: &'static str,
+}
+
+/// A rule whose violations a query lists.
+pub(crate) struct Query {
+    pub rule: &'static str,
+    pub says: &'static str,
+    /// The table whose rows are looked at.
+    pub of: &'static str,
+    pub sql: Cow<'static, str>,
+    /// What the columns are called in messages.
+    pub names: &'static [&'static str],
+}
+
 /// Rules and what they found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Checked {
@@ -45,16 +67,9 @@ impl Checked {
         self.rules.push(Rule { rule, says, looked_at, violations, examples });
     }
 
-    /// Adds a rule whose violations a query lists; the rows' values are told under these names. `of` is the table whose
-    /// rows are looked at.
-    pub(crate) fn query(
-        &mut self,
-        connection: &mut dyn Connection,
-        (rule, says): (&'static str, &'static str),
-        of: &str,
-        sql: &str,
-        names: &[&str],
-    ) -> Result<(), Error> {
+    /// Adds a rule whose violations a query lists.
+    pub(crate) fn query(&mut self, connection: &mut dyn Connection, query: &Query) -> Result<(), Error> {
+        let Query { rule, says, of, sql, names } = query;
         let looked_at = connection.run(&format!("SELECT COUNT(*) FROM {of}"), &[])?.int()? as u64;
         let rows = connection.run(sql, &[])?.rows;
         let tell = |row: &crate::database::Row| {
@@ -152,8 +167,7 @@ pub(crate) fn acknowledged(
     checked: &mut Checked,
     connection: &mut dyn Connection,
     orders: &[Acknowledged],
-    (kind, rule, says): (&str, &'static str, &'static str),
-    sql: &str,
+    Acknowledgement { kind, rule, says, sql }: &Acknowledgement,
 ) -> Result<(), Error> {
     let mut there: BTreeMap<String, Vec<(i64, i64)>> = BTreeMap::new();
     for row in connection.run(sql, &[])?.rows {
@@ -161,7 +175,7 @@ pub(crate) fn acknowledged(
     }
     let mut found = Vec::new();
     let mut count = 0;
-    for order in orders.iter().filter(|order| order.kind == kind) {
+    for order in orders.iter().filter(|order| order.kind == *kind) {
         count += 1;
         let Acknowledged { token, id, amount, .. } = order;
         match there.get(token).map(Vec::as_slice) {

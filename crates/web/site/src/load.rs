@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Error;
-use crate::database::{Address, Connection, Row, Value};
+use crate::database::{Address, Connection, Row};
 use crate::hot::{self, Hot};
 use crate::schema::{Kind, Table, column};
 
@@ -31,9 +31,7 @@ pub(crate) const FACTS: Table = Table {
     name: "weir_site",
     columns: &[column("name", Kind::Text(40)), column("value", Kind::Text(200))],
     key: "name",
-    unique: &[],
-    indexes: &[],
-    foreign: &[],
+    ..Table::BARE
 };
 const STATE: &str = "state";
 
@@ -293,9 +291,4 @@ fn finish(address: &Address, tables: &[Table], options: LoadOptions<'_>) -> Resu
         connection.batch(&analyse)?;
     }
     Ok(())
-}
-
-/// Shorthand for a row.
-pub(crate) fn row(values: impl IntoIterator<Item = Value>) -> Row {
-    Row(values.into_iter().collect())
 }

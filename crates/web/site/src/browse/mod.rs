@@ -10,4 +10,4 @@ pub use emulated::{Browsers, RETRY_AFTER};
 pub use log::OrderLog;
 pub use status::{Status, read_status};
 pub use summary::{PageReport, Pages};
-pub use visitor::{Asked, Receipt, Visitor, page_of};
+pub use visitor::{Asked, Receipt, Session, Visitor, page_of};

@@ -1,5 +1,6 @@
 //! What a benchmark's client has to say.
 
+use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::http::form;
@@ -50,6 +51,41 @@ impl Asked {
             form::put(&mut self.form, name, &value.to_string());
         }
         self
+    }
+}
+
+/// What every client has: its draws, its tokens, and the page that it was on.
+pub struct Session {
+    /// Draws what the client does.
+    pub(crate) rng: ChaCha8Rng,
+    /// Begins every token of this client; no other client's do.
+    mark: String,
+    tokens: u64,
+    /// Marks the last request that changed something: a repeated one does nothing twice.
+    pub(crate) token: String,
+    /// The last page that was answered.
+    pub(crate) last: String,
+}
+
+impl Session {
+    pub(crate) fn new(rng: ChaCha8Rng, mark: String) -> Self {
+        Session { rng, mark, tokens: 0, token: String::new(), last: String::new() }
+    }
+
+    /// A token that no other request has.
+    pub(crate) fn next_token(&mut self) -> &str {
+        self.tokens += 1;
+        self.token = format!("{}-{}", self.mark, self.tokens);
+        &self.token
+    }
+
+    /// Makes it a request that changes something, with a token of its own.
+    pub(crate) fn post(&mut self, asked: &mut Asked) {
+        asked.post().put("token", self.next_token());
+    }
+
+    pub(crate) fn receipt(&self, kind: &'static str, id: i64, amount: i64) -> Receipt {
+        Receipt { kind, token: self.token.clone(), id, amount }
     }
 }
 

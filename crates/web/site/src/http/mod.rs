@@ -5,4 +5,5 @@ pub mod request;
 pub mod server;
 
 pub use request::{Form, Request};
+pub(crate) use server::Answers;
 pub use server::{Application, Context, Site};

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::site::known;
-use crate::Error;
 use crate::database::Connection;
 use crate::http::{Context, Form};
 use crate::once::once;
+use crate::{Error, account};
 
 const LARGEST_PRICE: i64 = 1_000_000_000_000;
 const WEEK_S: i64 = 7 * 86_400;
@@ -20,16 +20,8 @@ pub(super) fn register_user(form: &Form, context: &mut Context<'_>) -> Result<Va
     let token = form.text("token", 64)?;
     let now_s = context.now_s;
     let region = form.int("region", 1, super::populate::REGIONS as i64)?;
-    let parameters = [
-        form.text("firstname", 20)?.into(),
-        form.text("lastname", 20)?.into(),
-        form.text("nickname", 40)?.into(),
-        form.text("password", 40)?.into(),
-        form.text("email", 50)?.into(),
-        now_s.into(),
-        region.into(),
-        token.into(),
-    ];
+    let mut parameters = account::registered(form)?.to_vec();
+    parameters.extend([now_s.into(), region.into(), token.into()]);
     once(
         context,
         token,
