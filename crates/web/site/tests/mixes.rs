@@ -20,7 +20,7 @@ fn model(mix: &str) -> Arc<SessionModel> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../workloads");
     let catalog = weir_workload::Catalog::open(&folder).unwrap();
     match catalog.load_any(mix).unwrap() {
-        AnyWorkload::Sessions(workload) => SessionModel::open(&workload, &folder).unwrap(),
+        AnyWorkload::Sessions(workload) => SessionModel::open(&workload, catalog.folder_of(mix)).unwrap(),
         AnyWorkload::Requests(_) => panic!("{mix} has no sessions"),
     }
 }
