@@ -21,7 +21,7 @@ use crate::cgroup::Group;
 use crate::cluster::Cluster;
 use crate::process::{self, Launch, Scope};
 use crate::ready::last_words;
-use crate::service::on_path;
+use crate::start::on_path;
 
 /// How long a client may take until it is mounted.
 const MOUNT_LIMIT: Duration = Duration::from_secs(30);

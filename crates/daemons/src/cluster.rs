@@ -20,9 +20,9 @@ use weir_testbeds::CLUSTERS;
 use crate::Error;
 use crate::brick::{self, Brick, Holder};
 use crate::cgroup::Group;
-use crate::description::Service;
+use crate::description::Daemon;
 use crate::process::{self, Scope};
-use crate::service::{self, Start, Tier, start};
+use crate::start::{Start, Tier, check_installed, start};
 
 /// What a cluster consists of: `clusters/NAME.yml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,37 +34,39 @@ pub struct Description {
     pub description: String,
     /// Debian packages that bring servers and client.
     pub packages: Vec<String>,
-    /// Its services, in the order in which they are started.
-    pub services: Vec<Member>,
+    /// Its daemons, in the order in which they are started.
+    #[serde(rename = "services", alias = "daemons")]
+    pub daemons: Vec<Member>,
     /// Commands that are carried out on the client's host once it is mounted for the first time, at `{point}`.
     #[serde(default)]
     pub set_up: Vec<Vec<String>>,
 }
 
-/// A service of a cluster.
+/// A daemon of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
     /// Its description's name.
-    pub service: String,
+    #[serde(rename = "service", alias = "daemon")]
+    pub daemon: String,
     /// Which servers have it.
     pub on: On,
     /// The port at which it is asked.
     pub port: u16,
-    /// Placeholders of the service (`defaults`); in them `{first}` is the address of the first server, and `{clients}` are
+    /// Placeholders of the daemon (`defaults`); in them `{first}` is the address of the first server, and `{clients}` are
     /// those of the clients, with commas between them. One that is called `index` is the server's number, from 0.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
 }
 
 impl Member {
-    fn load(&self, cluster: &str) -> Result<Service, Error> {
-        Service::load(&self.service)
-            .ok_or_else(|| Error::Refused(format!("cluster {cluster}: service {} is unknown", self.service)))
+    fn load(&self, cluster: &str) -> Result<Daemon, Error> {
+        Daemon::load(&self.daemon)
+            .ok_or_else(|| Error::Refused(format!("cluster {cluster}: daemon {} is unknown", self.daemon)))
     }
 }
 
-/// Which servers have a service.
+/// Which servers have a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
@@ -98,9 +100,9 @@ pub struct Cluster {
     pub clients: Vec<Ipv4Addr>,
     /// Network namespace of the client that mounts by this record.
     pub client_namespace: PathBuf,
-    /// Whether all its services answered that this record is of.
+    /// Whether all its daemons answered that this record is of.
     pub complete: bool,
-    /// Settings of its services that were set since, by name.
+    /// Settings of its daemons that were set since, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
 }
@@ -175,11 +177,11 @@ impl Cluster {
     /// # Errors
     /// What is written down of one is damaged; or there is none.
     pub fn data_groups(&self, state: &Path) -> Result<BTreeMap<String, Group>, Error> {
-        let members = Description::load(&self.name).map(|found| found.services).unwrap_or_default();
+        let members = Description::load(&self.name).map(|found| found.daemons).unwrap_or_default();
         let mut groups = BTreeMap::new();
         for member in members.iter().filter(|member| member.on == On::Each) {
             for server in self.servers_here() {
-                let name = process_name(&self.name, &member.service, &server.host);
+                let name = process_name(&self.name, &member.daemon, &server.host);
                 let group = process::find(state, &name)?.map(|found| found.launch.group);
                 let group = group.filter(|group| group.memory().is_some()).ok_or_else(|| {
                     Error::Refused(format!(
@@ -211,7 +213,7 @@ impl Cluster {
         let first = self.servers.first().is_some_and(|server| server.brick.is_some());
         let of =
             |member: &Member| if member.on == On::First { first.into() } else { self.servers_here().count() };
-        description.services.iter().map(of).sum()
+        description.daemons.iter().map(of).sum()
     }
 
     /// Whether what it was made from is the same, whatever was set since.
@@ -228,8 +230,8 @@ impl Cluster {
 }
 
 /// What a server's processes are called.
-fn process_name(cluster: &str, service: &str, host: &str) -> String {
-    format!("{cluster}.{service}.{host}")
+fn process_name(cluster: &str, daemon: &str, host: &str) -> String {
+    format!("{cluster}.{daemon}.{host}")
 }
 
 /// Name of the host that mounts.
@@ -244,7 +246,7 @@ pub fn server_name(index: usize) -> String {
 /// with the same bricks is left as it is.
 ///
 /// # Errors
-/// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a service does not come up: [`down`] takes
+/// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a daemon does not come up: [`down`] takes
 /// back what had been made.
 pub fn up(
     description: &Description,
@@ -287,7 +289,7 @@ pub(crate) fn plan(description: &Description, network: &Network, bricks: &[Brick
 }
 
 /// Whether a cluster can be started here: each place for data is free or the cluster's own, no place is given twice, and the
-/// services are installed. Touches nothing.
+/// daemons are installed. Touches nothing.
 ///
 /// # Errors
 /// [`Error::Refused`] with the first thing that is in the way.
@@ -310,9 +312,9 @@ pub(crate) fn check(description: &Description, cluster: &Cluster, state: &Path) 
         brick.check(holder, before.contains(&brick))?;
     }
     check_apart(cluster.servers.iter().filter_map(|server| server.brick.as_ref()?.path()))?;
-    for member in &description.services {
-        let service = member.load(name)?;
-        let user = service::check_installed(&service)?;
+    for member in &description.daemons {
+        let daemon = member.load(name)?;
+        let user = check_installed(&daemon)?;
         let folders = cluster.servers.iter().filter_map(|server| match &server.brick {
             Some(Brick::Folder(folder)) if member.on == On::Each => Some(folder.join(brick::DATA)),
             _ => None,
@@ -380,7 +382,7 @@ pub(crate) fn start_here(
         cluster.servers[index].data = Some(data);
     }
     cluster.save(state)?;
-    for member in &description.services {
+    for member in &description.daemons {
         start_member(member, &cluster, state)?;
     }
     cluster.complete = true;
@@ -388,35 +390,35 @@ pub(crate) fn start_here(
     Ok((cluster, true))
 }
 
-/// Has the services of a cluster that is up work with these settings: those that have one of them, and worked with another
+/// Has the daemons of a cluster that is up work with these settings: those that have one of them, and worked with another
 /// value, are started anew on their data. Says which were.
 ///
 /// # Errors
-/// [`Error::Refused`] if the cluster is not up, no service has such a setting, or a setting does not take the value: nothing
-/// was touched; [`Error::Failed`] if a service does not come up.
+/// [`Error::Refused`] if the cluster is not up, no daemon has such a setting, or a setting does not take the value: nothing
+/// was touched; [`Error::Failed`] if a daemon does not come up.
 pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
     let mut cluster = Cluster::load(state, name)?
         .ok_or_else(|| Error::Refused(format!("the cluster {name} is not up; weir cluster up {name}")))?;
     let description = Description::load(name)
         .ok_or_else(|| Error::Refused(format!("{name}: there is no cluster of that name")))?;
-    let services: Vec<(&Member, Service)> =
-        description.services.iter().filter_map(|m| Some((m, Service::load(&m.service)?))).collect();
+    let daemons: Vec<(&Member, Daemon)> =
+        description.daemons.iter().filter_map(|m| Some((m, Daemon::load(&m.daemon)?))).collect();
     let known: Vec<&str> =
-        services.iter().flat_map(|(_, service)| service.settings.keys().map(String::as_str)).collect();
+        daemons.iter().flat_map(|(_, daemon)| daemon.settings.keys().map(String::as_str)).collect();
     for (setting, value) in wanted {
         let refused = |problem: String| Err(Error::Refused(format!("cluster {name}: {problem}")));
         if !known.contains(&setting.as_str()) {
             return refused(one_of("setting", setting, known));
         }
-        let of = services.iter().filter_map(|(_, service)| service.settings.get(setting));
+        let of = daemons.iter().filter_map(|(_, daemon)| daemon.settings.get(setting));
         if let Some(problem) = of.filter_map(|found| found.kind.problem(value)).next() {
             return refused(format!("setting `{setting}`: {problem}"));
         }
     }
     let mut anew = Vec::new();
-    for (member, service) in services {
+    for (member, daemon) in daemons {
         let differs = wanted.iter().any(|(name, value)| {
-            service
+            daemon
                 .settings
                 .get(name)
                 .is_some_and(|setting| cluster.set.get(name).or(setting.default.as_ref()) != Some(value))
@@ -425,12 +427,12 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
             continue;
         }
         for server in &cluster.servers {
-            if let Some(process) = process::find(state, &process_name(name, &member.service, &server.host))? {
+            if let Some(process) = process::find(state, &process_name(name, &member.daemon, &server.host))? {
                 process::stop(state, &process)?;
                 anew.push(format!("{} was started anew", process.launch.name));
             }
         }
-        let own = wanted.iter().filter(|(name, _)| service.settings.contains_key(*name));
+        let own = wanted.iter().filter(|(name, _)| daemon.settings.contains_key(*name));
         cluster.set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         // Until it answers again the cluster is not whole: whoever finds it so brings it up anew.
         cluster.complete = false;
@@ -443,7 +445,7 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
 }
 
 fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), Error> {
-    let service = member.load(&cluster.name)?;
+    let daemon = member.load(&cluster.name)?;
     let addresses = cluster.addresses();
     let mut own: Values = member
         .set
@@ -451,10 +453,10 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
         .map(|(name, text)| Ok((name.clone(), fill(text, &addresses).map_err(Error::Refused)?.into())))
         .collect::<Result<_, Error>>()?;
     // Those that know the first server by that name need not be told in every description.
-    if let (true, Some(first)) = (service.defaults.contains_key("first"), addresses.get("first")) {
+    if let (true, Some(first)) = (daemon.defaults.contains_key("first"), addresses.get("first")) {
         own.insert("first".to_owned(), first.clone());
     }
-    let set = cluster.set.iter().filter(|(name, _)| service.settings.contains_key(*name));
+    let set = cluster.set.iter().filter(|(name, _)| daemon.settings.contains_key(*name));
     let set: BTreeMap<String, String> = set.map(|(name, value)| (name.clone(), value.clone())).collect();
     let count = if member.on == On::First { 1 } else { cluster.servers.len() };
     for (index, server) in cluster.servers[..count].iter().enumerate() {
@@ -462,21 +464,21 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
             continue;
         }
         // Those that have a number have that of their server.
-        if service.defaults.contains_key("index") {
+        if daemon.defaults.contains_key("index") {
             own.insert("index".to_owned(), Value::number(index as u64));
         }
         let folder = Cluster::folder(state, &cluster.name).join(&server.host);
-        let name = process_name(&cluster.name, &member.service, &server.host);
+        let name = process_name(&cluster.name, &member.daemon, &server.host);
         let data = match member.on {
-            On::First => Some(folder.join(&member.service)),
+            On::First => Some(folder.join(&member.daemon)),
             On::Each => server.data.clone(),
         };
         start(
-            &service,
+            &daemon,
             state,
             &Start {
                 scope: Scope::Study,
-                run: folder.join(format!("{}.run", member.service)),
+                run: folder.join(format!("{}.run", member.daemon)),
                 root: None,
                 data,
                 address: IpAddr::V4(server.address),
@@ -486,7 +488,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
                 memory_mib: 0,
                 set: set.clone(),
                 own: own.clone(),
-                log: folder.join(format!("{}.log", member.service)),
+                log: folder.join(format!("{}.log", member.daemon)),
                 tier: Tier::default(),
                 name,
             },
@@ -495,7 +497,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Takes a cluster down: clients that are left, services, mounts of devices, what its servers put into marked folders, its own
+/// Takes a cluster down: clients that are left, daemons, mounts of devices, what its servers put into marked folders, its own
 /// folder. None being there is fine. Says what went, and what was left because weir had not made it.
 ///
 /// # Errors
@@ -584,21 +586,21 @@ mod tests {
     use weir_study::FileSystem;
 
     #[test]
-    fn every_cluster_parses_and_its_services_are_there() {
+    fn every_cluster_parses_and_its_daemons_are_there() {
         for name in Description::names() {
             let text = CLUSTERS.text(name).unwrap();
             let found =
                 Document::from_text(name.as_ref(), text).and_then(|document| document.parse::<Description>());
             let found = found.unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
             assert_eq!(found.name, name);
-            for member in found.services {
-                let service =
-                    Service::load(&member.service).unwrap_or_else(|| panic!("{name}: {}", member.service));
+            for member in found.daemons {
+                let daemon =
+                    Daemon::load(&member.daemon).unwrap_or_else(|| panic!("{name}: {}", member.daemon));
                 // A setting is the study's; what the cluster sets is its own.
                 assert!(
-                    member.set.keys().all(|set| service.defaults.contains_key(set)),
+                    member.set.keys().all(|set| daemon.defaults.contains_key(set)),
                     "{name}: {}",
-                    member.service
+                    member.daemon
                 );
             }
         }

@@ -1,8 +1,8 @@
-//! Why a service or a cluster could not be had.
+//! Why a daemon or a cluster could not be had.
 
 use std::path::Path;
 
-/// A service that was not started, or not ended.
+/// A daemon that was not started, or not ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Refused before anything was started.

@@ -1,4 +1,4 @@
-//! Waiting until a service answers.
+//! Waiting until a daemon answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::process::Identity;
 
-/// A question whose answer says that a service is ready.
+/// A question whose answer says that a daemon is ready.
 pub(crate) enum Question {
     Tcp(SocketAddr),
     Http(SocketAddr),
@@ -53,7 +53,7 @@ impl Question {
         loop {
             if !identity.is_alive() {
                 return Err(Error::Failed(format!(
-                    "service {name} ended before it was ready: {}",
+                    "daemon {name} ended before it was ready: {}",
                     last_words(log)
                 )));
             }
@@ -63,7 +63,7 @@ impl Question {
             if began.elapsed() > limit {
                 let seconds = limit.as_secs();
                 return Err(Error::Failed(format!(
-                    "service {name} was not ready within {seconds} s: {}",
+                    "daemon {name} was not ready within {seconds} s: {}",
                     last_words(log)
                 )));
             }

@@ -1,4 +1,4 @@
-//! Data of a service as they were: kept once, put back before each run.
+//! Data of a daemon as they were: kept once, put back before each run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub size_bytes: u64,
 }
 
-/// Keeps a copy of a folder at `path`, which must not be there. The service must have ended. Of a folder that weir marked, the data
+/// Keeps a copy of a folder at `path`, which must not be there. The daemon must have ended. Of a folder that weir marked, the data
 /// in it are kept.
 ///
 /// # Errors
@@ -54,11 +54,11 @@ pub fn snapshot(state: &Path, data: &Path, path: &Path) -> Result<Snapshot, Erro
 }
 
 /// Puts back what was kept, in place of the data that a folder holds now. The folder must bear this state folder's marker, or be
-/// empty, or not be there. The service must have ended.
+/// empty, or not be there. The daemon must have ended.
 ///
 /// # Errors
 /// [`Error::Refused`] if the copy is not there or the folder is not weir's: nothing was touched; [`Error::Failed`] if the place
-/// cannot be written: a service is not started on what is only half there.
+/// cannot be written: a daemon is not started on what is only half there.
 pub fn restore(state: &Path, snapshot: &Path, folder: &Path) -> Result<(), Error> {
     check_kept(snapshot)?;
     let found = DataFolder::look(state, folder)?;
@@ -198,15 +198,15 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_not_started_on_half_a_copy() {
+    fn a_daemon_is_not_started_on_half_a_copy() {
         let place = tempfile::tempdir().unwrap();
         let [state, folder, kept] = ["state", "database", "kept"].map(|name| place.path().join(name));
         fs::create_dir(&kept).unwrap();
         restore(&state, &kept, &folder).unwrap();
         // As a process leaves it that is killed while it copies.
         fs::rename(folder.join("data"), folder.join(RESTORING)).unwrap();
-        let service = crate::Service::load("guest").unwrap();
-        let refused = DataFolder::look(&state, &folder).unwrap().check_start(&service).unwrap_err();
+        let daemon = crate::Daemon::load("guest").unwrap();
+        let refused = DataFolder::look(&state, &folder).unwrap().check_start(&daemon).unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains("restore COPY"), "{refused}");
         restore(&state, &kept, &folder).unwrap();
         assert!(folder.join("data").exists() && !folder.join(RESTORING).exists());

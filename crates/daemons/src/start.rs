@@ -1,4 +1,4 @@
-//! Starting a service by its description.
+//! Starting a daemon by its description.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,16 +16,16 @@ use weir_specs::template::{Filled, Values, fill};
 
 use crate::Error;
 use crate::cgroup::Group;
-use crate::description::{Ready, Service};
+use crate::description::{Daemon, Ready};
 use crate::process::{self, Identity, Launch, Scope};
 use crate::ready::Question;
 use crate::user::User;
 use crate::values::values;
 
-/// How a service is started.
+/// How a daemon is started.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Its name in the state folder: of one service there may be several.
+    /// Its name in the state folder: of one daemon there may be several.
     pub name: String,
     /// How long it lives.
     pub scope: Scope,
@@ -55,10 +55,10 @@ pub struct Start {
     pub tier: Tier,
 }
 
-/// What a service of several has beside or behind it: nothing unless told otherwise.
+/// What a daemon of several has beside or behind it: nothing unless told otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct Tier {
-    /// The service that it passes on to what it is asked for.
+    /// The daemon that it passes on to what it is asked for.
     pub upstream: Option<SocketAddr>,
     /// What it serves from another folder than its root.
     pub hot: Option<Hot>,
@@ -73,11 +73,12 @@ pub struct Hot {
     pub uris: Vec<String>,
 }
 
-/// A service that runs.
+/// A daemon that runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Instance {
-    /// The service.
-    pub service: String,
+    /// Its description's name; results call it `service`.
+    #[serde(rename = "service")]
+    pub daemon: String,
     /// Its name in the state folder.
     pub name: String,
     /// The process.
@@ -90,18 +91,18 @@ pub struct Instance {
     pub group: Group,
 }
 
-/// Starts a service and waits until it answers.
+/// Starts a daemon and waits until it answers.
 ///
 /// # Errors
 /// [`Error::Refused`] if it is not installed or told nonsense; [`Error::Failed`] if it does not come up: it is ended then.
-pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance, Error> {
-    let planned = plan(service, state, wanted)?;
+pub fn start(daemon: &Daemon, state: &Path, wanted: &Start) -> Result<Instance, Error> {
+    let planned = plan(daemon, state, wanted)?;
     if planned.user.is_some() {
         passable(state)?;
     }
     lay_ready(&planned, wanted)?;
     let Planned { program, user, arguments, question, .. } = planned;
-    let version = version_of(service, &program)?;
+    let version = version_of(daemon, &program)?;
     let launch = Launch {
         name: wanted.name.clone(),
         scope: wanted.scope,
@@ -111,20 +112,20 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
         namespace: wanted.namespace.clone(),
         user,
         log: wanted.log.clone(),
-        stop_signal: service.stop.signal.number(),
-        stop_limit_ms: service.stop.limit_s * 1000,
+        stop_signal: daemon.stop.signal.number(),
+        stop_limit_ms: daemon.stop.limit_s * 1000,
         mounts: None,
         group: wanted.group.clone(),
     };
     let identity = process::start(state, &launch)?;
-    let limit = Duration::from_secs(service.ready_limit_s);
+    let limit = Duration::from_secs(daemon.ready_limit_s);
     if let Err(error) = question.wait(identity, wanted.namespace.as_deref(), limit, &wanted.name, &wanted.log)
     {
         stop(state, &wanted.name)?;
         return Err(error);
     }
     Ok(Instance {
-        service: service.name.clone(),
+        daemon: daemon.name.clone(),
         name: wanted.name.clone(),
         process: identity,
         version,
@@ -133,15 +134,15 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
     })
 }
 
-/// Whether a service can be started so. Touches nothing.
+/// Whether a daemon can be started so. Touches nothing.
 ///
 /// # Errors
 /// [`Error::Refused`] as of [`start`].
-pub fn check_start(service: &Service, state: &Path, wanted: &Start) -> Result<(), Error> {
-    plan(service, state, wanted).map(drop)
+pub fn check_start(daemon: &Daemon, state: &Path, wanted: &Start) -> Result<(), Error> {
+    plan(daemon, state, wanted).map(drop)
 }
 
-/// A service, before anything of it is made.
+/// A daemon, before anything of it is made.
 struct Planned {
     program: PathBuf,
     user: Option<User>,
@@ -153,22 +154,22 @@ struct Planned {
     files: Vec<(String, String)>,
 }
 
-fn plan(service: &Service, state: &Path, wanted: &Start) -> Result<Planned, Error> {
+fn plan(daemon: &Daemon, state: &Path, wanted: &Start) -> Result<Planned, Error> {
     if !wanted.address.is_loopback() && wanted.namespace.is_none() {
         return Err(Error::Refused(format!(
-            "service {} would listen at {}: give it a loopback address, or a host of a test network",
+            "daemon {} would listen at {}: give it a loopback address, or a host of a test network",
             wanted.name, wanted.address
         )));
     }
-    let program = program(service)?;
-    let user = user(service)?;
-    let values = values(service, wanted, &program, user.as_ref())?;
+    let program = program(daemon)?;
+    let user = user(daemon)?;
+    let values = values(daemon, wanted, &program, user.as_ref())?;
     let filled = |text: &str| {
         let filled = fill(text, &values).map(Filled::into_string);
-        filled.map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
+        filled.map_err(|error| Error::Refused(format!("daemon {}: {error}", daemon.name)))
     };
     let all = |texts: &[String]| texts.iter().map(|text| filled(text)).collect::<Result<Vec<_>, _>>();
-    let files = service.files.iter().map(|(path, text)| Ok((filled(path)?, filled(text)?)));
+    let files = daemon.files.iter().map(|(path, text)| Ok((filled(path)?, filled(text)?)));
     if let Some(user) = &user {
         let hot = wanted.tier.hot.as_ref().map(|hot| &hot.folder);
         let places = [Some(&wanted.run), wanted.root.as_ref(), wanted.data.as_ref(), hot];
@@ -177,10 +178,10 @@ fn plan(service: &Service, state: &Path, wanted: &Start) -> Result<Planned, Erro
         places.into_iter().flatten().try_for_each(reaches)?;
     }
     Ok(Planned {
-        arguments: all(&service.arguments)?,
-        question: question(&service.ready, wanted.address, &all)?,
-        prepare: service.prepare.iter().map(|words| all(words)).collect::<Result<_, _>>()?,
-        folders: all(&service.folders)?,
+        arguments: all(&daemon.arguments)?,
+        question: question(&daemon.ready, wanted.address, &all)?,
+        prepare: daemon.prepare.iter().map(|words| all(words)).collect::<Result<_, _>>()?,
+        folders: all(&daemon.folders)?,
         files: files.collect::<Result<_, Error>>()?,
         program,
         user,
@@ -208,7 +209,7 @@ fn lay_ready(planned: &Planned, wanted: &Start) -> Result<(), Error> {
     planned.prepare.iter().try_for_each(|words| carry_out(words, &wanted.run, user, namespace))
 }
 
-/// Ends a service by its name in the state folder; says how, or `None` if it had ended by itself or was never there.
+/// Ends a daemon by its name in the state folder; says how, or `None` if it had ended by itself or was never there.
 ///
 /// # Errors
 /// What is written down is damaged, or something cannot be ended.
@@ -219,25 +220,25 @@ pub fn stop(state: &Path, name: &str) -> Result<Option<process::Ended>, Error> {
     }
 }
 
-/// Whether a service is installed; gives the user that it runs as, if it has one.
+/// Whether a daemon is installed; gives the user that it runs as, if it has one.
 ///
 /// # Errors
 /// [`Error::Refused`] if it is not, or its user is not there.
-pub(crate) fn check_installed(service: &Service) -> Result<Option<User>, Error> {
-    program(service)?;
-    user(service)
+pub(crate) fn check_installed(daemon: &Daemon) -> Result<Option<User>, Error> {
+    program(daemon)?;
+    user(daemon)
 }
 
-/// What a service says of its version.
+/// What a daemon says of its version.
 ///
 /// # Errors
 /// It is not installed.
-pub fn version(service: &Service) -> Result<String, Error> {
-    version_of(service, &program(service)?)
+pub fn version(daemon: &Daemon) -> Result<String, Error> {
+    version_of(daemon, &program(daemon)?)
 }
 
-fn version_of(service: &Service, program: &Path) -> Result<String, Error> {
-    let output = Command::new(program).args(&service.version).output();
+fn version_of(daemon: &Daemon, program: &Path) -> Result<String, Error> {
+    let output = Command::new(program).args(&daemon.version).output();
     let output = output.map_err(Error::io("cannot ask for the version of", program))?;
     // Some say it on standard error.
     let words = [output.stdout, output.stderr].concat();
@@ -258,19 +259,19 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     places.map(|place| place.join(name)).find(|path| path.is_file())
 }
 
-fn program(service: &Service) -> Result<PathBuf, Error> {
-    service.programs.iter().find_map(|name| on_path(name)).ok_or_else(|| {
+fn program(daemon: &Daemon) -> Result<PathBuf, Error> {
+    daemon.programs.iter().find_map(|name| on_path(name)).ok_or_else(|| {
         Error::Refused(format!(
-            "service {} is not installed: install the package {}",
-            service.name,
-            service.packages.join(", ")
+            "daemon {} is not installed: install the package {}",
+            daemon.name,
+            daemon.packages.join(", ")
         ))
     })
 }
 
-fn user(service: &Service) -> Result<Option<User>, Error> {
+fn user(daemon: &Daemon) -> Result<Option<User>, Error> {
     let mut last = None;
-    for name in &service.users {
+    for name in &daemon.users {
         match User::find(name) {
             Ok(user) => return Ok(Some(user)),
             Err(error) => last = Some(error),
@@ -316,7 +317,7 @@ fn make_folder(path: &Path, user: Option<&User>) -> Result<(), Error> {
 
 fn write_file(path: &Path, text: &str, user: Option<&User>) -> Result<(), Error> {
     let write = || {
-        // The folder is the service's: a link that it has put there is not followed.
+        // The folder is the daemon's: a link that it has put there is not followed.
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         let mut file = options.open(path)?;

@@ -12,13 +12,13 @@ use weir_daemons::spread::{Members, serve};
 use weir_daemons::{Brick, restore, snapshot};
 use weir_host::owned::{self, MARKER, Owner};
 
-/// A cluster without services: all that is done is done to folders.
+/// A cluster without daemons: all that is done is done to folders.
 fn bare() -> Description {
     Description {
         name: "bare".to_owned(),
         description: "servers that are folders".to_owned(),
         packages: Vec::new(),
-        services: Vec::new(),
+        daemons: Vec::new(),
         set_up: Vec::new(),
     }
 }
