@@ -37,7 +37,7 @@ pub struct Args {
 enum Action {
     /// Start the servers, and check that files that are written go over the network
     Up {
-        /// Which: cephfs, glusterfs or moosefs
+        /// Name of the cluster: weir list clusters
         name: String,
         /// Servers, each with a folder of its own in the state folder
         #[arg(long, value_name = "N", default_value_t = 3)]
@@ -51,7 +51,7 @@ enum Action {
     },
     /// Start what this host has of a cluster of several hosts
     Serve {
-        /// Which: cephfs, glusterfs or moosefs
+        /// Name of the cluster: weir list clusters
         name: String,
         #[command(flatten)]
         hosts: Hosts,

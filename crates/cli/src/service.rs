@@ -114,7 +114,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let state = args.state.own()?;
             let known = process::find(state, &name).map_err(failed)?.is_some();
             if !known {
-                return Err(bad_input(format!("{}: no daemon `{name}` was started; `weir daemon status` shows those that were", state.display())));
+                return Err(bad_input(format!(
+                    "{}: no daemon `{name}` was started; `weir daemon status` shows those that were",
+                    state.display()
+                )));
             }
             match stop(state, &name).map_err(failed)? {
                 Some(ended) => println!(

@@ -1,4 +1,4 @@
-//! The data folder of a daemon, as a user names it.
+//! The data folder of a daemon, as a user names it on the command line.
 //!
 //! One that is not there, or is empty, is marked as this state folder's, and the data go into a folder in it: only there are data
 //! ever put back. One that holds data without a marker is somebody's own database: a daemon may be started on it, and nothing
@@ -48,7 +48,7 @@ impl DataFolder {
         let kind = match owned::marker(&folder)? {
             Some(marker) if marker.purpose != PURPOSE => {
                 return Err(Error::Refused(format!(
-                    "{}: weir made it for something else ({}). Name another folder",
+                    "{}: weir made this folder for another purpose ({}). Name another folder",
                     folder.display(),
                     marker.purpose
                 )));
@@ -57,7 +57,9 @@ impl DataFolder {
             Some(_) => Kind::OfAnotherState,
             None if owned::check_empty(&folder).is_ok() => Kind::Free,
             None if folder.is_dir() => Kind::Unmarked,
-            None => return Err(Error::Refused(format!("{}: is no folder", folder.display()))),
+            None => {
+                return Err(Error::Refused(format!("{}: is not a folder. Name a folder", folder.display())));
+            }
         };
         Ok(DataFolder { folder, kind })
     }
@@ -83,7 +85,7 @@ impl DataFolder {
         }
         if self.kind == Kind::Own && self.folder.join(RESTORING).exists() {
             return Err(Error::Refused(format!(
-                "{folder}: holds a copy that was not put back to the end. Put it back again: weir daemon restore COPY {folder}"
+                "{folder}: holds half of a copy that was being restored. Restore it again: weir daemon restore COPY {folder}"
             )));
         }
         let user = check_installed(daemon)?;
@@ -91,7 +93,7 @@ impl DataFolder {
             let found = data.metadata().map_err(Error::io("cannot look at", &data))?;
             if found.uid() != user.uid {
                 return Err(Error::Refused(format!(
-                    "{folder}: holds files, and is not owned by user {} (found uid {}, expected {}), which {} runs as. Name an empty folder, or one of a database of that user",
+                    "{folder}: holds files of another user than {} (found uid {}, expected {}), as which {} runs. Name an empty folder, or a database of that user",
                     user.name,
                     found.uid(),
                     user.uid,
@@ -113,7 +115,7 @@ impl DataFolder {
             return Ok(owner);
         }
         Err(Error::Refused(format!(
-            "{}: holds files, and bears no marker of the state folder {} ({}): weir has not made it and does not replace what is in it. Name an empty folder, or one that `weir daemon start --data` made",
+            "{}: holds files, but no marker of the state folder {} ({}): weir did not make this folder and does not replace its contents. Name an empty folder, or one that `weir daemon start --data` made",
             self.folder.display(),
             state.display(),
             owned::MARKER

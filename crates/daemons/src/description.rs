@@ -1,4 +1,4 @@
-//! What a daemon is: `specs/NAME.yml`.
+//! Descriptions of daemons: `testbeds/daemons/NAME.yml`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Setting};
 use weir_testbeds::DAEMONS;
 
-/// A server, and how it is prepared, started in the foreground, known to be ready, and ended.
+/// A daemon: its program, files and settings, how it starts in the foreground, when it is ready, and how it stops.
 ///
 /// Every text may have placeholders: `{run}` (a folder of this start: configuration, sockets, temporary files), `{root}` (what
 /// is served), `{upstream}` (address and port of the daemon that it passes on to), `{data}` (what outlives a start),

@@ -1,6 +1,6 @@
-//! Servers that take part in a study, and the clusters of network file systems that are made of them.
+//! Daemons of a study (web servers, databases), and clusters of network file systems made of daemons.
 //!
-//! A daemon is described in `specs/NAME.yml`: [`start`] writes its configuration, prepares its data where there are none,
+//! A daemon is described in `testbeds/daemons/NAME.yml`: [`start`] writes its configuration, prepares its data where there are none,
 //! starts it in the foreground as an unprivileged user, in a network namespace and a control group of its own, and waits until
 //! it answers. The process is written down before it is the program (see [`process`]), so that whoever comes after a crash
 //! ends exactly that one. [`cluster`] starts the daemons of a network file system on the hosts of a test network and mounts

@@ -1,4 +1,4 @@
-//! What the placeholders of a daemon stand for: the last place where a setting is looked at before it is in a file.
+//! Values of a daemon's placeholders. Settings are checked here once more before they reach a configuration file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ fn settings(daemon: &Daemon, set: &BTreeMap<String, String>) -> Result<Values, E
         let given = set.get(name).or(setting.default.as_ref());
         let given = given.ok_or_else(|| {
             refused(format!(
-                "setting `{name}` ({}) has no default: set it to {}",
+                "setting `{name}` ({}) has no default. Set it to {}",
                 setting.about,
                 setting.kind.describe()
             ))
@@ -96,11 +96,14 @@ pub(crate) fn values(
         (Some(upstream), true) => drop(values.insert("upstream".to_owned(), Value::socket(upstream))),
         (None, false) => {}
         (Some(_), false) => {
-            return Err(Error::Refused(format!("daemon {} passes nothing on to another one", daemon.name)));
+            return Err(Error::Refused(format!(
+                "daemon {} is not a proxy. Leave `before` (--upstream) out",
+                daemon.name
+            )));
         }
         (None, true) => {
             return Err(Error::Refused(format!(
-                "daemon {} passes on what it is asked for: name the one that it is before",
+                "daemon {} is a proxy. Name the daemon that it is before (--upstream)",
                 daemon.name
             )));
         }
@@ -116,7 +119,7 @@ fn add_hot(daemon: &Daemon, wanted: &Start, values: &mut Values) -> Result<(), E
         (None, None) => return Ok(()),
         (None, Some(_)) => {
             return Err(Error::Refused(format!(
-                "daemon {} cannot serve some documents from memory: use nginx, or leave hot_mib out",
+                "daemon {} cannot serve some documents from memory. Use nginx, or leave hot_mib out",
                 daemon.name
             )));
         }

@@ -230,8 +230,8 @@ fn folders_of_two_servers_are_checked_before_any_is_touched() {
     let up = |bricks: &[Brick]| weir_daemons::bring_up(&bare(), &network.network, &place.state, bricks);
     for (bricks, word) in [
         (vec![folder(&place.empty), folder(&place.photos)], "\"2024\""),
-        (vec![folder(&place.empty), folder(&place.empty)], "are the same"),
-        (vec![folder(&place.empty), folder(&second.join("../empty"))], "are the same"),
+        (vec![folder(&place.empty), folder(&place.empty)], "overlap"),
+        (vec![folder(&place.empty), folder(&second.join("../empty"))], "overlap"),
         (vec![folder(&second.join("inner")), folder(&second)], "is not empty"),
     ] {
         let refused = up(&bricks).unwrap_err();

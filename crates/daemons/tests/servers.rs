@@ -109,7 +109,7 @@ fn hot_documents_come_from_memory_and_a_proxy_passes_them_on() {
     let proxy = Daemon::load("nginx-proxy").unwrap();
     let mut before = Start { root: None, data: None, ..wanted(state.path(), "proxy") };
     let alone = start(&proxy, state.path(), &before).unwrap_err();
-    assert!(alone.is_refusal() && alone.to_string().contains("name the one that it is before"), "{alone}");
+    assert!(alone.is_refusal() && alone.to_string().contains("Name the daemon that it is before"), "{alone}");
     before.tier.upstream = Some(behind.address);
     let front = start(&proxy, state.path(), &before).unwrap();
     assert!(get(&front, "/c/both").ends_with("\r\n\r\nhot"));
@@ -229,6 +229,6 @@ fn what_cannot_be_is_refused_and_what_does_not_come_up_says_why() {
         *text = text.replace("\"{workers}\"", "many");
     }
     let Err(Error::Failed(text)) = start(&daemon, state, &wrong) else { panic!("it came up") };
-    assert!(text.contains("ended before it was ready") && text.contains("worker_processes"), "{text}");
+    assert!(text.contains("exited before it was ready") && text.contains("worker_processes"), "{text}");
     assert_eq!(process::all(state).unwrap(), []);
 }

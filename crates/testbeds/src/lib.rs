@@ -33,7 +33,7 @@ mod tests {
             let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testbeds").join(folder);
             let mut files: Vec<_> =
                 std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
-            files.sort();
+            files.sort_by_key(|file| file.file_stem().map(std::ffi::OsStr::to_owned));
             let indexed: Vec<_> = index.names().map(|name| folder.join(format!("{name}.yml"))).collect();
             assert_eq!(indexed, files);
             for (name, file) in index.names().zip(&files) {

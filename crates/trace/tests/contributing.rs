@@ -40,9 +40,9 @@ fn what_is_shown_is_what_is_there() {
     let mut shown = 0;
     for block in &blocks {
         let (first, rest) = block.split_once('\n').unwrap();
-        let Some(path) = first.strip_prefix("// traces/") else { continue };
+        let Some(path) = first.strip_prefix("// crates/trace/") else { continue };
         let (whole, there) = (path.split(' ').next().unwrap(), path.split(' ').nth(1));
-        let text = file(&format!("traces/{whole}"));
+        let text = file(&format!("crates/trace/{whole}"));
         match there {
             // A part of it, with an indentation of its own.
             Some(_) => {

@@ -1,4 +1,4 @@
-//! Users of RUBiS and RUBBoS: as they are at first, as they register, and as they log in.
+//! User accounts of RUBiS and RUBBoS: initial rows, registration and login.
 
 use rand::Rng;
 

@@ -1,4 +1,4 @@
-//! The benchmarks, and what each consists of.
+//! The benchmarks, and the parts of each.
 
 use std::str::FromStr;
 

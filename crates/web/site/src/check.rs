@@ -1,4 +1,4 @@
-//! Whether what a site holds fits together.
+//! Consistency checks of a site's database.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::database::Connection;
 use crate::schema::Table;
 
-/// Violations of one rule that are named; of the others only the number is told.
+/// Violations of one rule that are listed; the others are only counted.
 const NAMED: usize = 5;
 
 /// A rule, and what contradicts it.
@@ -16,11 +16,11 @@ const NAMED: usize = 5;
 pub struct Rule {
     /// Its name.
     pub rule: &'static str,
-    /// What it says.
+    /// The rule in words.
     pub says: &'static str,
-    /// What was looked at, rows or orders.
+    /// Rows or orders checked.
     pub looked_at: u64,
-    /// How many contradict it.
+    /// Number of violations.
     pub violations: u64,
     /// The first of them.
     pub examples: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Query {
     pub names: &'static [&'static str],
 }
 
-/// Rules and what they found.
+/// Rules and their violations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Checked {
     /// Each rule.
@@ -60,7 +60,7 @@ impl Checked {
         self.rules.iter().all(|rule| rule.violations == 0)
     }
 
-    /// Adds a rule that was looked at elsewhere.
+    /// Adds a rule with its violations.
     pub(crate) fn add(&mut self, rule: &'static str, says: &'static str, looked_at: u64, found: Vec<String>) {
         let violations = found.len() as u64;
         let examples = found.into_iter().take(NAMED).collect();
@@ -121,10 +121,10 @@ impl Checked {
     }
 }
 
-/// An order, or whatever a site acknowledges, as a browser noted it.
+/// An acknowledged order or other change, from the log of the clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// What was acknowledged.
+    /// Kind of change.
     pub kind: String,
     /// The browser's token.
     pub token: String,

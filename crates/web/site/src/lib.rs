@@ -1,4 +1,4 @@
-//! Web sites with a database behind them.
+//! TPC-W, RUBiS and RUBBoS: database contents, application server, clients and consistency checks.
 
 mod account;
 pub mod benchmark;

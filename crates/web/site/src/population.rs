@@ -1,4 +1,4 @@
-//! What the populations of all benchmarks share.
+//! Constants and helpers of all populations.
 
 use crate::Error;
 use crate::benchmark::{Scale, out_of_range};

@@ -1,4 +1,4 @@
-//! Tables as data, and their definitions in the language of either engine.
+//! Table definitions, and their SQL for both engines.
 
 use crate::database::Engine;
 

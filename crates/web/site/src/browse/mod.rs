@@ -1,4 +1,4 @@
-//! Emulated browsers: the walks of `weir-workload` with what a benchmark's client puts into its requests.
+//! Emulated browsers: page transitions of `weir-workload` with the parameters of a benchmark's client.
 
 mod emulated;
 mod log;

@@ -1,39 +1,39 @@
-//! What a benchmark's client has to say.
+//! Interface of a benchmark's client: request parameters and receipts.
 
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::http::form;
 
-/// The page of a state: its name without what is not a letter or a digit.
+/// The page of a state: its name reduced to letters and digits.
 pub fn page_of(state: &str) -> String {
     state.chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
-/// Something that a site acknowledged, and must never lose.
+/// An acknowledged change, which the site must never lose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// What it is: `order`, `bid` and so on.
+    /// Kind of change: `order`, `bid` and so on.
     pub kind: &'static str,
     /// The browser's token.
     pub token: String,
     /// The id that the site gave.
     pub id: i64,
-    /// Its total in cents, or what else the site holds of it.
+    /// Its total in cents, or another value that the site stores.
     pub amount: i64,
 }
 
 /// The parameters of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Whether it changes something.
+    /// Whether it is a POST request.
     pub posted: bool,
     /// The parameters.
     pub form: String,
 }
 
 impl Asked {
-    /// Makes it a request that changes something.
+    /// Makes it a POST request.
     pub fn post(&mut self) -> &mut Self {
         self.posted = true;
         self
@@ -54,9 +54,9 @@ impl Asked {
     }
 }
 
-/// What every client has: its draws, its tokens, and the page that it was on.
+/// State of every client: random numbers, tokens and the last page.
 pub struct Session {
-    /// Draws what the client does.
+    /// Random numbers of the client.
     pub(crate) rng: ChaCha8Rng,
     /// Begins every token of this client; no other client's do.
     mark: String,
@@ -79,7 +79,7 @@ impl Session {
         &self.token
     }
 
-    /// Makes it a request that changes something, with a token of its own.
+    /// Makes it a POST request with a new token.
     pub(crate) fn post(&mut self, asked: &mut Asked) {
         asked.post().put("token", self.next_token());
     }
@@ -89,17 +89,17 @@ impl Session {
     }
 }
 
-/// A client of a benchmark: what it asks a page for, and what it keeps of the answers.
+/// A client of a benchmark: request parameters, and state from the answers.
 pub trait Visitor: Send {
-    /// A session begins: as another customer, with nothing seen.
+    /// Begins a session as another customer, without state.
     fn begin(&mut self);
 
     /// Fills in the parameters of a page.
     fn ask(&mut self, page: &str, asked: &mut Asked);
 
-    /// Keeps what it needs of an answer; returns what the site has acknowledged with it.
+    /// Updates the state from an answer; returns what the site acknowledged.
     fn take(&mut self, page: &str, answer: &Value) -> Option<Receipt>;
 
-    /// The site refused the last request, and it will not be repeated.
+    /// The site refused the last request; it is not repeated.
     fn refused(&mut self, page: &str);
 }

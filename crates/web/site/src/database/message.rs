@@ -1,4 +1,4 @@
-//! PostgreSQL's messages: what the crate `postgres-protocol` leaves to its user.
+//! Values in PostgreSQL's messages; the messages themselves are those of `postgres-protocol`.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What of HTTP an application server needs.
+//! HTTP/1.1 for the application server.
 
 pub mod form;
 pub mod request;

@@ -1,4 +1,4 @@
-//! The application server: a thread for each connection of a browser, a few connections to the database for all.
+//! The application server: one thread for each HTTP connection, a shared pool of database connections.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -52,7 +52,10 @@ pub struct Application {
 impl Application {
     fn answer(&self, page: &str, request: &Request, context: &mut Context<'_>) -> Result<Value, Error> {
         if self.definition.changes.contains(&page) && request.method != "POST" {
-            return Err(Error::Refused(405, format!("{page} changes something: POST")));
+            return Err(Error::Refused(
+                405,
+                format!("page {page} changes data and takes POST only (found {})", request.method),
+            ));
         }
         let mut answer = self.answers.answer(page, &request.form, context)?;
         let mut whole = json!({"page": page});

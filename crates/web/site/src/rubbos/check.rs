@@ -1,4 +1,4 @@
-//! What must hold in a bulletin board, whatever was said and whoever was killed.
+//! Consistency rules of RUBBoS.
 
 use crate::Error;
 use crate::benchmark::Facts;

@@ -1,4 +1,4 @@
-//! Pages on which nothing changes.
+//! Read-only pages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a client of RUBBoS asks: of the stories, comments and submissions that it saw last.
+//! Client of RUBBoS: parameters from the stories, comments and submissions of the last pages.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;

@@ -1,4 +1,4 @@
-//! Pages on which something changes: registered, said, rated, submitted, decided.
+//! Pages that change data: registration, comments, ratings, submissions, decisions.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What must hold in an auction site, whatever was bid and whoever was killed.
+//! Consistency rules of RUBiS.
 
 use crate::Error;
 use crate::benchmark::Facts;

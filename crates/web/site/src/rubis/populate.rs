@@ -38,7 +38,7 @@ impl Auctions {
         self.0.of(500e3)
     }
 
-    /// Whoever sold an old item: users take turns, so that a user's comments are known without looking at all.
+    /// The seller of an old item: users take turns, so the comments on a user follow from its id.
     fn old_seller(&self, item: u64) -> u64 {
         (item - 1) % self.users() + 1
     }

@@ -1,4 +1,4 @@
-//! Pages on which something changes: registered, bid, bought, said.
+//! Pages that change data: registration, bids, purchases, comments.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a client of RUBiS asks: of the items, users and categories that it saw last.
+//! Client of RUBiS: parameters from the items, users and categories of the last pages.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;

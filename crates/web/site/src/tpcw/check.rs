@@ -1,4 +1,4 @@
-//! What must hold in a bookshop, whatever was bought and whoever was killed.
+//! Consistency rules of TPC-W.
 
 use crate::Error;
 use crate::benchmark::Facts;

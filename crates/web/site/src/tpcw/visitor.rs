@@ -1,4 +1,4 @@
-//! What an emulated browser of TPC-W asks, clause 5: parameters by what it saw last.
+//! Emulated browser of TPC-W (clause 5): parameters from the last pages.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
