@@ -87,7 +87,7 @@ def test_failures_end_the_run_unless_it_is_to_go_on(url, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("https://127.0.0.1/", "--workload", "zipf-class0"), "no TLS"),
+        (("https://127.0.0.1/", "--workload", "zipf-class0"), "TLS is not supported"),
         (("http://127.0.0.1:9/", "--workload", "zipf-clas0"), "zipf-class0"),
         (("http://127.0.0.1:9/", "--workload", "mpeg-vbr"), "whole_file"),
         (("http://127.0.0.1:9/", "--workload", "tpcw-shopping"), "sessions"),

@@ -39,7 +39,7 @@ pub struct Args {
 enum Action {
     /// Start the servers, and check that writes go over the network
     Up {
-        /// Which: cephfs, glusterfs or moosefs
+        /// Name of the cluster: weir list clusters
         name: String,
         /// Servers, each with a folder of its own in the state folder
         #[arg(long, value_name = "N", default_value_t = 3)]
@@ -53,7 +53,7 @@ enum Action {
     },
     /// Start this host's servers of a cluster of several hosts
     Serve {
-        /// Which: cephfs, glusterfs or moosefs
+        /// Name of the cluster: weir list clusters
         name: String,
         #[command(flatten)]
         hosts: Hosts,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde_json::json;
-use weir_daemons::Service;
+use weir_daemons::Daemon;
 use weir_daemons::cluster::Description;
 use weir_study::{FileSystem, KERNEL_SCHEDULERS};
 
@@ -48,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .filter_map(Description::load)
             .map(|found| (found.name.clone(), found.description.clone(), json!(found)))
             .collect(),
-        What::Services => Service::names().filter_map(Service::load).map(service).collect(),
+        What::Services => Daemon::names().filter_map(Daemon::load).map(service).collect(),
         What::Traces => crate::fetch::listed(&weir_trace::catalog::Catalog::built_in().map_err(bad_input)?),
         What::Profiles => weir_simulator::profile::names()
             .map(|name| {
@@ -111,7 +111,7 @@ fn schedulers() -> Vec<(String, String, serde_json::Value)> {
 }
 
 /// With what a study may set, as `weir service list` has it in full.
-fn service(found: Service) -> (String, String, serde_json::Value) {
+fn service(found: Daemon) -> (String, String, serde_json::Value) {
     let of_studies = found.settings.iter().filter(|(_, setting)| setting.kind.is_of_studies());
     let names: Vec<&str> = of_studies.map(|(name, _)| name.as_str()).collect();
     let mut text = found.description.clone();

@@ -73,6 +73,7 @@ enum Command {
     Clean(clean::Args),
     Cluster(cluster::Args),
     Serve(serve::Args),
+    #[command(visible_alias = "daemon")]
     Service(service::Args),
     Simulate(simulate::Args),
     Site(site::Args),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use weir_daemons::Service;
+use weir_daemons::Daemon;
 use weir_simulator::profile;
 use weir_specs::{Document, Problems, files_by_name, nearest};
 use weir_study::{Context, Plan, ServiceSettings, SiteBenchmark};
@@ -104,8 +104,8 @@ impl Project {
             tables: benchmark.tables().iter().map(|table| table.name).collect(),
             pages: benchmark.pages(),
         });
-        let services: Vec<ServiceSettings> = Service::names()
-            .filter_map(Service::load)
+        let services: Vec<ServiceSettings> = Daemon::names()
+            .filter_map(Daemon::load)
             .map(|service| ServiceSettings { name: service.name, settings: service.settings })
             .collect();
         let context = Context {

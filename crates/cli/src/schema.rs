@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value, json};
-use weir_daemons::Service;
+use weir_daemons::Daemon;
 use weir_study::DATABASES;
 
 use crate::exit;
@@ -39,7 +39,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The schema of a study with what each service lets it set, and each database of a site.
 fn with_settings(mut schema: Schema) -> Schema {
-    let of_service = Service::names().map(|name| rule("service", name)).collect();
+    let of_service = Daemon::names().map(|name| rule("service", name)).collect();
     let of_site = DATABASES.map(|name| rule("database", name)).into();
     let rules: [(&str, Vec<Value>); 2] = [("StudyService", of_service), ("Site", of_site)];
     if let Some(types) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
@@ -54,7 +54,7 @@ fn with_settings(mut schema: Schema) -> Schema {
 
 /// Where `field` names a service, its `settings` are those of that service.
 fn rule(field: &str, service: &str) -> Value {
-    let settings = Service::load(service).map(|found| found.settings).unwrap_or_default();
+    let settings = Daemon::load(service).map(|found| found.settings).unwrap_or_default();
     let of_studies = settings.into_iter().filter(|(_, setting)| setting.kind.is_of_studies());
     let each = of_studies.map(|(name, setting)| {
         let mut schema = setting.kind.schema();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use weir_daemons::{
-    DataFolder, Error, Group, Scope, Service, Start, Tier, check_settings, check_start, process, restore,
+    Daemon, DataFolder, Error, Group, Scope, Start, Tier, check_settings, check_start, process, restore,
     snapshot, start, stop, version,
 };
 use weir_specs::template::Values;
@@ -116,7 +116,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let state = args.state.own()?;
             let known = process::find(state, &name).map_err(failed)?.is_some();
             if !known {
-                return Err(bad_input(format!("{}: no service `{name}` was started", state.display())));
+                return Err(bad_input(format!(
+                    "{}: no daemon `{name}` was started; `weir daemon status` shows those that were",
+                    state.display()
+                )));
             }
             match stop(state, &name).map_err(failed)? {
                 Some(ended) => println!(
@@ -144,7 +147,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
-    for service in Service::names().filter_map(Service::load) {
+    for service in Daemon::names().filter_map(Daemon::load) {
         let version = version(&service).ok();
         if as_json {
             println!(
@@ -169,8 +172,8 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 
 fn started(wanted: Wanted, place: &StateArgs, as_json: bool) -> anyhow::Result<ExitCode> {
     let state = place.own()?;
-    let Some(service) = Service::load(&wanted.service) else {
-        return Err(bad_input(one_of("service", &wanted.service, Service::names())));
+    let Some(service) = Daemon::load(&wanted.service) else {
+        return Err(bad_input(one_of("daemon", &wanted.service, Daemon::names())));
     };
     let mut set = BTreeMap::new();
     for (name, value) in wanted.set {
@@ -181,7 +184,7 @@ fn started(wanted: Wanted, place: &StateArgs, as_json: bool) -> anyhow::Result<E
     check_settings(&service, &set).map_err(failed)?;
     // SAFETY: geteuid takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
-        return Err(bad_input("a service gets a user and a control group of its own: that takes root"));
+        return Err(bad_input("a daemon gets a user and a control group of its own: run this as root"));
     }
     let name = wanted.name.unwrap_or_else(|| wanted.service.clone());
     if let Some(problem) = name_problem(&name) {

@@ -1,4 +1,4 @@
-//! A cluster from nothing to files that go over the network.
+//! Bring-up of a cluster: start the servers, mount, and check that files go over the network.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Control groups: which processes belong together, how much memory they may use, and what they used.
+//! Control groups of daemons: members, memory limit and memory use.
 //!
 //! Both layouts are known: version 2, one tree; and version 1, a tree for each controller, beside which there may be an empty
 //! version 2 tree that is good for telling who belongs together. Groups lie below `weir/` at the top of each tree.

@@ -1,4 +1,4 @@
-//! Mounting a network file system as a client does.
+//! The client of a network file system: mount, unmount, and checks of the mount.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ use crate::cgroup::Group;
 use crate::cluster::Cluster;
 use crate::process::{self, Launch, Scope};
 use crate::ready::last_words;
-use crate::service::on_path;
+use crate::start::on_path;
 
 /// How long a client may take until it is mounted.
 const MOUNT_LIMIT: Duration = Duration::from_secs(30);
@@ -47,7 +47,10 @@ pub fn mount(
     let Planned { cluster, kind, files, settled, launch } =
         plan(filesystem, state, point, name, scope, group)?;
     if let Some(found) = mounted_at(point) {
-        return Err(Error::Refused(format!("{}: {found} is mounted there already", point.display())));
+        return Err(Error::Refused(format!(
+            "{}: {found} is already mounted here. Unmount it, or name another folder",
+            point.display()
+        )));
     }
     // What lies there would be hidden.
     owned::check_empty(point)?;
@@ -66,10 +69,12 @@ pub fn mount(
                 Ok(()) => return Ok(cluster),
                 Err(error) => break error,
             },
-            Some(found) => break format!("{found} is mounted; {kind} should be"),
-            None if !identity.is_alive() => break format!("the client ended: {}", last_words(log)),
+            Some(found) => {
+                break format!("a file system of another type is mounted (found {found}, expected {kind})");
+            }
+            None if !identity.is_alive() => break format!("the client exited: {}", last_words(log)),
             None if began.elapsed() > MOUNT_LIMIT => {
-                break format!("nothing came to be mounted: {}", last_words(log));
+                break format!("nothing was mounted: {}", last_words(log));
             }
             None => sleep(Duration::from_millis(10)),
         }
@@ -121,7 +126,7 @@ fn plan(
     let cluster =
         Cluster::load(state, &access.cluster)?.filter(|cluster| cluster.complete).ok_or_else(|| {
             Error::Refused(format!(
-                "{}: the cluster {} is not up; weir cluster up {1}",
+                "{}: cluster {} is not running. Start it: weir cluster up {1}",
                 filesystem.name, access.cluster
             ))
         })?;
@@ -143,10 +148,17 @@ fn plan(
     let files = files.collect::<Result<_, Error>>()?;
     let settled = access.once_mounted.iter().map(filled).collect::<Result<_, _>>()?;
     let words = access.client.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
-    let (program, arguments) =
-        words.split_first().ok_or_else(|| Error::Refused(format!("{}: has no client", filesystem.name)))?;
+    let (program, arguments) = words.split_first().ok_or_else(|| {
+        Error::Refused(format!(
+            "testbeds/filesystems/{}.yml: network.client is empty (expected a program and its arguments)",
+            filesystem.name
+        ))
+    })?;
     let program = on_path(program).ok_or_else(|| {
-        Error::Refused(format!("{program} is not installed: install {}", filesystem.packages.join(", ")))
+        Error::Refused(format!(
+            "{program} is not installed. Install the package {}",
+            filesystem.packages.join(", ")
+        ))
     })?;
     let launch = Launch {
         name: name.to_owned(),
@@ -205,7 +217,7 @@ pub fn room_of_servers(cluster: &Cluster) -> Result<u64, Error> {
     data.map(of).sum()
 }
 
-/// Waits until the servers have all joined: what is mounted has the room of all of them, `wanted` bytes.
+/// Waits until all servers have joined: the mount then shows the room of all of them, `wanted` bytes.
 ///
 /// # Errors
 /// It has less after a while.
@@ -218,7 +230,7 @@ pub fn wait_for_all(cluster: &Cluster, point: &Path, wanted: u64) -> Result<(), 
         }
         if began.elapsed() > WRITE_LIMIT {
             return Err(Error::Failed(format!(
-                "{}: shows {} MiB of the {} MiB that the servers of {} have together: not all have joined",
+                "{}: the mount has too little room (found {} MiB, expected about {} MiB): not all servers of {} have joined. Look at their logs",
                 point.display(),
                 found >> 20,
                 wanted >> 20,
@@ -240,7 +252,7 @@ fn room(path: &Path) -> Result<libc::statvfs, Error> {
     };
     match done {
         0 => Ok(found),
-        _ => Err(Error::io("cannot ask for the room of", path)(std::io::Error::last_os_error())),
+        _ => Err(Error::io("cannot read the free space of", path)(std::io::Error::last_os_error())),
     }
 }
 
@@ -253,7 +265,7 @@ pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Err
     let path = point.join(format!(".weir-probe-{}", std::process::id()));
     if fs::symlink_metadata(&path).is_ok() {
         return Err(Error::Refused(format!(
-            "{}: is there already; look at it, then remove it",
+            "{}: a file of this name exists. Look at it, then remove it",
             path.display()
         )));
     }
@@ -272,14 +284,14 @@ pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Err
         written = write();
     }
     let removed = fs::remove_file(&path);
-    written.and(removed).map_err(Error::io("servers take no file:", &path))?;
+    written.and(removed).map_err(Error::io("the servers accept no file:", &path))?;
     let moved = counters(&cluster.client_namespace)? - before;
     let arrived = received(cluster)?.saturating_sub(servers_before);
     // What came to other machines is not known here.
     let all_here = cluster.servers_here().count() == cluster.servers.len();
     if moved.sent_bytes < PROBE_BYTES as u64 || (all_here && arrived < PROBE_BYTES as u64) {
         return Err(Error::Failed(format!(
-            "{}: of {PROBE_BYTES} bytes written {} left the client's host and {arrived} came to the servers': it is not on the network",
+            "{}: the mount does not use the network: {PROBE_BYTES} bytes were written, {} left the client's host, {arrived} reached the servers' hosts",
             point.display(),
             moved.sent_bytes
         )));
@@ -296,7 +308,10 @@ fn received(cluster: &Cluster) -> Result<u64, Error> {
 fn network_of(filesystem: &FileSystem) -> Result<(&Access, &str), Error> {
     match (&filesystem.network, &filesystem.mount_type) {
         (Some(access), Some(kind)) => Ok((access, kind)),
-        _ => Err(Error::Refused(format!("{} is no network file system", filesystem.name))),
+        _ => Err(Error::Refused(format!(
+            "{} is not a network file system. `weir list clusters` names those that have servers",
+            filesystem.name
+        ))),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The servers of a network file system on the hosts of a test network.
+//! Clusters: the servers of a network file system on the hosts of a test network.
 //!
-//! What is made is written down in `STATE/clusters/NAME/cluster.json` before it is made; [`down`] takes back exactly that.
+//! `STATE/clusters/NAME/cluster.json` records each process, mount and folder before it is made. [`down`] removes exactly these.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,22 +15,16 @@ use weir_host::owned::{self, Owner};
 use weir_network::Network;
 use weir_specs::template::{Value, Values, fill};
 use weir_specs::{Document, one_of};
+use weir_testbeds::CLUSTERS;
 
 use crate::Error;
 use crate::brick::{self, Brick, Holder};
 use crate::cgroup::Group;
-use crate::description::Service;
+use crate::description::Daemon;
 use crate::process::{self, Scope};
-use crate::service::{self, Start, Tier, start};
+use crate::start::{Start, Tier, check_installed, start};
 
-/// Registry: the name and the text of each.
-const ALL: [(&str, &str); 3] = [
-    ("cephfs", include_str!("../../../testbeds/clusters/cephfs.yml")),
-    ("glusterfs", include_str!("../../../testbeds/clusters/glusterfs.yml")),
-    ("moosefs", include_str!("../../../testbeds/clusters/moosefs.yml")),
-];
-
-/// What a cluster consists of: `clusters/NAME.yml`.
+/// Description of a cluster: `testbeds/clusters/NAME.yml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -40,60 +34,61 @@ pub struct Description {
     pub description: String,
     /// Debian packages that bring servers and client.
     pub packages: Vec<String>,
-    /// Its services, in the order in which they are started.
-    pub services: Vec<Member>,
-    /// Commands that are carried out on the client's host once it is mounted for the first time, at `{point}`.
+    /// Its daemons, in the order in which they are started.
+    #[serde(rename = "services", alias = "daemons")]
+    pub daemons: Vec<Member>,
+    /// Commands run on the client's host after the first mount, at `{point}`.
     #[serde(default)]
     pub set_up: Vec<Vec<String>>,
 }
 
-/// A service of a cluster.
+/// A daemon of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
     /// Its description's name.
-    pub service: String,
-    /// Which servers have it.
+    #[serde(rename = "service", alias = "daemon")]
+    pub daemon: String,
+    /// Servers that run it.
     pub on: On,
-    /// The port at which it is asked.
+    /// Its port.
     pub port: u16,
-    /// Placeholders of the service (`defaults`); in them `{first}` is the address of the first server, and `{clients}` are
+    /// Placeholders of the daemon (`defaults`); in them `{first}` is the address of the first server, and `{clients}` are
     /// those of the clients, with commas between them. One that is called `index` is the server's number, from 0.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
 }
 
 impl Member {
-    fn load(&self, cluster: &str) -> Result<Service, Error> {
-        Service::load(&self.service)
-            .ok_or_else(|| Error::Refused(format!("cluster {cluster}: service {} is unknown", self.service)))
+    fn load(&self, cluster: &str) -> Result<Daemon, Error> {
+        Daemon::load(&self.daemon)
+            .ok_or_else(|| Error::Refused(format!("testbeds/clusters/{cluster}.yml: services: unknown daemon `{}`. Describe it in testbeds/daemons", self.daemon)))
     }
 }
 
-/// Which servers have a service.
+/// Servers that run a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
-    /// The first one, besides what else it has; what it keeps is no file's data and lies in the state folder.
+    /// The first server; its data are metadata and lie in the state folder.
     First,
-    /// Each of them; its data lie on the server's folder or device.
+    /// Every server; its data lie in the server's folder or on its device.
     Each,
 }
 
 impl Description {
     /// Names of all clusters.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        ALL.iter().map(|(name, _)| *name)
+        CLUSTERS.names()
     }
 
     /// A cluster by name; `None` if there is none of that name.
     pub fn load(name: &str) -> Option<Self> {
-        let (_, text) = ALL.iter().find(|(known, _)| *known == name)?;
-        Document::from_text(name.as_ref(), text).ok()?.parse().ok()
+        Document::from_text(name.as_ref(), CLUSTERS.text(name)?).ok()?.parse().ok()
     }
 }
 
-/// A cluster that is up, or was being brought up.
+/// Record of a cluster that runs or was being started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
@@ -105,9 +100,9 @@ pub struct Cluster {
     pub clients: Vec<Ipv4Addr>,
     /// Network namespace of the client that mounts by this record.
     pub client_namespace: PathBuf,
-    /// Whether all its services answered that this record is of.
+    /// Whether all daemons of this record answered.
     pub complete: bool,
-    /// Settings of its services that were set since, by name.
+    /// Settings changed since the start, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
 }
@@ -122,9 +117,9 @@ pub struct Server {
     pub address: Ipv4Addr,
     /// Its network namespace.
     pub namespace: PathBuf,
-    /// What its data lie on; absent if it is another machine, which has a record of its own.
+    /// Storage of its data; absent on other machines, which have their own record.
     pub brick: Option<Brick>,
-    /// Where they lie; absent until that is ready.
+    /// Folder of its data; absent until it is ready.
     pub data: Option<PathBuf>,
 }
 
@@ -137,7 +132,7 @@ impl Cluster {
         Self::folder(state, name).join("cluster.json")
     }
 
-    /// What is written down; `None` if there is no such cluster.
+    /// The record; `None` if there is no such cluster.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
@@ -148,11 +143,14 @@ impl Cluster {
             read => read.map_err(Error::io("cannot read", &file))?,
         };
         serde_json::from_slice(&text).map(Some).map_err(|error| {
-            Error::Refused(format!("{}: {error}; look at what it lists, then remove it", file.display()))
+            Error::Refused(format!(
+                "{}: is damaged: {error}. Look at the processes and folders that it lists, then remove it",
+                file.display()
+            ))
         })
     }
 
-    /// Writes it down, in a folder that is marked as this state folder's.
+    /// Writes the record, in a folder that is marked as this state folder's.
     ///
     /// # Errors
     /// The folder holds something else, or cannot be written.
@@ -163,12 +161,12 @@ impl Cluster {
         Ok(durable::write(&Self::file(state, &self.name), &text, 0o600)?)
     }
 
-    /// What the marker of a server's folder says.
+    /// Purpose in the marker of a server's folder.
     fn purpose(&self, server: &Server) -> String {
         format!("data of cluster {}, {}", self.name, server.host)
     }
 
-    /// Has the page cache forget the data of all servers; returns what it still holds of them.
+    /// Drops the data of all servers from the page cache; returns what is still cached.
     ///
     /// # Errors
     /// Data cannot be read or written out.
@@ -177,20 +175,20 @@ impl Cluster {
         data.map(|data| forget(data).map_err(|error| Error::Failed(error.to_string()))).collect()
     }
 
-    /// The control groups of what holds data on the servers, by process.
+    /// Control groups of the data servers, by process.
     ///
     /// # Errors
-    /// What is written down of one is damaged; or there is none.
+    /// A record is damaged; or there is none.
     pub fn data_groups(&self, state: &Path) -> Result<BTreeMap<String, Group>, Error> {
-        let members = Description::load(&self.name).map(|found| found.services).unwrap_or_default();
+        let members = Description::load(&self.name).map(|found| found.daemons).unwrap_or_default();
         let mut groups = BTreeMap::new();
         for member in members.iter().filter(|member| member.on == On::Each) {
             for server in self.servers_here() {
-                let name = process_name(&self.name, &member.service, &server.host);
+                let name = process_name(&self.name, &member.daemon, &server.host);
                 let group = process::find(state, &name)?.map(|found| found.launch.group);
                 let group = group.filter(|group| group.memory().is_some()).ok_or_else(|| {
                     Error::Refused(format!(
-                        "{name} has no control group whose memory could be limited: take the cluster {} down and bring it up again, on a host that has the memory controller",
+                        "{name} has no control group with a memory limit. Take the cluster {} down and bring it up again, on a host that has the memory controller",
                         self.name
                     ))
                 })?;
@@ -208,20 +206,20 @@ impl Cluster {
             .into()
     }
 
-    /// The servers that this record has processes of.
+    /// Servers on this machine.
     pub(crate) fn servers_here(&self) -> impl Iterator<Item = &Server> {
         self.servers.iter().filter(|server| server.brick.is_some())
     }
 
-    /// How many processes it has here while it is up.
+    /// Number of its processes on this machine.
     fn expected(&self, description: &Description) -> usize {
         let first = self.servers.first().is_some_and(|server| server.brick.is_some());
         let of =
             |member: &Member| if member.on == On::First { first.into() } else { self.servers_here().count() };
-        description.services.iter().map(of).sum()
+        description.daemons.iter().map(of).sum()
     }
 
-    /// Whether what it was made from is the same, whatever was set since.
+    /// Whether it has the same servers and clients, regardless of settings.
     pub(crate) fn is_like(&self, other: &Cluster) -> bool {
         let made_from = |cluster: &Cluster| {
             let mut bare = cluster.clone();
@@ -234,12 +232,12 @@ impl Cluster {
     }
 }
 
-/// What a server's processes are called.
-fn process_name(cluster: &str, service: &str, host: &str) -> String {
-    format!("{cluster}.{service}.{host}")
+/// Name of a server's process in the state folder.
+fn process_name(cluster: &str, daemon: &str, host: &str) -> String {
+    format!("{cluster}.{daemon}.{host}")
 }
 
-/// Name of the host that mounts.
+/// Name of the client's host.
 pub const CLIENT: &str = "client";
 
 /// Name of a server's host by number.
@@ -251,7 +249,7 @@ pub fn server_name(index: usize) -> String {
 /// with the same bricks is left as it is.
 ///
 /// # Errors
-/// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a service does not come up: [`down`] takes
+/// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a daemon does not come up: [`down`] takes
 /// back what had been made.
 pub fn up(
     description: &Description,
@@ -272,7 +270,7 @@ pub(crate) fn plan(description: &Description, network: &Network, bricks: &[Brick
     let host = |name: &str| {
         network.host(name).ok_or_else(|| {
             Error::Refused(format!(
-                "the test network `{}` has no host `{name}`: bring it up with one",
+                "the test network `{}` has no host `{name}`. Bring the network up with that host",
                 network.name
             ))
         })
@@ -293,15 +291,15 @@ pub(crate) fn plan(description: &Description, network: &Network, bricks: &[Brick
     })
 }
 
-/// Whether a cluster can be started here: each place for data is free or the cluster's own, no place is given twice, and the
-/// services are installed. Touches nothing.
+/// Checks whether a cluster can be started here: storage is free or its own, servers do not share storage, and the daemons are
+/// installed. Touches nothing.
 ///
 /// # Errors
-/// [`Error::Refused`] with the first thing that is in the way.
+/// [`Error::Refused`] with the first obstacle.
 pub(crate) fn check(description: &Description, cluster: &Cluster, state: &Path) -> Result<(), Error> {
     let name = &description.name;
     if cluster.servers.is_empty() {
-        return Err(Error::Refused(format!("cluster {name} needs at least one server")));
+        return Err(Error::Refused(format!("cluster {name} has no server (expected at least one)")));
     }
     let known = Cluster::load(state, name)?;
     if let Some(known) = &known
@@ -317,9 +315,9 @@ pub(crate) fn check(description: &Description, cluster: &Cluster, state: &Path) 
         brick.check(holder, before.contains(&brick))?;
     }
     check_apart(cluster.servers.iter().filter_map(|server| server.brick.as_ref()?.path()))?;
-    for member in &description.services {
-        let service = member.load(name)?;
-        let user = service::check_installed(&service)?;
+    for member in &description.daemons {
+        let daemon = member.load(name)?;
+        let user = check_installed(&daemon)?;
         let folders = cluster.servers.iter().filter_map(|server| match &server.brick {
             Some(Brick::Folder(folder)) if member.on == On::Each => Some(folder.join(brick::DATA)),
             _ => None,
@@ -331,7 +329,7 @@ pub(crate) fn check(description: &Description, cluster: &Cluster, state: &Path) 
     Ok(())
 }
 
-/// No path is another one, or lies in it.
+/// Checks that no path equals or contains another.
 fn check_apart<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
     let mut before: Vec<(&Path, PathBuf)> = Vec::new();
     for path in paths {
@@ -340,7 +338,7 @@ fn check_apart<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
             before.iter().find(|(_, known)| known.starts_with(&real) || real.starts_with(known))
         {
             return Err(Error::Refused(format!(
-                "{} and {} are to hold data of two servers, and are the same or one in the other. Name a place for each",
+                "{} and {} are given to two servers, but overlap. Name a separate folder or device for each server",
                 other.display(),
                 path.display()
             )));
@@ -350,7 +348,7 @@ fn check_apart<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether what is written down is what is wanted, and all of it lives.
+/// Whether the recorded cluster is the wanted one and all its processes run.
 fn is_up(description: &Description, known: &Cluster, wanted: &Cluster, state: &Path) -> Result<bool, Error> {
     let living = |process: &process::Process| process.identity.is_some_and(process::Identity::is_alive);
     let mine = format!("{}.", description.name);
@@ -360,8 +358,8 @@ fn is_up(description: &Description, known: &Cluster, wanted: &Cluster, state: &P
     Ok(known.complete && known.is_like(wanted) && alive == known.expected(description))
 }
 
-/// Starts what a record has of a cluster on this machine, which [`check`] has let pass; what is up already and like it is left
-/// as it is. Says whether anything was started.
+/// Starts the part of a cluster on this machine, after [`check`]. A running cluster that is equal is left alone. Returns whether
+/// anything was started.
 ///
 /// # Errors
 /// As of [`up`].
@@ -387,7 +385,7 @@ pub(crate) fn start_here(
         cluster.servers[index].data = Some(data);
     }
     cluster.save(state)?;
-    for member in &description.services {
+    for member in &description.daemons {
         start_member(member, &cluster, state)?;
     }
     cluster.complete = true;
@@ -395,35 +393,37 @@ pub(crate) fn start_here(
     Ok((cluster, true))
 }
 
-/// Has the services of a cluster that is up work with these settings: those that have one of them, and worked with another
-/// value, are started anew on their data. Says which were.
+/// Applies settings to a running cluster: daemons with another value of one of them are restarted on their data. Returns their
+/// names.
 ///
 /// # Errors
-/// [`Error::Refused`] if the cluster is not up, no service has such a setting, or a setting does not take the value: nothing
-/// was touched; [`Error::Failed`] if a service does not come up.
+/// [`Error::Refused`] if the cluster is not up, no daemon has such a setting, or a setting does not take the value: nothing
+/// was touched; [`Error::Failed`] if a daemon does not come up.
 pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
-    let mut cluster = Cluster::load(state, name)?
-        .ok_or_else(|| Error::Refused(format!("the cluster {name} is not up; weir cluster up {name}")))?;
-    let description = Description::load(name)
-        .ok_or_else(|| Error::Refused(format!("{name}: there is no cluster of that name")))?;
-    let services: Vec<(&Member, Service)> =
-        description.services.iter().filter_map(|m| Some((m, Service::load(&m.service)?))).collect();
+    let mut cluster = Cluster::load(state, name)?.ok_or_else(|| {
+        Error::Refused(format!("cluster {name} is not running. Start it: weir cluster up {name}"))
+    })?;
+    let description = Description::load(name).ok_or_else(|| {
+        Error::Refused(format!("unknown cluster `{name}`. `weir list clusters` names them"))
+    })?;
+    let daemons: Vec<(&Member, Daemon)> =
+        description.daemons.iter().filter_map(|m| Some((m, Daemon::load(&m.daemon)?))).collect();
     let known: Vec<&str> =
-        services.iter().flat_map(|(_, service)| service.settings.keys().map(String::as_str)).collect();
+        daemons.iter().flat_map(|(_, daemon)| daemon.settings.keys().map(String::as_str)).collect();
     for (setting, value) in wanted {
         let refused = |problem: String| Err(Error::Refused(format!("cluster {name}: {problem}")));
         if !known.contains(&setting.as_str()) {
             return refused(one_of("setting", setting, known));
         }
-        let of = services.iter().filter_map(|(_, service)| service.settings.get(setting));
+        let of = daemons.iter().filter_map(|(_, daemon)| daemon.settings.get(setting));
         if let Some(problem) = of.filter_map(|found| found.kind.problem(value)).next() {
             return refused(format!("setting `{setting}`: {problem}"));
         }
     }
     let mut anew = Vec::new();
-    for (member, service) in services {
+    for (member, daemon) in daemons {
         let differs = wanted.iter().any(|(name, value)| {
-            service
+            daemon
                 .settings
                 .get(name)
                 .is_some_and(|setting| cluster.set.get(name).or(setting.default.as_ref()) != Some(value))
@@ -432,12 +432,12 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
             continue;
         }
         for server in &cluster.servers {
-            if let Some(process) = process::find(state, &process_name(name, &member.service, &server.host))? {
+            if let Some(process) = process::find(state, &process_name(name, &member.daemon, &server.host))? {
                 process::stop(state, &process)?;
                 anew.push(format!("{} was started anew", process.launch.name));
             }
         }
-        let own = wanted.iter().filter(|(name, _)| service.settings.contains_key(*name));
+        let own = wanted.iter().filter(|(name, _)| daemon.settings.contains_key(*name));
         cluster.set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         // Until it answers again the cluster is not whole: whoever finds it so brings it up anew.
         cluster.complete = false;
@@ -450,7 +450,7 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
 }
 
 fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), Error> {
-    let service = member.load(&cluster.name)?;
+    let daemon = member.load(&cluster.name)?;
     let addresses = cluster.addresses();
     let mut own: Values = member
         .set
@@ -458,10 +458,10 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
         .map(|(name, text)| Ok((name.clone(), fill(text, &addresses).map_err(Error::Refused)?.into())))
         .collect::<Result<_, Error>>()?;
     // Those that know the first server by that name need not be told in every description.
-    if let (true, Some(first)) = (service.defaults.contains_key("first"), addresses.get("first")) {
+    if let (true, Some(first)) = (daemon.defaults.contains_key("first"), addresses.get("first")) {
         own.insert("first".to_owned(), first.clone());
     }
-    let set = cluster.set.iter().filter(|(name, _)| service.settings.contains_key(*name));
+    let set = cluster.set.iter().filter(|(name, _)| daemon.settings.contains_key(*name));
     let set: BTreeMap<String, String> = set.map(|(name, value)| (name.clone(), value.clone())).collect();
     let count = if member.on == On::First { 1 } else { cluster.servers.len() };
     for (index, server) in cluster.servers[..count].iter().enumerate() {
@@ -469,21 +469,21 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
             continue;
         }
         // Those that have a number have that of their server.
-        if service.defaults.contains_key("index") {
+        if daemon.defaults.contains_key("index") {
             own.insert("index".to_owned(), Value::number(index as u64));
         }
         let folder = Cluster::folder(state, &cluster.name).join(&server.host);
-        let name = process_name(&cluster.name, &member.service, &server.host);
+        let name = process_name(&cluster.name, &member.daemon, &server.host);
         let data = match member.on {
-            On::First => Some(folder.join(&member.service)),
+            On::First => Some(folder.join(&member.daemon)),
             On::Each => server.data.clone(),
         };
         start(
-            &service,
+            &daemon,
             state,
             &Start {
                 scope: Scope::Study,
-                run: folder.join(format!("{}.run", member.service)),
+                run: folder.join(format!("{}.run", member.daemon)),
                 root: None,
                 data,
                 address: IpAddr::V4(server.address),
@@ -493,7 +493,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
                 memory_mib: 0,
                 set: set.clone(),
                 own: own.clone(),
-                log: folder.join(format!("{}.log", member.service)),
+                log: folder.join(format!("{}.log", member.daemon)),
                 tier: Tier::default(),
                 name,
             },
@@ -502,7 +502,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Takes a cluster down: clients that are left, services, mounts of devices, what its servers put into marked folders, its own
+/// Takes a cluster down: clients that are left, daemons, mounts of devices, what its servers put into marked folders, its own
 /// folder. None being there is fine. Says what went, and what was left because weir had not made it.
 ///
 /// # Errors
@@ -552,7 +552,7 @@ fn check_name(name: &str) -> Result<(), Error> {
     if is_plain && !name.is_empty() && !name.starts_with('.') {
         return Ok(());
     }
-    Err(Error::Refused(format!("`{name}` is no name of a cluster: use letters, digits, - and _")))
+    Err(Error::Refused(format!("`{name}` is not a cluster's name (expected letters, digits, - and _)")))
 }
 
 /// Removes a cluster's folder if it is marked, and never into a mount.
@@ -591,20 +591,21 @@ mod tests {
     use weir_study::FileSystem;
 
     #[test]
-    fn every_cluster_parses_and_its_services_are_there() {
-        for (name, text) in ALL {
+    fn every_cluster_parses_and_its_daemons_are_there() {
+        for name in Description::names() {
+            let text = CLUSTERS.text(name).unwrap();
             let found =
                 Document::from_text(name.as_ref(), text).and_then(|document| document.parse::<Description>());
             let found = found.unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
             assert_eq!(found.name, name);
-            for member in found.services {
-                let service =
-                    Service::load(&member.service).unwrap_or_else(|| panic!("{name}: {}", member.service));
+            for member in found.daemons {
+                let daemon =
+                    Daemon::load(&member.daemon).unwrap_or_else(|| panic!("{name}: {}", member.daemon));
                 // A setting is the study's; what the cluster sets is its own.
                 assert!(
-                    member.set.keys().all(|set| service.defaults.contains_key(set)),
+                    member.set.keys().all(|set| daemon.defaults.contains_key(set)),
                     "{name}: {}",
-                    member.service
+                    member.daemon
                 );
             }
         }
@@ -639,7 +640,7 @@ mod tests {
     fn every_network_file_system_has_its_cluster() {
         let all = FileSystem::names().filter_map(FileSystem::load).filter_map(|found| found.network);
         let clusters: Vec<String> = all.map(|network| network.cluster).collect();
-        assert_eq!(clusters.len(), 6);
+        assert!(!clusters.is_empty());
         assert!(clusters.iter().all(|name| Description::load(name).is_some()), "{clusters:?}");
     }
 }

@@ -1,7 +1,7 @@
-//! The data folder of a service, as a user names it.
+//! The data folder of a daemon, as a user names it on the command line.
 //!
 //! One that is not there, or is empty, is marked as this state folder's, and the data go into a folder in it: only there are data
-//! ever put back. One that holds data without a marker is somebody's own database: a service may be started on it, and nothing
+//! ever put back. One that holds data without a marker is somebody's own database: a daemon may be started on it, and nothing
 //! else is done to it.
 
 use std::os::unix::fs::MetadataExt as _;
@@ -11,8 +11,8 @@ use weir_host::owned::{self, Owner};
 
 use crate::Error;
 use crate::brick::DATA;
-use crate::description::Service;
-use crate::service::check_installed;
+use crate::description::Daemon;
+use crate::start::check_installed;
 
 /// What the marker says.
 const PURPOSE: &str = "data of a service";
@@ -32,7 +32,7 @@ enum Kind {
     Own,
     /// It is not there, or empty.
     Free,
-    /// It bears the marker of another state folder, for data of a service.
+    /// It bears the marker of another state folder, for data of a daemon.
     OfAnotherState,
     /// It holds something and bears no marker.
     Unmarked,
@@ -48,7 +48,7 @@ impl DataFolder {
         let kind = match owned::marker(&folder)? {
             Some(marker) if marker.purpose != PURPOSE => {
                 return Err(Error::Refused(format!(
-                    "{}: weir made it for something else ({}). Name another folder",
+                    "{}: weir made this folder for another purpose ({}). Name another folder",
                     folder.display(),
                     marker.purpose
                 )));
@@ -57,7 +57,9 @@ impl DataFolder {
             Some(_) => Kind::OfAnotherState,
             None if owned::check_empty(&folder).is_ok() => Kind::Free,
             None if folder.is_dir() => Kind::Unmarked,
-            None => return Err(Error::Refused(format!("{}: is no folder", folder.display()))),
+            None => {
+                return Err(Error::Refused(format!("{}: is not a folder. Name a folder", folder.display())));
+            }
         };
         Ok(DataFolder { folder, kind })
     }
@@ -70,11 +72,11 @@ impl DataFolder {
         }
     }
 
-    /// Whether a service can be started on it. Touches nothing.
+    /// Whether a daemon can be started on it. Touches nothing.
     ///
     /// # Errors
     /// [`Error::Refused`] if it is not its user's, holds a copy that was not put back to the end, or nothing of its own.
-    pub fn check_start(&self, service: &Service) -> Result<(), Error> {
+    pub fn check_start(&self, daemon: &Daemon) -> Result<(), Error> {
         let (folder, data) = (self.folder.display(), self.data());
         if self.kind == Kind::OfAnotherState && !data.is_dir() {
             return Err(Error::Refused(format!(
@@ -83,19 +85,19 @@ impl DataFolder {
         }
         if self.kind == Kind::Own && self.folder.join(RESTORING).exists() {
             return Err(Error::Refused(format!(
-                "{folder}: holds a copy that was not put back to the end. Put it back again: weir service restore COPY {folder}"
+                "{folder}: holds half of a copy that was being restored. Restore it again: weir daemon restore COPY {folder}"
             )));
         }
-        let user = check_installed(service)?;
+        let user = check_installed(daemon)?;
         if let (Kind::Unmarked, Some(user)) = (self.kind, user) {
             let found = data.metadata().map_err(Error::io("cannot look at", &data))?;
             if found.uid() != user.uid {
                 return Err(Error::Refused(format!(
-                    "{folder}: holds files, and is not owned by user {} (found uid {}, expected {}), which {} runs as. Name an empty folder, or one of a database of that user",
+                    "{folder}: holds files of another user than {} (found uid {}, expected {}), as which {} runs. Name an empty folder, or a database of that user",
                     user.name,
                     found.uid(),
                     user.uid,
-                    service.name
+                    daemon.name
                 )));
             }
         }
@@ -113,7 +115,7 @@ impl DataFolder {
             return Ok(owner);
         }
         Err(Error::Refused(format!(
-            "{}: holds files, and bears no marker of the state folder {} ({}): weir has not made it and does not replace what is in it. Name an empty folder, or one that `weir service start --data` made",
+            "{}: holds files, but no marker of the state folder {} ({}): weir did not make this folder and does not replace its contents. Name an empty folder, or one that `weir daemon start --data` made",
             self.folder.display(),
             state.display(),
             owned::MARKER
@@ -165,9 +167,9 @@ mod tests {
         let (state, other) = (place.path().join("state"), place.path().join("other"));
         let folder = place.path().join("database");
         DataFolder::look(&other, &folder).unwrap().prepare(&other).unwrap();
-        let service = Service::load("guest").unwrap();
+        let daemon = Daemon::load("guest").unwrap();
         let found = DataFolder::look(&state, &folder).unwrap();
-        assert!(found.check_start(&service).unwrap_err().to_string().contains("holds no data"));
+        assert!(found.check_start(&daemon).unwrap_err().to_string().contains("holds no data"));
         fs::create_dir(folder.join("data")).unwrap();
         let found = DataFolder::look(&state, &folder).unwrap();
         assert_eq!(found.data(), folder.join("data"));

@@ -1,37 +1,21 @@
-//! What a service is: `specs/NAME.yml`.
+//! Descriptions of daemons: `testbeds/daemons/NAME.yml`.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Setting};
+use weir_testbeds::DAEMONS;
 
-/// Registry: the name and the text of each.
-const ALL: [(&str, &str); 13] = [
-    ("nginx", include_str!("../../../testbeds/daemons/nginx.yml")),
-    ("nginx-proxy", include_str!("../../../testbeds/daemons/nginx-proxy.yml")),
-    ("apache", include_str!("../../../testbeds/daemons/apache.yml")),
-    ("postgresql", include_str!("../../../testbeds/daemons/postgresql.yml")),
-    ("mariadb", include_str!("../../../testbeds/daemons/mariadb.yml")),
-    ("moosefs-master", include_str!("../../../testbeds/daemons/moosefs-master.yml")),
-    ("moosefs-chunkserver", include_str!("../../../testbeds/daemons/moosefs-chunkserver.yml")),
-    ("glusterfs-brick", include_str!("../../../testbeds/daemons/glusterfs-brick.yml")),
-    ("ceph-mon", include_str!("../../../testbeds/daemons/ceph-mon.yml")),
-    ("ceph-mgr", include_str!("../../../testbeds/daemons/ceph-mgr.yml")),
-    ("ceph-osd", include_str!("../../../testbeds/daemons/ceph-osd.yml")),
-    ("ceph-mds", include_str!("../../../testbeds/daemons/ceph-mds.yml")),
-    ("guest", include_str!("../../../testbeds/daemons/guest.yml")),
-];
-
-/// A server, and how it is prepared, started in the foreground, known to be ready, and ended.
+/// A daemon: its program, files and settings, how it starts in the foreground, when it is ready, and how it stops.
 ///
 /// Every text may have placeholders: `{run}` (a folder of this start: configuration, sockets, temporary files), `{root}` (what
-/// is served), `{upstream}` (address and port of the service that it passes on to), `{data}` (what outlives a start),
+/// is served), `{upstream}` (address and port of the daemon that it passes on to), `{data}` (what outlives a start),
 /// `{address}`, `{port}`, `{user}`, `{group}`, `{program_folder}`, `{memory_mib}`, and those that `settings` and `defaults`
 /// name. None stands in the program text of a shell: it is given to the shell as an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Service {
+pub struct Daemon {
     /// Its name.
     pub name: String,
     /// What it is, in a line.
@@ -90,7 +74,7 @@ fn half_a_minute() -> u64 {
     30
 }
 
-/// How to know that a service is ready.
+/// How to know that a daemon is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Ready {
@@ -100,11 +84,11 @@ pub enum Ready {
     Http(String),
     /// Something accepts connections at this socket.
     Socket(String),
-    /// This command succeeds; the first word is a program beside the service's own, or one of the host's.
+    /// This command succeeds; the first word is a program beside the daemon's own, or one of the host's.
     Command(Vec<String>),
 }
 
-/// How a service is asked to end.
+/// How a daemon is asked to end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
@@ -140,21 +124,20 @@ impl Signal {
     }
 }
 
-impl Service {
-    /// Names of all services.
+impl Daemon {
+    /// Names of all daemons.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        ALL.iter().map(|(name, _)| *name)
+        DAEMONS.names()
     }
 
-    /// Whether it passes on what it is asked for to another service, `{upstream}`.
+    /// Whether it passes on what it is asked for to another daemon, `{upstream}`.
     pub fn passes_on(&self) -> bool {
         self.files.values().any(|text| text.contains("{upstream}"))
     }
 
-    /// A service by name; `None` if there is none of that name.
+    /// A daemon by name; `None` if there is none of that name.
     pub fn load(name: &str) -> Option<Self> {
-        let (_, text) = ALL.iter().find(|(known, _)| *known == name)?;
-        Document::from_text(name.as_ref(), text).ok()?.parse().ok()
+        Document::from_text(name.as_ref(), DAEMONS.text(name)?).ok()?.parse().ok()
     }
 }
 
@@ -180,36 +163,36 @@ mod tests {
         "uri",
     ];
 
-    fn all() -> impl Iterator<Item = Service> {
-        Service::names().filter_map(Service::load)
+    fn all() -> impl Iterator<Item = Daemon> {
+        Daemon::names().filter_map(Daemon::load)
     }
 
-    /// Every command of a service.
-    fn commands(service: &Service) -> Vec<&Vec<String>> {
-        let ready = match &service.ready {
+    /// Every command of a daemon.
+    fn commands(daemon: &Daemon) -> Vec<&Vec<String>> {
+        let ready = match &daemon.ready {
             Ready::Command(words) => Some(words),
             _ => None,
         };
-        service.prepare.iter().chain([&service.arguments]).chain(ready).collect()
+        daemon.prepare.iter().chain([&daemon.arguments]).chain(ready).collect()
     }
 
     #[test]
     fn no_setting_bears_the_name_of_a_placeholder_of_the_harness() {
-        for service in all() {
-            for name in service.settings.keys() {
-                assert!(!OF_EVERY_START.contains(&name.as_str()), "{}: {name}", service.name);
-                assert!(!service.defaults.contains_key(name), "{}: {name}", service.name);
+        for daemon in all() {
+            for name in daemon.settings.keys() {
+                assert!(!OF_EVERY_START.contains(&name.as_str()), "{}: {name}", daemon.name);
+                assert!(!daemon.defaults.contains_key(name), "{}: {name}", daemon.name);
             }
         }
     }
 
     #[test]
     fn every_setting_has_a_default_that_it_takes_and_is_used() {
-        for service in all() {
+        for daemon in all() {
             let texts: Vec<&String> =
-                service.files.values().chain(commands(&service).into_iter().flatten()).collect();
-            for (name, setting) in &service.settings {
-                let place = format!("{}.{name}", service.name);
+                daemon.files.values().chain(commands(&daemon).into_iter().flatten()).collect();
+            for (name, setting) in &daemon.settings {
+                let place = format!("{}.{name}", daemon.name);
                 assert!(!setting.about.is_empty(), "{place}");
                 assert!(texts.iter().any(|text| placeholders(text).any(|used| used == name)), "{place}");
                 if let Some(default) = &setting.default {
@@ -222,23 +205,24 @@ mod tests {
 
     #[test]
     fn no_placeholder_stands_in_the_program_text_of_a_shell() {
-        for service in all() {
-            for words in commands(&service) {
+        for daemon in all() {
+            for words in commands(&daemon) {
                 let is_shell = words.first().is_some_and(|program| program == "sh");
                 let program = words.get(2).filter(|_| is_shell);
                 let found = program.and_then(|text| placeholders(text).next());
-                assert_eq!(found, None, "{}: give it to the shell as an argument", service.name);
+                assert_eq!(found, None, "{}: give it to the shell as an argument", daemon.name);
             }
         }
     }
 
     #[test]
-    fn every_service_parses_and_bears_its_name() {
-        for (name, text) in ALL {
-            let found: Result<Service, _> =
+    fn every_daemon_parses_and_bears_its_name() {
+        for name in Daemon::names() {
+            let text = DAEMONS.text(name).unwrap();
+            let found: Result<Daemon, _> =
                 Document::from_text(name.as_ref(), text).and_then(|doc| doc.parse());
             match found {
-                Ok(service) => assert_eq!(service.name, name),
+                Ok(daemon) => assert_eq!(daemon.name, name),
                 Err(problems) => panic!("{name}: {problems:?}"),
             }
         }

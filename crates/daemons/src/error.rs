@@ -1,8 +1,8 @@
-//! Why a service or a cluster could not be had.
+//! Errors of daemons and clusters.
 
 use std::path::Path;
 
-/// A service that was not started, or not ended.
+/// A daemon or cluster could not be started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Refused before anything was started.

@@ -1,4 +1,4 @@
-//! Controllers that groups of version 2 hand on to those below them; taken back at the top when weir's last group goes.
+//! Controllers enabled in `cgroup.subtree_control` (cgroup v2); disabled again when weir's last group is removed.
 //!
 //! The top of the tree is the host's. What weir adds to its `cgroup.subtree_control` is recorded in an extended attribute of
 //! weir's own folder there, before it is added: the record lives exactly as long as that folder, whatever is killed.
@@ -14,7 +14,7 @@ use crate::Error;
 const CONTROL: &str = "cgroup.subtree_control";
 const ATTRIBUTE: &std::ffi::CStr = c"trusted.weir.handed_on";
 
-/// Files that say of a group that somebody has limited it, and what they say if nobody has.
+/// Limits of a group, and the text of each where nothing is limited.
 const LIMITS: [(&str, &str); 7] = [
     ("io.max", ""),
     ("io.latency", ""),
@@ -32,7 +32,7 @@ fn missing<'a>(folder: &Path, controllers: &[&'a str]) -> Vec<&'a str> {
     controllers.iter().copied().filter(|name| !is_there(name)).collect()
 }
 
-/// Has a group of weir's hand controllers on.
+/// Enables controllers for the children of one of weir's groups.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -43,7 +43,7 @@ pub(crate) fn hand_on(folder: &Path, controllers: &[&str]) -> Result<(), Error> 
     })
 }
 
-/// Has the top hand controllers on, after weir's folder `ours` has a record of those that it did not yet.
+/// Enables controllers at the top of the tree, after recording at `ours` those that were not enabled before.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -69,12 +69,12 @@ pub(crate) fn remove(top: &Path, ours: &Path) {
         return;
     }
     for name in added {
-        // Refused where a group of somebody else's hands it on in turn: then it is in use.
+        // The kernel refuses while another group enables the controller in turn: it is in use.
         let _ = fs::write(top.join(CONTROL), format!("-{name}"));
     }
 }
 
-/// A group directly below the top that somebody has limited since.
+/// A group directly below the top that has limits.
 fn user_of(top: &Path) -> Option<String> {
     let groups = fs::read_dir(top).ok()?.flatten().filter(|entry| entry.path().is_dir());
     groups.map(|entry| entry.path()).find_map(|group| {

@@ -1,4 +1,4 @@
-//! What is set gets into a configuration as one value of one directive, or not at all: for every setting of every service of the
+//! What is set gets into a configuration as one value of one directive, or not at all: for every setting of every daemon of the
 //! registry, so that a new one is covered by itself.
 
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use weir_study::FileSystem;
 use crate::Error;
 use crate::cgroup::Group;
 use crate::cluster::Description;
-use crate::description::Service;
+use crate::description::Daemon;
 use crate::process::Scope;
-use crate::service::{Hot, Start, Tier};
+use crate::start::{Hot, Start, Tier};
 use crate::values::values;
 
 /// What stands for the setting under test in a template that is parsed. No directive has it.
@@ -91,11 +91,11 @@ fn payloads() -> Vec<String> {
 /// Texts that some programs take for a number, and others not or for another.
 const ODD_NUMBERS: [&str; 7] = ["1e3", "0x10", "+1", "01", "1.5", "18446744073709551616", "1k"];
 
-/// Every setting of every service.
-fn settings() -> impl Iterator<Item = (Service, String, Setting)> {
-    Service::names().filter_map(Service::load).flat_map(|service| {
-        let all = service.settings.clone();
-        all.into_iter().map(move |(name, setting)| (service.clone(), name, setting))
+/// Every setting of every daemon.
+fn settings() -> impl Iterator<Item = (Daemon, String, Setting)> {
+    Daemon::names().filter_map(Daemon::load).flat_map(|daemon| {
+        let all = daemon.settings.clone();
+        all.into_iter().map(move |(name, setting)| (daemon.clone(), name, setting))
     })
 }
 
@@ -104,12 +104,12 @@ fn example(setting: &Setting) -> String {
     setting.default.clone().unwrap_or_else(|| "/srv/weir/file".to_owned())
 }
 
-fn start(service: &Service, name: &str, value: &str) -> Start {
+fn start(daemon: &Daemon, name: &str, value: &str) -> Start {
     let mut set: BTreeMap<String, String> =
-        service.settings.iter().map(|(name, setting)| (name.clone(), example(setting))).collect();
+        daemon.settings.iter().map(|(name, setting)| (name.clone(), example(setting))).collect();
     set.insert(name.to_owned(), value.to_owned());
     Start {
-        name: service.name.clone(),
+        name: daemon.name.clone(),
         scope: Scope::Run,
         run: "/run/weir/x".into(),
         root: Some("/srv/root".into()),
@@ -123,28 +123,28 @@ fn start(service: &Service, name: &str, value: &str) -> Start {
         own: Values::new(),
         log: "/run/weir/x.log".into(),
         tier: Tier {
-            upstream: service.passes_on().then_some(SocketAddr::from(([127, 0, 0, 1], 80))),
+            upstream: daemon.passes_on().then_some(SocketAddr::from(([127, 0, 0, 1], 80))),
             hot: None,
         },
     }
 }
 
-fn valued(service: &Service, start: &Start) -> Result<Values, Error> {
-    values(service, start, Path::new("/usr/sbin/x"), None)
+fn valued(daemon: &Daemon, start: &Start) -> Result<Values, Error> {
+    values(daemon, start, Path::new("/usr/sbin/x"), None)
 }
 
 #[test]
-fn no_payload_gets_into_any_setting_of_any_service() {
+fn no_payload_gets_into_any_setting_of_any_daemon() {
     let payloads = payloads();
     let mut tried = 0;
-    for (service, name, setting) in settings() {
+    for (daemon, name, setting) in settings() {
         let is_number = matches!(setting.kind, Kind::Integer { .. });
         let odd = ODD_NUMBERS.iter().filter(|_| is_number).map(|text| (*text).to_owned());
         for payload in payloads.iter().cloned().chain(odd) {
-            let place = format!("{}.{name}: {:?}", service.name, &payload[..payload.len().min(40)]);
+            let place = format!("{}.{name}: {:?}", daemon.name, &payload[..payload.len().min(40)]);
             let said = setting.kind.problem(&payload).unwrap_or_else(|| panic!("{place} passes the check"));
             assert!(said.len() < 1000 && !said.contains('\n'), "{place}: {said}");
-            match valued(&service, &start(&service, &name, &payload)) {
+            match valued(&daemon, &start(&daemon, &name, &payload)) {
                 Err(Error::Refused(said)) => {
                     assert!(said.contains(&format!("setting `{name}`")), "{place}: {said}")
                 }
@@ -160,16 +160,16 @@ fn no_payload_gets_into_any_setting_of_any_service() {
 
 #[test]
 fn a_placeholder_of_the_harness_is_no_setting() {
-    for service in Service::names().filter_map(Service::load) {
+    for daemon in Daemon::names().filter_map(Daemon::load) {
         let own = [
             "run", "root", "data", "address", "port", "user", "group", "upstream", "first", "index",
             "clients",
         ];
-        let own = own.into_iter().chain(service.defaults.keys().map(String::as_str));
-        for name in own.filter(|name| !service.settings.contains_key(*name)) {
-            match valued(&service, &start(&service, name, "1")) {
+        let own = own.into_iter().chain(daemon.defaults.keys().map(String::as_str));
+        for name in own.filter(|name| !daemon.settings.contains_key(*name)) {
+            match valued(&daemon, &start(&daemon, name, "1")) {
                 Err(Error::Refused(said)) => assert!(said.contains("unknown setting"), "{said}"),
-                other => panic!("{}: {name}: {other:?}", service.name),
+                other => panic!("{}: {name}: {other:?}", daemon.name),
             }
         }
     }
@@ -187,16 +187,16 @@ fn a_path_that_means_something_stands_in_no_configuration() {
         "/a b", "/a;b", "/a\nb", "/a\"b", "/a'b", "/a{run}", "/$(id)", "/`id`", "/a/../b", "a", "/a#b",
         "/a,b",
     ] {
-        for service in Service::names().filter_map(Service::load) {
+        for daemon in Daemon::names().filter_map(Daemon::load) {
             for change in changes {
-                let mut wanted = start(&service, "", "");
+                let mut wanted = start(&daemon, "", "");
                 wanted.set.remove("");
-                valued(&service, &wanted).unwrap();
+                valued(&daemon, &wanted).unwrap();
                 change(&mut wanted, path.into());
                 assert!(
-                    matches!(valued(&service, &wanted), Err(Error::Refused(_))),
+                    matches!(valued(&daemon, &wanted), Err(Error::Refused(_))),
                     "{}: {path}",
-                    service.name
+                    daemon.name
                 );
             }
         }
@@ -205,27 +205,26 @@ fn a_path_that_means_something_stands_in_no_configuration() {
 
 #[test]
 fn a_document_that_means_something_stands_in_no_table() {
-    let service = Service::load("nginx").unwrap();
-    let mut wanted = start(&service, "workers", "1");
+    let daemon = Daemon::load("nginx").unwrap();
+    let mut wanted = start(&daemon, "workers", "1");
     for uri in ["/c/a\"; }", "/c/a b", "/c/../a", "/c/$uri", "/c/a\nb"] {
         wanted.tier.hot = Some(Hot { folder: "/hot".into(), uris: vec![uri.to_owned()] });
-        assert!(matches!(valued(&service, &wanted), Err(Error::Refused(_))), "{uri}");
+        assert!(matches!(valued(&daemon, &wanted), Err(Error::Refused(_))), "{uri}");
     }
     wanted.tier.hot = Some(Hot { folder: "/hot".into(), uris: vec!["/c/000001.dat".to_owned()] });
-    assert!(valued(&service, &wanted).is_ok());
+    assert!(valued(&daemon, &wanted).is_ok());
 }
 
 #[test]
-fn options_of_servers_are_settings_of_their_services_and_take_the_same() {
+fn options_of_servers_are_settings_of_their_daemons_and_take_the_same() {
     let mut count = 0;
     for filesystem in FileSystem::names().filter_map(FileSystem::load) {
         let Some(network) = &filesystem.network else { continue };
-        let members = Description::load(&network.cluster).unwrap().services;
-        let services: Vec<Service> =
-            members.iter().filter_map(|member| Service::load(&member.service)).collect();
+        let members = Description::load(&network.cluster).unwrap().daemons;
+        let daemons: Vec<Daemon> = members.iter().filter_map(|member| Daemon::load(&member.daemon)).collect();
         for (name, option) in filesystem.options.iter().filter(|(_, option)| option.of_servers) {
-            let setting = services.iter().find_map(|service| service.settings.get(name));
-            let setting = setting.unwrap_or_else(|| panic!("{}: no service has {name}", filesystem.name));
+            let setting = daemons.iter().find_map(|daemon| daemon.settings.get(name));
+            let setting = setting.unwrap_or_else(|| panic!("{}: no daemon has {name}", filesystem.name));
             assert_eq!((&setting.kind, &setting.default), (&option.kind, &option.default), "{name}");
             count += 1;
         }
@@ -305,10 +304,10 @@ fn lines(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a value in a service's texts is what it is meant to be: with it they have the same directives and arguments as with
+/// Whether a value in a daemon's texts is what it is meant to be: with it they have the same directives and arguments as with
 /// a mark in its place, and only where the mark is the value stands.
-fn stands_as_one(service: &Service, name: &str, value: &str) -> Result<(), TestCaseError> {
-    let values = valued(service, &start(service, name, value))
+fn stands_as_one(daemon: &Daemon, name: &str, value: &str) -> Result<(), TestCaseError> {
+    let values = valued(daemon, &start(daemon, name, value))
         .map_err(|error| TestCaseError::fail(error.to_string()))?;
     let filled = |text: &String| fill(text, &values).map(Filled::into_string).map_err(TestCaseError::fail);
     let marked = |text: &String| filled(&text.replace(&format!("{{{name}}}"), MARK));
@@ -319,14 +318,14 @@ fn stands_as_one(service: &Service, name: &str, value: &str) -> Result<(), TestC
         prop_assert_eq!(found, wanted);
         Ok(())
     };
-    for (path, text) in &service.files {
+    for (path, text) in &daemon.files {
         same(directives(path, &filled(text)?), directives(path, &marked(text)?))?;
     }
-    let ready = match &service.ready {
+    let ready = match &daemon.ready {
         crate::Ready::Command(words) => Some(words),
         _ => None,
     };
-    for words in service.prepare.iter().chain([&service.arguments]).chain(ready) {
+    for words in daemon.prepare.iter().chain([&daemon.arguments]).chain(ready) {
         let all = |fill: &dyn Fn(&String) -> Result<String, TestCaseError>| {
             words.iter().map(fill).collect::<Result<Vec<String>, TestCaseError>>()
         };
@@ -381,9 +380,9 @@ proptest! {
     #[test]
     fn what_is_taken_stands_as_one_value_of_one_directive(seed in any::<prop::sample::Index>(), odd in "\\PC{0,24}") {
         let all: Vec<_> = settings().collect();
-        let (service, name, setting) = &all[seed.index(all.len())];
+        let (daemon, name, setting) = &all[seed.index(all.len())];
         if setting.kind.problem(&odd).is_none() {
-            stands_as_one(service, name, &odd)?;
+            stands_as_one(daemon, name, &odd)?;
         }
     }
 }
@@ -392,9 +391,9 @@ proptest! {
 fn each_setting_stands_as_one_value_of_one_directive() {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) };
     let taken = std::cell::Cell::new(0);
-    for (service, name, setting) in settings() {
-        stands_as_one(&service, &name, &example(&setting)).unwrap();
-        let (value, place) = (near(&setting.kind), format!("{}.{name}", service.name));
+    for (daemon, name, setting) in settings() {
+        stands_as_one(&daemon, &name, &example(&setting)).unwrap();
+        let (value, place) = (near(&setting.kind), format!("{}.{name}", daemon.name));
         // As it is, and with one character of any kind somewhere in it.
         let strategy = (value, any::<prop::sample::Index>(), proptest::option::weighted(0.5, any::<char>()));
         let mut runner = proptest::test_runner::TestRunner::new(config.clone());
@@ -406,7 +405,7 @@ fn each_setting_stands_as_one_value_of_one_directive() {
             }
             if setting.kind.problem(&value).is_none() {
                 taken.set(taken.get() + 1);
-                stands_as_one(&service, &name, &value)?;
+                stands_as_one(&daemon, &name, &value)?;
             }
             Ok(())
         });

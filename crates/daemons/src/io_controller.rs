@@ -1,4 +1,4 @@
-//! Moving the kernel's controller of disks from version 1 of control groups (`blkio`) to version 2 (`io`), and back.
+//! Move of the kernel's I/O controller from cgroup v1 (`blkio`) to cgroup v2 (`io`), and back.
 //!
 //! A kernel that has version 1 mounted keeps the controller there; unmounting it may be impossible as long as anyone holds
 //! it. Mounting it again with another controller in its place (mount(2), `MS_REMOUNT`) sets it free for version 2. That is a

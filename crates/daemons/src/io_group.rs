@@ -1,4 +1,4 @@
-//! What the kernel's controllers of disks are told of a group, and what they say of it.
+//! I/O settings of a control group (`io.*`, `blkio.*`), written and read back.
 //!
 //! Version 2 has a file for each controller. Version 1 (`blkio`) has throttling, bfq's weights and, where configured, classes
 //! of priority; it has neither a cost model (`io.weight`) nor latencies.

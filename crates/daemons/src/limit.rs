@@ -1,4 +1,4 @@
-//! What a group may read from disks, and taking memory from a group that has too much.
+//! Limits of a control group: read bandwidth of a disk, and shrinking its memory.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -42,7 +42,7 @@ impl Group {
     pub fn limit_reads(&self, disk: Disk, bytes_per_s: u64) -> Result<(), Error> {
         let (path, is_two) = self.io_file("blkio.throttle.read_bps_device", "io.max").ok_or_else(|| {
             Error::Refused(
-                "control groups of this host cannot limit reads (no blkio or io controller): leave read_mb_s out"
+                "control groups of this host cannot limit reads: there is no blkio or io controller. Leave read_mb_s out"
                     .to_owned(),
             )
         })?;
@@ -70,7 +70,7 @@ impl Group {
         Some(of_disk(&text, disk, if is_two { "rbytes=" } else { "Read " }).unwrap_or(0))
     }
 
-    /// Takes pages of files from it until it has no more than this, and limits it to that.
+    /// Reclaims file pages until the group uses at most `bytes`, and sets that as its limit.
     ///
     /// # Errors
     /// It is not there; or what it has are not pages that can be dropped.
@@ -97,7 +97,7 @@ impl Group {
         }
         let used = self.memory().map_or(0, |memory| memory.used_bytes);
         Err(Error::Failed(format!(
-            "control group {}: {used} bytes are in use, and cannot be made {bytes}: allow more memory",
+            "control group {}: memory in use cannot be reduced to the limit (found {used} bytes, expected at most {bytes}). Allow more memory",
             self.name()
         )))
     }

@@ -1,8 +1,8 @@
-//! Processes that are written down before they are what they are to be, and ended by exactly what was written.
+//! Processes recorded on disk before `exec`, and stopped by PID and start time.
 //!
-//! Two files below `STATE/processes/` name a process: `NAME.json`, what is to be started, written first; and `NAME.stat`, the
-//! process's own line of `/proc/PID/stat`, which the process writes itself before it becomes the program. So there is no
-//! moment at which it runs and is not known, and pid and start time together name it for good.
+//! Two files below `STATE/processes/` record a process: `NAME.json` holds the command and is written first; `NAME.stat` holds the
+//! line of `/proc/PID/stat`, which the process writes itself before `exec`. A running process is therefore always recorded, and PID
+//! and start time identify it uniquely.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ use crate::brick::unmount;
 use crate::cgroup::{Group, enter};
 use crate::user::User;
 
-/// How long a process lives that is written down.
+/// Lifetime of a recorded process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -33,13 +33,13 @@ pub enum Scope {
     Study,
 }
 
-/// What is to be started.
+/// Command and environment of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
     /// Its name in the state folder.
     pub name: String,
-    /// How long it lives.
+    /// Lifetime.
     pub scope: Scope,
     /// The program's file.
     pub program: PathBuf,
@@ -49,34 +49,34 @@ pub struct Launch {
     pub folder: PathBuf,
     /// The network namespace that it starts in; that of the caller if absent.
     pub namespace: Option<PathBuf>,
-    /// As whom it runs; root if absent.
+    /// User; root if absent.
     pub user: Option<User>,
-    /// Where its words go; they are added to those that are there.
+    /// Log file of standard output and standard error; opened for appending.
     pub log: PathBuf,
-    /// The signal that asks it to end.
+    /// The signal that stops it.
     pub stop_signal: i32,
-    /// How long it is then given, in ms, before it is killed.
+    /// Time from that signal to SIGKILL, ms.
     pub stop_limit_ms: u64,
-    /// Where it mounts a file system, if it is the client of one: it ends by being unmounted.
+    /// Mount point, if it is the client of a file system: unmounting ends it.
     #[serde(default)]
     pub mounts: Option<PathBuf>,
-    /// The group that it and all that it starts belong to.
+    /// Control group of the process and its children.
     pub group: Group,
 }
 
-/// A process that is written down.
+/// A process that is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// What was to be started.
+    /// The command.
     pub launch: Launch,
-    /// Pid and start time; absent if it did not come so far.
+    /// PID and start time; absent if it was killed before it wrote them.
     pub identity: Option<Identity>,
 }
 
-/// What names a process for good.
+/// Unique identity of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Identity {
-    /// Its number.
+    /// PID.
     pub pid: i32,
     /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
@@ -91,19 +91,19 @@ impl Identity {
         Some((Identity { pid, started_ticks: fields.nth(18)?.parse().ok()? }, state))
     }
 
-    /// Whether it runs: it is there, is this one, and has not ended.
+    /// Whether it runs: the PID exists with this start time, and is not a zombie.
     pub fn is_alive(self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         Identity::parse(&stat).is_some_and(|(found, state)| found == self && !"ZX".contains(state))
     }
 
-    /// Sends it a signal, and nobody else: one who has got its number meanwhile has another start time.
+    /// Sends a signal to this process only: a process that reuses its PID has another start time.
     fn signal(self, signal: i32) {
         // SAFETY: pidfd_open and pidfd_send_signal take numbers; the descriptor is closed below.
         unsafe {
             let pidfd = libc::syscall(libc::SYS_pidfd_open, self.pid, 0);
             if pidfd >= 0 {
-                // The descriptor holds on to whoever has the number now: only then is it asked who that is.
+                // The pidfd refers to the process that has the PID now; its start time is compared after that.
                 if self.is_alive() {
                     libc::syscall(
                         libc::SYS_pidfd_send_signal,
@@ -134,7 +134,10 @@ fn file(state: &Path, name: &str, kind: &str) -> PathBuf {
 pub fn start(state: &Path, launch: &Launch) -> Result<Identity, Error> {
     if let Some(known) = find(state, &launch.name)? {
         if known.identity.is_some_and(Identity::is_alive) {
-            return Err(Error::Refused(format!("process `{}` runs already", launch.name)));
+            return Err(Error::Refused(format!(
+                "process `{}` is already running. Stop it first, or give another name",
+                launch.name
+            )));
         }
         stop(state, &known)?;
     }
@@ -178,11 +181,15 @@ fn spawn(state: &Path, launch: &Launch) -> Result<Identity, Error> {
     })?;
     let written = find(state, &launch.name)?.and_then(|found| found.identity);
     written.filter(|found| u32::try_from(found.pid) == Ok(child.id())).ok_or_else(|| {
-        Error::Failed(format!("{}: process {} did not write itself down", launch.name, child.id()))
+        Error::Failed(format!(
+            "{}: process {} did not record itself in the state folder",
+            launch.name,
+            child.id()
+        ))
     })
 }
 
-/// What a process does between fork and exec, laid out beforehand.
+/// Steps between fork and exec, prepared before the fork.
 struct Entry {
     stat: CString,
     namespace: Option<File>,
@@ -205,7 +212,7 @@ impl Entry {
         })
     }
 
-    /// Only system calls: after a fork other threads' locks may be held for ever.
+    /// Only system calls: after a fork, locks of other threads stay locked.
     fn enter(&self) -> io::Result<()> {
         use std::os::fd::AsRawFd as _;
         let checked = |done: i64| if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done) };
@@ -227,7 +234,7 @@ impl Entry {
             if let Some(namespace) = &self.namespace {
                 checked(libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET).into())?;
             }
-            // Signals of a terminal are for whoever sits there.
+            // Signals of a terminal must not reach the daemon.
             checked(libc::setsid().into())?;
             if let Some(user) = &self.user {
                 checked(libc::setgroups(1, &user.gid).into())?;
@@ -242,7 +249,7 @@ impl Entry {
 /// A process by name.
 ///
 /// # Errors
-/// What is written down is damaged.
+/// The record is damaged.
 pub fn find(state: &Path, name: &str) -> Result<Option<Process>, Error> {
     let description = file(state, name, "json");
     let text = match fs::read(&description) {
@@ -250,16 +257,19 @@ pub fn find(state: &Path, name: &str) -> Result<Option<Process>, Error> {
         read => read.map_err(Error::io("cannot read", &description))?,
     };
     let launch = serde_json::from_slice(&text).map_err(|error| {
-        Error::Refused(format!("{}: {error}; look at what it says, then remove it", description.display()))
+        Error::Refused(format!(
+            "{}: is damaged: {error}. Look at the process that it names, then remove it",
+            description.display()
+        ))
     })?;
     let stat = fs::read_to_string(file(state, name, "stat")).unwrap_or_default();
     Ok(Some(Process { launch, identity: Identity::parse(&stat).map(|(identity, _)| identity) }))
 }
 
-/// All processes that are written down, the last started first.
+/// All processes that are recorded, the last started first.
 ///
 /// # Errors
-/// What is written down of one is damaged.
+/// A record is damaged.
 pub fn all(state: &Path) -> Result<Vec<Process>, Error> {
     let entries = fs::read_dir(folder(state)).into_iter().flatten().flatten();
     let names =
@@ -272,8 +282,8 @@ pub fn all(state: &Path) -> Result<Vec<Process>, Error> {
     Ok(found)
 }
 
-/// Ends a process: asks it, kills it if it does not, kills what it left, and forgets it. Says whether it lived, and how it
-/// ended.
+/// Stops a process: signal, SIGKILL after the limit, SIGKILL for the rest of its control group; then removes the record. Returns how
+/// it ended, or `None` if it did not run.
 ///
 /// # Errors
 /// What it mounted is in use, or something of its group cannot be removed.
@@ -305,7 +315,7 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
     Ok(ended)
 }
 
-/// Unmounts what a client mounted: all clients are in user space. What somebody else has mounted there since is left.
+/// Unmounts the FUSE mount of a client. A mount of another type is left alone.
 fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
     match mounted_at(point) {
         Some(found) if !found.starts_with("fuse") => Err(Error::Failed(format!(
@@ -316,12 +326,12 @@ fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
     }
 }
 
-/// How a process ended that was to end.
+/// How a process was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Ended {
-    /// Which it was.
+    /// Its name.
     pub pid: i32,
-    /// Whether it had to be killed.
+    /// Whether SIGKILL was needed.
     pub killed: bool,
 }
 
@@ -336,7 +346,7 @@ fn gone_within(identity: Identity, limit: Duration) -> bool {
     true
 }
 
-/// Takes note of the end of a child of this process; what is another's child is another's to take note of.
+/// Reaps the process if it is a child of this one.
 fn reap(pid: i32) {
     // SAFETY: waitpid with WNOHANG takes numbers and a place that may be absent.
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
@@ -349,10 +359,10 @@ fn forget(state: &Path, name: &str) {
     let _ = fs::remove_dir(folder(state));
 }
 
-/// Ends all processes of a scope, the last started first; says which lived.
+/// Stops all processes of a scope, last started first; returns those that ran.
 ///
 /// # Errors
-/// What is written down is damaged, or something cannot be ended.
+/// The record is damaged, or something cannot be ended.
 pub fn stop_all(state: &Path, which: impl Fn(Scope) -> bool) -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
     for process in all(state)?.iter().filter(|process| which(process.launch.scope)) {

@@ -1,4 +1,4 @@
-//! Waiting until a service answers.
+//! Readiness checks of daemons.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::process::Identity;
 
-/// A question whose answer says that a service is ready.
+/// A readiness check.
 pub(crate) enum Question {
     Tcp(SocketAddr),
     Http(SocketAddr),
@@ -53,7 +53,7 @@ impl Question {
         loop {
             if !identity.is_alive() {
                 return Err(Error::Failed(format!(
-                    "service {name} ended before it was ready: {}",
+                    "daemon {name} exited before it was ready: {}",
                     last_words(log)
                 )));
             }
@@ -63,7 +63,7 @@ impl Question {
             if began.elapsed() > limit {
                 let seconds = limit.as_secs();
                 return Err(Error::Failed(format!(
-                    "service {name} was not ready within {seconds} s: {}",
+                    "daemon {name} was not ready within {seconds} s: {}",
                     last_words(log)
                 )));
             }
@@ -72,7 +72,7 @@ impl Question {
     }
 }
 
-/// Whether who listens answers as a web server does, whatever it says: some listen before they know whether they can serve.
+/// Whether the listener answers HTTP, with any status: some servers listen before they can serve.
 fn speaks_http(address: &SocketAddr) -> std::io::Result<bool> {
     let limit = Duration::from_secs(1);
     let mut stream = TcpStream::connect_timeout(address, limit)?;

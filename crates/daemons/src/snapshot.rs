@@ -1,4 +1,4 @@
-//! Data of a service as they were: kept once, put back before each run.
+//! Snapshots of a daemon's data: copied once, restored before each run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::Error;
 use crate::brick::DATA;
 use crate::data_folder::{DataFolder, RESTORING};
 
-/// Data that were kept.
+/// A snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub size_bytes: u64,
 }
 
-/// Keeps a copy of a folder at `path`, which must not be there. The service must have ended. Of a folder that weir marked, the data
+/// Keeps a copy of a folder at `path`, which must not be there. The daemon must have ended. Of a folder that weir marked, the data
 /// in it are kept.
 ///
 /// # Errors
@@ -29,19 +29,22 @@ pub struct Snapshot {
 pub fn snapshot(state: &Path, data: &Path, path: &Path) -> Result<Snapshot, Error> {
     if fs::symlink_metadata(path).is_ok() {
         return Err(Error::Refused(format!(
-            "{} is there already; remove it, or name another place",
+            "{}: exists already. Remove it, or name another folder",
             path.display()
         )));
     }
     let data = DataFolder::look(state, data)?.data();
     if !data.is_dir() {
-        return Err(Error::Refused(format!("{}: there are no data", data.display())));
+        return Err(Error::Refused(format!(
+            "{}: there are no data to copy. Name the folder that --data named",
+            data.display()
+        )));
     }
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Error::Refused(format!("{} names no folder to make", path.display())));
+        return Err(Error::Refused(format!("{}: is not a name for a new folder. Name one", path.display())));
     };
     fs::create_dir_all(parent).map_err(Error::io("cannot make", parent))?;
-    // Made here and by nobody else: what is in it may be removed.
+    // This process made the folder, so its contents may be removed.
     let aside = parent.join(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
     fs::create_dir(&aside).map_err(Error::io("cannot make", &aside))?;
     let copied = copy_into(&data, &aside)
@@ -54,18 +57,18 @@ pub fn snapshot(state: &Path, data: &Path, path: &Path) -> Result<Snapshot, Erro
 }
 
 /// Puts back what was kept, in place of the data that a folder holds now. The folder must bear this state folder's marker, or be
-/// empty, or not be there. The service must have ended.
+/// empty, or not be there. The daemon must have ended.
 ///
 /// # Errors
 /// [`Error::Refused`] if the copy is not there or the folder is not weir's: nothing was touched; [`Error::Failed`] if the place
-/// cannot be written: a service is not started on what is only half there.
+/// cannot be written: a daemon is not started on what is only half there.
 pub fn restore(state: &Path, snapshot: &Path, folder: &Path) -> Result<(), Error> {
     check_kept(snapshot)?;
     let found = DataFolder::look(state, folder)?;
     let (kept, place) = (snapshot.canonicalize().unwrap_or_else(|_| snapshot.to_owned()), found.folder());
     if kept.starts_with(place) || place.starts_with(&kept) {
         return Err(Error::Refused(format!(
-            "{} and {} lie in each other: name a copy outside of the data",
+            "{} and {} contain each other. Name a copy outside of the data",
             snapshot.display(),
             folder.display()
         )));
@@ -97,7 +100,10 @@ fn check_kept(snapshot: &Path) -> Result<(), Error> {
     if snapshot.is_dir() {
         return Ok(());
     }
-    Err(Error::Refused(format!("{}: nothing was kept there", snapshot.display())))
+    Err(Error::Refused(format!(
+        "{}: there is no copy. Name a folder that `weir daemon snapshot` made",
+        snapshot.display()
+    )))
 }
 
 /// cp(1) shares blocks where it can, and keeps owners, modes, times and holes.
@@ -198,15 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_not_started_on_half_a_copy() {
+    fn a_daemon_is_not_started_on_half_a_copy() {
         let place = tempfile::tempdir().unwrap();
         let [state, folder, kept] = ["state", "database", "kept"].map(|name| place.path().join(name));
         fs::create_dir(&kept).unwrap();
         restore(&state, &kept, &folder).unwrap();
         // As a process leaves it that is killed while it copies.
         fs::rename(folder.join("data"), folder.join(RESTORING)).unwrap();
-        let service = crate::Service::load("guest").unwrap();
-        let refused = DataFolder::look(&state, &folder).unwrap().check_start(&service).unwrap_err();
+        let daemon = crate::Daemon::load("guest").unwrap();
+        let refused = DataFolder::look(&state, &folder).unwrap().check_start(&daemon).unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains("restore COPY"), "{refused}");
         restore(&state, &kept, &folder).unwrap();
         assert!(folder.join("data").exists() && !folder.join(RESTORING).exists());

@@ -44,7 +44,7 @@ pub struct Served {
 ///
 /// # Errors
 /// [`Error::Refused`] if this host is no server of it, an address is none of a test network, or something is not installed;
-/// [`Error::Failed`] if a service does not come up: nothing is left then.
+/// [`Error::Failed`] if a daemon does not come up: nothing is left then.
 pub fn serve(
     description: &Description,
     state: &Path,
@@ -93,7 +93,7 @@ pub fn join(
         )));
     }
     let mut cluster = record(&access.cluster, members, None)?;
-    // It has no services of its own that would have to answer.
+    // It has no daemons of its own that would have to answer.
     cluster.complete = true;
     let group = Group::of_state(state).within(name);
     match Cluster::load(state, &access.cluster)? {

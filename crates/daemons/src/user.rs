@@ -1,4 +1,4 @@
-//! Users by name: servers that refuse to be root.
+//! Unprivileged users that daemons run as.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -29,9 +29,7 @@ impl User {
         let path = Path::new("/etc/passwd");
         let table = fs::read_to_string(path).map_err(Error::io("cannot read", path))?;
         in_table(&table, name).ok_or_else(|| {
-            Error::Refused(format!(
-                "there is no user `{name}` on this host; its package makes it: install that"
-            ))
+            Error::Refused(format!("this host has no user `{name}`. Install the package that makes it"))
         })
     }
 
@@ -49,7 +47,7 @@ impl User {
             };
             if found.mode() & bit == 0 {
                 return Err(Error::Refused(format!(
-                    "user {} cannot enter {} (mode {:o}), on the way to {}: chmod o+x it, or name another place",
+                    "user {} cannot enter {} (mode {:o}) on the way to {}. Run chmod o+x on it, or name another folder",
                     self.name,
                     folder.display(),
                     found.mode() & 0o7777,

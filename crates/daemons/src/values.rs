@@ -1,4 +1,4 @@
-//! What the placeholders of a service stand for: the last place where a setting is looked at before it is in a file.
+//! Values of a daemon's placeholders. Settings are checked here once more before they reach a configuration file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,29 +8,29 @@ use weir_specs::template::{Filled, Value, Values, fill};
 use weir_specs::{Setting, one_of};
 
 use crate::Error;
-use crate::description::Service;
-use crate::service::Start;
+use crate::description::Daemon;
+use crate::start::Start;
 use crate::user::User;
 
-/// What is wrong with a setting of a service; `None` if it has it, and it takes the value.
-fn setting_problem(service: &Service, name: &str, value: &str) -> Option<String> {
-    match service.settings.get(name) {
-        None => Some(one_of("setting", name, service.settings.keys().map(String::as_str))),
+/// What is wrong with a setting of a daemon; `None` if it has it, and it takes the value.
+fn setting_problem(daemon: &Daemon, name: &str, value: &str) -> Option<String> {
+    match daemon.settings.get(name) {
+        None => Some(one_of("setting", name, daemon.settings.keys().map(String::as_str))),
         Some(setting) => setting.kind.problem(value).map(|problem| format!("setting `{name}`: {problem}")),
     }
 }
 
-/// The settings of a service by name: what was given, else its defaults.
-fn settings(service: &Service, set: &BTreeMap<String, String>) -> Result<Values, Error> {
-    let refused = |problem| Error::Refused(format!("service {}: {problem}", service.name));
-    if let Some(problem) = set.iter().find_map(|(name, value)| setting_problem(service, name, value)) {
+/// The settings of a daemon by name: what was given, else its defaults.
+fn settings(daemon: &Daemon, set: &BTreeMap<String, String>) -> Result<Values, Error> {
+    let refused = |problem| Error::Refused(format!("daemon {}: {problem}", daemon.name));
+    if let Some(problem) = set.iter().find_map(|(name, value)| setting_problem(daemon, name, value)) {
         return Err(refused(problem));
     }
     let value = |(name, setting): (&String, &Setting)| {
         let given = set.get(name).or(setting.default.as_ref());
         let given = given.ok_or_else(|| {
             refused(format!(
-                "setting `{name}` ({}) has no default: set it to {}",
+                "setting `{name}` ({}) has no default. Set it to {}",
                 setting.about,
                 setting.kind.describe()
             ))
@@ -40,30 +40,30 @@ fn settings(service: &Service, set: &BTreeMap<String, String>) -> Result<Values,
             .map(|value| (name.clone(), value))
             .map_err(|problem| refused(format!("setting `{name}`: {problem}")))
     };
-    service.settings.iter().map(value).collect()
+    daemon.settings.iter().map(value).collect()
 }
 
-/// Whether a service has these settings, and they take these values.
+/// Whether a daemon has these settings, and they take these values.
 ///
 /// # Errors
-/// [`Error::Refused`], naming the service, the setting, what was found and what it takes.
-pub fn check_settings(service: &Service, set: &BTreeMap<String, String>) -> Result<(), Error> {
-    settings(service, set).map(drop)
+/// [`Error::Refused`], naming the daemon, the setting, what was found and what it takes.
+pub fn check_settings(daemon: &Daemon, set: &BTreeMap<String, String>) -> Result<(), Error> {
+    settings(daemon, set).map(drop)
 }
 
-/// What every placeholder of a service stands for.
+/// What every placeholder of a daemon stands for.
 ///
 /// # Errors
 /// It has no such setting, one does not take its value, or a path may not stand in a configuration.
 pub(crate) fn values(
-    service: &Service,
+    daemon: &Daemon,
     wanted: &Start,
     program: &Path,
     user: Option<&User>,
 ) -> Result<Values, Error> {
-    let refused = |problem: String| Error::Refused(format!("service {}: {problem}", service.name));
-    let mut values = settings(service, &wanted.set)?;
-    for (name, text) in &service.defaults {
+    let refused = |problem: String| Error::Refused(format!("daemon {}: {problem}", daemon.name));
+    let mut values = settings(daemon, &wanted.set)?;
+    for (name, text) in &daemon.defaults {
         let value = match wanted.own.get(name) {
             Some(value) => value.clone(),
             None => Value::constant(text).map_err(refused)?,
@@ -92,32 +92,35 @@ pub(crate) fn values(
     ] {
         values.insert(name.to_owned(), value);
     }
-    match (wanted.tier.upstream, service.passes_on()) {
+    match (wanted.tier.upstream, daemon.passes_on()) {
         (Some(upstream), true) => drop(values.insert("upstream".to_owned(), Value::socket(upstream))),
         (None, false) => {}
         (Some(_), false) => {
-            return Err(Error::Refused(format!("service {} passes nothing on to another one", service.name)));
+            return Err(Error::Refused(format!(
+                "daemon {} is not a proxy. Leave `before` (--upstream) out",
+                daemon.name
+            )));
         }
         (None, true) => {
             return Err(Error::Refused(format!(
-                "service {} passes on what it is asked for: name the one that it is before",
-                service.name
+                "daemon {} is a proxy. Name the daemon that it is before (--upstream)",
+                daemon.name
             )));
         }
     }
-    add_hot(service, wanted, &mut values)?;
+    add_hot(daemon, wanted, &mut values)?;
     Ok(values)
 }
 
 /// What differs where some documents lie in a folder of their own.
-fn add_hot(service: &Service, wanted: &Start, values: &mut Values) -> Result<(), Error> {
-    let refused = |error| Error::Refused(format!("service {}: {error}", service.name));
-    let texts = match (&service.hot, &wanted.tier.hot) {
+fn add_hot(daemon: &Daemon, wanted: &Start, values: &mut Values) -> Result<(), Error> {
+    let refused = |error| Error::Refused(format!("daemon {}: {error}", daemon.name));
+    let texts = match (&daemon.hot, &wanted.tier.hot) {
         (None, None) => return Ok(()),
         (None, Some(_)) => {
             return Err(Error::Refused(format!(
-                "service {} cannot serve some documents from memory: use nginx, or leave hot_mib out",
-                service.name
+                "daemon {} cannot serve some documents from memory. Use nginx, or leave hot_mib out",
+                daemon.name
             )));
         }
         (Some(known), None) => &known.without,

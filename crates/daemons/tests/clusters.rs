@@ -7,22 +7,60 @@ use std::path::Path;
 
 use common::State;
 use weir_daemons::cluster::{Description, down, up};
-use weir_daemons::{Brick, Group, Scope, bring_up, client, process};
+use weir_daemons::{Brick, Daemon, Group, Ready, Scope, bring_up, client, process};
 use weir_network::{Spec, Subnet, counters, up as network_up};
 use weir_study::FileSystem;
 
-fn installed(programs: &[&str]) -> bool {
-    let places = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-    let absent =
-        programs.iter().find(|program| !places.iter().any(|place| Path::new(place).join(program).exists()));
-    if let Some(program) = absent {
-        eprintln!("skipped: {program} is not installed");
+/// Whether all that a cluster and its clients run is installed; says what is not.
+fn installed(description: &Description, mounts: &[FileSystem]) -> bool {
+    let daemons: Vec<Daemon> =
+        description.daemons.iter().map(|member| Daemon::load(&member.daemon).unwrap()).collect();
+    // Of a daemon's programs one is enough.
+    let mut needed: Vec<Vec<&str>> = vec![vec!["ip"]];
+    for daemon in &daemons {
+        needed.push(daemon.programs.iter().map(String::as_str).collect());
+        let ready = match &daemon.ready {
+            Ready::Command(words) => words.first(),
+            _ => None,
+        };
+        needed.extend(
+            daemon
+                .prepare
+                .iter()
+                .filter_map(|words| words.first())
+                .chain(ready)
+                .map(|word| vec![word.as_str()]),
+        );
+    }
+    for access in mounts.iter().filter_map(|filesystem| filesystem.network.as_ref()) {
+        needed.extend(
+            access
+                .client
+                .first()
+                .into_iter()
+                .chain(access.once_mounted.first())
+                .map(|word| vec![word.as_str()]),
+        );
+    }
+    needed
+        .extend(description.set_up.iter().filter_map(|words| words.first()).map(|word| vec![word.as_str()]));
+    let is_there = |program: &&str| {
+        let places = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+        places.iter().any(|place| Path::new(place).join(program).exists())
+    };
+    let absent = needed.iter().find(|any| !any.iter().any(is_there));
+    if let Some(programs) = absent {
+        eprintln!("{}: skipped: {} is not installed", description.name, programs[0]);
     }
     absent.is_none()
 }
 
-fn carries_files(name: &str, programs: &[&str]) {
-    if !installed(programs) || !installed(&["ip"]) {
+fn carries_files(name: &str) {
+    let description = Description::load(name).unwrap();
+    let of_cluster = |found: &FileSystem| found.network.as_ref().is_some_and(|access| access.cluster == name);
+    let mounts: Vec<FileSystem> =
+        FileSystem::names().filter_map(FileSystem::load).filter(of_cluster).collect();
+    if !installed(&description, &mounts) {
         return;
     }
     let Some(state) = State::new() else { return };
@@ -32,7 +70,6 @@ fn carries_files(name: &str, programs: &[&str]) {
     let short: String = name.chars().take(3).collect();
     let spec = Spec { name: format!("t{short}-{}", std::process::id()), subnet, hosts, rate_mbit: None };
     let network = network_up(&spec, state).unwrap();
-    let description = Description::load(name).unwrap();
     let bricks = vec![Brick::Own; 3];
     let cluster = bring_up(&description, &network, state, &bricks).unwrap();
     assert_eq!(up(&description, &network, state, &bricks).unwrap(), cluster, "what is up is left as it is");
@@ -57,7 +94,9 @@ fn carries_files(name: &str, programs: &[&str]) {
     }
 
     // Without caches at the client, every reading goes over the network.
-    mount(&format!("{name}-direct"));
+    let direct = format!("{name}-direct");
+    assert!(FileSystem::load(&direct).is_some(), "{direct}: describe a mount without caches");
+    mount(&direct);
     let bytes: u64 = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
     let before = counters(&cluster.client_namespace).unwrap();
     for _ in 0..2 {
@@ -88,16 +127,10 @@ fn size_bytes(folder: &Path) -> u64 {
 }
 
 #[test]
-fn moosefs_carries_files() {
-    carries_files("moosefs", &["mfsmaster", "mfschunkserver", "mfsmount"]);
-}
-
-#[test]
-fn cephfs_carries_files() {
-    carries_files("cephfs", &["ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "ceph"]);
-}
-
-#[test]
-fn glusterfs_carries_files() {
-    carries_files("glusterfs", &["glusterfsd", "glusterfs"]);
+fn every_cluster_carries_files() {
+    std::thread::scope(|scope| {
+        for name in Description::names() {
+            scope.spawn(move || carries_files(name));
+        }
+    });
 }

@@ -12,13 +12,13 @@ use weir_daemons::spread::{Members, serve};
 use weir_daemons::{Brick, restore, snapshot};
 use weir_host::owned::{self, MARKER, Owner};
 
-/// A cluster without services: all that is done is done to folders.
+/// A cluster without daemons: all that is done is done to folders.
 fn bare() -> Description {
     Description {
         name: "bare".to_owned(),
         description: "servers that are folders".to_owned(),
         packages: Vec::new(),
-        services: Vec::new(),
+        daemons: Vec::new(),
         set_up: Vec::new(),
     }
 }
@@ -230,8 +230,8 @@ fn folders_of_two_servers_are_checked_before_any_is_touched() {
     let up = |bricks: &[Brick]| weir_daemons::bring_up(&bare(), &network.network, &place.state, bricks);
     for (bricks, word) in [
         (vec![folder(&place.empty), folder(&place.photos)], "\"2024\""),
-        (vec![folder(&place.empty), folder(&place.empty)], "are the same"),
-        (vec![folder(&place.empty), folder(&second.join("../empty"))], "are the same"),
+        (vec![folder(&place.empty), folder(&place.empty)], "overlap"),
+        (vec![folder(&place.empty), folder(&second.join("../empty"))], "overlap"),
         (vec![folder(&second.join("inner")), folder(&second)], "is not empty"),
     ] {
         let refused = up(&bricks).unwrap_err();

@@ -232,7 +232,7 @@ fn a_group_that_has_too_much_is_made_smaller_and_larger_again() {
     assert!(memory.limit_bytes == Some(12 << 20) && memory.used_bytes <= 12 << 20, "{memory:?}");
     assert!(process::find(state, "reader").unwrap().unwrap().identity.unwrap().is_alive());
     let impossible = group.shrink_memory(4096);
-    assert!(impossible.is_err_and(|error| error.to_string().contains("allow more memory")));
+    assert!(impossible.is_err_and(|error| error.to_string().contains("Allow more memory")));
     group.restore_memory(memory.limit_bytes).unwrap();
     assert_eq!(group.memory().unwrap().limit_bytes, Some(12 << 20));
     group.restore_memory(None).unwrap();

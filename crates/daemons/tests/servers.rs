@@ -1,4 +1,4 @@
-//! Each service starts, answers, and is stopped.
+//! Each daemon starts, answers, and is stopped.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use common::State;
 use weir_daemons::{
-    DataFolder, Error, Group, Hot, Instance, Scope, Service, Start, process, restore, snapshot, start, stop,
+    Daemon, DataFolder, Error, Group, Hot, Instance, Scope, Start, process, restore, snapshot, start, stop,
     version,
 };
 use weir_specs::template::Values;
@@ -40,10 +40,10 @@ fn wanted(state: &Path, name: &str) -> Start {
 }
 
 /// `None`, with the reason printed, where it is not installed.
-fn installed(name: &str) -> Option<Service> {
-    let service = Service::load(name).unwrap();
-    match version(&service) {
-        Ok(_) => Some(service),
+fn installed(name: &str) -> Option<Daemon> {
+    let daemon = Daemon::load(name).unwrap();
+    match version(&daemon) {
+        Ok(_) => Some(daemon),
         Err(error) => {
             eprintln!("skipped: {error}");
             None
@@ -60,11 +60,11 @@ fn get(instance: &Instance, path: &str) -> String {
 }
 
 fn serves_files(name: &str) {
-    let (Some(service), Some(state)) = (installed(name), State::new()) else { return };
+    let (Some(daemon), Some(state)) = (installed(name), State::new()) else { return };
     let wanted = wanted(state.path(), name);
     fs::create_dir(state.path().join("root")).unwrap();
     fs::write(state.path().join("root/page.txt"), "a document").unwrap();
-    let instance = start(&service, state.path(), &wanted).unwrap();
+    let instance = start(&daemon, state.path(), &wanted).unwrap();
     assert!(instance.version.to_lowercase().contains(name), "{}", instance.version);
     let answer = get(&instance, "/page.txt");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("a document"), "{answer}");
@@ -90,7 +90,7 @@ fn apache_serves_files() {
 
 #[test]
 fn hot_documents_come_from_memory_and_a_proxy_passes_them_on() {
-    let (Some(service), Some(state)) = (installed("nginx"), State::new()) else { return };
+    let (Some(daemon), Some(state)) = (installed("nginx"), State::new()) else { return };
     let mut web = wanted(state.path(), "web");
     // What lies where tells from where it came.
     let hot = state.path().join("hot");
@@ -101,33 +101,33 @@ fn hot_documents_come_from_memory_and_a_proxy_passes_them_on() {
     fs::write(state.path().join("root/c/cold"), "cold").unwrap();
     fs::write(hot.join("c/unlisted"), "unlisted").unwrap();
     web.tier.hot = Some(Hot { folder: hot, uris: vec!["/c/both".to_owned()] });
-    let behind = start(&service, state.path(), &web).unwrap();
+    let behind = start(&daemon, state.path(), &web).unwrap();
     assert!(get(&behind, "/c/both").ends_with("\r\n\r\nhot"));
     assert!(get(&behind, "/c/cold").ends_with("\r\n\r\ncold"));
     assert!(get(&behind, "/c/unlisted").starts_with("HTTP/1.1 404"), "only what is listed");
 
-    let proxy = Service::load("nginx-proxy").unwrap();
+    let proxy = Daemon::load("nginx-proxy").unwrap();
     let mut before = Start { root: None, data: None, ..wanted(state.path(), "proxy") };
     let alone = start(&proxy, state.path(), &before).unwrap_err();
-    assert!(alone.is_refusal() && alone.to_string().contains("name the one that it is before"), "{alone}");
+    assert!(alone.is_refusal() && alone.to_string().contains("Name the daemon that it is before"), "{alone}");
     before.tier.upstream = Some(behind.address);
     let front = start(&proxy, state.path(), &before).unwrap();
     assert!(get(&front, "/c/both").ends_with("\r\n\r\nhot"));
     stop(state.path(), "web").unwrap();
     assert!(get(&front, "/c/both").starts_with("HTTP/1.1 502"), "nothing is kept unless it is told to");
-    let apache = Service::load("apache").unwrap();
+    let apache = Daemon::load("apache").unwrap();
     assert!(apache.hot.is_none() && !apache.passes_on());
 }
 
 /// Starts a database, carries out statements, kills it, and puts back what was kept before.
 fn keeps_rows(name: &str, ask: impl Fn(&Instance, &Path, &str) -> Command) {
-    let (Some(service), Some(state)) = (installed(name), State::new()) else { return };
+    let (Some(daemon), Some(state)) = (installed(name), State::new()) else { return };
     let mut wanted = wanted(state.path(), name);
     wanted.root = None;
     wanted.set = [("buffer_mib".to_owned(), "16".to_owned())].into();
     let folder = state.path().join("database");
     let found = DataFolder::look(state.path(), &folder).unwrap();
-    found.check_start(&service).unwrap();
+    found.check_start(&daemon).unwrap();
     found.prepare(state.path()).unwrap();
     wanted.data = Some(found.data());
     let run = wanted.run.clone();
@@ -136,21 +136,21 @@ fn keeps_rows(name: &str, ask: impl Fn(&Instance, &Path, &str) -> Command) {
         assert!(output.status.success(), "{statement}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
-    let instance = start(&service, state.path(), &wanted).unwrap();
+    let instance = start(&daemon, state.path(), &wanted).unwrap();
     said(&instance, "CREATE TABLE t (n INT)");
     said(&instance, "INSERT INTO t VALUES (1), (2)");
     assert!(!stop(state.path(), name).unwrap().unwrap().killed);
     let kept = state.path().join("kept");
     snapshot(state.path(), &folder, &kept).unwrap();
 
-    let instance = start(&service, state.path(), &wanted).unwrap();
+    let instance = start(&daemon, state.path(), &wanted).unwrap();
     said(&instance, "INSERT INTO t VALUES (3)");
     assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "3");
     // As somebody else finds it who only has the state folder.
     let lines = weir_daemons::stop_all(state.path(), |scope| scope == Scope::Run).unwrap();
     assert_eq!(lines.len(), 1, "{lines:?}");
     restore(state.path(), &kept, &folder).unwrap();
-    let instance = start(&service, state.path(), &wanted).unwrap();
+    let instance = start(&daemon, state.path(), &wanted).unwrap();
     assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "2");
     stop(state.path(), name).unwrap();
 
@@ -158,20 +158,20 @@ fn keeps_rows(name: &str, ask: impl Fn(&Instance, &Path, &str) -> Command) {
     let theirs = state.path().join("theirs");
     fs::rename(found.data(), &theirs).unwrap();
     let found = DataFolder::look(state.path(), &theirs).unwrap();
-    found.check_start(&service).unwrap();
+    found.check_start(&daemon).unwrap();
     found.prepare(state.path()).unwrap();
     wanted.data = Some(found.data());
-    let instance = start(&service, state.path(), &wanted).unwrap();
+    let instance = start(&daemon, state.path(), &wanted).unwrap();
     assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "2");
     stop(state.path(), name).unwrap();
     assert!(restore(state.path(), &kept, &theirs).unwrap_err().is_refusal());
     assert!(!theirs.join(weir_host::owned::MARKER).exists());
-    let instance = start(&service, state.path(), &wanted).unwrap();
+    let instance = start(&daemon, state.path(), &wanted).unwrap();
     assert_eq!(said(&instance, "SELECT COUNT(*) FROM t"), "2");
     stop(state.path(), name).unwrap();
     // Nor is it given to another user.
     std::os::unix::fs::chown(&theirs, Some(0), Some(0)).unwrap();
-    let refused = found.check_start(&service).unwrap_err();
+    let refused = found.check_start(&daemon).unwrap_err();
     assert!(refused.is_refusal() && refused.to_string().contains("found uid 0"), "{refused}");
 }
 
@@ -197,12 +197,12 @@ fn mariadb_keeps_rows() {
 
 #[test]
 fn what_cannot_be_is_refused_and_what_does_not_come_up_says_why() {
-    let (Some(service), Some(state)) = (installed("nginx"), State::new()) else { return };
+    let (Some(daemon), Some(state)) = (installed("nginx"), State::new()) else { return };
     let state = state.path();
     let refused = |change: &dyn Fn(&mut Start)| {
         let mut start_it = wanted(state, "nginx");
         change(&mut start_it);
-        match start(&service, state, &start_it) {
+        match start(&daemon, state, &start_it) {
             Err(Error::Refused(text)) => text,
             other => panic!("{other:?}"),
         }
@@ -217,18 +217,18 @@ fn what_cannot_be_is_refused_and_what_does_not_come_up_says_why() {
             .contains("setting `workers`: is `1;\\nuser root`; it must be a whole number from 1 to 512")
     );
 
-    let mut absent = service.clone();
+    let mut absent = daemon.clone();
     absent.programs = vec!["no-such-server".to_owned()];
     assert!(
         matches!(start(&absent, state, &wanted(state, "nginx")), Err(Error::Refused(text)) if text.contains("nginx-light"))
     );
 
     let wrong = wanted(state, "nginx");
-    let mut service = service;
-    for text in service.files.values_mut() {
+    let mut daemon = daemon;
+    for text in daemon.files.values_mut() {
         *text = text.replace("\"{workers}\"", "many");
     }
-    let Err(Error::Failed(text)) = start(&service, state, &wrong) else { panic!("it came up") };
-    assert!(text.contains("ended before it was ready") && text.contains("worker_processes"), "{text}");
+    let Err(Error::Failed(text)) = start(&daemon, state, &wrong) else { panic!("it came up") };
+    assert!(text.contains("exited before it was ready") && text.contains("worker_processes"), "{text}");
     assert_eq!(process::all(state).unwrap(), []);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use weir_daemons::Service;
+use weir_daemons::Daemon;
 use weir_specs::Document;
 use weir_study::{Context, FileSystem, Plan, ServiceSettings, TaskFile};
 use weir_workload::sessions::AnyWorkload;
@@ -28,8 +28,8 @@ fn document(data: &[u8]) -> Option<Document> {
 pub(crate) fn study(data: &[u8]) {
     let (Some(document), Some(workloads)) = (document(data), CATALOG.as_ref()) else { return };
     let profiles: Vec<&str> = weir_simulator::profile::names().collect();
-    let services: Vec<ServiceSettings> = Service::names()
-        .filter_map(Service::load)
+    let services: Vec<ServiceSettings> = Daemon::names()
+        .filter_map(Daemon::load)
         .map(|service| ServiceSettings { name: service.name, settings: service.settings })
         .collect();
     let context = Context { workloads, profiles: &profiles, benchmarks: &[], services: &services };

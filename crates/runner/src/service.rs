@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use weir_daemons::{Instance, Scope, Service, Start, Tier, start};
+use weir_daemons::{Daemon, Instance, Scope, Start, Tier, start};
 use weir_specs::template::Values;
 use weir_study::{Run, RunService};
 
@@ -51,9 +51,9 @@ pub(crate) fn check(run: &Run) -> Result<(), Error> {
     site::look(run)
 }
 
-fn load(wanted: &RunService) -> Result<Service, Error> {
+fn load(wanted: &RunService) -> Result<Daemon, Error> {
     let name = wanted.service.as_deref().unwrap_or_default();
-    Service::load(name).ok_or_else(|| Error::Refused(format!("service {name} is unknown")))
+    Daemon::load(name).ok_or_else(|| Error::Refused(format!("service {name} is unknown")))
 }
 
 /// What lies ready for the services of a run.

@@ -1,35 +1,16 @@
-//! The registry of device profiles: one YAML file in `testbeds/disks/`, one line in `PROFILES`.
+//! Profiles of modelled disks: to add one, put a YAML file into `testbeds/disks/`.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use weir_testbeds::DISKS;
 
 use crate::array::StripedArray;
 use crate::device::Device;
 pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
 pub use crate::profile_types::{FlashProfile, NullProfile, Profile, SsdProfile};
 use crate::seek::SeekCurveError;
-
-/// Name and text of every profile that comes with weir.
-const PROFILES: &[(&str, &str)] = &[
-    ("hdd-7200", include_str!("../../../testbeds/disks/hdd-7200.yml")),
-    ("hdd-15k", include_str!("../../../testbeds/disks/hdd-15k.yml")),
-    ("seagate-elite3", include_str!("../../../testbeds/disks/seagate-elite3.yml")),
-    ("seagate-barracuda", include_str!("../../../testbeds/disks/seagate-barracuda.yml")),
-    ("quantum-atlas-ii", include_str!("../../../testbeds/disks/quantum-atlas-ii.yml")),
-    ("seagate-cheetah", include_str!("../../../testbeds/disks/seagate-cheetah.yml")),
-    ("hp-97560", include_str!("../../../testbeds/disks/hp-97560.yml")),
-    ("hp-2204", include_str!("../../../testbeds/disks/hp-2204.yml")),
-    ("seagate-st340810a", include_str!("../../../testbeds/disks/seagate-st340810a.yml")),
-    ("seagate-barracuda-validated", include_str!("../../../testbeds/disks/seagate-barracuda-validated.yml")),
-    ("hp-c2247a", include_str!("../../../testbeds/disks/hp-c2247a.yml")),
-    ("hp-c3323a", include_str!("../../../testbeds/disks/hp-c3323a.yml")),
-    ("dec-rz26", include_str!("../../../testbeds/disks/dec-rz26.yml")),
-    ("ssd-nvme", include_str!("../../../testbeds/disks/ssd-nvme.yml")),
-    ("ssd-sata", include_str!("../../../testbeds/disks/ssd-sata.yml")),
-    ("flash-slow", include_str!("../../../testbeds/disks/flash-slow.yml")),
-    ("null", include_str!("../../../testbeds/disks/null.yml")),
-];
 
 /// What is wrong with a profile or with what is asked of it.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +104,7 @@ pub enum ProfileError {
 
 /// The names of all profiles that come with weir.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PROFILES.iter().map(|(name, _)| *name)
+    DISKS.names()
 }
 
 /// Loads a profile by its name, or from a file if the name has a `/` or ends in `.yml` or `.yaml`.
@@ -136,8 +117,8 @@ pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
         let text = read(path).map_err(|error| ProfileError::Read { path: path.to_path_buf(), error })?;
         return parse(name_or_path, &text);
     }
-    match PROFILES.iter().find(|(name, _)| *name == name_or_path) {
-        Some((name, text)) => parse(name, text),
+    match DISKS.text(name_or_path) {
+        Some(text) => parse(name_or_path, text),
         None => Err(unknown(name_or_path)),
     }
 }
@@ -173,8 +154,7 @@ pub fn fuzzing(text: &str) {
 }
 
 fn unknown(name: &str) -> ProfileError {
-    let nearest =
-        names().min_by_key(|known| strsim::damerau_levenshtein(known, name)).unwrap_or_else(|| PROFILES[0].0);
+    let nearest = names().min_by_key(|known| strsim::damerau_levenshtein(known, name)).unwrap_or_default();
     let known = names().collect::<Vec<_>>().join(", ");
     ProfileError::Unknown { name: name.to_owned(), nearest, known }
 }

@@ -1,32 +1,13 @@
-//! The file systems that a study may name: one data file each, and one line here.
+//! File systems that a study may name: one file of `testbeds/filesystems/` each.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_specs::Document;
+use weir_testbeds::FILESYSTEMS;
 
 use crate::fs_option::FsOption;
-
-/// Registry: the name and the text of each.
-const ALL: [(&str, &str); 16] = [
-    ("ext4", include_str!("../../../testbeds/filesystems/ext4.yml")),
-    ("xfs", include_str!("../../../testbeds/filesystems/xfs.yml")),
-    ("btrfs", include_str!("../../../testbeds/filesystems/btrfs.yml")),
-    ("tmpfs", include_str!("../../../testbeds/filesystems/tmpfs.yml")),
-    ("raw", include_str!("../../../testbeds/filesystems/raw.yml")),
-    ("glusterfs", include_str!("../../../testbeds/filesystems/glusterfs.yml")),
-    ("glusterfs-direct", include_str!("../../../testbeds/filesystems/glusterfs-direct.yml")),
-    ("cephfs", include_str!("../../../testbeds/filesystems/cephfs.yml")),
-    ("cephfs-direct", include_str!("../../../testbeds/filesystems/cephfs-direct.yml")),
-    ("moosefs", include_str!("../../../testbeds/filesystems/moosefs.yml")),
-    ("moosefs-direct", include_str!("../../../testbeds/filesystems/moosefs-direct.yml")),
-    ("nfs", include_str!("../../../testbeds/filesystems/nfs.yml")),
-    ("lustre", include_str!("../../../testbeds/filesystems/lustre.yml")),
-    ("beegfs", include_str!("../../../testbeds/filesystems/beegfs.yml")),
-    ("orangefs", include_str!("../../../testbeds/filesystems/orangefs.yml")),
-    ("mounted", include_str!("../../../testbeds/filesystems/mounted.yml")),
-];
 
 /// The type of what may be of any.
 const ANY: &str = "any";
@@ -131,13 +112,12 @@ impl FileSystem {
 
     /// Names of all file systems.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        ALL.iter().map(|(name, _)| *name)
+        FILESYSTEMS.names()
     }
 
     /// A file system by name; `None` if there is none of that name.
     pub fn load(name: &str) -> Option<Self> {
-        let (_, text) = ALL.iter().find(|(known, _)| *known == name)?;
-        Document::from_text(name.as_ref(), text).ok()?.parse().ok()
+        Document::from_text(name.as_ref(), FILESYSTEMS.text(name)?).ok()?.parse().ok()
     }
 }
 
@@ -147,7 +127,8 @@ mod tests {
 
     #[test]
     fn every_file_system_parses_and_bears_its_name() {
-        for (name, text) in ALL {
+        for name in FileSystem::names() {
+            let text = FILESYSTEMS.text(name).unwrap();
             let found: FileSystem =
                 Document::from_text(name.as_ref(), text).and_then(|read| read.parse()).unwrap();
             assert_eq!(found.name, name);

@@ -16,7 +16,7 @@ impl State {
             return None;
         }
         let folder = tempfile::Builder::new().prefix("weir-s-").tempdir().unwrap();
-        // Services run as users of their own.
+        // Daemons run as users of their own.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         Some(State(folder))
     }

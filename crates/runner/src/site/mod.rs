@@ -8,7 +8,7 @@ mod visit;
 
 use std::path::{Path, PathBuf};
 
-use weir_daemons::{Service, User};
+use weir_daemons::{Daemon, User};
 use weir_study::{Run, RunService, Site};
 use weir_web_site::Benchmark;
 use weir_web_site::database::{Address, Engine, Place};
@@ -48,13 +48,13 @@ fn benchmark(service: &RunService, site: &Site) -> Result<Benchmark, Error> {
 }
 
 /// The description of the database server.
-fn database(site: &Site) -> Result<Service, Error> {
-    Service::load(&site.database)
+fn database(site: &Site) -> Result<Daemon, Error> {
+    Daemon::load(&site.database)
         .ok_or_else(|| Error::Refused(format!("database {} is unknown", site.database)))
 }
 
 /// The user as whom the database server runs; the application server, too: it is known by the socket.
-fn user(database: &Service) -> Result<User, Error> {
+fn user(database: &Daemon) -> Result<User, Error> {
     let found = database.users.iter().find_map(|name| User::find(name).ok());
     found.ok_or_else(|| {
         Error::Refused(format!(

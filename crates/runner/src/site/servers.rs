@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use weir_daemons::{Instance, Ready, Scope, Service, Signal, Start, Stop};
+use weir_daemons::{Daemon, Instance, Ready, Scope, Signal, Start, Stop};
 use weir_specs::template::Values;
 use weir_study::{Run, RunService, Site};
 
@@ -34,7 +34,7 @@ pub(crate) fn start(
 ) -> Result<[Instance; 2], Error> {
     let described = database(site)?;
     let owner = user(&described)?;
-    let mut start = |part: &str, described: &Service, start: Start| {
+    let mut start = |part: &str, described: &Daemon, start: Start| {
         let name = process_name(service, part);
         let folder = state.join("services").join(&name);
         tree::own(&folder, state, "service of a run", journal)?;
@@ -72,10 +72,10 @@ pub(crate) fn start(
 }
 
 /// `weir site serve` of this very program.
-fn application(database: &Service, site: &Site, address: &str) -> Service {
+fn application(database: &Daemon, site: &Site, address: &str) -> Daemon {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let workers = site.workers.to_string();
-    Service {
+    Daemon {
         name: format!("{}-app", site.benchmark),
         description: "the application server of a site".to_owned(),
         packages: Vec::new(),

@@ -1,4 +1,4 @@
-//! The entry: classes are shared out among threads, rows come back in order.
+//! Entry of the web client: distributes classes over threads and returns rows in order of intended time.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -18,7 +18,7 @@ const LEAD_NS: i64 = 20_000_000;
 /// Batches of rows that may wait for the writer: some hundred MB.
 const BATCHES: usize = 2048;
 
-/// What a thread has come to.
+/// Result of one thread.
 struct Done {
     tallies: Vec<Tally>,
     lateness: Histogram<u64>,
@@ -30,14 +30,14 @@ struct Done {
     writer_waits: u64,
 }
 
-/// Asks as these classes do, and calls `on_outcome` with what became of each request, in order of intended time, each as
-/// soon as no earlier one can come. It is called in the calling thread; requests are sent by others.
+/// Sends the requests of the classes, and calls `on_outcome` with the outcome of each, in order of intended time. It is called
+/// in the calling thread, as soon as no earlier outcome is possible; other threads send.
 ///
-/// Nothing is lost: a request that was sent, or should have been while the run went on, has an outcome.
+/// Every request that was due within the run has an outcome.
 ///
 /// # Errors
-/// An option is out of its range, there is nobody to ask, or the system refuses threads or descriptors. What a server does
-/// is no error but an outcome.
+/// An option is out of its range, there is no client and no source, or the system refuses threads or descriptors. A failure of a
+/// server is an outcome, not an error.
 pub fn browse(
     classes: Vec<Class>,
     options: &Options,
@@ -46,7 +46,7 @@ pub fn browse(
     run(classes, options, &mut on_outcome)
 }
 
-/// The same, compiled once for all callers.
+/// [`browse`], compiled once for all callers.
 fn run(
     classes: Vec<Class>,
     options: &Options,
@@ -84,7 +84,7 @@ fn run(
     report(&names, done, options, epoch_ns)
 }
 
-/// Gives every thread its share of the clients and sources.
+/// Distributes clients and sources over the threads.
 fn share_out(classes: Vec<Class>, threads: usize) -> Result<(Vec<Target>, Vec<Crew>), Error> {
     let mut crews: Vec<Crew> = (0..threads).map(|_| Crew::default()).collect();
     let mut targets = Vec::new();
@@ -115,7 +115,7 @@ fn share_out(classes: Vec<Class>, threads: usize) -> Result<(Vec<Target>, Vec<Cr
     Ok((targets, crews))
 }
 
-/// What a thread does.
+/// Body of a sending thread.
 fn send(
     crew: (usize, Crew),
     targets: &[Target],
@@ -138,7 +138,7 @@ fn send(
         })
     });
     if ran.is_err() {
-        // The others have no reason to go on for the rest of the run.
+        // Stop the other threads: the run has failed.
         options.stop.store(true, Ordering::Relaxed);
     }
     ran

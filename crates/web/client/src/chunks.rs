@@ -1,4 +1,4 @@
-//! A chunked body, from pieces as they come (RFC 9112, 7.1).
+//! Incremental decoder of chunked bodies (RFC 9112, 7.1).
 
 use crate::parser::{HEAD_LIMIT_BYTES, Malformed};
 

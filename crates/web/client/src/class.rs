@@ -1,4 +1,4 @@
-//! What is asked of which server: the entry's arguments.
+//! Classes of clients and options of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -13,15 +13,15 @@ use crate::server::Server;
 pub struct Class {
     /// Names the rows.
     pub name: Arc<str>,
-    /// Who is asked.
+    /// The server.
     pub server: Server,
     /// What [`crate::Expect::Document`] numbers; absent where no document is expected.
     pub documents: Option<Arc<Documents>>,
-    /// Who asks.
+    /// Closed or open loop.
     pub load: Load,
 }
 
-/// Who asks.
+/// How requests are generated.
 pub enum Load {
     /// A closed loop: a connection for each client, numbered as they come here.
     Closed(Vec<Box<dyn Client>>),
@@ -36,25 +36,25 @@ pub enum Load {
     },
 }
 
-/// How a run goes.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The instant of `CLOCK_MONOTONIC`, in ns, that times are relative to; `None` begins as soon as the threads run.
     pub epoch_monotonic_ns: Option<i64>,
-    /// What is intended at or after this is not sent.
+    /// Requests due at or after this are not sent.
     pub duration: Duration,
-    /// What is intended before this is marked as warm-up, and is not in the report's figures.
+    /// Requests due before this are warm-up, and are not in the report's figures.
     pub warmup: Duration,
-    /// An answer that is not whole so long after its request was intended is given up.
+    /// Maximum time from the intended instant of a request to the end of its answer.
     pub timeout: Duration,
-    /// Threads that send; 1 does for tens of thousands of requests a second.
+    /// Sending threads; one sends tens of thousands of requests a second.
     pub threads: usize,
-    /// `SCHED_FIFO` priority of the threads that send, where permitted: an open loop that asks for little of a processor is
-    /// not made late by others. `None` keeps the default class, as threads should that take all they get.
+    /// `SCHED_FIFO` priority of the sending threads, where permitted: keeps an open loop that needs little CPU time punctual.
+    /// `None` keeps the default class, for threads that use a whole CPU.
     pub fifo_priority: Option<i32>,
     /// Most bytes of a body that is not a document.
     pub body_limit_bytes: usize,
-    /// Set to `true` by anyone to send no more; what is outstanding is awaited for at most a second.
+    /// Set to `true` to stop sending; outstanding requests are awaited for at most 1 s.
     pub stop: Arc<AtomicBool>,
     /// Answers and failures so far; readable while the run goes on.
     pub progress: Arc<AtomicU64>,
@@ -76,7 +76,7 @@ impl Default for Options {
     }
 }
 
-/// Threads beyond this only get in each other's way.
+/// More threads only contend.
 const MOST_THREADS: usize = 256;
 
 impl Options {

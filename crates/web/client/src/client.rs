@@ -1,45 +1,44 @@
-//! Who asks: clients that wait for their answers, and sources of requests that do not.
+//! Interfaces of closed-loop clients and open-loop sources.
 
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A client of a closed loop: it asks, waits for the answer, thinks, and asks again.
+/// A client of a closed loop: it sends a request, waits for the answer, thinks, and sends the next.
 ///
-/// A client has a connection of its own, and one request at a time. It belongs to one thread of the engine; what several
-/// share is for them to synchronise, without waiting.
+/// A client has its own connection and one outstanding request. It runs in one thread; clients that share state must
+/// synchronise without blocking.
 pub trait Client: Send {
-    /// What the client asks next, written into `ask`, which comes empty.
+    /// Writes the next request into `ask`, which is empty.
     ///
-    /// `answered` is what became of the last request, whatever that was; absent at the first call. `now_ns` is the
-    /// instant at which this is known. `ask.at_ns` is when the client wants to ask: it comes as `now_ns`, to which a client
-    /// adds its think time; an instant that is past counts as `now_ns`. The response time counts from there.
+    /// `answered` is the outcome of the last request, right or failed; absent at the first call. `now_ns` is the current
+    /// instant. `ask.at_ns` is the intended instant: `now_ns` plus the think time; an instant in the past counts as `now_ns`.
+    /// The response time counts from there.
     ///
-    /// After the last answer of a run this is called as well, and what it asks is not sent. `Break`: the client leaves.
+    /// Also called after the last answer of a run; that request is not sent. `Break`: the client leaves.
     fn next(&mut self, answered: Option<&Answer<'_>>, now_ns: i64, ask: &mut Ask) -> ControlFlow<()>;
 }
 
 /// Requests of an open loop: sent at their times, whether or not earlier ones were answered.
 pub trait Source: Send {
-    /// The next request, written into `ask`, which comes empty; its `at_ns` is no less than that of the one before.
-    /// `Break`: there are no more.
+    /// Writes the next request into `ask`, which is empty. `at_ns` never decreases. `Break`: the last request was sent.
     fn next(&mut self, ask: &mut Ask) -> ControlFlow<()>;
 }
 
 /// How a request is made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
-    /// Gives what is there; may be sent again if the connection was lost before an answer began.
+    /// Sent again if the connection was lost before an answer began.
     #[default]
     Get,
     /// As `Get`, without the body.
     Head,
-    /// Has a body, and is never sent twice.
+    /// Has a body; never sent twice.
     Post,
 }
 
 impl Method {
-    /// As it is written in a request.
+    /// Name in a request line.
     pub fn name(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -48,13 +47,13 @@ impl Method {
         }
     }
 
-    /// Whether asking twice is as good as asking once (RFC 9110, 9.2.2).
+    /// Whether a repeated request changes nothing more (RFC 9110, 9.2.2).
     pub fn is_idempotent(self) -> bool {
         self != Method::Post
     }
 }
 
-/// One request, and what a right answer is.
+/// One request, with the rule for a right answer.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
     /// When it is to be sent, ns since the epoch of the run.
@@ -63,7 +62,7 @@ pub struct Ask {
     pub client: u32,
     /// How it is made.
     pub method: Method,
-    /// What is asked for, below the path of the server's URL: begins with `/`, percent-encoded, with its query.
+    /// Path below that of the server's URL: begins with `/`, percent-encoded, with its query.
     pub path: String,
     /// Header lines besides `Host`, `User-Agent` and `Content-Length`, each with its `\r\n`.
     pub headers: String,
@@ -71,14 +70,14 @@ pub struct Ask {
     pub body: Vec<u8>,
     /// What a right answer is.
     pub expect: Expect,
-    /// What this is, for tables by page: the page's name. Empty: the class's name.
+    /// Name of the page, for tables by page. Absent: the class's name.
     pub label: Option<Arc<str>>,
-    /// When the answer is worthless, ns since the epoch; absent: never.
+    /// Deadline, ns since the epoch; absent: none.
     pub deadline_ns: Option<i64>,
 }
 
 impl Ask {
-    /// Empties it for the next request, and keeps its memory.
+    /// Empties the request and keeps its memory.
     pub fn clear(&mut self) {
         self.at_ns = 0;
         self.client = 0;
@@ -95,7 +94,7 @@ impl Ask {
 /// Whether an answer of this status and body is right.
 pub type Judgement = Arc<dyn Fn(u16, &[u8]) -> bool + Send + Sync>;
 
-/// What a right answer is. In any case its status is below 400 and it is whole.
+/// Rule for a right answer. In any case its status is below 400 and it is complete.
 #[derive(Clone, Default)]
 pub enum Expect {
     /// Nothing more.
@@ -103,7 +102,7 @@ pub enum Expect {
     Any,
     /// Status 200 and the bytes of this document of the class.
     Document(u32),
-    /// This function says so, of the status and the body. It runs in the engine's thread: be quick.
+    /// This function decides by status and body. It runs in a sending thread and must be fast.
     Check(Judgement),
 }
 
@@ -117,19 +116,19 @@ impl fmt::Debug for Expect {
     }
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Debug)]
 pub struct Answer<'a> {
-    /// What was asked.
+    /// The request.
     pub ask: &'a Ask,
     /// 0, or the `errno` of the failure (see [`crate::status`]).
     pub error: i32,
     /// The HTTP status; 0 where no answer began.
     pub status: u16,
-    /// The body, as far as it came. Empty for documents, which are compared as they come.
+    /// The body received. Empty for documents, which are compared while they are received.
     pub body: &'a [u8],
-    /// When it was handed to the kernel; absent: never.
+    /// Instant of the first write to the socket; absent: never sent.
     pub submitted_ns: Option<i64>,
-    /// When the answer, or its failure, was seen.
+    /// Instant at which the answer was complete or had failed.
     pub completed_ns: i64,
 }

@@ -1,4 +1,4 @@
-//! The documents of a class: what they are called, and what is in them.
+//! Documents of a class: paths and contents.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;

@@ -1,12 +1,12 @@
-//! What can be wrong before anything is asked, or with the documents.
+//! Errors of the web client and of document trees.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing was asked, or a tree of documents is not what it should be.
+/// Why no request was sent, or a document tree is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The URL is not one that can be asked.
+    /// The URL cannot be used.
     #[error("URL {url}: {reason}")]
     Url {
         /// As it was given.
@@ -24,7 +24,7 @@ pub enum Error {
         /// What it may be.
         allowed: &'static str,
     },
-    /// The workload is none of documents.
+    /// The workload does not read whole documents.
     #[error("workload `{workload}`: {reason}")]
     Workload {
         /// Its name.
@@ -49,13 +49,13 @@ pub enum Error {
         source: io::Error,
     },
     /// A histogram could not be made.
-    #[error("the histogram of times: {0}")]
+    #[error("the histogram of response times cannot be made: {0}")]
     Histogram(#[from] hdrhistogram::CreationError),
     /// The rows could not be written.
     #[error(transparent)]
     Records(#[from] weir_records::Error),
     /// A thread ended abnormally.
-    #[error("the {0} thread ended abnormally")]
+    #[error("the {0} thread panicked")]
     Thread(&'static str),
 }
 

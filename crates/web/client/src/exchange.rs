@@ -1,4 +1,4 @@
-//! A thread that sends: one request from its start to its end.
+//! Sending thread: one request from connect to the last byte of its answer.
 
 use std::cmp::Reverse;
 use std::io::{ErrorKind, Read as _, Write as _};

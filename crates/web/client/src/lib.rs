@@ -1,4 +1,4 @@
-//! Asks web servers as many clients would, and keeps a row of every answer.
+//! Load generator for web servers, in closed and open loop, with one row for each request.
 //!
 //! [`browse`] takes [`Class`]es: clients of a *closed loop* ([`Client`]), who wait for an answer and think before they ask
 //! again, or *open loop* requests ([`Source`]), which are sent at their times whatever became of earlier ones. A response

@@ -1,4 +1,4 @@
-//! Sockets that never wait, and waiting for many of them.
+//! Non-blocking sockets and epoll.
 
 use std::io;
 use std::mem::size_of;

@@ -1,4 +1,4 @@
-//! Puts rows that come from several threads, as they end, in order of intended time.
+//! Merge of rows from several threads in order of intended time.
 
 use crate::outcome::Outcome;
 use crate::worker::Handed;

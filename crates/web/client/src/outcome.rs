@@ -1,4 +1,4 @@
-//! What became of a request, and how it is written to `requests.parquet` and `pages.parquet`.
+//! Outcome of a request, and its rows in `requests.parquet` and `pages.parquet`.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use weir_records::{Op, Page, Request};
 
 use crate::client::Method;
 
-/// What became of one request.
+/// Outcome of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Number within the run, from 0 in order of intended time.
     pub request: u64,
-    /// Which of the classes asked.
+    /// Index of the class.
     pub class: u32,
     /// The client within the class.
     pub client: u32,
-    /// What was asked for: a page's name; absent where the client gave none.
+    /// Name of the page; absent where the client gave none.
     pub label: Option<Arc<str>>,
-    /// How.
+    /// Method of the request.
     pub method: Method,
     /// The document that was expected, if one was.
     pub document: Option<u32>,
-    /// When it was to be sent, ns since the epoch.
+    /// Intended instant, ns since the epoch.
     pub intended_ns: i64,
-    /// When it was handed to the kernel; absent: never.
+    /// Instant of the first write to the socket; absent: never sent.
     pub submitted_ns: Option<i64>,
-    /// When the answer, or its failure, was seen; absent where it was given up.
+    /// Instant at which the answer was complete or had failed; absent after a timeout.
     pub completed_ns: Option<i64>,
-    /// When the answer is worthless; absent: never.
+    /// Deadline; absent: none.
     pub deadline_ns: Option<i64>,
-    /// Bytes of the body that came.
+    /// Bytes of the body received.
     pub body_bytes: u64,
     /// The HTTP status; 0 where no answer began.
     pub http_status: u16,
@@ -41,7 +41,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The row of `requests.parquet`: `file` is the document's number, `offset` 0, `size_bytes` the body's length.
-    /// `class` and `server` are the name and the URL of the class that asked.
+    /// `class` and `server` are the name and the URL of the class.
     pub fn to_request(&self, class: &Arc<str>, server: &Arc<str>) -> Request {
         Request {
             request: self.request,
@@ -62,7 +62,7 @@ impl Outcome {
         }
     }
 
-    /// The row of `pages.parquet`; a page without a name is called as the class that asked.
+    /// The row of `pages.parquet`; a page without a name has that of the class.
     pub fn to_page(&self, class: &Arc<str>) -> Page {
         Page {
             request: self.request,

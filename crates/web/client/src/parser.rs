@@ -1,4 +1,4 @@
-//! Reads an HTTP/1.x answer from pieces as they come (RFC 9112).
+//! Incremental parser of HTTP/1.x responses (RFC 9112).
 //!
 //! Whatever the pieces, the outcome is that of the whole: `tests/browsers/parser.rs` holds it to that.
 

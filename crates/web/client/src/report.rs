@@ -1,4 +1,4 @@
-//! What a run came to: figures of each class, and how faithfully the driver sent.
+//! Report of a run: figures of each class, and lateness of the client itself.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ pub(crate) fn histogram() -> Result<Histogram<u64>, Error> {
     Ok(Histogram::new_with_bounds(1, LONGEST_NS, 3)?)
 }
 
-/// Figures of one class, of what was intended in the measured interval.
+/// Figures of one class, of requests due in the measured interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassReport {
     /// Its name.
     pub class: String,
     /// The server's URL.
     pub server: String,
-    /// Requests that ended, one way or the other; each is a row.
+    /// Requests with an outcome, right or failed; each is a row.
     pub requests: u64,
-    /// Those that were answered right.
+    /// Requests with a right answer.
     pub answered: u64,
-    /// Those that were not.
+    /// Failed requests.
     pub failed: u64,
-    /// The failed by `errno` (see [`crate::status`]).
+    /// Failed requests by `errno` (see [`crate::status`]).
     pub errors: BTreeMap<i32, u64>,
-    /// The first failure of each kind, warm-up or not: what was asked, and the status if there was one.
+    /// The first failure of each kind, warm-up included: the path, and the status if there was one.
     pub first_failures: BTreeMap<i32, String>,
     /// Requests before the measured interval.
     pub warmup_requests: u64,
@@ -42,8 +42,7 @@ pub struct ClassReport {
     pub bytes_per_s: f64,
     /// Response times of right answers from the intended instant, ns.
     pub response: Quantiles,
-    /// The same from the instant at which the request was handed to the kernel: what a generator would report that
-    /// forgets the wait of requests which it could not send (coordinated omission).
+    /// The same from the instant of sending: what a load generator with coordinated omission would report.
     pub service: Quantiles,
     /// Connections made.
     pub connections: u64,
@@ -51,7 +50,7 @@ pub struct ClassReport {
     pub resent: u64,
     /// Requests of an open loop that waited for a connection because all were in use.
     pub held_back: u64,
-    /// Connections on which more came than was asked for.
+    /// Connections with more bytes than the answer has.
     pub surplus: u64,
 }
 
@@ -89,12 +88,12 @@ impl Quantiles {
     }
 }
 
-/// What a run came to.
+/// Report of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The instant of `CLOCK_MONOTONIC` that all times are relative to.
     pub epoch_monotonic_ns: i64,
-    /// The measured interval, s; shorter than was asked for where the run was stopped.
+    /// The measured interval, s; shorter if the run was stopped.
     pub measured_s: f64,
     /// Each class.
     pub classes: Vec<ClassReport>,
@@ -103,19 +102,19 @@ pub struct Report {
     pub lateness: Quantiles,
     /// How long the answers that came together took to be dealt with: no stamp is later than its event by more than this.
     pub turn: Quantiles,
-    /// CPU time of the threads that send, s.
+    /// CPU time of the sending threads, s.
     pub cpu_seconds: f64,
-    /// Threads that sent.
+    /// Sending threads.
     pub threads: usize,
-    /// The class that they ran in.
+    /// Their scheduling class.
     pub scheduling: Scheduling,
-    /// Whether the run was stopped before its time.
+    /// Whether the run was stopped early.
     pub stopped: bool,
     /// Times that sending waited for rows to be written.
     pub writer_waits: u64,
 }
 
-/// What a thread adds up for a class.
+/// Sums of one thread for one class.
 pub(crate) struct Tally {
     response: Histogram<u64>,
     service: Histogram<u64>,

@@ -1,4 +1,4 @@
-//! Which server is asked: its URL.
+//! Address of a web server, from its URL.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Server {
     pub fn new(url: &str) -> Result<Self, Error> {
         let bad = |reason: &str| Error::Url { url: url.to_owned(), reason: reason.to_owned() };
         let Some(rest) = url.strip_prefix("http://") else {
-            return Err(bad("write http://HOST:PORT/ (there is no TLS here: ask the server behind it)"));
+            return Err(bad("write http://HOST:PORT/ (TLS is not supported: name the server behind it)"));
         };
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         if host.is_empty() || host.contains(['@', '?', '#']) {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (url, says) in [
-            ("https://a/", "no TLS"),
+            ("https://a/", "TLS is not supported"),
             ("127.0.0.1:80", "write http://"),
             ("http://", "names no host"),
             ("http:///x", "names no host"),

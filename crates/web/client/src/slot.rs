@@ -8,7 +8,7 @@ use crate::parser::Parser;
 use crate::server::Server;
 use crate::status;
 
-/// Where a slot is.
+/// Phase of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// No request is on it.
@@ -33,7 +33,7 @@ pub(crate) struct Slot {
     pub ask: Ask,
     pub phase: Phase,
     pub stream: Option<TcpStream>,
-    /// Counts the connections: an event of an earlier one is told by it.
+    /// Number of the connection: tells events of an earlier connection apart.
     pub generation: u32,
     pub watches_writes: bool,
     /// Whether an answer came on this connection before.
@@ -90,8 +90,7 @@ impl Slot {
         }
     }
 
-    /// Writes the request out for the wire, and makes ready for its answer. False if it cannot be sent: its path or a
-    /// header would break the request.
+    /// Encodes the request and resets the parser. False if its path or a header would break the request.
     pub fn prepare(&mut self, server: &Server) -> bool {
         self.submitted_ns = None;
         self.resent = false;
@@ -119,7 +118,7 @@ impl Slot {
         true
     }
 
-    /// Makes ready for an answer from its beginning.
+    /// Resets the parser for a new answer.
     pub fn await_answer(&mut self) {
         self.out_at = 0;
         self.parser.begin(self.ask.method == Method::Head);
@@ -149,7 +148,7 @@ impl Slot {
         self.parser.feed(piece, judge).ok()
     }
 
-    /// 0 if the whole answer is right, or its `errno`.
+    /// 0 if the answer is complete and right, else its `errno`.
     pub fn judge(&self, documents: Option<&Documents>) -> i32 {
         let status = self.parser.status();
         let failed = status::of_http(status);
@@ -171,7 +170,7 @@ impl Slot {
 
     /// Closes the connection, if there is one.
     pub fn close(&mut self) {
-        // A closed descriptor leaves the poll by itself; what it has reported already is told by its generation.
+        // epoll forgets a closed descriptor; events already reported have an old generation.
         self.stream = None;
         self.generation = self.generation.wrapping_add(1);
         self.watches_writes = false;

@@ -1,4 +1,4 @@
-//! What failed, as a number: rows of `requests.parquet` have one `errno` for every kind of failure.
+//! Error numbers of failed requests: `requests.parquet` has one `errno` for each kind of failure.
 //!
 //! | errno | failure |
 //! | --- | --- |

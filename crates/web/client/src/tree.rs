@@ -1,4 +1,4 @@
-//! A folder of documents that a web server can serve.
+//! Document trees: folders of documents that a web server can serve.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Clients of a static site: documents by a workload's popularity.
+//! Clients of a static site: documents drawn by a workload's popularity.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::server::Server;
 /// A client that gets no connection or no whole answer tries again after this at the soonest.
 const RETRY_NS: i64 = 100_000_000;
 
-/// Who asks for the documents of a workload.
+/// Closed or open loop over the documents of a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Visit {
     /// A closed loop: each client asks as soon as it is answered and has thought.
@@ -33,7 +33,7 @@ pub enum Visit {
     },
 }
 
-/// A static site, and who asks it.
+/// The clients of a static site.
 #[derive(Debug, Clone)]
 pub struct Visitors {
     /// Names the rows; documents and draws depend on it.
@@ -42,7 +42,7 @@ pub struct Visitors {
     pub seed: u64,
     /// Where the documents lie in the server's folder.
     pub folders: Option<Folders>,
-    /// Who asks.
+    /// Closed or open loop.
     pub visit: Visit,
     /// What is intended before this is warm-up, ns.
     pub warmup_ns: i64,
@@ -137,7 +137,7 @@ struct Closed {
 impl Client for Closed {
     fn next(&mut self, answered: Option<&Answer<'_>>, now_ns: i64, ask: &mut Ask) -> ControlFlow<()> {
         let mut pause_ns = self.visitor.think_ns(self.think_ns);
-        // Asking a server that is not there as fast as it refuses helps nobody.
+        // Without a pause, a server that is down would be asked as fast as it refuses.
         if answered.is_some_and(|answer| answer.error != 0 && answer.status == 0) {
             pause_ns = pause_ns.max(RETRY_NS);
         }

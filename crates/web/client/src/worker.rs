@@ -1,4 +1,4 @@
-//! A thread that sends: when what is due.
+//! Sending thread: timers, connections and epoll loop.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -21,29 +21,29 @@ use crate::slot::{Phase, Slot};
 
 /// Events of one wait.
 const EVENTS: usize = 256;
-/// Bytes of one read: all of most answers, and no more than others can wait for.
+/// Bytes of one read: most answers whole, and short enough that other connections need not wait.
 const READ_BYTES: usize = 256 << 10;
 /// Rows handed over at once.
 const BATCH_ROWS: usize = 1024;
-/// At most so long between looks at time limits and at whether to stop.
+/// Longest interval between checks of timeouts and of the stop flag.
 const TICK_NS: i64 = 20_000_000;
-/// So long is what is outstanding awaited after the run was stopped.
+/// How long outstanding requests are awaited after the run was stopped.
 const STOP_GRACE_NS: i64 = 1_000_000_000;
 
-/// What threads know of a class.
+/// A class as threads see it.
 pub(crate) struct Target {
     pub server: Server,
     pub documents: Option<std::sync::Arc<Documents>>,
 }
 
-/// Who asks in one thread: the class and the number within it, or the class and the limit of connections.
+/// Clients and sources of one thread: the class and the number within it, or the class and its limit of connections.
 #[derive(Default)]
 pub(crate) struct Crew {
     pub clients: Vec<(u32, u32, Box<dyn Client>)>,
     pub sources: Vec<(u32, usize, Box<dyn Source>)>,
 }
 
-/// Rows of a thread; all that it will yet hand over were intended at or after the instant.
+/// Rows of a thread. Its later rows were due at or after `settled_ns`.
 pub(crate) struct Handed {
     pub thread: usize,
     pub rows: Vec<Outcome>,
@@ -63,7 +63,7 @@ pub(crate) struct Pool {
     pub waiting: VecDeque<Ask>,
 }
 
-/// A thread that sends.
+/// A sending thread.
 pub(crate) struct Worker<'a> {
     pub targets: &'a [Target],
     pub options: &'a Options,
@@ -85,7 +85,7 @@ pub(crate) struct Worker<'a> {
     pub spare: Ask,
     /// Requests that are on a slot.
     pub outstanding: usize,
-    /// Set once no more is sent, to the instant at which what is outstanding is given up.
+    /// After a stop: the instant at which outstanding requests are cancelled.
     pub stopped_until_ns: Option<i64>,
     pub writer_waits: u64,
     thread: usize,
@@ -141,7 +141,7 @@ impl<'a> Worker<'a> {
         monotonic_ns() - self.epoch_ns
     }
 
-    /// Sends until all is answered or given up. Returns when that was.
+    /// Sends until every request has an outcome. Returns that instant.
     pub fn run(&mut self) -> Result<i64, Error> {
         for index in 0..self.slots.len() {
             self.ask_client(index as u32);
@@ -176,7 +176,7 @@ impl<'a> Worker<'a> {
         Ok(end_ns)
     }
 
-    /// Deals with the events of a wait.
+    /// Handles the events of one wait.
     fn handle(&mut self, ready: usize) {
         let begin = self.now_ns();
         for event in 0..ready {
@@ -194,7 +194,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Starts what is due.
+    /// Starts requests that are due.
     fn send_due(&mut self, now: i64) {
         while let Some(&Reverse((at_ns, index))) = self.due.peek()
             && at_ns <= now
@@ -242,31 +242,31 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// When something is to be sent next.
+    /// Instant of the next request.
     fn next_due_ns(&self) -> i64 {
         let client = self.due.peek().map_or(i64::MAX, |Reverse((at_ns, _))| *at_ns);
         self.pools.iter().map(Pool::pending_ns).fold(client, i64::min)
     }
 
-    /// All that is not handed over yet was intended at or after this.
+    /// Rows that are not handed over yet were due at or after this.
     fn settled_ns(&self) -> i64 {
         let busy = self.slots.iter().filter(|slot| slot.phase != Phase::Free).map(|slot| slot.ask.at_ns);
         let waiting = self.pools.iter().filter_map(|pool| pool.waiting.front()).map(|ask| ask.at_ns);
         busy.chain(waiting).fold(self.next_due_ns().min(self.now_ns()), i64::min)
     }
 
-    /// Hands the rows over. The writer may be behind; then this waits, and says so.
+    /// Hands rows to the writer. Waits, and counts that, if the writer is behind.
     fn hand_over(&mut self, settled_ns: i64) {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH_ROWS));
         let handed = Handed { thread: self.thread, rows, settled_ns };
         if let Err(TrySendError::Full(handed)) = self.to.try_send(handed) {
             self.writer_waits += 1;
-            // Nobody receives any more only if the caller's thread is gone, and all of this with it.
+            // Fails only if the calling thread is gone.
             let _ = self.to.send(handed);
         }
     }
 
-    /// Gives up what is too late, stops if that is asked for, hands over what there is.
+    /// Ends requests that timed out, handles a stop, hands over rows.
     fn tick(&mut self, now: i64) {
         if self.stopped_until_ns.is_none() && self.options.stop.load(Ordering::Relaxed) {
             self.stopped_until_ns = Some(now + STOP_GRACE_NS);

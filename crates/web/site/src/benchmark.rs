@@ -1,16 +1,16 @@
-//! The benchmarks that are known.
+//! The benchmarks, and the parts of each.
 
 use std::str::FromStr;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::Error;
-use crate::browse::Visitor;
-use crate::check::{Acknowledged, Checked};
+use crate::browse::{Session, Visitor};
+use crate::check::{Acknowledged, Acknowledgement, Checked, Query, acknowledged};
 use crate::database::Connection;
-use crate::http::Application;
-use crate::load::Population;
+use crate::http::{Answers, Application};
+use crate::load::{self, Population};
 use crate::schema::Table;
+use crate::{Error, rubbos, rubis, tpcw};
 
 /// A benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,36 +23,31 @@ pub enum Benchmark {
     Rubbos,
 }
 
-impl Benchmark {
-    /// All of them.
-    pub const ALL: [Benchmark; 3] = [Benchmark::TpcW, Benchmark::Rubis, Benchmark::Rubbos];
+/// What decides a site's content, by name.
+pub(crate) type Facts = [(String, String)];
 
+type MakeVisitor = fn(&Facts, Session) -> Result<Box<dyn Visitor>, Error>;
+
+/// What a benchmark consists of: all that is its own. What every site needs is written once, outside of the benchmarks.
+pub(crate) struct Definition {
     /// Its name in commands, paths and databases.
-    pub fn name(self) -> &'static str {
-        match self {
-            Benchmark::TpcW => "tpcw",
-            Benchmark::Rubis => "rubis",
-            Benchmark::Rubbos => "rubbos",
-        }
-    }
-
+    pub name: &'static str,
     /// Its tables, each behind those that it points at.
-    pub fn tables(self) -> &'static [Table] {
-        match self {
-            Benchmark::TpcW => crate::tpcw::schema::TABLES,
-            Benchmark::Rubis => crate::rubis::schema::TABLES,
-            Benchmark::Rubbos => crate::rubbos::schema::TABLES,
-        }
-    }
-
+    pub tables: &'static [Table],
     /// Names of its pages.
-    pub fn pages(self) -> &'static [&'static str] {
-        match self {
-            Benchmark::TpcW => crate::tpcw::site::PAGES,
-            Benchmark::Rubis => crate::rubis::site::PAGES,
-            Benchmark::Rubbos => crate::rubbos::site::PAGES,
-        }
-    }
+    pub pages: &'static [&'static str],
+    /// Pages that change something: they answer POST only.
+    pub changes: &'static [&'static str],
+    /// What the tables hold at first.
+    pub population: fn(Scale) -> Result<Box<dyn Population>, Error>,
+    /// What answers its pages.
+    pub answers: fn(&Facts) -> Result<Box<dyn Answers>, Error>,
+    /// A client.
+    pub visitor: MakeVisitor,
+    /// What it acknowledges.
+    pub acknowledgements: &'static [Acknowledgement],
+    /// What must hold besides.
+    pub rules: fn(&Facts) -> Result<Vec<Query>, Error>,
 }
 
 /// How large a site is.
@@ -68,52 +63,58 @@ pub struct Scale {
     pub seed: u64,
 }
 
+/// An option of the scale that is out of its range.
+pub(crate) fn out_of_range(option: &str, found: impl ToString, range: &str) -> Error {
+    Error::Input(format!("--{option} is {}; it must be from {range}", found.to_string()))
+}
+
 impl Benchmark {
+    /// All of them.
+    pub const ALL: [Benchmark; 3] = [Benchmark::TpcW, Benchmark::Rubis, Benchmark::Rubbos];
+
+    fn definition(self) -> &'static Definition {
+        match self {
+            Benchmark::TpcW => &tpcw::DEFINITION,
+            Benchmark::Rubis => &rubis::DEFINITION,
+            Benchmark::Rubbos => &rubbos::DEFINITION,
+        }
+    }
+
+    /// Its name in commands, paths and databases.
+    pub fn name(self) -> &'static str {
+        self.definition().name
+    }
+
+    /// Its tables, each behind those that it points at.
+    pub fn tables(self) -> &'static [Table] {
+        self.definition().tables
+    }
+
+    /// Names of its pages.
+    pub fn pages(self) -> &'static [&'static str] {
+        self.definition().pages
+    }
+
     /// What the tables of a site of this size hold at first.
     ///
     /// # Errors
     /// The size is out of its range.
     pub fn population(self, scale: Scale) -> Result<Box<dyn Population>, Error> {
-        let bad = |option: &str, found: String, range: &str| {
-            Err(Error::Input(format!("--{option} is {found}; it must be from {range}")))
-        };
-        match self {
-            Benchmark::TpcW => {
-                if !(20..=10_000_000).contains(&scale.items) {
-                    return bad("items", scale.items.to_string(), "20 to 10,000,000");
-                }
-                if !(1..=100_000).contains(&scale.browsers) {
-                    return bad("browsers", scale.browsers.to_string(), "1 to 100,000");
-                }
-                let Scale { items, browsers, seed, .. } = scale;
-                Ok(Box::new(crate::tpcw::Books { items, browsers, seed }))
-            }
-            Benchmark::Rubis | Benchmark::Rubbos => {
-                if !(1e-4..=100.0).contains(&scale.share) {
-                    return bad("scale", scale.share.to_string(), "0.0001 to 100");
-                }
-                let Scale { share, seed, .. } = scale;
-                Ok(match self {
-                    Benchmark::Rubis => Box::new(crate::rubis::Auctions { share, seed }),
-                    _ => Box::new(crate::rubbos::Board { share, seed }),
-                })
-            }
-        }
+        (self.definition().population)(scale)
     }
 
     /// The pages of the site in a database.
     ///
     /// # Errors
     /// The database holds another site, or none.
-    pub fn application(self, connection: &mut dyn Connection) -> Result<Box<dyn Application>, Error> {
-        Ok(match self {
-            Benchmark::TpcW => Box::new(crate::tpcw::Bookshop::open(connection)?),
-            Benchmark::Rubis => Box::new(crate::rubis::AuctionSite::open(connection)?),
-            Benchmark::Rubbos => Box::new(crate::rubbos::BulletinBoard::open(connection)?),
-        })
+    pub fn application(self, connection: &mut dyn Connection) -> Result<Application, Error> {
+        let definition = self.definition();
+        let facts = load::loaded_facts(connection, definition.name)?;
+        let answers = (definition.answers)(&facts)?;
+        Ok(Application { definition, facts, answers })
     }
 
-    /// A client of the site, whose facts these are. `mark` begins all its tokens.
+    /// A client of the site, whose facts these are. `mark` begins all its tokens, and is unique to it for ever.
     ///
     /// # Errors
     /// The facts do not say how large the site is.
@@ -123,11 +124,7 @@ impl Benchmark {
         rng: ChaCha8Rng,
         mark: String,
     ) -> Result<Box<dyn Visitor>, Error> {
-        Ok(match self {
-            Benchmark::TpcW => Box::new(crate::tpcw::Reader::new(facts, rng, mark)?),
-            Benchmark::Rubis => Box::new(crate::rubis::Bidder::new(facts, rng, mark)?),
-            Benchmark::Rubbos => Box::new(crate::rubbos::Poster::new(facts, rng, mark)?),
-        })
+        (self.definition().visitor)(facts, Session::new(rng, mark))
     }
 
     /// Checks the site in a database, and that what was acknowledged is there.
@@ -135,11 +132,19 @@ impl Benchmark {
     /// # Errors
     /// The database fails, or holds another site.
     pub fn check(self, connection: &mut dyn Connection, orders: &[Acknowledged]) -> Result<Checked, Error> {
-        match self {
-            Benchmark::TpcW => crate::tpcw::check(connection, orders),
-            Benchmark::Rubis => crate::rubis::check(connection, orders),
-            Benchmark::Rubbos => crate::rubbos::check(connection, orders),
+        let definition = self.definition();
+        let facts = load::loaded_facts(connection, definition.name)?;
+        let mut checked = Checked::default();
+        for acknowledgement in definition.acknowledgements {
+            acknowledged(&mut checked, connection, orders, acknowledgement)?;
         }
+        for query in (definition.rules)(&facts)? {
+            checked.query(connection, &query)?;
+        }
+        for table in definition.tables {
+            checked.orphans(connection, table)?;
+        }
+        Ok(checked)
     }
 }
 

@@ -1,5 +1,6 @@
-//! Whether what a site holds fits together.
+//! Consistency checks of a site's database.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use crate::Error;
 use crate::database::Connection;
 use crate::schema::Table;
 
-/// Violations of one rule that are named; of the others only the number is told.
+/// Violations of one rule that are listed; the others are only counted.
 const NAMED: usize = 5;
 
 /// A rule, and what contradicts it.
@@ -15,17 +16,38 @@ const NAMED: usize = 5;
 pub struct Rule {
     /// Its name.
     pub rule: &'static str,
-    /// What it says.
+    /// The rule in words.
     pub says: &'static str,
-    /// What was looked at, rows or orders.
+    /// Rows or orders checked.
     pub looked_at: u64,
-    /// How many contradict it.
+    /// Number of violations.
     pub violations: u64,
     /// The first of them.
     pub examples: Vec<String>,
 }
 
-/// Rules and what they found.
+/// Something that a benchmark acknowledges, and the rule that it is never lost.
+pub(crate) struct Acknowledgement {
+    /// What it is, as in the log of the client.
+    pub kind: &'static str,
+    pub rule: &'static str,
+    pub says: &'static str,
+    /// Gives token, id and amount of all that are there.
+    pub sql: &'static str,
+}
+
+/// A rule whose violations a query lists.
+pub(crate) struct Query {
+    pub rule: &'static str,
+    pub says: &'static str,
+    /// The table whose rows are looked at.
+    pub of: &'static str,
+    pub sql: Cow<'static, str>,
+    /// What the columns are called in messages.
+    pub names: &'static [&'static str],
+}
+
+/// Rules and their violations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Checked {
     /// Each rule.
@@ -38,23 +60,16 @@ impl Checked {
         self.rules.iter().all(|rule| rule.violations == 0)
     }
 
-    /// Adds a rule that was looked at elsewhere.
+    /// Adds a rule with its violations.
     pub(crate) fn add(&mut self, rule: &'static str, says: &'static str, looked_at: u64, found: Vec<String>) {
         let violations = found.len() as u64;
         let examples = found.into_iter().take(NAMED).collect();
         self.rules.push(Rule { rule, says, looked_at, violations, examples });
     }
 
-    /// Adds a rule whose violations a query lists; the rows' values are told under these names. `of` is the table whose
-    /// rows are looked at.
-    pub(crate) fn query(
-        &mut self,
-        connection: &mut dyn Connection,
-        (rule, says): (&'static str, &'static str),
-        of: &str,
-        sql: &str,
-        names: &[&str],
-    ) -> Result<(), Error> {
+    /// Adds a rule whose violations a query lists.
+    pub(crate) fn query(&mut self, connection: &mut dyn Connection, query: &Query) -> Result<(), Error> {
+        let Query { rule, says, of, sql, names } = query;
         let looked_at = connection.run(&format!("SELECT COUNT(*) FROM {of}"), &[])?.int()? as u64;
         let rows = connection.run(sql, &[])?.rows;
         let tell = |row: &crate::database::Row| {
@@ -106,10 +121,10 @@ impl Checked {
     }
 }
 
-/// An order, or whatever a site acknowledges, as a browser noted it.
+/// An acknowledged order or other change, from the log of the clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// What was acknowledged.
+    /// Kind of change.
     pub kind: String,
     /// The browser's token.
     pub token: String,
@@ -152,8 +167,7 @@ pub(crate) fn acknowledged(
     checked: &mut Checked,
     connection: &mut dyn Connection,
     orders: &[Acknowledged],
-    (kind, rule, says): (&str, &'static str, &'static str),
-    sql: &str,
+    Acknowledgement { kind, rule, says, sql }: &Acknowledgement,
 ) -> Result<(), Error> {
     let mut there: BTreeMap<String, Vec<(i64, i64)>> = BTreeMap::new();
     for row in connection.run(sql, &[])?.rows {
@@ -161,7 +175,7 @@ pub(crate) fn acknowledged(
     }
     let mut found = Vec::new();
     let mut count = 0;
-    for order in orders.iter().filter(|order| order.kind == kind) {
+    for order in orders.iter().filter(|order| order.kind == *kind) {
         count += 1;
         let Acknowledged { token, id, amount, .. } = order;
         match there.get(token).map(Vec::as_slice) {

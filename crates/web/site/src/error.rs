@@ -1,4 +1,4 @@
-//! What can go wrong with a site.
+//! Errors of a site.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Tables that lie elsewhere than the others, in memory for instance, with their indexes.
+//! Hot tables: tables and indexes in another folder, for example in memory.
 
 use std::path::Path;
 

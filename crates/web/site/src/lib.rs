@@ -1,5 +1,6 @@
-//! Web sites with a database behind them.
+//! TPC-W, RUBiS and RUBBoS: database contents, application server, clients and consistency checks.
 
+mod account;
 pub mod benchmark;
 pub mod browse;
 pub mod check;
@@ -9,9 +10,10 @@ mod error;
 pub mod fuzzing;
 pub mod hot;
 pub mod http;
-mod json;
+mod list;
 pub mod load;
 mod once;
+mod population;
 pub mod rubbos;
 pub mod rubis;
 pub mod schema;

@@ -1,22 +1,22 @@
-//! Filling a database: in parallel, in bulk, the same rows whatever the engine and the number of threads.
+//! Initial load of a database, in parallel. Rows do not depend on the engine or the number of threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Error;
-use crate::database::{Address, Connection, Row, Value};
+use crate::database::{Address, Connection, Row};
 use crate::hot::{self, Hot};
 use crate::schema::{Kind, Table, column};
 
 /// What is sent at once, in units of a table's population.
 const UNITS_PER_CHUNK: u64 = 2000;
 
-/// What a benchmark's tables hold at first.
+/// Initial rows of a benchmark's tables.
 pub trait Population: Send + Sync {
     /// Its tables, each behind those that it points at.
     fn tables(&self) -> &'static [Table];
 
-    /// Of how many units a table is made. A unit is a row, or the rows that belong to one row of another table.
+    /// Number of units of a table. A unit is a row, or the rows that belong to one row of another table.
     fn units(&self, table: &str) -> u64;
 
     /// Adds the rows of a unit, counted from 1, of a table. They depend on nothing but the seed and the scale.
@@ -31,33 +31,31 @@ pub(crate) const FACTS: Table = Table {
     name: "weir_site",
     columns: &[column("name", Kind::Text(40)), column("value", Kind::Text(200))],
     key: "name",
-    unique: &[],
-    indexes: &[],
-    foreign: &[],
+    ..Table::BARE
 };
 const STATE: &str = "state";
 
-/// How to load.
+/// Options of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadOptions<'a> {
     /// Threads, each with a connection of its own.
     pub jobs: usize,
     /// Drop what is there first.
     pub replace: bool,
-    /// Tables that are to lie elsewhere.
+    /// Tables in another folder.
     pub hot: Option<Hot<'a>>,
 }
 
-/// How far it has come.
+/// Progress of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Units whose rows are in the database.
     pub done: u64,
-    /// Units in all.
+    /// Total units.
     pub of: u64,
 }
 
-/// What was loaded.
+/// Result of a load.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Loaded {
     /// Rows by table, in the order of the tables.
@@ -293,9 +291,4 @@ fn finish(address: &Address, tables: &[Table], options: LoadOptions<'_>) -> Resu
         connection.batch(&analyse)?;
     }
     Ok(())
-}
-
-/// Shorthand for a row.
-pub(crate) fn row(values: impl IntoIterator<Item = Value>) -> Row {
-    Row(values.into_iter().collect())
 }

@@ -1,4 +1,4 @@
-//! What is done once, however often it is asked for.
+//! Idempotent requests: a repeated token does nothing twice.
 
 use serde_json::{Value, json};
 

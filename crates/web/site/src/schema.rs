@@ -1,4 +1,4 @@
-//! Tables as data, and their definitions in the language of either engine.
+//! Table definitions, and their SQL for both engines.
 
 use crate::database::Engine;
 
@@ -56,6 +56,13 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table with the key `id`, and nothing else that would have to be said.
+    pub const BARE: Table =
+        Table { name: "", columns: &[], key: "id", unique: &[], indexes: &[], foreign: &[] };
+    /// A table of names.
+    pub const NAMED: Table =
+        Table { columns: &[column("id", Kind::Int), column("name", Kind::Text(50))], ..Table::BARE };
+
     /// The names of the columns.
     pub fn column_names(&self) -> Vec<&'static str> {
         self.columns.iter().map(|column| column.name).collect()

@@ -1,4 +1,4 @@
-//! The text that fills the tables.
+//! Generated text and random numbers of the populations.
 
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;

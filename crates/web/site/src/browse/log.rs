@@ -1,4 +1,4 @@
-//! What was acknowledged, in a file that outlives the driver.
+//! Log of acknowledged orders, on disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -1,4 +1,4 @@
-//! Emulated browsers: the walks of `weir-workload` with what a benchmark's client puts into its requests.
+//! Emulated browsers: page transitions of `weir-workload` with the parameters of a benchmark's client.
 
 mod emulated;
 mod log;
@@ -10,4 +10,4 @@ pub use emulated::{Browsers, RETRY_AFTER};
 pub use log::OrderLog;
 pub use status::{Status, read_status};
 pub use summary::{PageReport, Pages};
-pub use visitor::{Asked, Receipt, Visitor, page_of};
+pub use visitor::{Asked, Receipt, Session, Visitor, page_of};

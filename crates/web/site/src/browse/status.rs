@@ -1,4 +1,4 @@
-//! What a site says of itself.
+//! Client of a site's `/status` page.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What can go wrong between a site and its database.
+//! Errors of the database connection.
 
 use thiserror::Error;
 

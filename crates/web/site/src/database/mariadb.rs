@@ -1,10 +1,12 @@
-//! MariaDB's protocol: prepared statements with binary values.
+//! The protocol of MariaDB and MySQL: prepared statements with binary values.
+//!
+//! Written here because the crate `mysql` (28) refuses logins by `unix_socket`, which the daemon `mariadb` of a study uses.
 
 use std::collections::HashMap;
 
 use super::packet::{self, ColumnKind, In};
 use super::stream::Stream;
-use super::{Address, Answer, Connection, DatabaseError, Engine, Row, Value};
+use super::{Address, Answer, Connection, DatabaseError, Engine, Place, Row, Value};
 
 const COM_QUIT: u8 = 1;
 const COM_QUERY: u8 = 3;
@@ -14,19 +16,27 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 /// Long password, found rows, long flag, connect with database, protocol 4.1, transactions, secure connection, plugins.
 const CAPABILITIES: u32 = 0x1 | 0x2 | 0x4 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const UTF8MB4: u8 = 45;
+/// What `caching_sha2_password` says about the proof.
+const SHA2_PROOF_ACCEPTED: u8 = 3;
+const SHA2_PASSWORD_WANTED: u8 = 4;
 /// A packet of this size is continued by the next.
 const LONGEST_PACKET_BYTES: usize = 0xff_ffff;
 /// What one statement of `INSERT` may hold; servers take 16 MiB unless told otherwise.
 const INSERT_BYTES: usize = 1 << 20;
+
+/// Ends an INSERT that gives the id of its row, in the one column behind.
+const RETURNING_ID: &str = " RETURNING ";
 
 struct Prepared {
     id: u32,
     parameters: usize,
 }
 
-/// A connection to MariaDB.
+/// A connection to MariaDB or MySQL.
 pub(super) struct MariaDb {
     stream: Stream,
+    /// MySQL has no `INSERT ... RETURNING`.
+    lacks_returning: bool,
     sequence: u8,
     prepared: HashMap<String, Prepared>,
     packet: Vec<u8>,
@@ -34,14 +44,33 @@ pub(super) struct MariaDb {
 
 /// What the first packet of an answer says.
 enum First {
-    Done { affected: u64 },
+    Done { affected: u64, last_id: u64 },
     Columns(usize),
+}
+
+/// What proves the password to an authentication plugin; `None` if the plugin is unknown.
+fn prove(plugin: &str, password: Option<&str>, scramble: &[u8]) -> Option<Vec<u8>> {
+    match (plugin, password) {
+        ("unix_socket" | "auth_socket" | "mysql_native_password" | "caching_sha2_password", None) => {
+            Some(Vec::new())
+        }
+        ("unix_socket" | "auth_socket", Some(_)) => Some(Vec::new()),
+        ("mysql_native_password", Some(password)) => Some(packet::native_proof(password, scramble)),
+        ("caching_sha2_password", Some(password)) => Some(packet::sha2_proof(password, scramble)),
+        _ => None,
+    }
 }
 
 impl MariaDb {
     pub(super) fn connect(address: &Address) -> Result<Self, DatabaseError> {
         let stream = Stream::connect(address)?;
-        let mut this = MariaDb { stream, sequence: 0, prepared: HashMap::new(), packet: Vec::new() };
+        let mut this = MariaDb {
+            stream,
+            lacks_returning: false,
+            sequence: 0,
+            prepared: HashMap::new(),
+            packet: Vec::new(),
+        };
         this.log_in(address)?;
         // Statements are as strict, and transactions as isolated, as in the other engine.
         this.batch(
@@ -57,14 +86,10 @@ impl MariaDb {
         }
         let greeting = packet::greeting(&self.packet)
             .ok_or_else(|| self.stream.strange("the server's greeting is not of protocol 10"))?;
+        self.lacks_returning = !greeting.version.contains("MariaDB");
         let password = address.password()?;
-        let prove = |plugin: &str, scramble: &[u8]| match (plugin, &password) {
-            ("mysql_native_password", Some(password)) => Some(packet::native_proof(password, scramble)),
-            ("mysql_native_password", None) => Some(Vec::new()),
-            ("unix_socket" | "auth_socket", _) => Some(Vec::new()),
-            _ => None,
-        };
-        let proof = prove(&greeting.plugin, &greeting.scramble).unwrap_or_default();
+        let mut plugin = greeting.plugin;
+        let proof = prove(&plugin, password.as_deref(), &greeting.scramble).unwrap_or_default();
         let mut out = CAPABILITIES.to_le_bytes().to_vec();
         out.extend((1u32 << 24).to_le_bytes());
         out.push(UTF8MB4);
@@ -75,27 +100,39 @@ impl MariaDb {
         out.extend(proof);
         out.extend(address.database.as_bytes());
         out.push(0);
-        out.extend(greeting.plugin.as_bytes());
+        out.extend(plugin.as_bytes());
         out.push(0);
         self.send(&out)?;
         loop {
             self.receive()?;
-            match self.packet.first() {
-                Some(0) => return Ok(()),
-                Some(0xff) => return Err(packet::server_error(&self.packet)),
-                Some(0xfe) => {
+            match (self.packet.first(), self.packet.get(1)) {
+                (Some(0), _) => return Ok(()),
+                (Some(0xff), _) => return Err(packet::server_error(&self.packet)),
+                (Some(0xfe), _) => {
                     let mut body = In(&self.packet[1..]);
-                    let plugin = body.text();
+                    plugin = body.text();
                     let scramble = body.0.strip_suffix(&[0]).unwrap_or(body.0).to_vec();
-                    let proof = prove(&plugin, &scramble).ok_or_else(|| {
+                    let proof = prove(&plugin, password.as_deref(), &scramble).ok_or_else(|| {
                         self.stream.strange(format!(
-                            "the server asks for authentication by {plugin}; unix_socket and mysql_native_password are \
-                             supported"
+                            "the server asks for authentication by {plugin}, expected unix_socket, mysql_native_password or \
+                             caching_sha2_password: change the user's authentication"
                         ))
                     })?;
                     self.send(&proof)?;
                 }
-                _ => return Err(self.stream.strange("an answer to the login that is none")),
+                (Some(1), Some(&SHA2_PROOF_ACCEPTED)) => {}
+                (Some(1), Some(&SHA2_PASSWORD_WANTED)) => match (&address.place, &password) {
+                    // Nobody else can read a Unix socket.
+                    (Place::Socket(_), Some(password)) => self.send(&[password.as_bytes(), &[0]].concat())?,
+                    _ => {
+                        return Err(self.stream.strange(format!(
+                            "the server has not cached the password of {} and asks for it in full, which is sent over a Unix \
+                             socket only: log in once with socket=PATH, then this address works until the server restarts",
+                            address.user
+                        )));
+                    }
+                },
+                _ => return Err(self.stream.strange("an unknown answer to the login")),
             }
         }
     }
@@ -138,8 +175,9 @@ impl MariaDb {
         self.receive()?;
         match self.packet.first() {
             Some(0) => {
-                let affected = In(&self.packet[1..]).length().unwrap_or(0);
-                Ok(First::Done { affected })
+                let mut body = In(&self.packet[1..]);
+                let (affected, last_id) = (body.length().unwrap_or(0), body.length().unwrap_or(0));
+                Ok(First::Done { affected, last_id })
             }
             Some(0xff) => {
                 let error = packet::server_error(&self.packet);
@@ -195,6 +233,10 @@ impl Connection for MariaDb {
     }
 
     fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Answer, DatabaseError> {
+        let (sql, returns_id) = match sql.rsplit_once(RETURNING_ID) {
+            Some((insert, _)) if self.lacks_returning => (insert, true),
+            _ => (sql, false),
+        };
         if !self.prepared.contains_key(sql) {
             self.prepare(sql)?;
         }
@@ -214,7 +256,10 @@ impl Connection for MariaDb {
         packet::put_parameters(parameters, &mut out);
         self.command(COM_STMT_EXECUTE, &out)?;
         let columns = match self.first()? {
-            First::Done { affected } => return Ok(Answer { rows: Vec::new(), affected }),
+            First::Done { affected, last_id } => {
+                let id = returns_id.then(|| Row(vec![Value::Int(last_id as i64)]));
+                return Ok(Answer { rows: id.into_iter().collect(), affected });
+            }
             First::Columns(count) => self.definitions(count)?,
         };
         let mut rows = Vec::new();
@@ -272,7 +317,7 @@ impl Connection for MariaDb {
             sql.push(b')');
             if sql.len() >= INSERT_BYTES || place + 1 == rows.len() {
                 self.command(COM_QUERY, &sql)?;
-                if let First::Done { affected } = self.first()? {
+                if let First::Done { affected, .. } = self.first()? {
                     count += affected;
                 }
                 sql.truncate(head.len());
@@ -291,5 +336,84 @@ impl Drop for MariaDb {
         if !self.stream.broken {
             let _ = self.command(COM_QUIT, &[]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use super::*;
+
+    const SCRAMBLE: &[u8; 20] = b"\x0a/JoKI\"0XLrJ%\x0d\x03PR\x02\x17\x15";
+
+    fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
+        [&[body.len() as u8, 0, 0, sequence], body].concat()
+    }
+
+    /// The greeting of a MySQL server, protocol 10, as MySQL 8.0 sends it.
+    fn greeting() -> Vec<u8> {
+        let parts: [&[u8]; 9] = [
+            b"\x0a8.0.36\0",
+            &[9, 0, 0, 0],
+            &SCRAMBLE[..8],
+            &[0],
+            &[0xff, 0xff, 0xff, 2, 0, 0xff, 0xdf],
+            &[21],
+            &[0; 10],
+            &SCRAMBLE[8..],
+            b"\0caching_sha2_password\0",
+        ];
+        packet(0, &parts.concat())
+    }
+
+    fn read_packet(from: &mut impl Read) -> Vec<u8> {
+        let mut head = [0; 4];
+        from.read_exact(&mut head).unwrap();
+        let mut body = vec![0; usize::from(head[0]) | usize::from(head[1]) << 8];
+        from.read_exact(&mut body).unwrap();
+        body
+    }
+
+    /// A server that plays the part of MySQL 8: it wants the password in full, then answers statements.
+    fn mysql8(mut client: impl Read + Write) {
+        const OK: [u8; 7] = [0, 0, 0, 2, 0, 0, 0];
+        client.write_all(&greeting()).unwrap();
+        let login = read_packet(&mut client);
+        let proof = packet::sha2_proof("secret", SCRAMBLE);
+        assert!(login.windows(proof.len()).any(|found| found == proof), "{login:?}");
+        client.write_all(&packet(2, &[1, SHA2_PASSWORD_WANTED])).unwrap();
+        assert_eq!(read_packet(&mut client), b"secret\0");
+        client.write_all(&packet(4, &OK)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(read_packet(&mut client)[0], COM_QUERY);
+            client.write_all(&packet(1, &OK)).unwrap();
+        }
+        let prepare = read_packet(&mut client);
+        assert_eq!(prepare, [&[COM_STMT_PREPARE], b"INSERT INTO t (a) VALUES (1)".as_slice()].concat());
+        client.write_all(&packet(1, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+        assert_eq!(read_packet(&mut client)[0], COM_STMT_EXECUTE);
+        client.write_all(&packet(1, &[0, 1, 42, 2, 0, 0, 0])).unwrap();
+        assert_eq!(read_packet(&mut client), [COM_QUIT]);
+    }
+
+    #[test]
+    fn mysql_8_gets_the_password_over_a_socket_and_gives_the_id_without_returning() {
+        let folder = tempfile::tempdir().unwrap();
+        let (socket, password) = (folder.path().join("mysql.sock"), folder.path().join("password"));
+        std::fs::write(&password, "secret\n").unwrap();
+        std::fs::set_permissions(&password, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        let server = thread::spawn(move || mysql8(listener.accept().unwrap().0));
+        let address =
+            format!("mysql:///tpcw?user=me&socket={}&password_file={}", socket.display(), password.display());
+        let mut connection = MariaDb::connect(&address.parse().unwrap()).unwrap();
+        let answer = connection.run("INSERT INTO t (a) VALUES (1) RETURNING id", &[]).unwrap();
+        assert_eq!((answer.int().unwrap(), answer.affected), (42, 1));
+        drop(connection);
+        server.join().unwrap();
     }
 }

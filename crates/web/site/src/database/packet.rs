@@ -1,6 +1,7 @@
 //! MariaDB's packets and the values in them (MariaDB Knowledge Base, "Client/Server Protocol").
 
 use sha1::{Digest, Sha1};
+use sha2::Sha256;
 
 use super::{DatabaseError, Row, Value};
 
@@ -77,6 +78,8 @@ pub(super) fn put_bytes(bytes: &[u8], to: &mut Vec<u8>) {
 pub(super) struct Greeting {
     pub(super) scramble: Vec<u8>,
     pub(super) plugin: String,
+    /// Says `MariaDB` where it is none of MySQL.
+    pub(super) version: String,
 }
 
 /// Reads the greeting, protocol version 10.
@@ -85,7 +88,7 @@ pub(super) fn greeting(packet: &[u8]) -> Option<Greeting> {
     if body.int(1)? != 10 {
         return None;
     }
-    body.text();
+    let version = body.text();
     body.take(4)?;
     let mut scramble = body.take(8)?.to_vec();
     // Filler, capabilities, character set, status, capabilities.
@@ -94,7 +97,7 @@ pub(super) fn greeting(packet: &[u8]) -> Option<Greeting> {
     body.take(10)?;
     let rest = body.take(length.saturating_sub(8).max(13))?;
     scramble.extend(&rest[..rest.len() - 1]);
-    Some(Greeting { scramble, plugin: body.text() })
+    Some(Greeting { scramble, plugin: body.text(), version })
 }
 
 /// What proves the password to `mysql_native_password`: SHA1(p) xor SHA1(scramble, SHA1(SHA1(p))).
@@ -108,6 +111,16 @@ pub(super) fn native_proof(password: &str, scramble: &[u8]) -> Vec<u8> {
     both.update(scramble);
     both.update(twice);
     once.iter().zip(both.finalize()).map(|(left, right)| left ^ right).collect()
+}
+
+/// What proves the password to `caching_sha2_password`: SHA256(p) xor SHA256(SHA256(SHA256(p)), scramble).
+pub(super) fn sha2_proof(password: &str, scramble: &[u8]) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
+    }
+    let once = Sha256::digest(password.as_bytes());
+    let both = Sha256::new().chain_update(Sha256::digest(once)).chain_update(scramble).finalize();
+    once.iter().zip(both).map(|(left, right)| left ^ right).collect()
 }
 
 /// A packet of an error: code, SQLSTATE and text.
@@ -257,6 +270,20 @@ mod tests {
         let found = row(&[0, 0, 0xff, 0xff, 0xff, 0xff, 0xff], &columns).unwrap();
         assert_eq!(found, Row(vec![Value::Int(-1), Value::Int(4_294_967_295)]));
         assert_eq!(row(&[0, 4, 1, 0, 0, 0], &columns), Some(Row(vec![Value::Null, Value::Int(1)])));
+    }
+
+    /// Values of the MySQL driver for Go (`TestScrambleSHA256Pass`).
+    #[test]
+    fn sha2_proofs_are_those_of_other_clients() {
+        let scramble = [10, 47, 74, 111, 75, 73, 34, 48, 88, 76, 114, 74, 37, 13, 3, 80, 82, 2, 23, 21];
+        for (password, expected) in [
+            ("secret", "f490e76f66d9d86665ce54d98c78d0acfe2fb0b08b423da807144873d30b312c"),
+            ("secret2", "abc3934a012cf342e876071c8ee202de51785b430258a7a0138bc79c4d800bc6"),
+        ] {
+            let proof: String =
+                sha2_proof(password, &scramble).iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(proof, expected);
+        }
     }
 
     proptest! {

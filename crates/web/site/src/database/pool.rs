@@ -1,4 +1,4 @@
-//! A few connections shared by many threads.
+//! Connection pool.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, PoisonError};

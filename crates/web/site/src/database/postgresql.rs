@@ -1,133 +1,145 @@
 //! PostgreSQL's protocol, version 3 (PostgreSQL 15 documentation, chapter 55): extended queries with values as text.
 
 use std::collections::HashMap;
+use std::io;
 
-use super::message::{In, Out, affected, column_types, copy_line, numbered, row, server_error};
-use super::scram::Scram;
+use bytes::{BufMut as _, BytesMut};
+use fallible_iterator::FallibleIterator as _;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::backend::Message;
+use postgres_protocol::message::frontend;
+use postgres_protocol::{IsNull, Oid};
+
+use super::message::{affected, column_types, copy_line, numbered, row, server_error};
 use super::stream::Stream;
 use super::{Address, Answer, Connection, DatabaseError, Engine, Row, Value};
 
-const VERSION_3_0: i32 = 196_608;
-/// No message that is understood here comes near it.
+/// Longer messages are refused.
 const LONGEST_MESSAGE_BYTES: usize = 1 << 28;
+const HEAD_BYTES: usize = 5;
 const COPY_CHUNK_BYTES: usize = 64 << 10;
 
 /// A statement that the server knows.
 struct Prepared {
     name: String,
-    /// The type of each column of its result, by OID.
-    columns: Vec<u32>,
+    /// The type of each column of its result.
+    columns: Vec<Oid>,
 }
 
 /// A connection to PostgreSQL.
 pub(super) struct PostgreSql {
     stream: Stream,
     prepared: HashMap<String, Prepared>,
-    message: Vec<u8>,
+    message: BytesMut,
+}
+
+fn unwritable(error: io::Error) -> DatabaseError {
+    DatabaseError::Protocol(format!("a message to the server cannot be written: {error}"))
 }
 
 impl PostgreSql {
     pub(super) fn connect(address: &Address) -> Result<Self, DatabaseError> {
         let stream = Stream::connect(address)?;
-        let mut this = PostgreSql { stream, prepared: HashMap::new(), message: Vec::new() };
-        let mut start = Out::new().raw(&[0; 4]).long(VERSION_3_0);
-        for (key, value) in [
+        let mut this = PostgreSql { stream, prepared: HashMap::new(), message: BytesMut::new() };
+        let parameters = [
             ("user", address.user.as_str()),
             ("database", &address.database),
             ("client_encoding", "UTF8"),
             ("application_name", "weir"),
-        ] {
-            start = start.text(key).text(value);
-        }
-        let start = start.raw(&[0]).end();
-        this.stream.send(&start.bytes)?;
+        ];
+        let mut out = BytesMut::new();
+        frontend::startup_message(parameters, &mut out).map_err(unwritable)?;
+        this.stream.send(&out)?;
         this.authenticate(address)?;
-        this.until_ready(|_, _, _| Ok(()))?;
+        this.until_ready(|_| Ok(()))?;
         this.batch("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED")?;
         Ok(this)
     }
 
     fn authenticate(&mut self, address: &Address) -> Result<(), DatabaseError> {
-        let mut scram: Option<Scram> = None;
-        loop {
-            let kind = self.receive()?;
-            let message = std::mem::take(&mut self.message);
-            let mut body = In(&message);
-            match kind {
-                b'E' => return Err(server_error(&message)),
-                b'N' | b'S' => continue,
-                b'R' => {}
-                other => {
-                    return Err(self
-                        .stream
-                        .strange(format!("message {:?} while logging in", char::from(other))));
-                }
+        let offered = match self.login_message()? {
+            Message::AuthenticationOk => return Ok(()),
+            Message::AuthenticationSasl(body) => body.mechanisms().map(|name| Ok(name.to_owned())).collect(),
+            _ => {
+                return Err(self.stream.strange(
+                    "the server asks for an authentication that is not supported: set peer or scram-sha-256 in pg_hba.conf",
+                ));
             }
-            match (body.long(), &mut scram) {
-                (Some(0), _) => return Ok(()),
-                (Some(10), _) => {
-                    let password = address.password()?.ok_or_else(|| {
-                        DatabaseError::Protocol(
-                            "the server asks for a password: give password_file=FILE".into(),
-                        )
-                    })?;
-                    let mut offered = String::from_utf8_lossy(body.0).into_owned();
-                    offered.retain(|letter| letter != '\0');
-                    if !offered.contains("SCRAM-SHA-256") {
-                        return Err(self.stream.strange(format!("the server offers only {offered}")));
-                    }
-                    let state = Scram::new(password, &nonce());
-                    let first = state.first();
-                    let out = Out::new().begin(b'p').text("SCRAM-SHA-256").long(first.len() as i32);
-                    self.stream.send(&out.raw(first.as_bytes()).end().bytes)?;
-                    scram = Some(state);
-                }
-                (Some(11), Some(state)) => {
-                    let answer = state.answer(&String::from_utf8_lossy(body.0));
-                    let answer = answer.map_err(|reason| self.stream.strange(reason))?;
-                    self.stream.send(&Out::new().begin(b'p').raw(answer.as_bytes()).end().bytes)?;
-                }
-                (Some(12), Some(state)) => {
-                    if !state.verify(&String::from_utf8_lossy(body.0)) {
-                        return Err(self
-                            .stream
-                            .strange("the server does not know the password that it asked for"));
-                    }
-                }
-                (method, _) => {
-                    return Err(self.stream.strange(format!(
-                        "the server asks for authentication {method:?}; peer and scram-sha-256 are supported"
-                    )));
-                }
+        };
+        let offered: Vec<String> = offered.map_err(|error| self.stream.strange(error.to_string()))?;
+        if !offered.iter().any(|name| name == SCRAM_SHA_256) {
+            return Err(self.stream.strange(format!(
+                "the server offers {}, expected {SCRAM_SHA_256}: set password_encryption to scram-sha-256",
+                offered.join(", ")
+            )));
+        }
+        let password = address.password()?.ok_or_else(|| {
+            DatabaseError::Protocol("the server asks for a password: give password_file=FILE".into())
+        })?;
+        let mut scram = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
+        let mut out = BytesMut::new();
+        frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), &mut out).map_err(unwritable)?;
+        self.stream.send(&out.split())?;
+        let unexpected = "the server does not go on with SCRAM";
+        let Message::AuthenticationSaslContinue(body) = self.login_message()? else {
+            return Err(self.stream.strange(unexpected));
+        };
+        scram.update(body.data()).map_err(|error| self.stream.strange(format!("SCRAM: {error}")))?;
+        frontend::sasl_response(scram.message(), &mut out).map_err(unwritable)?;
+        self.stream.send(&out)?;
+        let Message::AuthenticationSaslFinal(body) = self.login_message()? else {
+            return Err(self.stream.strange(unexpected));
+        };
+        scram.finish(body.data()).map_err(|error| {
+            self.stream.strange(format!("the server does not know the password that it asked for: {error}"))
+        })?;
+        match self.login_message()? {
+            Message::AuthenticationOk => Ok(()),
+            _ => Err(self.stream.strange(unexpected)),
+        }
+    }
+
+    /// The next message of a login that is neither a notice nor a parameter.
+    fn login_message(&mut self) -> Result<Message, DatabaseError> {
+        loop {
+            match self.receive()? {
+                Message::NoticeResponse(_) | Message::ParameterStatus(_) => {}
+                Message::ErrorResponse(body) => return Err(server_error(&body)),
+                message => return Ok(message),
             }
         }
     }
 
-    /// Reads a message into `self.message`; returns its kind.
-    fn receive(&mut self) -> Result<u8, DatabaseError> {
-        let mut head = [0; 5];
+    fn receive(&mut self) -> Result<Message, DatabaseError> {
+        let mut head = [0; HEAD_BYTES];
         self.stream.receive(&mut head)?;
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         if !(4..LONGEST_MESSAGE_BYTES).contains(&length) {
             return Err(self.stream.strange(format!("a message of {length} bytes")));
         }
-        self.message.resize(length - 4, 0);
-        self.stream.receive(&mut self.message)?;
-        Ok(head[0])
+        self.message.clear();
+        self.message.put_slice(&head);
+        self.message.resize(1 + length, 0);
+        self.stream.receive(&mut self.message[HEAD_BYTES..])?;
+        match Message::parse(&mut self.message) {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) => Err(self.stream.strange("a message that ends early")),
+            Err(error) => Err(self.stream.strange(error.to_string())),
+        }
     }
 
     /// Reads up to `ReadyForQuery`, and hands what is neither an error nor a notice to `each`. The first error is returned once
     /// the server is ready again.
     fn until_ready(
         &mut self,
-        mut each: impl FnMut(&mut Stream, u8, &[u8]) -> Result<(), DatabaseError>,
+        mut each: impl FnMut(Message) -> Result<(), &'static str>,
     ) -> Result<(), DatabaseError> {
         let mut failed = None;
         loop {
             match self.receive()? {
-                b'Z' => return failed.map_or(Ok(()), Err),
-                b'E' => {
-                    let error = server_error(&self.message);
+                Message::ReadyForQuery(_) => return failed.map_or(Ok(()), Err),
+                Message::ErrorResponse(body) => {
+                    let error = server_error(&body);
                     // After these the server says no more.
                     if error.is_gone() {
                         self.stream.broken = true;
@@ -135,22 +147,23 @@ impl PostgreSql {
                     }
                     failed.get_or_insert(error);
                 }
-                b'N' | b'S' | b'K' => {}
-                kind => each(&mut self.stream, kind, &self.message)?,
+                Message::NoticeResponse(_) => {}
+                message => each(message).map_err(|problem| self.stream.strange(problem))?,
             }
         }
     }
 
     fn prepare(&mut self, sql: &str) -> Result<(), DatabaseError> {
         let name = format!("s{}", self.prepared.len());
-        let out = Out::new().begin(b'P').text(&name).text(&numbered(sql)).short(0).end();
-        let out = out.begin(b'D').raw(b"S").text(&name).end().bare(b'S');
-        self.stream.send(&out.bytes)?;
+        let mut out = BytesMut::new();
+        frontend::parse(&name, &numbered(sql), [], &mut out).map_err(unwritable)?;
+        frontend::describe(b'S', &name, &mut out).map_err(unwritable)?;
+        frontend::sync(&mut out);
+        self.stream.send(&out)?;
         let mut columns = Vec::new();
-        self.until_ready(|stream, kind, body| {
-            if kind == b'T' {
-                columns = column_types(body)
-                    .ok_or_else(|| stream.strange("a description of rows that ends early"))?;
+        self.until_ready(|message| {
+            if let Message::RowDescription(body) = message {
+                columns = column_types(&body).map_err(|_| "a description of rows that ends early")?;
             }
             Ok(())
         })?;
@@ -168,43 +181,19 @@ impl Connection for PostgreSql {
         if !self.prepared.contains_key(sql) {
             self.prepare(sql)?;
         }
-        let Some(Prepared { name, columns }) = self.prepared.remove(sql) else {
+        let Some(prepared) = self.prepared.remove(sql) else {
             return Err(self.stream.strange("a statement that was just prepared is not there"));
         };
-        let mut out = Out::new().begin(b'B').text("").text(&name).short(0).short(parameters.len());
-        for parameter in parameters {
-            out = match parameter {
-                Value::Null => out.long(-1),
-                Value::Int(number) => {
-                    let text = number.to_string();
-                    out.long(text.len() as i32).raw(text.as_bytes())
-                }
-                Value::Text(text) => out.long(text.len() as i32).raw(text.as_bytes()),
-            };
-        }
-        let out = out.short(0).end().begin(b'E').text("").long(0).end().bare(b'S');
-        let mut answer = Answer::default();
-        let done = self.stream.send(&out.bytes).and_then(|()| {
-            self.until_ready(|stream, kind, body| {
-                match kind {
-                    b'D' => {
-                        let row = row(body, &columns)
-                            .ok_or_else(|| stream.strange("a row that is not as described"))?;
-                        answer.rows.push(row);
-                    }
-                    b'C' => answer.affected = affected(body),
-                    _ => {}
-                }
-                Ok(())
-            })
-        });
-        self.prepared.insert(sql.to_owned(), Prepared { name, columns });
-        done.map(|()| answer)
+        let answer = self.execute(&prepared, parameters);
+        self.prepared.insert(sql.to_owned(), prepared);
+        answer
     }
 
     fn batch(&mut self, sql: &str) -> Result<(), DatabaseError> {
-        self.stream.send(&Out::new().begin(b'Q').text(sql).end().bytes)?;
-        self.until_ready(|_, _, _| Ok(()))
+        let mut out = BytesMut::new();
+        frontend::query(sql, &mut out).map_err(unwritable)?;
+        self.stream.send(&out)?;
+        self.until_ready(|_| Ok(()))
     }
 
     fn bulk(&mut self, table: &str, columns: &[&str], rows: &[Row]) -> Result<u64, DatabaseError> {
@@ -212,15 +201,17 @@ impl Connection for PostgreSql {
         let mut text = Vec::new();
         rows.iter().for_each(|row| copy_line(row, &mut text));
         // Written in one go: a server that refuses the statement discards what follows it.
-        let mut out = Out::new().begin(b'Q').text(&sql).end();
+        let mut out = BytesMut::new();
+        frontend::query(&sql, &mut out).map_err(unwritable)?;
         for chunk in text.chunks(COPY_CHUNK_BYTES) {
-            out = out.begin(b'd').raw(chunk).end();
+            frontend::CopyData::new(chunk).map_err(unwritable)?.write(&mut out);
         }
-        self.stream.send(&out.bare(b'c').bytes)?;
+        frontend::copy_done(&mut out);
+        self.stream.send(&out)?;
         let mut count = 0;
-        self.until_ready(|_, kind, body| {
-            if kind == b'C' {
-                count = affected(body);
+        self.until_ready(|message| {
+            if let Message::CommandComplete(body) = message {
+                count = body.tag().map_or(0, affected);
             }
             Ok(())
         })?;
@@ -232,22 +223,45 @@ impl Connection for PostgreSql {
     }
 }
 
-impl Drop for PostgreSql {
-    fn drop(&mut self) {
-        if !self.stream.broken {
-            let _ = self.stream.send(&Out::new().bare(b'X').bytes);
-        }
+impl PostgreSql {
+    fn execute(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Answer, DatabaseError> {
+        let mut out = BytesMut::new();
+        let text = |parameter: &Value, to: &mut BytesMut| {
+            match parameter {
+                Value::Null => return Ok(IsNull::Yes),
+                Value::Int(number) => to.put_slice(number.to_string().as_bytes()),
+                Value::Text(text) => to.put_slice(text.as_bytes()),
+            }
+            Ok(IsNull::No)
+        };
+        frontend::bind("", &prepared.name, [], parameters, text, [], &mut out).map_err(|_| {
+            DatabaseError::Protocol("more or longer parameters than a message can hold".into())
+        })?;
+        frontend::execute("", 0, &mut out).map_err(unwritable)?;
+        frontend::sync(&mut out);
+        self.stream.send(&out)?;
+        let mut answer = Answer::default();
+        self.until_ready(|message| {
+            match message {
+                Message::DataRow(body) => {
+                    let row = row(&body, &prepared.columns).ok_or("a row that is not as described")?;
+                    answer.rows.push(row);
+                }
+                Message::CommandComplete(body) => answer.affected = body.tag().map_or(0, affected),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(answer)
     }
 }
 
-/// A nonce of SCRAM: 144 random bits in printable characters.
-fn nonce() -> String {
-    use rand::{TryRng, rngs::SysRng};
-    let mut bytes = [0u8; 18];
-    // Without a source of random numbers the time is left, which is as unique if less secret.
-    if SysRng.try_fill_bytes(&mut bytes).is_err() {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        bytes[..16].copy_from_slice(&now.as_nanos().to_le_bytes());
+impl Drop for PostgreSql {
+    fn drop(&mut self) {
+        if !self.stream.broken {
+            let mut out = BytesMut::new();
+            frontend::terminate(&mut out);
+            let _ = self.stream.send(&out);
+        }
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! A socket of either kind, with time limits.
+//! Unix or TCP socket with time limits.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};

@@ -1,11 +1,11 @@
-//! Transactions that are tried again after a deadlock.
+//! Transactions with retries after a deadlock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::{Connection, DatabaseError};
 
-/// How often a transaction is tried in all.
+/// Maximum attempts of a transaction.
 pub const MOST_ATTEMPTS: u32 = 20;
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);

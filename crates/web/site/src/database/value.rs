@@ -1,4 +1,4 @@
-//! What is in a row.
+//! Values and rows.
 
 use super::DatabaseError;
 

@@ -1,62 +1,13 @@
-//! `key=value&key=value`, as in the query of a URL and the body of a form.
+//! Forms (`key=value&key=value`), as in the query of a URL and the body of a POST request.
 
-/// The pairs of a form, decoded; a key without `=` has an empty value.
+/// The pairs of a form, decoded; a key without `=` has an empty value. An escape that is not hexadecimal stays as it is.
 pub fn pairs(text: &str) -> Vec<(String, String)> {
-    text.split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decode(key), decode(value))
-        })
-        .collect()
+    form_urlencoded::parse(text.as_bytes()).into_owned().collect()
 }
 
-/// `+` is a space, `%41` is `A`; what is not so stays as it is.
-fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        rest = behind;
-        let hex = || {
-            let (pair, behind) = behind.split_at_checked(2)?;
-            let byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-            Some((byte, behind))
-        };
-        match first {
-            b'+' => bytes.push(b' '),
-            b'%' => match hex() {
-                Some((byte, behind)) => {
-                    bytes.push(byte);
-                    rest = behind;
-                }
-                None => bytes.push(b'%'),
-            },
-            other => bytes.push(other),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Adds a pair to a form.
+/// Appends a pair to a form.
 pub fn put(form: &mut String, key: &str, value: &str) {
-    if !form.is_empty() {
-        form.push('&');
-    }
-    encode(form, key);
-    form.push('=');
-    encode(form, value);
-}
-
-fn encode(form: &mut String, text: &str) {
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                form.push(char::from(byte))
-            }
-            b' ' => form.push('+'),
-            other => form.push_str(&format!("%{other:02X}")),
-        }
-    }
+    form_urlencoded::Serializer::for_suffix(form, 0).append_pair(key, value);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One request of HTTP/1.1, as far as an application server asks for it.
+//! HTTP/1.1 requests with their forms.
 
 use std::io::{BufRead, BufReader, Read};
 

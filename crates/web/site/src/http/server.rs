@@ -1,4 +1,4 @@
-//! The application server: a thread for each connection of a browser, a few connections to the database for all.
+//! The application server: one thread for each HTTP connection, a shared pool of database connections.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::request::{self, NoRequest, Request};
+use super::request::{self, Form, NoRequest, Request};
 use crate::Error;
+use crate::benchmark::Definition;
 use crate::database::{Address, Connection, Pool};
 
 /// A browser that says nothing between two requests for so long is gone.
@@ -23,22 +24,46 @@ const WHOLE_REQUEST: Duration = Duration::from_secs(30);
 const MOST_CONNECTIONS: usize = 20_000;
 const STACK_BYTES: usize = 256 << 10;
 
-/// What answers the pages of a site.
-pub trait Application: Send + Sync {
-    /// The first part of its paths: `/NAME/PAGE`.
-    fn name(&self) -> &'static str;
-
-    /// What decides the site's content, by name.
-    fn facts(&self) -> &[(String, String)];
-
-    /// Its pages.
-    fn pages(&self) -> &'static [&'static str];
-
+/// What answers the pages of a benchmark.
+pub(crate) trait Answers: Send + Sync {
     /// Answers a page.
     ///
     /// # Errors
     /// The database fails, or the request cannot be answered.
-    fn answer(&self, page: &str, request: &Request, context: &mut Context<'_>) -> Result<Value, Error>;
+    fn answer(&self, page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error>;
+}
+
+impl<F> Answers for F
+where
+    F: Fn(&str, &Form, &mut Context<'_>) -> Result<Value, Error> + Send + Sync,
+{
+    fn answer(&self, page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
+        self(page, form, context)
+    }
+}
+
+/// The pages of the site that a database holds.
+pub struct Application {
+    pub(crate) definition: &'static Definition,
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) answers: Box<dyn Answers>,
+}
+
+impl Application {
+    fn answer(&self, page: &str, request: &Request, context: &mut Context<'_>) -> Result<Value, Error> {
+        if self.definition.changes.contains(&page) && request.method != "POST" {
+            return Err(Error::Refused(
+                405,
+                format!("page {page} changes data and takes POST only (found {})", request.method),
+            ));
+        }
+        let mut answer = self.answers.answer(page, &request.form, context)?;
+        let mut whole = json!({"page": page});
+        if let (Some(whole), Some(answer)) = (whole.as_object_mut(), answer.as_object_mut()) {
+            whole.append(answer);
+        }
+        Ok(whole)
+    }
 }
 
 /// What a page needs to be answered.
@@ -82,7 +107,7 @@ struct Counts {
 
 /// A site that is being served.
 pub struct Site {
-    application: Box<dyn Application>,
+    application: Application,
     pool: Pool,
     counts: BTreeMap<&'static str, Counts>,
     retries: AtomicU64,
@@ -96,12 +121,8 @@ impl Site {
     ///
     /// # Errors
     /// The database cannot be opened.
-    pub fn new(
-        application: Box<dyn Application>,
-        address: Address,
-        workers: usize,
-    ) -> Result<Arc<Self>, Error> {
-        let counts = application.pages().iter().map(|page| (*page, Counts::default())).collect();
+    pub fn new(application: Application, address: Address, workers: usize) -> Result<Arc<Self>, Error> {
+        let counts = application.definition.pages.iter().map(|page| (*page, Counts::default())).collect();
         Ok(Arc::new(Site {
             application,
             pool: Pool::new(address, workers)?,
@@ -182,7 +203,7 @@ impl Site {
 
     /// The answer to a request: its status and body.
     fn answer(&self, request: &Request) -> (u16, Value) {
-        let site = self.application.name();
+        let site = self.application.definition.name;
         let page = request.path.strip_prefix('/').and_then(|path| path.strip_prefix(site)?.strip_prefix('/'));
         let Some((page, counts)) = page.and_then(|page| self.counts.get_key_value(page)) else {
             return match request.path.as_str() {
@@ -233,9 +254,9 @@ impl Site {
                 ((*page).to_owned(), counts)
             })
             .collect();
-        let facts = self.application.facts().iter().map(|(name, value)| (name.clone(), json!(value)));
+        let facts = self.application.facts.iter().map(|(name, value)| (name.clone(), json!(value)));
         json!({
-            "site": self.application.name(),
+            "site": self.application.definition.name,
             "facts": facts.collect::<serde_json::Map<String, Value>>(),
             "pages": pages,
             "transactions_retried": self.retries.load(Ordering::Relaxed),

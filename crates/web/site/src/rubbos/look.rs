@@ -1,14 +1,12 @@
-//! Pages on which nothing changes.
+//! Read-only pages.
 
 use serde_json::{Value, json};
 
 use crate::Error;
 use crate::database::Connection;
 use crate::http::Form;
-use crate::json::{list, object};
+use crate::list::{PER_PAGE, limits, list, number, object, query};
 
-const PER_PAGE: i64 = 25;
-const MOST_PAGES: i64 = 1_000_000;
 const STORY: &str = "s.id, s.title, s.date_s, u.nickname";
 const STORY_NAMES: &[&str] = &["id", "title", "date", "writer"];
 
@@ -33,20 +31,16 @@ pub(super) fn tables_of(connection: &mut dyn Connection, story: i64) -> Result<T
     Err(Error::absent(format!("no story {story}")))
 }
 
-fn number(form: &Form) -> Result<i64, Error> {
-    form.int("number", 0, MOST_PAGES)
-}
-
 pub(super) fn of_the_day(connection: &mut dyn Connection) -> Result<Value, Error> {
     let sql = format!(
         "SELECT {STORY} FROM stories s JOIN board_users u ON u.id = s.writer ORDER BY s.date_s DESC, s.id DESC LIMIT 10"
     );
-    Ok(json!({"stories": list(&connection.run(&sql, &[])?.rows, STORY_NAMES)}))
+    Ok(json!({"stories": query(connection, &sql, &[], STORY_NAMES)?}))
 }
 
 pub(super) fn categories(connection: &mut dyn Connection) -> Result<Value, Error> {
-    let rows = connection.run("SELECT id, name FROM board_categories ORDER BY id", &[])?.rows;
-    Ok(json!({"categories": list(&rows, &["id", "name"])}))
+    let sql = "SELECT id, name FROM board_categories ORDER BY id";
+    Ok(json!({"categories": query(connection, sql, &[], &["id", "name"])?}))
 }
 
 pub(super) fn in_category(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
@@ -55,8 +49,9 @@ pub(super) fn in_category(connection: &mut dyn Connection, form: &Form) -> Resul
         "SELECT {STORY} FROM stories s JOIN board_users u ON u.id = s.writer WHERE s.category = ? \
          ORDER BY s.date_s DESC, s.id DESC LIMIT ? OFFSET ?"
     );
-    let rows = connection.run(&sql, &[category.into(), PER_PAGE.into(), (number * PER_PAGE).into()])?.rows;
-    Ok(json!({"category": category, "number": number, "stories": list(&rows, STORY_NAMES)}))
+    let [limit, offset] = limits(number);
+    let rows = query(connection, &sql, &[category.into(), limit, offset], STORY_NAMES)?;
+    Ok(json!({"category": category, "number": number, "stories": rows}))
 }
 
 /// Stories of a day, which is given as seconds since 1970.
@@ -67,9 +62,9 @@ pub(super) fn older(connection: &mut dyn Connection, form: &Form) -> Result<Valu
          ORDER BY s.date_s DESC, s.id DESC LIMIT ? OFFSET ?"
     );
     let until = since + 86_400;
-    let parameters = [since.into(), until.into(), PER_PAGE.into(), (number * PER_PAGE).into()];
-    let rows = connection.run(&sql, &parameters)?.rows;
-    Ok(json!({"since": since, "number": number, "stories": list(&rows, STORY_NAMES)}))
+    let [limit, offset] = limits(number);
+    let rows = query(connection, &sql, &[since.into(), until.into(), limit, offset], STORY_NAMES)?;
+    Ok(json!({"since": since, "number": number, "stories": rows}))
 }
 
 /// A story and the comments that answer it.
@@ -98,8 +93,8 @@ fn children(
          WHERE c.story = ? AND c.parent = ? ORDER BY c.rating DESC, c.id",
         tables.comments
     );
-    let rows = connection.run(&sql, &[story.into(), parent.into()])?.rows;
-    Ok(list(&rows, &["id", "subject", "rating", "childs", "date", "writer"]))
+    let names = ["id", "subject", "rating", "childs", "date", "writer"];
+    query(connection, &sql, &[story.into(), parent.into()], &names)
 }
 
 /// A comment and the comments that answer it; without one, those that answer the story.
@@ -142,8 +137,8 @@ pub(super) fn search_stories(connection: &mut dyn Connection, form: &Form) -> Re
             "SELECT {STORY} FROM {table} s JOIN board_users u ON u.id = s.writer WHERE s.title LIKE ? \
              ORDER BY s.date_s DESC, s.id DESC LIMIT ? OFFSET ?"
         );
-        let parameters = [pattern.as_str().into(), PER_PAGE.into(), (number * PER_PAGE).into()];
-        rows.extend(connection.run(&sql, &parameters)?.rows);
+        let [limit, offset] = limits(number);
+        rows.extend(connection.run(&sql, &[pattern.as_str().into(), limit, offset])?.rows);
         if rows.len() as i64 >= PER_PAGE {
             break;
         }
@@ -156,21 +151,28 @@ pub(super) fn search_comments(connection: &mut dyn Connection, form: &Form) -> R
     let (pattern, number) = (pattern(form)?, number(form)?);
     let sql = "SELECT c.id, c.story, c.subject, c.date_s, u.nickname FROM story_comments c \
                JOIN board_users u ON u.id = c.writer WHERE c.subject LIKE ? ORDER BY c.date_s DESC, c.id DESC LIMIT ? OFFSET ?";
-    let rows = connection.run(sql, &[pattern.into(), PER_PAGE.into(), (number * PER_PAGE).into()])?.rows;
-    Ok(json!({"number": number, "comments": list(&rows, &["id", "story", "subject", "date", "writer"])}))
+    let [limit, offset] = limits(number);
+    let rows = query(
+        connection,
+        sql,
+        &[pattern.into(), limit, offset],
+        &["id", "story", "subject", "date", "writer"],
+    )?;
+    Ok(json!({"number": number, "comments": rows}))
 }
 
 pub(super) fn search_users(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
     let (pattern, number) = (pattern(form)?, number(form)?);
     let sql = "SELECT id, nickname, rating FROM board_users WHERE nickname LIKE ? ORDER BY nickname LIMIT ? OFFSET ?";
-    let rows = connection.run(sql, &[pattern.into(), PER_PAGE.into(), (number * PER_PAGE).into()])?.rows;
-    Ok(json!({"number": number, "users": list(&rows, &["id", "nickname", "rating"])}))
+    let [limit, offset] = limits(number);
+    let rows = query(connection, sql, &[pattern.into(), limit, offset], &["id", "nickname", "rating"])?;
+    Ok(json!({"number": number, "users": rows}))
 }
 
 /// The oldest submissions that wait.
 pub(super) fn submissions(connection: &mut dyn Connection) -> Result<Value, Error> {
     let sql = "SELECT s.id, s.title, s.date_s, u.nickname, s.body FROM submissions s JOIN board_users u ON u.id = s.writer \
                WHERE s.state = 0 ORDER BY s.date_s, s.id LIMIT 10";
-    let rows = connection.run(sql, &[])?.rows;
-    Ok(json!({"submissions": list(&rows, &["id", "title", "date", "writer", "body"])}))
+    let rows = query(connection, sql, &[], &["id", "title", "date", "writer", "body"])?;
+    Ok(json!({"submissions": rows}))
 }

@@ -2,13 +2,24 @@
 
 mod check;
 mod look;
-pub mod populate;
-pub mod schema;
-pub(crate) mod site;
+mod populate;
+mod schema;
+mod site;
 mod visitor;
 mod write;
 
-pub use check::check;
-pub use populate::Board;
-pub use site::BulletinBoard;
-pub use visitor::Poster;
+use crate::benchmark::Definition;
+use crate::population::Share;
+
+/// The benchmark.
+pub(crate) const DEFINITION: Definition = Definition {
+    name: "rubbos",
+    tables: schema::TABLES,
+    pages: site::PAGES,
+    changes: site::CHANGES,
+    population: |scale| Ok(Box::new(populate::Board(Share::new(scale)?))),
+    answers: |_| Ok(Box::new(site::answer)),
+    visitor: |facts, session| Ok(Box::new(visitor::Poster::new(facts, session)?)),
+    acknowledgements: check::ACKNOWLEDGEMENTS,
+    rules: check::rules,
+};

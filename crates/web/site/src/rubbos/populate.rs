@@ -5,11 +5,12 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::account;
 use crate::database::{Row, Value};
-use crate::load::{Population, row};
+use crate::load::Population;
+use crate::population::{DAY_S, MADE_AT_S, Share, int, row};
 use crate::schema::Table;
-use crate::text::{digsyl, letters, row_generator, words};
-use crate::tpcw::populate::MADE_AT_S;
+use crate::text::{digsyl, row_generator, words};
 
 /// Categories.
 pub const CATEGORIES: u64 = 21;
@@ -17,18 +18,12 @@ pub const CATEGORIES: u64 = 21;
 pub const DICTIONARY: u64 = 1000;
 /// Every author is the first of ten users.
 pub const USERS_PER_AUTHOR: u64 = 10;
-const DAY_S: i64 = 86_400;
 /// Ids of comments are given by the story and the comment's place.
 pub(super) const COMMENT_IDS_PER_STORY: u64 = 64;
 
 /// A population of RUBBoS.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Board {
-    /// Share of the published database; 1 is the whole.
-    pub share: f64,
-    /// The seed.
-    pub seed: u64,
-}
+pub(crate) struct Board(pub Share);
 
 struct Comment {
     writer: u64,
@@ -49,32 +44,28 @@ pub fn title(rng: &mut ChaCha8Rng, least: usize, most: usize) -> String {
 }
 
 impl Board {
-    fn part(&self, of: f64) -> u64 {
-        (of * self.share).round().max(1.0) as u64
-    }
-
     /// Users.
     pub fn users(&self) -> u64 {
-        self.part(500e3).max(USERS_PER_AUTHOR)
+        self.0.of(500e3).max(USERS_PER_AUTHOR)
     }
 
     /// Stories of the last month; their ids follow those of the old ones.
     pub fn stories(&self) -> u64 {
-        self.part(600.0).max(10)
+        self.0.of(600.0).max(10)
     }
 
     /// Older stories.
     pub fn old_stories(&self) -> u64 {
-        self.part(14e3)
+        self.0.of(14e3)
     }
 
     /// Submissions that wait.
     pub fn submissions(&self) -> u64 {
-        self.part(100.0).max(10)
+        self.0.of(100.0).max(10)
     }
 
     fn thread(&self, story: u64) -> Vec<Comment> {
-        let mut rng = row_generator(self.seed, "thread", story);
+        let mut rng = row_generator(self.0.seed, "thread", story);
         let count = rng.random_range(20..=50);
         let comment = |place: u64, rng: &mut ChaCha8Rng| Comment {
             writer: rng.random_range(1..=self.users()),
@@ -85,7 +76,7 @@ impl Board {
     }
 
     fn story(&self, id: u64) -> Row {
-        let mut rng = row_generator(self.seed, "stories", id);
+        let mut rng = row_generator(self.0.seed, "stories", id);
         let writer = rng.random_range(1..=self.users());
         row([
             int(id),
@@ -106,7 +97,7 @@ impl Board {
 
     fn comments(&self, story: u64, to: &mut Vec<Row>) {
         let thread = self.thread(story);
-        let mut rng = row_generator(self.seed, "comments of a story", story);
+        let mut rng = row_generator(self.0.seed, "comments of a story", story);
         let id = |place: u64| story * COMMENT_IDS_PER_STORY + place;
         for (comment, place) in thread.iter().zip(1..) {
             let childs = thread.iter().filter(|other| other.parent == place).count();
@@ -127,25 +118,20 @@ impl Board {
     }
 
     fn user(&self, id: u64) -> Row {
-        let mut rng = row_generator(self.seed, "board_users", id);
+        let mut rng = row_generator(self.0.seed, "board_users", id);
         let rating = rng.random_range(-5..=50);
-        row([
-            int(id),
-            letters(&mut rng, 3, 20).into(),
-            letters(&mut rng, 3, 20).into(),
-            format!("user{id}").into(),
-            format!("password{id}").into(),
-            format!("user{id}@{}.com", letters(&mut rng, 3, 9)).into(),
+        let account = account::of_population(id, &mut rng);
+        row([int(id)].into_iter().chain(account).chain([
             Value::Int(rating),
             Value::Int(rating),
             Value::Int(i64::from(id % USERS_PER_AUTHOR == 1)),
             Value::Int(MADE_AT_S - rng.random_range(0..=730 * DAY_S)),
             Value::Null,
-        ])
+        ]))
     }
 
     fn submission(&self, id: u64) -> Row {
-        let mut rng = row_generator(self.seed, "submissions", id);
+        let mut rng = row_generator(self.0.seed, "submissions", id);
         row([
             int(id),
             title(&mut rng, 3, 8).into(),
@@ -157,10 +143,6 @@ impl Board {
             Value::Null,
         ])
     }
-}
-
-fn int(number: u64) -> Value {
-    Value::Int(number as i64)
 }
 
 impl Population for Board {
@@ -193,13 +175,8 @@ impl Population for Board {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("benchmark", "rubbos".into()),
-            ("share", self.share.to_string()),
-            ("users", self.users().to_string()),
-            ("stories", self.stories().to_string()),
-            ("old_stories", self.old_stories().to_string()),
-            ("seed", self.seed.to_string()),
-        ]
+        let counts =
+            [("users", self.users()), ("stories", self.stories()), ("old_stories", self.old_stories())];
+        self.0.facts("rubbos", &counts)
     }
 }

@@ -10,14 +10,7 @@ use crate::schema::{Table, column, maybe};
 pub const TABLES: &[Table] =
     &[CATEGORIES, USERS, SUBMISSIONS, STORIES, OLD_STORIES, COMMENTS, OLD_COMMENTS, MODERATOR_LOG];
 
-const CATEGORIES: Table = Table {
-    name: "board_categories",
-    columns: &[column("id", Int), column("name", Text(50))],
-    key: "id",
-    unique: &[],
-    indexes: &[],
-    foreign: &[],
-};
+const CATEGORIES: Table = Table { name: "board_categories", ..Table::NAMED };
 
 const USERS: Table = Table {
     name: "board_users",
@@ -35,10 +28,8 @@ const USERS: Table = Table {
         column("creation_date", Big),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["nickname", "token"],
-    indexes: &[],
-    foreign: &[],
+    ..Table::BARE
 };
 
 const SUBMISSIONS: Table = Table {
@@ -54,10 +45,10 @@ const SUBMISSIONS: Table = Table {
         column("state", Int),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["token"],
     indexes: &["state, date_s"],
     foreign: &[("writer", "board_users", "id"), ("category", "board_categories", "id")],
+    ..Table::BARE
 };
 
 const STORIES: Table = Table {
@@ -71,7 +62,6 @@ const STORIES: Table = Table {
         column("category", Int),
         maybe("submission", Big),
     ],
-    key: "id",
     unique: &["submission"],
     indexes: &["date_s", "category, date_s"],
     foreign: &[
@@ -79,6 +69,7 @@ const STORIES: Table = Table {
         ("category", "board_categories", "id"),
         ("submission", "submissions", "id"),
     ],
+    ..Table::BARE
 };
 
 const OLD_STORIES: Table = Table { name: "old_stories", ..STORIES };
@@ -99,10 +90,10 @@ const COMMENTS: Table = Table {
         column("comment", Long),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["token"],
     indexes: &["story, parent", "writer"],
     foreign: &[("writer", "board_users", "id"), ("story", "stories", "id")],
+    ..Table::BARE
 };
 
 const OLD_COMMENTS: Table = Table {
@@ -123,8 +114,8 @@ const MODERATOR_LOG: Table = Table {
         column("date_s", Big),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["token"],
     indexes: &["comment"],
     foreign: &[("moderator", "board_users", "id")],
+    ..Table::BARE
 };

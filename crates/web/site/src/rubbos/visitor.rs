@@ -1,28 +1,23 @@
-//! What a client of RUBBoS asks: of the stories, comments and submissions that it saw last.
+//! Client of RUBBoS: parameters from the stories, comments and submissions of the last pages.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::populate::{CATEGORIES, COMMENT_IDS_PER_STORY, DICTIONARY, USERS_PER_AUTHOR, title, word};
-use crate::Error;
-use crate::browse::{Asked, Receipt, Visitor};
-use crate::load;
-use crate::text::{letters, words};
-use crate::tpcw::populate::MADE_AT_S;
+use crate::benchmark::Facts;
+use crate::browse::{Asked, Receipt, Session, Visitor};
+use crate::population::MADE_AT_S;
+use crate::text::words;
+use crate::{Error, account, load};
 
 /// A reader and writer of a bulletin board.
-pub struct Poster {
-    rng: ChaCha8Rng,
+pub(super) struct Poster {
+    session: Session,
     users: i64,
     /// Stories that there were at first.
     all_stories: i64,
     old_stories: i64,
-    /// Begins every token of this browser; no other browser's do.
-    mark: String,
-    tokens: u64,
-    token: String,
     user: i64,
     author: i64,
     stories: Vec<i64>,
@@ -35,25 +30,17 @@ pub struct Poster {
     since: i64,
     search: u64,
     number: i64,
-    last: String,
 }
 
 impl Poster {
-    /// A browser; `mark` is unique to it, for ever.
-    ///
-    /// # Errors
-    /// The facts of the site do not say how large it is.
-    pub fn new(facts: &[(String, String)], rng: ChaCha8Rng, mark: String) -> Result<Self, Error> {
+    pub(super) fn new(facts: &Facts, session: Session) -> Result<Self, Error> {
         let number = |name| load::number(facts, name).map(|number| number.max(1));
         let old_stories = number("old_stories")?;
         Ok(Poster {
-            rng,
+            session,
             users: number("users")?,
             all_stories: old_stories + number("stories")?,
             old_stories,
-            mark,
-            tokens: 0,
-            token: String::new(),
             user: 1,
             author: 1,
             stories: Vec::new(),
@@ -65,30 +52,19 @@ impl Poster {
             since: 0,
             search: 0,
             number: 0,
-            last: String::new(),
         })
-    }
-
-    fn log_in(&self, user: i64, asked: &mut Asked) {
-        asked.put("nickname", &format!("user{user}")).put("password", &format!("password{user}"));
-    }
-
-    fn post(&mut self, asked: &mut Asked) {
-        self.tokens += 1;
-        self.token = format!("{}-{}", self.mark, self.tokens);
-        asked.post().put("token", &self.token);
     }
 
     /// Whether a list is gone on with: the last page was of it, and not empty.
     fn next_of_list(&mut self, page: &str, empty: bool) -> bool {
-        let again = self.last == page && !empty;
+        let again = self.session.last == page && !empty;
         self.number = if again { self.number + 1 } else { 0 };
         again
     }
 
     fn search(&mut self, page: &str, asked: &mut Asked) {
         if !self.next_of_list(page, self.stories.is_empty() && self.comments.is_empty()) {
-            self.search = self.rng.random_range(0..DICTIONARY);
+            self.search = self.session.rng.random_range(0..DICTIONARY);
         }
         let text = match page {
             "SearchInUsers" => format!("user{}", self.search),
@@ -98,14 +74,14 @@ impl Poster {
     }
 
     fn choose_story(&mut self) {
-        let any = self.old_stories + self.rng.random_range(1..=self.all_stories - self.old_stories);
-        self.story = self.stories.choose(&mut self.rng).copied().unwrap_or(any);
+        let any = self.old_stories + self.session.rng.random_range(1..=self.all_stories - self.old_stories);
+        self.story = self.stories.choose(&mut self.session.rng).copied().unwrap_or(any);
         self.comment = None;
     }
 
     /// A comment that was seen, and its story; without one the story itself.
     fn choose_comment(&mut self) {
-        if let Some((story, comment)) = self.comments.choose(&mut self.rng) {
+        if let Some((story, comment)) = self.comments.choose(&mut self.session.rng) {
             (self.story, self.comment) = (*story, Some(*comment));
         }
     }
@@ -117,29 +93,29 @@ impl Poster {
 
 impl Visitor for Poster {
     fn begin(&mut self) {
-        self.user = self.rng.random_range(1..=self.users);
+        self.user = self.session.rng.random_range(1..=self.users);
         let authors = (self.users + USERS_PER_AUTHOR as i64 - 1) / USERS_PER_AUTHOR as i64;
-        self.author = 1 + USERS_PER_AUTHOR as i64 * self.rng.random_range(0..authors);
+        self.author = 1 + USERS_PER_AUTHOR as i64 * self.session.rng.random_range(0..authors);
         self.stories.clear();
         self.comments.clear();
         self.submissions.clear();
         self.choose_story();
-        self.category = self.rng.random_range(1..=CATEGORIES as i64);
+        self.category = self.session.rng.random_range(1..=CATEGORIES as i64);
         self.number = 0;
-        self.last.clear();
+        self.session.last.clear();
     }
 
     fn ask(&mut self, page: &str, asked: &mut Asked) {
         match page {
             "BrowseStoriesInCategory" => {
                 if !self.next_of_list(page, self.stories.is_empty()) {
-                    self.category = self.rng.random_range(1..=CATEGORIES as i64);
+                    self.category = self.session.rng.random_range(1..=CATEGORIES as i64);
                 }
                 asked.put_maybe("category", Some(self.category)).put_maybe("number", Some(self.number));
             }
             "OlderStories" => {
                 if !self.next_of_list(page, self.stories.is_empty()) {
-                    self.since = MADE_AT_S - 86_400 * self.rng.random_range(30..=730);
+                    self.since = MADE_AT_S - 86_400 * self.session.rng.random_range(30..=730);
                 }
                 asked.put_maybe("since", Some(self.since)).put_maybe("number", Some(self.number));
             }
@@ -153,16 +129,16 @@ impl Visitor for Poster {
             }
             "PostComment" => self.this(asked),
             "StoreComment" => {
-                self.post(asked);
-                self.log_in(self.user, asked);
+                self.session.post(asked);
+                account::log_in(self.user, asked);
                 self.this(asked);
                 asked
-                    .put("subject", &title(&mut self.rng, 1, 5))
-                    .put("text", &words(&mut self.rng, 50, 1000));
+                    .put("subject", &title(&mut self.session.rng, 1, 5))
+                    .put("text", &words(&mut self.session.rng, 50, 1000));
             }
             "StoreModerateLog" => {
-                self.post(asked);
-                self.log_in(self.author, asked);
+                self.session.post(asked);
+                account::log_in(self.author, asked);
                 if self.comment.is_none() {
                     // A new story has no comments yet; every story that was there at first has one.
                     self.stories.clear();
@@ -170,35 +146,34 @@ impl Visitor for Poster {
                     self.comment = Some(self.story * COMMENT_IDS_PER_STORY as i64 + 1);
                 }
                 self.this(asked);
-                let rating = self.rng.random_range(-1..=1);
+                let rating = self.session.rng.random_range(-1..=1);
                 asked.put_maybe("rating", Some(rating));
             }
             "StoreStory" => {
-                self.post(asked);
-                self.log_in(self.user, asked);
-                asked.put("title", &title(&mut self.rng, 3, 8)).put("body", &words(&mut self.rng, 200, 4000));
+                self.session.post(asked);
+                account::log_in(self.user, asked);
+                asked
+                    .put("title", &title(&mut self.session.rng, 3, 8))
+                    .put("body", &words(&mut self.session.rng, 200, 4000));
                 asked.put_maybe("category", Some(self.category));
             }
-            "RegisterUser" => {
-                self.post(asked);
-                let rng = &mut self.rng;
-                asked.put("firstname", &letters(rng, 3, 20)).put("lastname", &letters(rng, 3, 20));
-                asked.put("nickname", &format!("n{}", self.token)).put("password", "secret");
-                asked.put("email", "new@example.com");
-            }
+            "RegisterUser" => account::register(&mut self.session, asked),
             "SearchInStories" | "SearchInComments" | "SearchInUsers" => self.search(page, asked),
-            "Authortask" | "ReviewStories" => self.log_in(self.author, asked),
+            "Authortask" | "ReviewStories" => account::log_in(self.author, asked),
             "AcceptStory" | "RejectStory" => {
                 asked.post();
-                self.log_in(self.author, asked);
-                asked.put_maybe("submission", self.submissions.choose(&mut self.rng).copied().or(Some(1)));
+                account::log_in(self.author, asked);
+                asked.put_maybe(
+                    "submission",
+                    self.submissions.choose(&mut self.session.rng).copied().or(Some(1)),
+                );
             }
             _ => {}
         }
     }
 
     fn take(&mut self, page: &str, answer: &Value) -> Option<Receipt> {
-        self.last = page.to_owned();
+        self.session.last = page.to_owned();
         let number = |name: &str| answer.get(name).and_then(Value::as_i64);
         let rows = |name: &str| answer.get(name).and_then(Value::as_array);
         let ids =
@@ -228,11 +203,11 @@ impl Visitor for Poster {
             "RegisterUser" => "user",
             _ => return None,
         };
-        Some(Receipt { kind, token: self.token.clone(), id: number("id")?, amount: number("amount")? })
+        Some(self.session.receipt(kind, number("id")?, number("amount")?))
     }
 
     fn refused(&mut self, page: &str) {
-        self.last = page.to_owned();
+        self.session.last = page.to_owned();
         self.stories.clear();
         self.comments.clear();
         self.submissions.clear();

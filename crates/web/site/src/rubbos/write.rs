@@ -1,14 +1,14 @@
-//! Pages on which something changes: registered, said, rated, submitted, decided.
+//! Pages that change data: registration, comments, ratings, submissions, decisions.
 
 use serde_json::{Value, json};
 
 use super::look::tables_of;
 use super::populate::CATEGORIES;
 use super::site::{author, known};
-use crate::Error;
 use crate::database::Connection;
 use crate::http::{Context, Form};
 use crate::once::once;
+use crate::{Error, account};
 
 /// Ratings of comments stay between these.
 const LEAST_RATING: i64 = -1;
@@ -16,15 +16,8 @@ const LARGEST_RATING: i64 = 5;
 
 pub(super) fn register(form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
     let token = form.text("token", 64)?;
-    let parameters = [
-        form.text("firstname", 20)?.into(),
-        form.text("lastname", 20)?.into(),
-        form.text("nickname", 40)?.into(),
-        form.text("password", 40)?.into(),
-        form.text("email", 50)?.into(),
-        context.now_s.into(),
-        token.into(),
-    ];
+    let mut parameters = account::registered(form)?.to_vec();
+    parameters.extend([context.now_s.into(), token.into()]);
     once(
         context,
         token,

@@ -1,16 +1,11 @@
-//! Pages on which nothing changes.
+//! Read-only pages.
 
 use serde_json::{Value, json};
 
 use super::site::known;
-use crate::Error;
 use crate::database::Value as Cell;
 use crate::http::{Context, Form};
-use crate::json::list;
-
-/// Items on a page of a list.
-const PER_PAGE: i64 = 25;
-const MOST_PAGES: i64 = 1_000_000;
+use crate::{Error, list};
 
 const ITEM: &str = "i.id, i.name, i.initial_price, i.max_bid, i.nb_of_bids, i.end_date";
 
@@ -18,7 +13,7 @@ const ITEM_NAMES: &[&str] = &["id", "name", "initial_price", "max_bid", "bids", 
 
 impl Context<'_> {
     fn query(&mut self, sql: &str, parameters: &[Cell], names: &[&str]) -> Result<Value, Error> {
-        Ok(list(&self.connection.run(sql, parameters)?.rows, names))
+        list::query(self.connection, sql, parameters, names)
     }
 
     pub(super) fn categories(&mut self) -> Result<Value, Error> {
@@ -42,24 +37,25 @@ impl Context<'_> {
     }
 
     pub(super) fn items_in_category(&mut self, form: &Form) -> Result<Value, Error> {
-        let (category, page) = (form.id("category")?, form.int("number", 0, MOST_PAGES)?);
+        let (category, page) = (form.id("category")?, list::number(form)?);
         let sql = format!(
             "SELECT {ITEM} FROM items i WHERE i.category = ? AND i.end_date >= ? \
              ORDER BY i.end_date, i.id LIMIT ? OFFSET ?"
         );
-        let parameters = [category.into(), self.now_s.into(), PER_PAGE.into(), (page * PER_PAGE).into()];
+        let [limit, offset] = list::limits(page);
+        let parameters = [category.into(), self.now_s.into(), limit, offset];
         Ok(json!({"category": category, "number": page, "items": self.query(&sql, &parameters, ITEM_NAMES)?}))
     }
 
     pub(super) fn items_in_region(&mut self, form: &Form) -> Result<Value, Error> {
         let (category, region) = (form.id("category")?, form.id("region")?);
-        let page = form.int("number", 0, MOST_PAGES)?;
+        let page = list::number(form)?;
         let sql = format!(
             "SELECT {ITEM} FROM items i JOIN users u ON u.id = i.seller \
              WHERE i.category = ? AND u.region = ? AND i.end_date >= ? ORDER BY i.end_date, i.id LIMIT ? OFFSET ?"
         );
-        let parameters =
-            [category.into(), region.into(), self.now_s.into(), PER_PAGE.into(), (page * PER_PAGE).into()];
+        let [limit, offset] = list::limits(page);
+        let parameters = [category.into(), region.into(), self.now_s.into(), limit, offset];
         let items = self.query(&sql, &parameters, ITEM_NAMES)?;
         Ok(json!({"category": category, "region": region, "number": page, "items": items}))
     }

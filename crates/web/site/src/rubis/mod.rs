@@ -2,13 +2,24 @@
 
 mod check;
 mod look;
-pub mod populate;
-pub mod schema;
-pub(crate) mod site;
+mod populate;
+mod schema;
+mod site;
 mod trade;
 mod visitor;
 
-pub use check::check;
-pub use populate::Auctions;
-pub use site::AuctionSite;
-pub use visitor::Bidder;
+use crate::benchmark::Definition;
+use crate::population::Share;
+
+/// The benchmark.
+pub(crate) const DEFINITION: Definition = Definition {
+    name: "rubis",
+    tables: schema::TABLES,
+    pages: site::PAGES,
+    changes: site::CHANGES,
+    population: |scale| Ok(Box::new(populate::Auctions(Share::new(scale)?))),
+    answers: |_| Ok(Box::new(site::answer)),
+    visitor: |facts, session| Ok(Box::new(visitor::Bidder::new(facts, session)?)),
+    acknowledgements: check::ACKNOWLEDGEMENTS,
+    rules: check::rules,
+};

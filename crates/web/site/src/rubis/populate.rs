@@ -4,62 +4,53 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::account;
 use crate::database::{Row, Value};
-use crate::load::{Population, row};
+use crate::load::Population;
+use crate::population::{DAY_S, MADE_AT_S, Share, int, row};
 use crate::schema::Table;
-use crate::text::{letters, row_generator, words};
-use crate::tpcw::populate::MADE_AT_S;
+use crate::text::{row_generator, words};
 
 /// Categories.
 pub const CATEGORIES: u64 = 20;
 /// Regions.
 pub const REGIONS: u64 = 62;
-const DAY_S: i64 = 86_400;
 /// Auctions end long after any run: 2036.
 const ENDS_AT_S: i64 = MADE_AT_S + 3652 * DAY_S;
 
 /// A population of RUBiS.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Auctions {
-    /// Share of the published database; 1 is the whole.
-    pub share: f64,
-    /// The seed.
-    pub seed: u64,
-}
+pub(crate) struct Auctions(pub Share);
 
 impl Auctions {
-    fn part(&self, of: f64) -> u64 {
-        (of * self.share).round().max(1.0) as u64
-    }
-
     /// Users.
     pub fn users(&self) -> u64 {
-        self.part(1e6)
+        self.0.of(1e6)
     }
 
     /// Items for sale; their ids follow those of the old items.
     pub fn items(&self) -> u64 {
-        self.part(33e3)
+        self.0.of(33e3)
     }
 
     /// Items that were sold, and comments.
     pub fn old_items(&self) -> u64 {
-        self.part(500e3)
+        self.0.of(500e3)
     }
 
-    /// Whoever sold an old item: users take turns, so that a user's comments are known without looking at all.
+    /// The seller of an old item: users take turns, so the comments on a user follow from its id.
     fn old_seller(&self, item: u64) -> u64 {
         (item - 1) % self.users() + 1
     }
 
     /// The rating in the comment on an old item, -5 to 5.
     fn rating(&self, item: u64) -> i64 {
-        row_generator(self.seed, "rating", item).random_range(-5..=5)
+        row_generator(self.0.seed, "rating", item).random_range(-5..=5)
     }
 
     /// An item's price at first, and the bids on it: bidder and amount.
     fn bids(&self, item: u64) -> (i64, Vec<(u64, i64)>) {
-        let mut rng = row_generator(self.seed, "bids of an item", item);
+        let mut rng = row_generator(self.0.seed, "bids of an item", item);
         let price = rng.random_range(100..=500_000);
         let mut amount = price;
         let bids = (0..rng.random_range(0..=20))
@@ -102,25 +93,20 @@ impl Auctions {
     }
 
     fn user(&self, id: u64) -> Row {
-        let mut rng = row_generator(self.seed, "users", id);
+        let mut rng = row_generator(self.0.seed, "users", id);
         let ratings = (id..=self.old_items()).step_by(self.users() as usize).map(|item| self.rating(item));
-        row([
-            int(id),
-            letters(&mut rng, 3, 20).into(),
-            letters(&mut rng, 3, 20).into(),
-            format!("user{id}").into(),
-            format!("password{id}").into(),
-            format!("user{id}@{}.com", letters(&mut rng, 3, 9)).into(),
+        let account = account::of_population(id, &mut rng);
+        row([int(id)].into_iter().chain(account).chain([
             Value::Int(ratings.sum()),
             Value::Int(0),
             Value::Int(MADE_AT_S - rng.random_range(0..=730 * DAY_S)),
             Value::Int(rng.random_range(1..=REGIONS as i64)),
             Value::Null,
-        ])
+        ]))
     }
 
     fn comment(&self, id: u64) -> Row {
-        let mut rng = row_generator(self.seed, "comments", id);
+        let mut rng = row_generator(self.0.seed, "comments", id);
         row([
             int(id),
             int(rng.random_range(1..=self.users())),
@@ -132,10 +118,6 @@ impl Auctions {
             Value::Null,
         ])
     }
-}
-
-fn int(number: u64) -> Value {
-    Value::Int(number as i64)
 }
 
 impl Population for Auctions {
@@ -160,11 +142,11 @@ impl Population for Auctions {
             "regions" => to.push(row([int(unit), format!("region {unit}").into()])),
             "users" => to.push(self.user(unit)),
             "old_items" => {
-                let rng = row_generator(self.seed, "old_items", unit);
+                let rng = row_generator(self.0.seed, "old_items", unit);
                 to.push(self.item(unit, self.old_seller(unit), true, rng));
             }
             "items" => {
-                let mut rng = row_generator(self.seed, "items", unit);
+                let mut rng = row_generator(self.0.seed, "items", unit);
                 let seller = rng.random_range(1..=self.users());
                 to.push(self.item(self.old_items() + unit, seller, false, rng));
             }
@@ -190,13 +172,7 @@ impl Population for Auctions {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("benchmark", "rubis".into()),
-            ("share", self.share.to_string()),
-            ("users", self.users().to_string()),
-            ("items", self.items().to_string()),
-            ("old_items", self.old_items().to_string()),
-            ("seed", self.seed.to_string()),
-        ]
+        let counts = [("users", self.users()), ("items", self.items()), ("old_items", self.old_items())];
+        self.0.facts("rubis", &counts)
     }
 }

@@ -4,15 +4,13 @@
 //! the browser's own mark, so that a repeated request does nothing twice.
 
 use crate::schema::Kind::{Big, Int, Long, Serial, Text};
-use crate::schema::{Column, Table, column, maybe};
+use crate::schema::{Table, column, maybe};
 
 /// The tables, each behind those that it points at.
 pub const TABLES: &[Table] = &[CATEGORIES, REGIONS, USERS, ITEMS, OLD_ITEMS, BIDS, COMMENTS, BUY_NOW];
 
-const NAMED: &[Column] = &[column("id", Int), column("name", Text(50))];
-const CATEGORIES: Table =
-    Table { name: "categories", columns: NAMED, key: "id", unique: &[], indexes: &[], foreign: &[] };
-const REGIONS: Table = Table { name: "regions", ..CATEGORIES };
+const CATEGORIES: Table = Table { name: "categories", ..Table::NAMED };
+const REGIONS: Table = Table { name: "regions", ..Table::NAMED };
 
 const USERS: Table = Table {
     name: "users",
@@ -29,10 +27,10 @@ const USERS: Table = Table {
         column("region", Int),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["nickname", "token"],
     indexes: &["region"],
     foreign: &[("region", "regions", "id")],
+    ..Table::BARE
 };
 
 const ITEMS: Table = Table {
@@ -54,10 +52,10 @@ const ITEMS: Table = Table {
         column("quantity_initial", Int),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["token"],
     indexes: &["seller", "category, end_date"],
     foreign: &[("seller", "users", "id"), ("category", "categories", "id")],
+    ..Table::BARE
 };
 
 const OLD_ITEMS: Table = Table { name: "old_items", ..ITEMS };
@@ -74,10 +72,10 @@ const BIDS: Table = Table {
         column("date_s", Big),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["token"],
     indexes: &["item_id", "user_id"],
     foreign: &[("user_id", "users", "id"), ("item_id", "items", "id")],
+    ..Table::BARE
 };
 
 // A comment may be about an item that is sold or not yet: of two tables, so that no foreign key can say it.
@@ -93,10 +91,10 @@ const COMMENTS: Table = Table {
         column("comment", Long),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["token"],
     indexes: &["from_user_id", "to_user_id", "item_id"],
     foreign: &[("from_user_id", "users", "id"), ("to_user_id", "users", "id")],
+    ..Table::BARE
 };
 
 const BUY_NOW: Table = Table {
@@ -109,8 +107,8 @@ const BUY_NOW: Table = Table {
         column("date_s", Big),
         maybe("token", Text(64)),
     ],
-    key: "id",
     unique: &["token"],
     indexes: &["buyer_id", "item_id"],
     foreign: &[("buyer_id", "users", "id"), ("item_id", "items", "id")],
+    ..Table::BARE
 };

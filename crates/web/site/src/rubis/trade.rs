@@ -1,12 +1,12 @@
-//! Pages on which something changes: registered, bid, bought, said.
+//! Pages that change data: registration, bids, purchases, comments.
 
 use serde_json::Value;
 
 use super::site::known;
-use crate::Error;
 use crate::database::Connection;
 use crate::http::{Context, Form};
 use crate::once::once;
+use crate::{Error, account};
 
 const LARGEST_PRICE: i64 = 1_000_000_000_000;
 const WEEK_S: i64 = 7 * 86_400;
@@ -19,16 +19,9 @@ fn lock_item(connection: &mut dyn Connection, item: i64) -> Result<i64, Error> {
 pub(super) fn register_user(form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
     let token = form.text("token", 64)?;
     let now_s = context.now_s;
-    let parameters = [
-        form.text("firstname", 20)?.into(),
-        form.text("lastname", 20)?.into(),
-        form.text("nickname", 40)?.into(),
-        form.text("password", 40)?.into(),
-        form.text("email", 50)?.into(),
-        now_s.into(),
-        form.int("region", 1, super::populate::REGIONS as i64)?.into(),
-        token.into(),
-    ];
+    let region = form.int("region", 1, super::populate::REGIONS as i64)?;
+    let mut parameters = account::registered(form)?.to_vec();
+    parameters.extend([now_s.into(), region.into(), token.into()]);
     once(
         context,
         token,
@@ -36,10 +29,8 @@ pub(super) fn register_user(form: &Form, context: &mut Context<'_>) -> Result<Va
         |_| Ok(()),
         |connection| {
             let sql = "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance, creation_date, region, \
-                   token) VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?, ?) RETURNING id, region";
-            let done = connection.run(sql, &parameters)?;
-            let row = done.first().ok_or_else(|| Error::bad("nothing was registered"))?;
-            Ok((row.int(0)?, row.int(1)?))
+                   token) VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?, ?) RETURNING id";
+            Ok((connection.run(sql, &parameters)?.int()?, region))
         },
     )
 }

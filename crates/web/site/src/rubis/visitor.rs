@@ -1,26 +1,21 @@
-//! What a client of RUBiS asks: of the items, users and categories that it saw last.
+//! Client of RUBiS: parameters from the items, users and categories of the last pages.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::populate::{CATEGORIES, REGIONS};
-use crate::Error;
-use crate::browse::{Asked, Receipt, Visitor};
-use crate::load;
-use crate::text::{letters, words};
+use crate::benchmark::Facts;
+use crate::browse::{Asked, Receipt, Session, Visitor};
+use crate::text::words;
+use crate::{Error, account, load};
 
 /// A visitor of auctions.
-pub struct Bidder {
-    rng: ChaCha8Rng,
+pub(super) struct Bidder {
+    session: Session,
     users: i64,
     items: i64,
     old_items: i64,
-    /// Begins every token of this browser; no other browser's do.
-    mark: String,
-    tokens: u64,
-    token: String,
     user: i64,
     region: i64,
     category: i64,
@@ -31,24 +26,16 @@ pub struct Bidder {
     bid: i64,
     quantity: i64,
     other: i64,
-    last: String,
 }
 
 impl Bidder {
-    /// A browser; `mark` is unique to it, for ever.
-    ///
-    /// # Errors
-    /// The facts of the site do not say how large it is.
-    pub fn new(facts: &[(String, String)], rng: ChaCha8Rng, mark: String) -> Result<Self, Error> {
+    pub(super) fn new(facts: &Facts, session: Session) -> Result<Self, Error> {
         let number = |name| load::number(facts, name).map(|number| number.max(1));
         Ok(Bidder {
             users: number("users")?,
             items: number("items")?,
             old_items: number("old_items")?,
-            rng,
-            mark,
-            tokens: 0,
-            token: String::new(),
+            session,
             user: 1,
             region: 1,
             category: 1,
@@ -58,42 +45,33 @@ impl Bidder {
             bid: 100,
             quantity: 1,
             other: 1,
-            last: String::new(),
         })
     }
 
     /// One of the items that the site had for sale at first.
     fn any_item(&mut self) -> i64 {
-        self.old_items + self.rng.random_range(1..=self.items)
+        self.old_items + self.session.rng.random_range(1..=self.items)
     }
 
     fn log_in(&self, asked: &mut Asked) {
-        asked
-            .put("nickname", &format!("user{}", self.user))
-            .put("password", &format!("password{}", self.user));
-    }
-
-    fn post(&mut self, asked: &mut Asked) {
-        self.tokens += 1;
-        self.token = format!("{}-{}", self.mark, self.tokens);
-        asked.post().put("token", &self.token);
+        account::log_in(self.user, asked);
     }
 
     /// Which page of a list: the next, as long as the last one had something.
     fn list(&mut self, page: &str, asked: &mut Asked) {
-        let again = self.last == page && !self.seen.is_empty();
+        let again = self.session.last == page && !self.seen.is_empty();
         self.number = if again { self.number + 1 } else { 0 };
         if !again {
-            self.category = self.rng.random_range(1..=CATEGORIES as i64);
+            self.category = self.session.rng.random_range(1..=CATEGORIES as i64);
         }
         asked.put_maybe("category", Some(self.category)).put_maybe("number", Some(self.number));
     }
 
     fn register_item(&mut self, asked: &mut Asked) {
-        self.post(asked);
+        self.session.post(asked);
         self.log_in(asked);
-        let price = self.rng.random_range(100..=500_000);
-        let rng = &mut self.rng;
+        let price = self.session.rng.random_range(100..=500_000);
+        let rng = &mut self.session.rng;
         asked.put("name", &words(rng, 5, 60)).put("description", &words(rng, 100, 2000));
         for (name, value) in [
             ("initial_price", price),
@@ -107,24 +85,21 @@ impl Bidder {
     }
 
     fn register_user(&mut self, asked: &mut Asked) {
-        self.post(asked);
-        let rng = &mut self.rng;
-        asked.put("firstname", &letters(rng, 3, 20)).put("lastname", &letters(rng, 3, 20));
-        asked.put("nickname", &format!("n{}", self.token)).put("password", "secret");
-        asked.put("email", "new@example.com").put_maybe("region", Some(self.region));
+        account::register(&mut self.session, asked);
+        asked.put_maybe("region", Some(self.region));
     }
 }
 
 impl Visitor for Bidder {
     fn begin(&mut self) {
-        self.user = self.rng.random_range(1..=self.users);
-        self.region = self.rng.random_range(1..=REGIONS as i64);
-        self.category = self.rng.random_range(1..=CATEGORIES as i64);
+        self.user = self.session.rng.random_range(1..=self.users);
+        self.region = self.session.rng.random_range(1..=REGIONS as i64);
+        self.category = self.session.rng.random_range(1..=CATEGORIES as i64);
         self.item = self.any_item();
-        self.other = self.rng.random_range(1..=self.users);
+        self.other = self.session.rng.random_range(1..=self.users);
         (self.number, self.bid, self.quantity) = (0, 100, 1);
         self.seen.clear();
-        self.last.clear();
+        self.session.last.clear();
     }
 
     fn ask(&mut self, page: &str, asked: &mut Asked) {
@@ -138,11 +113,11 @@ impl Visitor for Bidder {
                 asked.put_maybe("region", Some(self.region));
             }
             "BrowseCategoriesInRegion" => {
-                self.region = self.rng.random_range(1..=REGIONS as i64);
+                self.region = self.session.rng.random_range(1..=REGIONS as i64);
                 asked.put_maybe("region", Some(self.region));
             }
             "ViewItem" | "PutBidAuth" | "BuyNowAuth" => {
-                if let Some(seen) = self.seen.choose(&mut self.rng) {
+                if let Some(seen) = self.seen.choose(&mut self.session.rng) {
                     self.item = *seen;
                 }
                 item(self, asked);
@@ -156,29 +131,29 @@ impl Visitor for Bidder {
                 self.log_in(asked);
             }
             "StoreBid" => {
-                self.post(asked);
+                self.session.post(asked);
                 item(self, asked);
                 self.log_in(asked);
-                let bid = self.bid + self.rng.random_range(100..=1000);
+                let bid = self.bid + self.session.rng.random_range(100..=1000);
                 asked
                     .put_maybe("bid", Some(bid))
                     .put_maybe("max_bid", Some(bid + 1000))
                     .put_maybe("qty", Some(1));
             }
             "StoreBuyBow" => {
-                self.post(asked);
+                self.session.post(asked);
                 item(self, asked);
                 self.log_in(asked);
-                let quantity = self.rng.random_range(1..=self.quantity.max(1));
+                let quantity = self.session.rng.random_range(1..=self.quantity.max(1));
                 asked.put_maybe("qty", Some(quantity));
             }
             "StoreComment" => {
-                self.post(asked);
+                self.session.post(asked);
                 item(self, asked);
                 self.log_in(asked);
-                let rating = self.rng.random_range(-5..=5);
+                let rating = self.session.rng.random_range(-5..=5);
                 asked.put_maybe("to", Some(self.other)).put_maybe("rating", Some(rating));
-                asked.put("comment", &words(&mut self.rng, 20, 1000));
+                asked.put("comment", &words(&mut self.session.rng, 20, 1000));
             }
             "SelectCategoryToSellItem" | "AboutMe" => self.log_in(asked),
             "SellItemForm" => {
@@ -191,7 +166,7 @@ impl Visitor for Bidder {
     }
 
     fn take(&mut self, page: &str, answer: &Value) -> Option<Receipt> {
-        self.last = page.to_owned();
+        self.session.last = page.to_owned();
         let number = |name: &str| answer.get(name).and_then(Value::as_i64);
         if let Some(items) = answer.get("items").and_then(Value::as_array) {
             self.seen = items.iter().filter_map(|item| item.get("id")?.as_i64()).collect();
@@ -215,11 +190,11 @@ impl Visitor for Bidder {
         };
         let (id, amount) = (number("id")?, number("amount")?);
         // Id 0: nothing was left to buy.
-        (id > 0).then(|| Receipt { kind, token: self.token.clone(), id, amount })
+        (id > 0).then(|| self.session.receipt(kind, id, amount))
     }
 
     fn refused(&mut self, page: &str) {
-        self.last = page.to_owned();
+        self.session.last = page.to_owned();
         self.item = self.any_item();
         self.seen.clear();
     }

@@ -1,4 +1,4 @@
-//! What the shop's owner does: a book's price, pictures and related books.
+//! Administration pages: a book's price, pictures and related books.
 
 use serde_json::{Value, json};
 

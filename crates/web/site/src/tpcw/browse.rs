@@ -1,4 +1,4 @@
-//! Pages on which nothing is bought: home, lists, searches, a book.
+//! Browsing pages: home, lists, searches, a book.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Customers: registration, and who buys.
+//! Customers: registration and login.
 
 use serde_json::{Value, json};
 

@@ -6,13 +6,25 @@ mod cart;
 mod check;
 mod customer;
 mod order;
-pub mod populate;
-pub mod schema;
-pub(crate) mod site;
+mod populate;
+mod schema;
+mod site;
 mod visitor;
-pub mod words;
+mod words;
 
-pub use check::check;
 pub use populate::Books;
-pub use site::Bookshop;
-pub use visitor::Reader;
+
+use crate::benchmark::Definition;
+
+/// The benchmark.
+pub(crate) const DEFINITION: Definition = Definition {
+    name: "tpcw",
+    tables: schema::TABLES,
+    pages: site::PAGES,
+    changes: site::CHANGES,
+    population: |scale| Ok(Box::new(Books::new(scale)?)),
+    answers: |facts| Ok(Box::new(site::Bookshop::new(facts)?)),
+    visitor: |facts, session| Ok(Box::new(visitor::Reader::new(facts, session)?)),
+    acknowledgements: check::ACKNOWLEDGEMENTS,
+    rules: check::rules,
+};

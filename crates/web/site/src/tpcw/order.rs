@@ -1,4 +1,4 @@
-//! Orders: made, and looked at.
+//! Orders: purchase, inquiry and display.
 
 use serde_json::{Value, json};
 

@@ -4,16 +4,16 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 
 use super::words::{BACKINGS, CARDS, COUNTRIES, SHIPPING, STATUS, SUBJECTS};
+use crate::Error;
+use crate::benchmark::{Scale, out_of_range};
 use crate::database::{Row, Value};
-use crate::load::{Population, row};
+use crate::load::Population;
+use crate::population::{DAY_S, MADE_AT_S, int, row};
 use crate::schema::Table;
 use crate::text::{digits, digsyl, letters, row_generator, words};
 
 /// Customers for each emulated browser.
 pub const CUSTOMERS_PER_BROWSER: u64 = 2880;
-/// The instant at which a population was made: 2026-01-01 00:00 UTC. It is fixed, so that content is.
-pub const MADE_AT_S: i64 = 1_767_225_600;
-const DAY_S: i64 = 86_400;
 
 /// A population of TPC-W.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,17 @@ pub struct Books {
 }
 
 impl Books {
+    pub(crate) fn new(scale: Scale) -> Result<Self, Error> {
+        let Scale { items, browsers, seed, .. } = scale;
+        if !(20..=10_000_000).contains(&items) {
+            return Err(out_of_range("items", items, "20 to 10,000,000"));
+        }
+        if !(1..=100_000).contains(&browsers) {
+            return Err(out_of_range("browsers", browsers, "1 to 100,000"));
+        }
+        Ok(Books { items, browsers, seed })
+    }
+
     /// Customers.
     pub fn customers(&self) -> u64 {
         self.browsers * CUSTOMERS_PER_BROWSER
@@ -108,10 +119,6 @@ impl Order {
     fn sub_total(&self) -> i64 {
         self.lines.iter().map(|line| line.quantity * line.cost).sum()
     }
-}
-
-fn int(number: u64) -> Value {
-    Value::Int(number as i64)
 }
 
 impl Population for Books {

@@ -30,9 +30,8 @@ const COUNTRY: Table = Table {
         column("co_currency", Text(18)),
     ],
     key: "co_id",
-    unique: &[],
     indexes: &["co_name"],
-    foreign: &[],
+    ..Table::BARE
 };
 
 const ADDRESS: Table = Table {
@@ -47,9 +46,9 @@ const ADDRESS: Table = Table {
         column("addr_co_id", Int),
     ],
     key: "addr_id",
-    unique: &[],
     indexes: &["addr_co_id", "addr_zip"],
     foreign: &[("addr_co_id", "country", "co_id")],
+    ..Table::BARE
 };
 
 const CUSTOMER: Table = Table {
@@ -75,9 +74,9 @@ const CUSTOMER: Table = Table {
         column("c_data", Text(500)),
     ],
     key: "c_id",
-    unique: &[],
     indexes: &["c_addr_id", "c_uname"],
     foreign: &[("c_addr_id", "address", "addr_id")],
+    ..Table::BARE
 };
 
 const AUTHOR: Table = Table {
@@ -91,9 +90,8 @@ const AUTHOR: Table = Table {
         column("a_bio", Text(500)),
     ],
     key: "a_id",
-    unique: &[],
     indexes: &["a_lname"],
-    foreign: &[],
+    ..Table::BARE
 };
 
 const ITEM: Table = Table {
@@ -125,9 +123,9 @@ const ITEM: Table = Table {
         column("i_restocked", Big),
     ],
     key: "i_id",
-    unique: &[],
     indexes: &["i_a_id", "i_subject", "i_title"],
     foreign: &[("i_a_id", "author", "a_id")],
+    ..Table::BARE
 };
 
 const ORDERS: Table = Table {
@@ -169,9 +167,9 @@ const ORDER_LINE: Table = Table {
         column("ol_comments", Text(110)),
     ],
     key: "ol_o_id, ol_id",
-    unique: &[],
     indexes: &["ol_i_id", "ol_o_id"],
     foreign: &[("ol_o_id", "orders", "o_id"), ("ol_i_id", "item", "i_id")],
+    ..Table::BARE
 };
 
 const CC_XACTS: Table = Table {
@@ -188,9 +186,8 @@ const CC_XACTS: Table = Table {
         column("cx_co_id", Int),
     ],
     key: "cx_o_id",
-    unique: &[],
-    indexes: &[],
     foreign: &[("cx_o_id", "orders", "o_id"), ("cx_co_id", "country", "co_id")],
+    ..Table::BARE
 };
 
 const SHOPPING_CART: Table = Table {
@@ -202,9 +199,7 @@ const SHOPPING_CART: Table = Table {
         column("sc_total", Big),
     ],
     key: "sc_id",
-    unique: &[],
-    indexes: &[],
-    foreign: &[],
+    ..Table::BARE
 };
 
 const SHOPPING_CART_LINE: Table = Table {
@@ -216,7 +211,7 @@ const SHOPPING_CART_LINE: Table = Table {
         column("scl_cost", Big),
     ],
     key: "scl_sc_id, scl_i_id",
-    unique: &[],
     indexes: &["scl_i_id"],
     foreign: &[("scl_sc_id", "shopping_cart", "sc_id"), ("scl_i_id", "item", "i_id")],
+    ..Table::BARE
 };

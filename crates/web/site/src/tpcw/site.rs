@@ -5,33 +5,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::database::{Connection, Row};
-use crate::http::{Application, Context, Request};
+use crate::benchmark::Facts;
+use crate::database::Row;
+use crate::http::{Answers, Context, Form};
 use crate::load;
 
 /// The bookshop's pages.
-pub struct Bookshop {
+pub(super) struct Bookshop {
     /// Items in the shop.
     pub(super) items: i64,
-    facts: Vec<(String, String)>,
     draws: AtomicU64,
 }
 
-pub(crate) const PAGES: &[&str] = &[
+pub(super) const PAGES: &[&str] = &[
     "HOME", "NEWP", "BESS", "PROD", "SREQ", "SRES", "SHOP", "CREG", "BUYR", "BUYC", "ORDI", "ORDD", "ADMR",
     "ADMC",
 ];
-/// Pages that change something, and are only answered to POST.
-const CHANGES: &[&str] = &["SHOP", "BUYR", "BUYC", "ADMC"];
+/// Pages that change something.
+pub(super) const CHANGES: &[&str] = &["SHOP", "BUYR", "BUYC", "ADMC"];
 
 impl Bookshop {
-    /// The shop in a database.
-    ///
-    /// # Errors
-    /// The database holds another site, or none.
-    pub fn open(connection: &mut dyn Connection) -> Result<Self, Error> {
-        let facts = load::loaded_facts(connection, "tpcw")?;
-        Ok(Bookshop { items: load::number(&facts, "items")?, facts, draws: AtomicU64::new(0) })
+    pub(super) fn new(facts: &Facts) -> Result<Self, Error> {
+        Ok(Bookshop { items: load::number(facts, "items")?, draws: AtomicU64::new(0) })
     }
 
     /// A number from 1 to `most`, for what the shop shows by chance (splitmix64, Steele et al.).
@@ -43,25 +38,9 @@ impl Bookshop {
     }
 }
 
-impl Application for Bookshop {
-    fn name(&self) -> &'static str {
-        "tpcw"
-    }
-
-    fn facts(&self) -> &[(String, String)] {
-        &self.facts
-    }
-
-    fn pages(&self) -> &'static [&'static str] {
-        PAGES
-    }
-
-    fn answer(&self, page: &str, request: &Request, context: &mut Context<'_>) -> Result<Value, Error> {
-        if CHANGES.contains(&page) && request.method != "POST" {
-            return Err(Error::Refused(405, format!("{page} changes something: POST")));
-        }
-        let form = &request.form;
-        let mut answer = match page {
+impl Answers for Bookshop {
+    fn answer(&self, page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
+        match page {
             "HOME" => self.home(form, context),
             "NEWP" => self.new_products(form, context),
             "BESS" => self.best_sellers(form, context),
@@ -77,12 +56,7 @@ impl Application for Bookshop {
             "ADMR" => self.admin_request(form, context),
             "ADMC" => self.admin_confirm(form, context),
             other => Err(Error::absent(format!("no page {other}"))),
-        }?;
-        let mut whole = json!({"page": page});
-        if let (Some(whole), Some(answer)) = (whole.as_object_mut(), answer.as_object_mut()) {
-            whole.append(answer);
         }
-        Ok(whole)
     }
 }
 

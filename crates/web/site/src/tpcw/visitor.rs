@@ -1,15 +1,14 @@
-//! What an emulated browser of TPC-W asks, clause 5: parameters by what it saw last.
+//! Emulated browser of TPC-W (clause 5): parameters from the last pages.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::words::{CARDS, COUNTRIES, SHIPPING, SUBJECTS};
-use crate::Error;
-use crate::browse::{Asked, Receipt, Visitor};
-use crate::load;
+use crate::benchmark::Facts;
+use crate::browse::{Asked, Receipt, Session, Visitor};
 use crate::text::{digits, digsyl, letters, nurand, words};
+use crate::{Error, load};
 
 /// Sessions of customers that are known; the others register when they buy (clause 5.3.1).
 const KNOWN_CUSTOMERS: f64 = 0.8;
@@ -17,13 +16,10 @@ const KNOWN_CUSTOMERS: f64 = 0.8;
 const LARGEST_QUANTITY: i64 = 10;
 
 /// A reader of books.
-pub struct Reader {
-    rng: ChaCha8Rng,
+pub(super) struct Reader {
+    session: Session,
     items: u64,
     customers: u64,
-    /// Begins every token of this browser; no other browser's do.
-    mark: String,
-    orders: u64,
     c_id: Option<i64>,
     sc_id: Option<i64>,
     /// Books on the last page.
@@ -32,8 +28,6 @@ pub struct Reader {
     product: Option<i64>,
     /// Books in the cart, as the last page that showed it had them.
     cart: Vec<i64>,
-    last: String,
-    token: String,
 }
 
 /// A of NURand by the number of values (clause 2.1.13).
@@ -47,58 +41,50 @@ const ITEM_A: [(u64, u64); 5] =
     [(0, 63), (10_000, 511), (100_000, 4095), (1_000_000, 32_767), (10_000_000, 524_287)];
 
 impl Reader {
-    /// A browser; `mark` is unique to it, for ever.
-    ///
-    /// # Errors
-    /// The facts of the site do not say how large it is.
-    pub fn new(facts: &[(String, String)], rng: ChaCha8Rng, mark: String) -> Result<Self, Error> {
+    pub(super) fn new(facts: &Facts, session: Session) -> Result<Self, Error> {
         Ok(Reader {
-            rng,
+            session,
             items: load::number(facts, "items")?.max(1) as u64,
             customers: load::number(facts, "customers")?.max(1) as u64,
-            mark,
-            orders: 0,
             c_id: None,
             sc_id: None,
             seen: Vec::new(),
             product: None,
             cart: Vec::new(),
-            last: String::new(),
-            token: String::new(),
         })
     }
 
     fn any_item(&mut self) -> i64 {
         let a = unevenness(self.items, ITEM_A);
-        nurand(&mut self.rng, a, 1, self.items) as i64
+        nurand(&mut self.session.rng, a, 1, self.items) as i64
     }
 
     fn any_customer(&mut self) -> i64 {
         let a = unevenness(self.customers, CUSTOMER_A);
-        nurand(&mut self.rng, a, 1, self.customers) as i64
+        nurand(&mut self.session.rng, a, 1, self.customers) as i64
     }
 
     fn subject(&mut self) -> &'static str {
-        SUBJECTS[self.rng.random_range(0..SUBJECTS.len())]
+        SUBJECTS[self.session.rng.random_range(0..SUBJECTS.len())]
     }
 
     /// A book of the last page, or any where it showed none.
     fn some_item(&mut self) -> i64 {
-        match self.seen.choose(&mut self.rng) {
+        match self.seen.choose(&mut self.session.rng) {
             Some(item) => *item,
             None => self.any_item(),
         }
     }
 
     fn search(&mut self, asked: &mut Asked) {
-        match self.rng.random_range(0..3) {
+        match self.session.rng.random_range(0..3) {
             0 => asked.put("type", "subject").put("subject", self.subject()),
             1 => {
-                let number = self.rng.random_range(1..=(self.items / 10).max(1));
+                let number = self.session.rng.random_range(1..=(self.items / 10).max(1));
                 asked.put("type", "author").put("search", &digsyl(number, 7))
             }
             _ => {
-                let number = self.rng.random_range(1..=(self.items / 5).max(1));
+                let number = self.session.rng.random_range(1..=(self.items / 5).max(1));
                 asked.put("type", "title").put("search", &digsyl(number, 7))
             }
         };
@@ -106,11 +92,11 @@ impl Reader {
 
     fn cart(&mut self, asked: &mut Asked) {
         asked.post().put_maybe("sc_id", self.sc_id);
-        if self.last == "SHOP" {
+        if self.session.last == "SHOP" {
             let quantities: Vec<String> = self
                 .cart
                 .iter()
-                .map(|item| format!("{item}:{}", self.rng.random_range(0..=LARGEST_QUANTITY)))
+                .map(|item| format!("{item}:{}", self.session.rng.random_range(0..=LARGEST_QUANTITY)))
                 .collect();
             asked.put("qty", &quantities.join(","));
         } else {
@@ -124,7 +110,7 @@ impl Reader {
     }
 
     fn address(&mut self, prefix: &str, asked: &mut Asked) {
-        let rng = &mut self.rng;
+        let rng = &mut self.session.rng;
         let country = COUNTRIES[rng.random_range(0..COUNTRIES.len())];
         for (name, value) in [
             ("street1", words(rng, 15, 40)),
@@ -140,7 +126,7 @@ impl Reader {
 
     fn register(&mut self, asked: &mut Asked) {
         self.address("", asked);
-        let rng = &mut self.rng;
+        let rng = &mut self.session.rng;
         for (name, value) in [
             ("fname", letters(rng, 8, 15)),
             ("lname", letters(rng, 8, 15)),
@@ -154,11 +140,9 @@ impl Reader {
     }
 
     fn buy(&mut self, asked: &mut Asked) {
-        self.orders += 1;
-        self.token = format!("{}-{}", self.mark, self.orders);
-        let token = self.token.clone();
-        asked.post().put_maybe("sc_id", self.sc_id).put_maybe("c_id", self.c_id).put("token", &token);
-        let rng = &mut self.rng;
+        asked.post().put_maybe("sc_id", self.sc_id).put_maybe("c_id", self.c_id);
+        asked.put("token", self.session.next_token());
+        let rng = &mut self.session.rng;
         for (name, value) in [
             ("cc_type", CARDS[rng.random_range(0..CARDS.len())].to_owned()),
             ("cc_num", digits(rng, 16)),
@@ -177,12 +161,12 @@ impl Reader {
 
 impl Visitor for Reader {
     fn begin(&mut self) {
-        self.c_id = self.rng.random_bool(KNOWN_CUSTOMERS).then(|| self.any_customer());
+        self.c_id = self.session.rng.random_bool(KNOWN_CUSTOMERS).then(|| self.any_customer());
         self.sc_id = None;
         self.seen.clear();
         self.product = None;
         self.cart.clear();
-        self.last.clear();
+        self.session.last.clear();
     }
 
     fn ask(&mut self, page: &str, asked: &mut Asked) {
@@ -203,7 +187,7 @@ impl Visitor for Reader {
             }
             "ADMC" => {
                 let item = self.product.unwrap_or_else(|| self.any_item());
-                let cost = self.rng.random_range(100..=999_999);
+                let cost = self.session.rng.random_range(100..=999_999);
                 asked.post().put("i_id", &item.to_string()).put("cost", &cost.to_string());
                 asked
                     .put("image", &format!("image_{item}.gif"))
@@ -228,7 +212,7 @@ impl Visitor for Reader {
     }
 
     fn take(&mut self, page: &str, answer: &Value) -> Option<Receipt> {
-        self.last = page.to_owned();
+        self.session.last = page.to_owned();
         let ids = |list: &str| -> Option<Vec<i64>> {
             let list = answer.get(list)?.as_array()?;
             Some(list.iter().filter_map(|one| one.get("i_id")?.as_i64()).collect())
@@ -246,7 +230,7 @@ impl Visitor for Reader {
                 self.sc_id = None;
                 self.cart.clear();
                 let (id, amount) = (number("o_id")?, number("total")?);
-                return Some(Receipt { kind: "order", token: self.token.clone(), id, amount });
+                return Some(self.session.receipt("order", id, amount));
             }
             _ => {}
         }
@@ -254,7 +238,7 @@ impl Visitor for Reader {
     }
 
     fn refused(&mut self, page: &str) {
-        self.last = page.to_owned();
+        self.session.last = page.to_owned();
         // A cart that is not there, or is empty, is left behind.
         if matches!(page, "SHOP" | "BUYR" | "BUYC") {
             self.sc_id = None;

@@ -1,4 +1,4 @@
-//! The lists of TPC-W's population.
+//! Word lists of TPC-W's population.
 
 /// Subjects of books (clause 4.7: 24 of them).
 pub const SUBJECTS: [&str; 24] = [

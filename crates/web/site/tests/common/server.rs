@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use weir_daemons::{Group, Scope, Service, Start, User, process, start, stop};
+use weir_daemons::{Daemon, Group, Scope, Start, User, process, start, stop};
 use weir_web_site::database::{Address, Engine, Place};
 
 /// What it is called in its folder.
@@ -13,7 +13,7 @@ const NAME: &str = "db";
 
 pub struct Server {
     engine: Engine,
-    service: Service,
+    service: Daemon,
     user: User,
     /// Its port on 127.0.0.1.
     pub port: u16,
@@ -22,7 +22,7 @@ pub struct Server {
 
 /// A server of an engine; nothing, and why, where it cannot be started.
 pub fn server(engine: Engine) -> Option<Server> {
-    let service = Service::load(engine.name()).unwrap();
+    let service = Daemon::load(engine.name()).unwrap();
     let user = service.users.iter().find_map(|name| User::find(name).ok());
     // SAFETY: geteuid has no preconditions.
     let is_root = unsafe { libc::geteuid() } == 0;

@@ -1,4 +1,4 @@
-//! Starting a service by its description.
+//! Start and stop of a daemon by its description.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,92 +16,93 @@ use weir_specs::template::{Filled, Values, fill};
 
 use crate::Error;
 use crate::cgroup::Group;
-use crate::description::{Ready, Service};
+use crate::description::{Daemon, Ready};
 use crate::process::{self, Identity, Launch, Scope};
 use crate::ready::Question;
 use crate::user::User;
 use crate::values::values;
 
-/// How a service is started.
+/// Parameters of a start.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Its name in the state folder: of one service there may be several.
+    /// Its name in the state folder; one description may run several times.
     pub name: String,
-    /// How long it lives.
+    /// Lifetime: a run or a study.
     pub scope: Scope,
     /// Folder of this start, for configuration and sockets; made if it is not there.
     pub run: PathBuf,
-    /// What it serves, if it serves files.
+    /// Document root, if it serves files.
     pub root: Option<PathBuf>,
-    /// Its data; made and prepared if the folder is not there, or empty.
+    /// Data folder; created and prepared if absent or empty.
     pub data: Option<PathBuf>,
-    /// Where it listens: loopback, or an address of a test network.
+    /// Listening address: loopback, or an address of a test network.
     pub address: IpAddr,
     /// Its port.
     pub port: u16,
-    /// The network namespace that it lives in; that of the caller if absent.
+    /// Network namespace; absent: the caller's.
     pub namespace: Option<PathBuf>,
     /// Its control group.
     pub group: Group,
-    /// Memory that it is told it has, in MiB; 0 if it is not told.
+    /// Value of `{memory_mib}`; 0 without a limit.
     pub memory_mib: u64,
-    /// Settings that differ from the description's, as they were given: each is checked once more when it starts.
+    /// Settings that differ from the description's defaults, unchecked: the start checks them.
     pub set: BTreeMap<String, String>,
-    /// Placeholders of its description (`defaults`) that stand for something else.
+    /// Placeholders of its description (`defaults`) with other values.
     pub own: Values,
-    /// Where its words go.
+    /// Log file of standard output and standard error.
     pub log: PathBuf,
-    /// What it has beside or behind it.
+    /// Its place in a chain of daemons.
     pub tier: Tier,
 }
 
-/// What a service of several has beside or behind it: nothing unless told otherwise.
+/// The place of a daemon in a chain; by default it stands alone.
 #[derive(Debug, Clone, Default)]
 pub struct Tier {
-    /// The service that it passes on to what it is asked for.
+    /// Address of the upstream daemon of a proxy.
     pub upstream: Option<SocketAddr>,
-    /// What it serves from another folder than its root.
+    /// Documents served from another folder than the root.
     pub hot: Option<Hot>,
 }
 
-/// Documents that lie in a folder of their own, at the paths that they have below the root.
+/// Documents in another folder, at the same paths as below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hot {
     /// The folder.
     pub folder: PathBuf,
-    /// What they are asked for by, such as `/documents/000017.dat`.
+    /// Their URIs, such as `/documents/000017.dat`.
     pub uris: Vec<String>,
 }
 
-/// A service that runs.
+/// A running daemon.
 #[derive(Debug, Clone, Serialize)]
 pub struct Instance {
-    /// The service.
-    pub service: String,
+    /// Its description's name; results call it `service`.
+    #[serde(rename = "service")]
+    pub daemon: String,
     /// Its name in the state folder.
     pub name: String,
     /// The process.
     pub process: Identity,
-    /// What it says of its version.
+    /// Version, as the program prints it.
     pub version: String,
-    /// Where it listens.
+    /// Listening address.
     pub address: SocketAddr,
     /// Its control group.
     pub group: Group,
 }
 
-/// Starts a service and waits until it answers.
+/// Starts a daemon and waits until it answers.
 ///
 /// # Errors
-/// [`Error::Refused`] if it is not installed or told nonsense; [`Error::Failed`] if it does not come up: it is ended then.
-pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance, Error> {
-    let planned = plan(service, state, wanted)?;
+/// [`Error::Refused`] if it is not installed or a setting is wrong; [`Error::Failed`] if it does not become ready: it is stopped then.
+pub fn start(daemon: &Daemon, state: &Path, wanted: &Start) -> Result<Instance, Error> {
+    let planned = plan(daemon, state, wanted)?;
     if planned.user.is_some() {
         passable(state)?;
     }
     lay_ready(&planned, wanted)?;
     let Planned { program, user, arguments, question, .. } = planned;
-    let version = version_of(service, &program)?;
+    let version = version_of(daemon, &program)?;
     let launch = Launch {
         name: wanted.name.clone(),
         scope: wanted.scope,
@@ -111,20 +112,20 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
         namespace: wanted.namespace.clone(),
         user,
         log: wanted.log.clone(),
-        stop_signal: service.stop.signal.number(),
-        stop_limit_ms: service.stop.limit_s * 1000,
+        stop_signal: daemon.stop.signal.number(),
+        stop_limit_ms: daemon.stop.limit_s * 1000,
         mounts: None,
         group: wanted.group.clone(),
     };
     let identity = process::start(state, &launch)?;
-    let limit = Duration::from_secs(service.ready_limit_s);
+    let limit = Duration::from_secs(daemon.ready_limit_s);
     if let Err(error) = question.wait(identity, wanted.namespace.as_deref(), limit, &wanted.name, &wanted.log)
     {
         stop(state, &wanted.name)?;
         return Err(error);
     }
     Ok(Instance {
-        service: service.name.clone(),
+        daemon: daemon.name.clone(),
         name: wanted.name.clone(),
         process: identity,
         version,
@@ -133,15 +134,15 @@ pub fn start(service: &Service, state: &Path, wanted: &Start) -> Result<Instance
     })
 }
 
-/// Whether a service can be started so. Touches nothing.
+/// Checks whether a daemon can be started. Touches nothing.
 ///
 /// # Errors
 /// [`Error::Refused`] as of [`start`].
-pub fn check_start(service: &Service, state: &Path, wanted: &Start) -> Result<(), Error> {
-    plan(service, state, wanted).map(drop)
+pub fn check_start(daemon: &Daemon, state: &Path, wanted: &Start) -> Result<(), Error> {
+    plan(daemon, state, wanted).map(drop)
 }
 
-/// A service, before anything of it is made.
+/// A start, fully resolved, before anything is created.
 struct Planned {
     program: PathBuf,
     user: Option<User>,
@@ -153,22 +154,22 @@ struct Planned {
     files: Vec<(String, String)>,
 }
 
-fn plan(service: &Service, state: &Path, wanted: &Start) -> Result<Planned, Error> {
+fn plan(daemon: &Daemon, state: &Path, wanted: &Start) -> Result<Planned, Error> {
     if !wanted.address.is_loopback() && wanted.namespace.is_none() {
         return Err(Error::Refused(format!(
-            "service {} would listen at {}: give it a loopback address, or a host of a test network",
+            "daemon {} would listen at a public address (found {}). Give it a loopback address, or a host of a test network",
             wanted.name, wanted.address
         )));
     }
-    let program = program(service)?;
-    let user = user(service)?;
-    let values = values(service, wanted, &program, user.as_ref())?;
+    let program = program(daemon)?;
+    let user = user(daemon)?;
+    let values = values(daemon, wanted, &program, user.as_ref())?;
     let filled = |text: &str| {
         let filled = fill(text, &values).map(Filled::into_string);
-        filled.map_err(|error| Error::Refused(format!("service {}: {error}", service.name)))
+        filled.map_err(|error| Error::Refused(format!("daemon {}: {error}", daemon.name)))
     };
     let all = |texts: &[String]| texts.iter().map(|text| filled(text)).collect::<Result<Vec<_>, _>>();
-    let files = service.files.iter().map(|(path, text)| Ok((filled(path)?, filled(text)?)));
+    let files = daemon.files.iter().map(|(path, text)| Ok((filled(path)?, filled(text)?)));
     if let Some(user) = &user {
         let hot = wanted.tier.hot.as_ref().map(|hot| &hot.folder);
         let places = [Some(&wanted.run), wanted.root.as_ref(), wanted.data.as_ref(), hot];
@@ -177,18 +178,17 @@ fn plan(service: &Service, state: &Path, wanted: &Start) -> Result<Planned, Erro
         places.into_iter().flatten().try_for_each(reaches)?;
     }
     Ok(Planned {
-        arguments: all(&service.arguments)?,
-        question: question(&service.ready, wanted.address, &all)?,
-        prepare: service.prepare.iter().map(|words| all(words)).collect::<Result<_, _>>()?,
-        folders: all(&service.folders)?,
+        arguments: all(&daemon.arguments)?,
+        question: question(&daemon.ready, wanted.address, &all)?,
+        prepare: daemon.prepare.iter().map(|words| all(words)).collect::<Result<_, _>>()?,
+        folders: all(&daemon.folders)?,
         files: files.collect::<Result<_, Error>>()?,
         program,
         user,
     })
 }
 
-/// Makes its folders and files, and prepares its data if there are none. What lies in a data folder that holds something is not
-/// touched.
+/// Creates folders and files, and prepares the data folder if it is empty. Existing data are not touched.
 fn lay_ready(planned: &Planned, wanted: &Start) -> Result<(), Error> {
     let user = planned.user.as_ref();
     make_folder(&wanted.run, user)?;
@@ -208,10 +208,10 @@ fn lay_ready(planned: &Planned, wanted: &Start) -> Result<(), Error> {
     planned.prepare.iter().try_for_each(|words| carry_out(words, &wanted.run, user, namespace))
 }
 
-/// Ends a service by its name in the state folder; says how, or `None` if it had ended by itself or was never there.
+/// Stops a daemon by its name in the state folder; `None` if it had exited or was never started.
 ///
 /// # Errors
-/// What is written down is damaged, or something cannot be ended.
+/// The record is damaged, or something cannot be ended.
 pub fn stop(state: &Path, name: &str) -> Result<Option<process::Ended>, Error> {
     match process::find(state, name)? {
         Some(found) => process::stop(state, &found),
@@ -219,34 +219,34 @@ pub fn stop(state: &Path, name: &str) -> Result<Option<process::Ended>, Error> {
     }
 }
 
-/// Whether a service is installed; gives the user that it runs as, if it has one.
+/// Checks whether a daemon is installed; returns the user that it runs as, if it has one.
 ///
 /// # Errors
-/// [`Error::Refused`] if it is not, or its user is not there.
-pub(crate) fn check_installed(service: &Service) -> Result<Option<User>, Error> {
-    program(service)?;
-    user(service)
+/// [`Error::Refused`] if the program or its user is missing.
+pub(crate) fn check_installed(daemon: &Daemon) -> Result<Option<User>, Error> {
+    program(daemon)?;
+    user(daemon)
 }
 
-/// What a service says of its version.
+/// The version that a daemon prints.
 ///
 /// # Errors
 /// It is not installed.
-pub fn version(service: &Service) -> Result<String, Error> {
-    version_of(service, &program(service)?)
+pub fn version(daemon: &Daemon) -> Result<String, Error> {
+    version_of(daemon, &program(daemon)?)
 }
 
-fn version_of(service: &Service, program: &Path) -> Result<String, Error> {
-    let output = Command::new(program).args(&service.version).output();
+fn version_of(daemon: &Daemon, program: &Path) -> Result<String, Error> {
+    let output = Command::new(program).args(&daemon.version).output();
     let output = output.map_err(Error::io("cannot ask for the version of", program))?;
-    // Some say it on standard error.
+    // Some programs print the version on standard error.
     let words = [output.stdout, output.stderr].concat();
     let words = String::from_utf8_lossy(&words).into_owned();
     let line = words.lines().map(str::trim).find(|line| !line.is_empty());
-    Ok(line.unwrap_or("it said nothing").to_owned())
+    Ok(line.unwrap_or("no version printed").to_owned())
 }
 
-/// Where a program is looked for besides PATH: a login shell of an unprivileged user has no sbin.
+/// Folders searched besides PATH: the PATH of an unprivileged user has no sbin.
 const PLACES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
@@ -258,19 +258,19 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     places.map(|place| place.join(name)).find(|path| path.is_file())
 }
 
-fn program(service: &Service) -> Result<PathBuf, Error> {
-    service.programs.iter().find_map(|name| on_path(name)).ok_or_else(|| {
+fn program(daemon: &Daemon) -> Result<PathBuf, Error> {
+    daemon.programs.iter().find_map(|name| on_path(name)).ok_or_else(|| {
         Error::Refused(format!(
-            "service {} is not installed: install the package {}",
-            service.name,
-            service.packages.join(", ")
+            "daemon {} is not installed. Install the package {}",
+            daemon.name,
+            daemon.packages.join(", ")
         ))
     })
 }
 
-fn user(service: &Service) -> Result<Option<User>, Error> {
+fn user(daemon: &Daemon) -> Result<Option<User>, Error> {
     let mut last = None;
-    for name in &service.users {
+    for name in &daemon.users {
         match User::find(name) {
             Ok(user) => return Ok(Some(user)),
             Err(error) => last = Some(error),
@@ -287,7 +287,9 @@ fn question(
     let one = |text: &String| Ok::<_, Error>(all(std::slice::from_ref(text))?.concat());
     let at = |port: &String| {
         let port = one(port)?;
-        let number = port.parse().map_err(|_| Error::Refused(format!("`{port}` is no port")))?;
+        let number = port
+            .parse()
+            .map_err(|_| Error::Refused(format!("`{port}` is not a port (expected 1 to 65535)")))?;
         Ok::<_, Error>(SocketAddr::new(address, number))
     };
     Ok(match ready {
@@ -298,13 +300,13 @@ fn question(
     })
 }
 
-/// Others may pass through the state folder, to what is theirs; what is in it they cannot see.
+/// Lets other users traverse the state folder to their own files, without reading it.
 fn passable(state: &Path) -> Result<(), Error> {
     fs::create_dir_all(state).map_err(Error::io("cannot make", state))?;
     let mode = fs::metadata(state).map_err(Error::io("cannot look at", state))?.permissions().mode();
     if mode & 0o001 == 0 {
         let passable = fs::Permissions::from_mode(mode | 0o011);
-        fs::set_permissions(state, passable).map_err(Error::io("cannot open the way through", state))?;
+        fs::set_permissions(state, passable).map_err(Error::io("cannot set the mode of", state))?;
     }
     Ok(())
 }
@@ -316,7 +318,7 @@ fn make_folder(path: &Path, user: Option<&User>) -> Result<(), Error> {
 
 fn write_file(path: &Path, text: &str, user: Option<&User>) -> Result<(), Error> {
     let write = || {
-        // The folder is the service's: a link that it has put there is not followed.
+        // The daemon owns the folder and could place a link there: do not follow it.
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         let mut file = options.open(path)?;
@@ -328,7 +330,7 @@ fn write_file(path: &Path, text: &str, user: Option<&User>) -> Result<(), Error>
     write().map_err(Error::io("cannot write", path))
 }
 
-/// Carries out a command to its end; its words become the error.
+/// Runs a command to its end; its output becomes the error message.
 fn carry_out(
     words: &[String],
     folder: &Path,
@@ -336,7 +338,7 @@ fn carry_out(
     namespace: Option<&Path>,
 ) -> Result<(), Error> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let file = on_path(program).ok_or_else(|| Error::Refused(format!("{program}: not installed")))?;
+    let file = on_path(program).ok_or_else(|| Error::Refused(format!("{program} is not installed")))?;
     let mut command = Command::new(file);
     command.args(arguments).current_dir(folder).stdin(std::process::Stdio::null());
     if let Some(user) = user {

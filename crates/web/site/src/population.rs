@@ -1,0 +1,55 @@
+//! Constants and helpers of all populations.
+
+use crate::Error;
+use crate::benchmark::{Scale, out_of_range};
+use crate::database::{Row, Value};
+
+/// The instant at which a population was made: 2026-01-01 00:00 UTC. It is fixed, so that content is.
+pub(crate) const MADE_AT_S: i64 = 1_767_225_600;
+pub(crate) const DAY_S: i64 = 86_400;
+
+/// Shorthand for a row.
+pub(crate) fn row(values: impl IntoIterator<Item = Value>) -> Row {
+    Row(values.into_iter().collect())
+}
+
+/// Shorthand for a count or an id.
+pub(crate) fn int(number: u64) -> Value {
+    Value::Int(number as i64)
+}
+
+/// A share of the database that was published with a benchmark.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Share {
+    /// 1 is the whole.
+    share: f64,
+    pub(crate) seed: u64,
+}
+
+impl Share {
+    pub(crate) fn new(scale: Scale) -> Result<Self, Error> {
+        if !(1e-4..=100.0).contains(&scale.share) {
+            return Err(out_of_range("scale", scale.share, "0.0001 to 100"));
+        }
+        Ok(Share { share: scale.share, seed: scale.seed })
+    }
+
+    /// How many there are of what the published database has so many of; at least one.
+    pub(crate) fn of(&self, published: f64) -> u64 {
+        (published * self.share).round().max(1.0) as u64
+    }
+
+    /// What decides the content, by name.
+    pub(crate) fn facts(
+        &self,
+        benchmark: &str,
+        counts: &[(&'static str, u64)],
+    ) -> Vec<(&'static str, String)> {
+        let counts = counts.iter().map(|(name, count)| (*name, count.to_string()));
+        [("benchmark", benchmark.to_owned()), ("share", self.share.to_string())]
+            .into_iter()
+            .chain(counts)
+            .chain([("seed", self.seed.to_string())])
+            .collect()
+    }
+}
