@@ -1,4 +1,4 @@
-//! Policies of weir's own on the device testbed: a block server decides in real time what its disks serve next.
+//! Checks and defaults of weir's schedulers on the device testbed: a block server orders the requests in real time.
 
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, Scheduler};
@@ -7,7 +7,7 @@ use crate::simulated;
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
 
-/// Requests at once of a disk whose policy decides all, as in the simulator.
+/// Requests of a disk at once, as in the simulator: weir's scheduler then decides the whole order.
 const QUEUE_DEPTH: u32 = 1;
 
 /// The schedulers that a study names, those of partitions among them.
@@ -17,30 +17,30 @@ fn schedulers(study: &Study) -> impl Iterator<Item = &Scheduler> {
     study.factors.scheduler.iter().flatten().chain(held).chain(own)
 }
 
-/// Whether some run of a study would have a policy of weir's own in front of a block device.
-pub(crate) fn is_one(study: &Study) -> bool {
+/// Whether a run of the study has one of weir's schedulers in front of a block device.
+pub(crate) fn is_used(study: &Study) -> bool {
     study.testbed.all().contains(&Testbed::Device) && schedulers(study).any(|found| !found.is_of_kernel())
 }
 
-/// Whether all of them would.
-pub(crate) fn is_all(study: &Study) -> bool {
-    is_one(study) && schedulers(study).all(|found| !found.is_of_kernel())
+/// Whether every run has.
+pub(crate) fn is_always(study: &Study) -> bool {
+    is_used(study) && schedulers(study).all(|found| !found.is_of_kernel())
 }
 
-/// What such a study has where it says nothing.
+/// Defaults of such a study.
 pub(crate) fn defaults(study: &mut Study, is_depth_held: bool) {
-    if is_all(study) && !is_depth_held {
+    if is_always(study) && !is_depth_held {
         study.hold.queue_depth = QUEUE_DEPTH;
     }
 }
 
-/// What is wrong with what a class says for schedulers of weir's own: fields and messages.
+/// Problems of a class with weir's schedulers: fields and messages.
 pub(crate) fn check_class(study: &Study, class: &Class) -> Vec<(&'static str, String)> {
-    let is_one = is_one(study);
+    let is_used = is_used(study);
     let of_policies = ["wants", "weight", "contract", "scheduler"];
     let mut problems: Vec<(&str, String)> = simulated::fields_of(class)
         .into_iter()
-        .filter(|field| !(is_one && of_policies.contains(field)))
+        .filter(|field| !(is_used && of_policies.contains(field)))
         .map(|field| {
             let message = if of_policies.contains(&field) {
                 "is for `testbed: simulator` and for schedulers of weir's own: leave it out, or name one"
@@ -50,7 +50,7 @@ pub(crate) fn check_class(study: &Study, class: &Class) -> Vec<(&'static str, St
             (field, message.to_owned())
         })
         .collect();
-    if is_one {
+    if is_used {
         let known =
             |(field, _): &(&str, String)| of_policies.contains(&field.split('.').next().unwrap_or(field));
         problems.extend(simulated::check_class(class).into_iter().filter(known));
@@ -63,7 +63,7 @@ pub(crate) fn check_class(study: &Study, class: &Class) -> Vec<(&'static str, St
     problems
 }
 
-/// Whether a policy can be made for the classes that ask a device: all of them, or, where each has its own, each alone.
+/// Whether a scheduler can be built for the classes of a device: all of them, or each alone where each class has a device of its own.
 pub(crate) fn check_scheduler(scheduler: &Scheduler, study: &Study) -> Result<(), String> {
     let architectures = study.factors.architecture.as_deref();
     let architectures = architectures.unwrap_or(std::slice::from_ref(&study.hold.architecture));
@@ -79,9 +79,9 @@ pub(crate) fn check_scheduler(scheduler: &Scheduler, study: &Study) -> Result<()
     Ok(())
 }
 
-/// What is wrong with the rest of such a study: fields and messages.
+/// Problems of the rest of such a study: fields and messages.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
-    if testbed != Testbed::Device || !is_one(study) {
+    if testbed != Testbed::Device || !is_used(study) {
         return Vec::new();
     }
     let mut problems = Vec::new();

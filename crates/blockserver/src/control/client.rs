@@ -5,55 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
+use super::{Answer, Command};
+use crate::engine::scheduled::{Arrangement, ClassSpec, SchedulingStats};
 use crate::error::Error;
-use crate::live::{Arrangement, ClassSpec, LiveStats};
 use crate::state::State;
 use crate::stats::Stats;
-
-/// A command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "cmd", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Command {
-    /// Switch the model off (requests take no time) or on.
-    Timing { on: bool },
-    /// What has been done; start counting anew if `reset`.
-    Stats {
-        #[serde(default)]
-        reset: bool,
-    },
-    /// Forget all data: every byte is zero again. (The braces let serde refuse fields that it does not have.)
-    Discard {},
-    /// What becomes of each class.
-    Live {},
-    /// The classes.
-    Classes {},
-    /// Add a class, or change the one of that name.
-    SetClass { class: Box<ClassSpec> },
-    /// Remove a class.
-    RemoveClass { name: String },
-    /// Put another policy in place.
-    SetPolicy { policy: String },
-    /// Put policy, classes and queue depth in place at once.
-    Arrange { arrangement: Box<Arrangement> },
-    /// What of these is in force.
-    Arrangement {},
-    /// Make an instant of CLOCK_MONOTONIC time 0 of models and policies.
-    Begin { at_ns: u64 },
-}
-
-/// What the server answers.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
-    Done,
-    Stats(Box<Stats>),
-    Live(Box<LiveStats>),
-    Classes(Vec<ClassSpec>),
-    Arrangement(Box<Arrangement>),
-    Error(String),
-}
 
 /// A connection to a server's control socket.
 #[derive(Debug)]
@@ -115,7 +71,7 @@ impl Control {
     ///
     /// # Errors
     /// [`Error::System`] if the server does not answer, [`Error::Refused`] if it has no policy.
-    pub fn live(&mut self) -> Result<LiveStats, Error> {
+    pub fn live(&mut self) -> Result<SchedulingStats, Error> {
         match self.ask(&Command::Live {})? {
             Answer::Live(stats) => Ok(*stats),
             other => Err(Error::Refused(format!("it answered {other:?} when asked about its classes"))),

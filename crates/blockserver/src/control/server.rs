@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::control::{Answer, Command};
-use crate::gate::{Gate, Limits};
-use crate::service::Service;
-use crate::socket::Listening;
+use super::{Answer, Command};
+use crate::engine::Engines;
+use crate::sockets::Listening;
+use crate::sockets::connections::{Gate, Limits};
 
 /// No command is longer: 64 classes fit, or some ten thousand parts of files.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -22,14 +22,14 @@ const LIMITS: Limits =
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Listens on `path`, for root and the user of this process alone, until the process ends.
-pub(crate) fn listen(path: &Path, service: Arc<Service>) -> io::Result<()> {
+pub(crate) fn listen(path: &Path, engines: Arc<Engines>) -> io::Result<()> {
     let listener = Listening::at_path(path)?;
     thread::Builder::new().name("control".to_owned()).spawn(move || {
         Gate::new(LIMITS).serve(&listener, move |stream, place| {
             // A client that goes away in the middle of a line concerns nobody else.
             let _ = stream.set_write_timeout(WRITE_TIMEOUT).and_then(|()| {
                 let writer = stream.try_clone()?;
-                answer_all(stream, writer, &service, || place.settle().map(|()| place.activate()))
+                answer_all(stream, writer, &engines, || place.settle().map(|()| place.activate()))
             });
         });
     })?;
@@ -40,7 +40,7 @@ pub(crate) fn listen(path: &Path, service: Arc<Service>) -> io::Result<()> {
 fn answer_all(
     stream: impl Read,
     mut writer: impl Write,
-    service: &Service,
+    engines: &Engines,
     admit: impl FnOnce() -> Result<(), String>,
 ) -> io::Result<()> {
     let mut admit = Some(admit);
@@ -56,7 +56,7 @@ fn answer_all(
         let answer = match serde_json::from_slice(&line) {
             _ if refused.is_some() => Answer::Error(refused.unwrap_or_default()),
             _ if !is_whole => Answer::Error(format!("a command has at most {MAX_LINE_BYTES} bytes")),
-            Ok(command) => execute(command, service),
+            Ok(command) => execute(command, engines),
             Err(error) => Answer::Error(format!("{error}; the commands are {COMMANDS}")),
         };
         let mut text = serde_json::to_string(&answer)?;
@@ -71,27 +71,27 @@ fn answer_all(
 /// An example of each command.
 const COMMANDS: &str = r#"{"cmd":"timing","on":false}, {"cmd":"stats","reset":true}, {"cmd":"discard"}, {"cmd":"live"}, {"cmd":"classes"}, {"cmd":"set_class","class":{"name":"video"}}, {"cmd":"remove_class","name":"video"}, {"cmd":"set_policy","policy":"fcfs"}, {"cmd":"arrange","arrangement":{"policy":"fcfs","queue_depth":1,"seed":0,"classes":[]}}, {"cmd":"arrangement"}, {"cmd":"begin","at_ns":1000000000}"#;
 
-fn execute(command: Command, service: &Service) -> Answer {
+fn execute(command: Command, engines: &Engines) -> Answer {
     let done = |done: Result<(), String>| done.map_or_else(Answer::Error, |()| Answer::Done);
     match command {
         Command::Timing { on } => {
-            service.set_timing(on);
+            engines.set_timing(on);
             Answer::Done
         }
-        Command::Stats { reset } => Answer::Stats(Box::new(service.stats(reset))),
-        Command::Discard {} => done(service.discard().map_err(|error| format!("cannot discard: {error}"))),
+        Command::Stats { reset } => Answer::Stats(Box::new(engines.stats(reset))),
+        Command::Discard {} => done(engines.discard().map_err(|error| format!("cannot discard: {error}"))),
         Command::Live {} => {
-            service.live_stats().map_or_else(Answer::Error, |stats| Answer::Live(Box::new(stats)))
+            engines.scheduling_stats().map_or_else(Answer::Error, |stats| Answer::Live(Box::new(stats)))
         }
-        Command::Classes {} => service.classes().map_or_else(Answer::Error, Answer::Classes),
-        Command::SetClass { class } => done(service.set_class(*class)),
-        Command::RemoveClass { name } => done(service.remove_class(&name)),
-        Command::SetPolicy { policy } => done(service.set_policy(&policy)),
-        Command::Arrange { arrangement } => done(service.arrange(&arrangement)),
-        Command::Arrangement {} => service
+        Command::Classes {} => engines.classes().map_or_else(Answer::Error, Answer::Classes),
+        Command::SetClass { class } => done(engines.set_class(*class)),
+        Command::RemoveClass { name } => done(engines.remove_class(&name)),
+        Command::SetPolicy { policy } => done(engines.set_policy(&policy)),
+        Command::Arrange { arrangement } => done(engines.arrange(&arrangement)),
+        Command::Arrangement {} => engines
             .arrangement()
             .map_or_else(Answer::Error, |arrangement| Answer::Arrangement(Box::new(arrangement))),
-        Command::Begin { at_ns } => done(service.begin_at(at_ns)),
+        Command::Begin { at_ns } => done(engines.begin_at(at_ns)),
     }
 }
 
@@ -102,13 +102,13 @@ mod tests {
     use super::*;
     use crate::spec::ServeSpec;
 
-    fn service(yaml: &str) -> Service {
-        Service::new(&ServeSpec::parse(yaml, "test.yml", Path::new(".")).unwrap()).unwrap()
+    fn engines_of(yaml: &str) -> Engines {
+        Engines::new(&ServeSpec::parse(yaml, "test.yml", Path::new(".")).unwrap()).unwrap()
     }
 
-    fn answers(service: &Service, text: &[u8]) -> Vec<Answer> {
+    fn answers(engines: &Engines, text: &[u8]) -> Vec<Answer> {
         let mut written = Vec::new();
-        answer_all(text, &mut written, service, || Ok(())).unwrap();
+        answer_all(text, &mut written, engines, || Ok(())).unwrap();
         written
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
@@ -120,7 +120,7 @@ mod tests {
     fn a_client_above_the_limit_is_told_so_and_cut_off() {
         let mut written = Vec::new();
         let text = &b"{\"cmd\":\"stats\"}\n{\"cmd\":\"stats\"}\n"[..];
-        answer_all(text, &mut written, &service(LIVE), || Err("there are too many".to_owned())).unwrap();
+        answer_all(text, &mut written, &engines_of(LIVE), || Err("there are too many".to_owned())).unwrap();
         assert_eq!(written, b"{\"error\":\"there are too many\"}\n");
     }
 
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_no_command_gets_an_error() {
-        let service = service(LIVE);
+        let engines = engines_of(LIVE);
         let lines = [
             "",
             "{}",
@@ -142,22 +142,22 @@ mod tests {
             "{\"cmd\":\"begin\",\"at_ns\":18446744073709551615}",
         ];
         for line in lines {
-            let all = answers(&service, format!("{line}\n").as_bytes());
+            let all = answers(&engines, format!("{line}\n").as_bytes());
             assert!(matches!(all[..], [Answer::Error(_)]), "{line}: {all:?}");
         }
-        let all = answers(&service, &vec![b'['; 3 * MAX_LINE_BYTES as usize]);
+        let all = answers(&engines, &vec![b'['; 3 * MAX_LINE_BYTES as usize]);
         assert!(matches!(&all[..], [Answer::Error(error)] if error.contains("at most")), "{all:?}");
         let text = b"{\"cmd\":\"set_class\",\"class\":{\"name\":\"video\"}}\n{\"cmd\":\"classes\"}\n";
         assert!(
-            matches!(&answers(&service, text)[..], [Answer::Done, Answer::Classes(all)] if all.len() == 1)
+            matches!(&answers(&engines, text)[..], [Answer::Done, Answer::Classes(all)] if all.len() == 1)
         );
     }
 
     #[test]
     fn a_server_without_a_policy_has_no_classes() {
-        let service = service("{name: plain, profile: \"null\", size_mib: 8}");
+        let engines = engines_of("{name: plain, profile: \"null\", size_mib: 8}");
         for line in ["live", "classes"] {
-            let all = answers(&service, format!("{{\"cmd\":\"{line}\"}}\n").as_bytes());
+            let all = answers(&engines, format!("{{\"cmd\":\"{line}\"}}\n").as_bytes());
             assert!(matches!(&all[..], [Answer::Error(error)] if error.contains("--policy")), "{all:?}");
         }
     }
@@ -171,13 +171,13 @@ mod tests {
                 "\\{\"cmd\":\"(live|classes|stats|timing|set_policy|arrange|arrangement|begin)\",?[ -~]{0,30}\\}?".prop_map(String::into_bytes),
             ], 0..8),
         ) {
-            let service = service(LIVE);
+            let engines = engines_of(LIVE);
             let lines: Vec<Vec<u8>> = lines.into_iter().map(|mut line| {
                 line.retain(|byte| *byte != b'\n');
                 line.push(b'\n');
                 line
             }).collect();
-            prop_assert_eq!(answers(&service, &lines.concat()).len(), lines.len());
+            prop_assert_eq!(answers(&engines, &lines.concat()).len(), lines.len());
         }
     }
 }

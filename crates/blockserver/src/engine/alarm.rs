@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clock::{Bell, now_ns, run_first, sleep_exactly};
-use crate::pacing::Margin;
+use crate::engine::pacing::Margin;
 
 /// Priority of the thread that keeps time among real-time ones; one that takes requests in has one less.
 pub(crate) const TIMING_PRIORITY: i32 = 2;

@@ -1,40 +1,46 @@
-//! What a server's exports and its control socket stand in front of: an engine without a policy, or some with one.
+//! The engines behind a server's exports and its control socket: one without a scheduler, or several with one.
+
+pub(crate) mod alarm;
+pub(crate) mod backing;
+pub(crate) mod pacing;
+pub(crate) mod scheduled;
+pub(crate) mod unscheduled;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use crate::backing::Backing;
-use crate::engine::Engine;
+use crate::engine::backing::Backing;
+use crate::engine::scheduled::{Arrangement, ClassSpec, Export, SchedulingStats};
+use crate::engine::unscheduled::Engine;
 use crate::error::Error;
-use crate::filesystem::FileService;
-use crate::live::{self, Arrangement, ClassSpec, Export, LiveStats};
+use crate::exports::fuse::FileService;
 use crate::spec::ServeSpec;
 use crate::stats::Stats;
 
 /// The engines of a server.
-pub(crate) enum Service {
+pub(crate) enum Engines {
     /// One whose device serves in the order of its own queue.
-    Plain(Arc<Engine>),
+    Unscheduled(Arc<Engine>),
     /// Those of a server with a policy: one, or one for each class.
-    Live {
+    Scheduled {
         /// The engines.
-        engines: Vec<Arc<live::Engine>>,
+        engines: Vec<Arc<scheduled::Engine>>,
         /// What of them has a name; the first is the whole.
         exports: Vec<Export>,
     },
 }
 
-impl Service {
+impl Engines {
     /// Makes what a checked spec asks for.
     ///
     /// # Errors
     /// Memory or a file cannot be had, or a real device is not fit.
     pub fn new(spec: &ServeSpec) -> Result<Self, Error> {
-        let Some(live) = &spec.live else { return plain(spec).map(Arc::new).map(Service::Plain) };
-        let (engines, exports) = live::build(spec, live)?;
-        Ok(Service::Live { engines, exports })
+        let Some(scheduling) = &spec.live else { return plain(spec).map(Arc::new).map(Engines::Unscheduled) };
+        let (engines, exports) = scheduled::build(spec, scheduling)?;
+        Ok(Engines::Scheduled { engines, exports })
     }
 
     /// Starts the threads that serve. They end after [`stop`](Self::stop), but for those that only wait.
@@ -45,11 +51,11 @@ impl Service {
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
         let mut threads = Vec::new();
         match self {
-            Service::Plain(engine) => {
+            Engines::Unscheduled(engine) => {
                 let engine = Arc::clone(engine);
                 threads.push(named("timing").spawn(move || engine.keep_time())?);
             }
-            Service::Live { engines, .. } => {
+            Engines::Scheduled { engines, .. } => {
                 for engine in engines {
                     let of = || Arc::clone(engine);
                     let (timing, completions, durable) = (of(), of(), of());
@@ -66,25 +72,25 @@ impl Service {
     /// What stands behind the file in FUSE.
     pub fn file(&self) -> Arc<dyn FileService> {
         match self {
-            Service::Plain(engine) => Arc::clone(engine) as Arc<dyn FileService>,
+            Engines::Unscheduled(engine) => Arc::clone(engine) as Arc<dyn FileService>,
             // There is one that is the whole, or the first of a partitioned server, which exports no file.
-            Service::Live { engines, .. } => Arc::clone(&engines[0]) as Arc<dyn FileService>,
+            Engines::Scheduled { engines, .. } => Arc::clone(&engines[0]) as Arc<dyn FileService>,
         }
     }
 
     /// Switches models, and policies, on or off.
     pub fn set_timing(&self, on: bool) {
         match self {
-            Service::Plain(engine) => engine.set_timing(on),
-            Service::Live { engines, .. } => engines.iter().for_each(|engine| engine.set_timing(on)),
+            Engines::Unscheduled(engine) => engine.set_timing(on),
+            Engines::Scheduled { engines, .. } => engines.iter().for_each(|engine| engine.set_timing(on)),
         }
     }
 
     /// What was done; of a partitioned server, of its first device.
     pub fn stats(&self, reset: bool) -> Stats {
         match self {
-            Service::Plain(engine) => engine.stats(reset),
-            Service::Live { engines, .. } => {
+            Engines::Unscheduled(engine) => engine.stats(reset),
+            Engines::Scheduled { engines, .. } => {
                 let mut all =
                     engines.iter().map(|engine| engine.stats(reset)).collect::<Vec<_>>().into_iter();
                 all.next().unwrap_or_default()
@@ -98,13 +104,13 @@ impl Service {
     /// What the backing says.
     pub fn discard(&self) -> io::Result<()> {
         match self {
-            Service::Plain(engine) => engine.discard(0, engine.size_bytes()),
-            Service::Live { engines, .. } => engines.iter().try_for_each(|engine| {
+            Engines::Unscheduled(engine) => engine.discard(0, engine.size_bytes()),
+            Engines::Scheduled { engines, .. } => engines.iter().try_for_each(|engine| {
                 let (sender, receiver) = mpsc::channel();
-                let reply = move |outcome: Result<live::Lent, i32>| {
+                let reply = move |outcome: Result<scheduled::Lent, i32>| {
                     let _ = sender.send(outcome.map(|_| ()));
                 };
-                engine.discard(0, engine.size_bytes(), live::Reply::new(reply));
+                engine.discard(0, engine.size_bytes(), scheduled::Reply::new(reply));
                 receiver.recv().unwrap_or(Err(libc::EIO)).map_err(io::Error::from_raw_os_error)
             }),
         }
@@ -114,8 +120,8 @@ impl Service {
     ///
     /// # Errors
     /// There is no policy.
-    pub fn live_stats(&self) -> Result<LiveStats, String> {
-        let mut all = self.engines()?.iter().map(|engine| engine.live_stats());
+    pub fn scheduling_stats(&self) -> Result<SchedulingStats, String> {
+        let mut all = self.engines()?.iter().map(|engine| engine.scheduling_stats());
         let mut sum = all.next().unwrap_or_default();
         for other in all {
             sum.outstanding += other.outstanding;
@@ -136,7 +142,7 @@ impl Service {
     /// Adds or changes a class.
     ///
     /// # Errors
-    /// As [`live::Engine::set_class`], or there is no policy.
+    /// As [`scheduled::Engine::set_class`], or there is no policy.
     pub fn set_class(&self, class: ClassSpec) -> Result<(), String> {
         match self.engines()? {
             [engine] => engine.set_class(class),
@@ -147,7 +153,7 @@ impl Service {
     /// Removes a class.
     ///
     /// # Errors
-    /// As [`live::Engine::remove_class`], or there is no policy.
+    /// As [`scheduled::Engine::remove_class`], or there is no policy.
     pub fn remove_class(&self, name: &str) -> Result<(), String> {
         match self.engines()? {
             [engine] => engine.remove_class(name),
@@ -158,7 +164,7 @@ impl Service {
     /// Puts another policy in place.
     ///
     /// # Errors
-    /// As [`live::Engine::set_policy`], or there is none to replace.
+    /// As [`scheduled::Engine::set_policy`], or there is none to replace.
     pub fn set_policy(&self, policy: &str) -> Result<(), String> {
         self.engines()?.iter().try_for_each(|engine| engine.set_policy(policy))
     }
@@ -166,7 +172,7 @@ impl Service {
     /// Puts policy, classes and queue depth in place at once.
     ///
     /// # Errors
-    /// As [`live::Engine::arrange`], or there is no policy, or a device for each class.
+    /// As [`scheduled::Engine::arrange`], or there is no policy, or a device for each class.
     pub fn arrange(&self, wanted: &Arrangement) -> Result<(), String> {
         self.alone()?.arrange(wanted)
     }
@@ -182,7 +188,7 @@ impl Service {
     /// Sets time 0 of models and policies.
     ///
     /// # Errors
-    /// As [`live::Engine::begin_at`], or there is no policy.
+    /// As [`scheduled::Engine::begin_at`], or there is no policy.
     pub fn begin_at(&self, at_ns: u64) -> Result<(), String> {
         self.engines()?.iter().try_for_each(|engine| engine.begin_at(at_ns))
     }
@@ -190,24 +196,24 @@ impl Service {
     /// Ends the threads.
     pub fn stop(&self) {
         match self {
-            Service::Plain(engine) => engine.stop(),
-            Service::Live { engines, .. } => engines.iter().for_each(|engine| engine.stop()),
+            Engines::Unscheduled(engine) => engine.stop(),
+            Engines::Scheduled { engines, .. } => engines.iter().for_each(|engine| engine.stop()),
         }
     }
 
-    fn engines(&self) -> Result<&[Arc<live::Engine>], String> {
+    fn engines(&self) -> Result<&[Arc<scheduled::Engine>], String> {
         match self {
-            Service::Plain(_) => {
+            Engines::Unscheduled(_) => {
                 Err("this server has no policy; start it with --policy, or `live:` in its spec".to_owned())
             }
-            Service::Live { engines, .. } => Ok(engines),
+            Engines::Scheduled { engines, .. } => Ok(engines),
         }
     }
 }
 
-impl Service {
+impl Engines {
     /// The one engine of an integrated server.
-    fn alone(&self) -> Result<&live::Engine, String> {
+    fn alone(&self) -> Result<&scheduled::Engine, String> {
         match self.engines()? {
             [engine] => Ok(&**engine),
             _ => Err("a partitioned server has a policy for each of its devices: change them one by one"
@@ -216,8 +222,8 @@ impl Service {
     }
 }
 
-fn of_class<'a>(engines: &'a [Arc<live::Engine>], name: &str) -> Result<&'a live::Engine, String> {
-    let has = |engine: &&Arc<live::Engine>| engine.classes().iter().any(|class| class.name == name);
+fn of_class<'a>(engines: &'a [Arc<scheduled::Engine>], name: &str) -> Result<&'a scheduled::Engine, String> {
+    let has = |engine: &&Arc<scheduled::Engine>| engine.classes().iter().any(|class| class.name == name);
     let found = engines.iter().find(has);
     found.map(|engine| &**engine).ok_or_else(|| {
         format!("there is no class `{name}`: the classes of a partitioned server are its devices, and stay")

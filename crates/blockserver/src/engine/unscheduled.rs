@@ -1,4 +1,4 @@
-//! Requests in, answers out at the model's times.
+//! An engine without a scheduler: the device model orders its own queue, and requests are answered at the model's times.
 //!
 //! A reader thread hands each request over on arrival ([`Engine::read`], [`Engine::write`]). One timing thread
 //! ([`Engine::keep_time`]) sleeps until the model's next completion, spins the last stretch, and answers. The model computes
@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use weir_simulator::{Completion, Device, IoRequest, Op};
 
-use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
-use crate::backing::Backing;
 use crate::clock::{now_ns, run_first};
-use crate::filesystem::FileService;
+use crate::engine::alarm::{Alarm, NEVER, TIMING_PRIORITY};
+use crate::engine::backing::Backing;
+use crate::exports::fuse::FileService;
 use crate::stats::{Counters, Occupancy, Stats, Times};
 
 /// An answer that waits for its time.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use weir_host::device::LoopInfo;
 
 use crate::error::Error;
-use crate::state::BlockDevice;
+use crate::state::block_device::BlockDevice;
 
 // From <linux/loop.h>.
 const LOOP_CLR_FD: libc::c_ulong = 0x4C01;

@@ -1,4 +1,4 @@
-//! The block layer's queue of a disk: the same for every new device, and put back as it was.
+//! Settings of a disk's queue in the block layer: the same for every new device, restored afterwards.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use weir_host::sysfs;
 
-use crate::state::BlockDevice;
+use crate::state::block_device::BlockDevice;
 
 /// What the loop driver makes unless told otherwise.
 const DEFAULT_DEPTH: u32 = 128;

@@ -1,4 +1,4 @@
-//! Taking a served device away, whatever state it is in.
+//! Removing a served device, whatever state it is in.
 //!
 //! Everything is found by what the state file recorded and checked before it is touched: a process by pid and start time, the loop
 //! device by number and token, the FUSE mount by mountpoint and token. Nothing is ever found by name.
@@ -13,14 +13,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
+use crate::engine::scheduled::ExportKind;
 use crate::error::Error;
-use crate::live::ExportKind;
-use crate::loop_device::detach;
+use crate::exports::loop_device::detach;
+use crate::exports::ublk;
 use crate::mounts::{Mount, mount_at, mounts_of, unmount};
-use crate::server::wait_until;
-use crate::socket::remove_socket;
+use crate::sockets::remove_socket;
 use crate::state::{BlockDevice, State, states};
-use crate::ublk;
+use crate::wait::wait_until;
 
 /// How long a file system may take to write back and unmount; the server answers without delay by then.
 const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -6,26 +6,26 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 
-use crate::control_server;
-use crate::down::{down, remove_if_there};
+use crate::control::server as control_server;
+use crate::engine::Engines;
+use crate::engine::scheduled::{ExportKind, Layout};
 use crate::error::Error;
-use crate::filesystem::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
-use crate::live::{ExportKind, Layout};
-use crate::loop_device::{self, missing_capability};
+use crate::exports::fuse::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
+use crate::exports::loop_device::{self, missing_capability};
+use crate::exports::nbd::{Address, Listener};
+use crate::exports::queue;
+use crate::exports::ublk;
+use crate::lifecycle::down::{down, remove_if_there};
 use crate::mounts::{self, mounts_of};
-use crate::nbd::{Address, Listener};
 use crate::process::{random_token, start_ticks};
-use crate::queue;
-use crate::service::Service;
-use crate::socket::remove_socket;
+use crate::sockets::remove_socket;
 use crate::spec::ServeSpec;
 use crate::state::{BlockDevice, ClassDevice, State, state_path};
-use crate::ublk;
+use crate::wait::wait_until;
 
 /// From <linux/prctl.h>.
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
@@ -107,7 +107,7 @@ fn run(
     signals: &libc::sigset_t,
     ready: impl FnOnce(&State),
 ) -> Result<(), Error> {
-    let service = Arc::new(Service::new(&state.spec)?);
+    let engines = Arc::new(Engines::new(&state.spec)?);
     // Memory that this process needs while it serves must not be had by writing to the device that it serves.
     // SAFETY: an attribute of this process; refused without CAP_SYS_RESOURCE.
     if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
@@ -115,11 +115,11 @@ fn run(
             "note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher; keep memory free"
         );
     }
-    let threads = service.start().map_err(Error::system("start a thread"))?;
-    let control = Arc::clone(&service);
+    let threads = engines.start().map_err(Error::system("start a thread"))?;
+    let control = Arc::clone(&engines);
     control_server::listen(&state.socket, control).map_err(Error::path("listen on", &state.socket))?;
-    let nbd = listen_for_nbd(state, &service)?;
-    let session = has_file(&state.spec).then(|| mount(state, &service)).transpose()?;
+    let nbd = listen_for_nbd(state, &engines)?;
+    let session = has_file(&state.spec).then(|| mount(state, &engines)).transpose()?;
 
     let attached = match state.spec.has_export(ExportKind::Loop) {
         false => Ok(None),
@@ -134,7 +134,7 @@ fn run(
             record_queue(device, state, state_file)?;
             prepare_queue(device, queue::loop_depth(), &state.spec);
         }
-        let served = start_ublk(state, &service)?;
+        let served = start_ublk(state, &engines)?;
         state.ready = true;
         state.save(state_file).map_err(Error::path("write the state file", state_file))?;
         ready(state);
@@ -143,7 +143,7 @@ fn run(
     });
 
     // The rest of the data goes out at once.
-    service.set_timing(false);
+    engines.set_timing(false);
     drop(nbd);
     release_devices(state);
     // Here devices of ublk go.
@@ -155,7 +155,7 @@ fn run(
         // Nobody uses the file any more, so the kernel ends the session.
         wait_until(Duration::from_secs(5), || session.guard.is_finished());
     }
-    service.stop();
+    engines.stop();
     threads.into_iter().for_each(|thread| drop(thread.join()));
     outcome
 }
@@ -173,9 +173,9 @@ fn has_file(spec: &ServeSpec) -> bool {
 }
 
 /// Lets clients of the NBD protocol in, if that was asked for, and notes where they find the server.
-fn listen_for_nbd(state: &mut State, service: &Service) -> Result<Option<Listener>, Error> {
+fn listen_for_nbd(state: &mut State, engines: &Engines) -> Result<Option<Listener>, Error> {
     let live = state.spec.live.as_ref().filter(|live| live.exports.contains(&ExportKind::Nbd));
-    let (Some(live), Service::Live { exports, .. }) = (live, service) else { return Ok(None) };
+    let (Some(live), Engines::Scheduled { exports, .. }) = (live, engines) else { return Ok(None) };
     let path = state.nbd_socket();
     let address = match live.nbd_address() {
         Ok(Some(address)) => Address::Loopback(address),
@@ -201,8 +201,8 @@ fn listen_for_nbd(state: &mut State, service: &Service) -> Result<Option<Listene
 }
 
 /// Makes block devices of ublk, if they were asked for, and notes them: one of the whole, or one for each class.
-fn start_ublk(state: &mut State, service: &Service) -> Result<Vec<ublk::Device>, Error> {
-    let Service::Live { exports, .. } = service else { return Ok(Vec::new()) };
+fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>, Error> {
+    let Engines::Scheduled { exports, .. } = engines else { return Ok(Vec::new()) };
     let (Some(mark), true) = (state.mark(), state.spec.has_export(ExportKind::Ublk)) else {
         return Ok(Vec::new());
     };
@@ -236,7 +236,7 @@ fn prepare_queue(device: &BlockDevice, depth: u32, spec: &ServeSpec) {
     }
 }
 
-fn mount(state: &State, service: &Service) -> Result<BackgroundSession, Error> {
+fn mount(state: &State, engines: &Engines) -> Result<BackgroundSession, Error> {
     (DirBuilder::new().recursive(true).mode(0o700).create(&state.mountpoint))
         .map_err(Error::path("make the folder", &state.mountpoint))?;
     let mut config = Config::default();
@@ -251,7 +251,7 @@ fn mount(state: &State, service: &Service) -> Result<BackgroundSession, Error> {
         MountOption::NoExec,
         MountOption::CUSTOM(format!("max_read={MAX_REQUEST_BYTES}")),
     ];
-    fuser::spawn_mount(DiskFile::new(service.file()), &state.mountpoint, &config)
+    fuser::spawn_mount(DiskFile::new(engines.file()), &state.mountpoint, &config)
         .map_err(Error::path("mount FUSE at", &state.mountpoint))
 }
 
@@ -295,20 +295,6 @@ fn run_briefly(command: &mut Command) {
     let ended = wait_until(Duration::from_secs(10), || !matches!(child.try_wait(), Ok(None)));
     if !ended {
         let _ = child.kill();
-    }
-}
-
-/// Polls until `condition` holds; false if it does not in time.
-pub(crate) fn wait_until(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let end = Instant::now() + timeout;
-    loop {
-        if condition() {
-            return true;
-        }
-        if Instant::now() >= end {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

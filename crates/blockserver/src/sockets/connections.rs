@@ -1,4 +1,4 @@
-//! Who is connected to a socket of a server: how many, who gives way, and who may connect at all.
+//! Limits on the connections of a server's socket: how many there may be, and which one is closed when there are too many.
 //!
 //! A newcomer is a connection that has not finished its handshake. Newcomers are few, have a limited time, and the oldest gives way
 //! to a new one, so that connections which say nothing shut nobody out. A client that has finished it is never cut off for
@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::socket::{Listening, Stream};
+use crate::sockets::{Listening, Stream};
 
 /// A client that has asked nothing for this long after its handshake gives way when the limit is reached.
 const QUIET: Duration = Duration::from_secs(10);
@@ -377,7 +377,7 @@ mod tests {
         std::fs::write(&path, b"precious").unwrap();
         let Err(error) = Listening::at_path(&path) else { panic!("it listens") };
         assert!(error.to_string().contains("no socket"), "{error}");
-        crate::socket::remove_socket(&path).unwrap();
+        crate::sockets::remove_socket(&path).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
         std::fs::remove_file(&path).unwrap();
         drop(Listening::at_path(&path).unwrap());

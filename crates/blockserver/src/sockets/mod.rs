@@ -1,4 +1,6 @@
-//! Sockets that a server listens at: a Unix socket of its user alone, or a port of loopback.
+//! Sockets of a server: a Unix socket for its user alone, or a port of the loopback interface.
+
+pub(crate) mod connections;
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -1,44 +1,20 @@
-//! State files: what a server has made, so that another process can take it away.
+//! State files: what a server has made. Another process can then remove it.
+
+pub(crate) mod block_device;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::num::NonZeroU64;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use weir_host::device::LoopInfo;
 
-use crate::control::Control;
+pub use self::block_device::{BlockDevice, ClassDevice};
 use crate::error::Error;
-use crate::loop_device;
+use crate::exports::queue::QueueSettings;
 use crate::process::Process;
-use crate::queue::QueueSettings;
 use crate::spec::ServeSpec;
-use crate::stats::Stats;
-use crate::ublk;
-
-/// A block device by path and number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BlockDevice {
-    /// `/dev/loopN` or `/dev/ublkbN`.
-    pub path: PathBuf,
-    /// Major number.
-    pub major: u32,
-    /// Minor number.
-    pub minor: u32,
-}
-
-/// The block device of a class of a partitioned server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClassDevice {
-    /// Name of the class.
-    pub class: String,
-    /// Its device.
-    pub device: BlockDevice,
-}
 
 /// What a server has made. Written before each thing is made or as soon as it is, so that nothing is ever left without a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,19 +52,6 @@ pub struct State {
     pub nbd: Option<String>,
 }
 
-/// How a served device is doing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Status {
-    /// The state file.
-    pub state_file: PathBuf,
-    /// Its content.
-    pub state: State,
-    /// Whether the server's process is running.
-    pub running: bool,
-    /// What it has done, if it answers.
-    pub stats: Option<Stats>,
-}
-
 /// The state file of the device called `name` in `state_dir`.
 pub fn state_path(state_dir: &Path, name: &str) -> PathBuf {
     state_dir.join(format!("{name}.json"))
@@ -108,26 +71,6 @@ pub fn states(state_dir: &Path) -> Result<Vec<PathBuf>, Error> {
         .collect();
     files.sort();
     Ok(files)
-}
-
-/// The status of every device that has a state file in `state_dir`.
-///
-/// # Errors
-/// [`Error::System`] or [`Error::State`] if the folder or a state file cannot be read.
-pub fn status(state_dir: &Path) -> Result<Vec<Status>, Error> {
-    let mut list = Vec::new();
-    for state_file in states(state_dir)? {
-        let state = match State::load(&state_file) {
-            // Taken down meanwhile.
-            Err(Error::System { error, .. }) if error.kind() == io::ErrorKind::NotFound => continue,
-            state => state?,
-        };
-        let running = state.process().is_some();
-        let stats =
-            if running { Control::connect(&state).and_then(|mut c| c.stats(false)).ok() } else { None };
-        list.push(Status { state_file, state, running, stats });
-    }
-    Ok(list)
 }
 
 /// Bytes of a state file that are read: what is longer is none.
@@ -177,60 +120,6 @@ impl State {
     /// The token as the number that ublk devices are marked with. Those of others have none, or another.
     pub(crate) fn mark(&self) -> Option<NonZeroU64> {
         NonZeroU64::new(u64::from_str_radix(self.token.rsplit('-').next()?, 16).ok()?)
-    }
-
-    /// Whether a device that is recorded is still the one that this server made.
-    pub(crate) fn is_ours(&self, device: &BlockDevice) -> bool {
-        match self.mark() {
-            Some(mark) if ublk::is_of_driver(device) => ublk::is_ours(device, mark),
-            _ => loop_device::is_ours(device, &self.token),
-        }
-    }
-
-    /// The loop device that was made with the token: also one that the server did not live to record.
-    pub(crate) fn unrecorded_loop(&self) -> Option<BlockDevice> {
-        let names = fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let names = names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("loop"));
-        let device = |name: String| {
-            let numbers = fs::read_to_string(format!("/sys/block/{name}/dev")).ok()?;
-            let (major, minor) = numbers.trim().split_once(':')?;
-            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
-            Some(BlockDevice { path: Path::new("/dev").join(name), major, minor })
-        };
-        names.filter_map(device).find(|device| {
-            !self.block_devices().any(|known| known == device) && loop_device::is_ours(device, &self.token)
-        })
-    }
-
-    /// Puts the queue of the loop device back, once that is detached.
-    ///
-    /// # Errors
-    /// The kernel refuses a value.
-    pub(crate) fn put_queue_back(&self) -> io::Result<bool> {
-        self.queue.as_ref().map_or(Ok(false), QueueSettings::put_back_detached)
-    }
-
-    /// Checks that a block device is still the one that this server made, over its own file.
-    ///
-    /// # Errors
-    /// As text: another file is attached to that loop device, or none; or the server's file is gone.
-    pub fn check_device(&self, device: &BlockDevice) -> Result<(), String> {
-        let node = device.path.display();
-        if !self.is_ours(device) {
-            return Err(format!(
-                "{node} is not the device of its server any more (another file is attached, or none). Take it down and serve it again"
-            ));
-        }
-        if ublk::is_of_driver(device) {
-            return Ok(());
-        }
-        let file = fs::metadata(&self.file).map_err(|error| format!("{}: {error}", self.file.display()))?;
-        let info = File::open(&device.path).and_then(|open| LoopInfo::of(&open));
-        let info = info.map_err(|error| format!("{node}: {error}"))?;
-        if (info.device, info.inode, info.offset) == (file.dev(), file.ino(), 0) {
-            return Ok(());
-        }
-        Err(format!("{node} is over another file than {}", self.file.display()))
     }
 
     /// The Unix socket for NBD, if there is one.

@@ -9,8 +9,8 @@ use super::class_stats::Counts;
 use super::classes::{self, ClassSpec, completed};
 use super::engine::{Engine, Media, dispatcher};
 use super::policy_text::PolicyText;
-use crate::alarm::NEVER;
 use crate::clock::now_ns;
+use crate::engine::alarm::NEVER;
 
 /// Most requests that a head can be given at once: a loop device has no more.
 const MOST_DEPTH: u32 = 128;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fuser::{Errno, ReplyData};
 
-use crate::backing::Backing;
+use crate::engine::backing::Backing;
 
 /// What direct I/O wants of addresses in memory on any device.
 const ALIGNMENT: usize = 4096;

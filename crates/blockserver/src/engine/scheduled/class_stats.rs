@@ -13,7 +13,7 @@ const WINDOW_NS: u64 = 1_000_000_000;
 
 /// A live server, as it is now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LiveStats {
+pub struct SchedulingStats {
     /// The policy, as it was asked for.
     pub policy: String,
     /// Time since the server's start, in s.

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, mpsc};
 use super::buffer::{Payload, Reply};
 use super::direct::{Direct, What};
 use super::engine::{Engine, Media, errno};
-use crate::backing::Backing;
+use crate::engine::backing::Backing;
 
 impl Engine {
     /// A flush has arrived: it is answered once every write that was answered before is on the medium.

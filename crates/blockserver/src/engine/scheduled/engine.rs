@@ -20,9 +20,9 @@ use super::inner::{Answers, Asked, Data, Inner, Pending};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use super::tally::Tally;
-use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
-use crate::backing::Backing;
 use crate::clock::{now_ns, run_first};
+use crate::engine::alarm::{Alarm, NEVER, TIMING_PRIORITY};
+use crate::engine::backing::Backing;
 use crate::stats::{Counters, Occupancy};
 
 /// Makes the machines of the heads in their first state, from a seed.

@@ -5,7 +5,7 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use super::attribution::Caller;
 use super::buffer::{Lent, Reply, Written};
 use super::engine::Engine;
-use crate::filesystem::FileService;
+use crate::exports::fuse::FileService;
 
 impl FileService for Engine {
     fn size_bytes(&self) -> u64 {

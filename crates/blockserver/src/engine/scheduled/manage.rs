@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::attribution::Attribution;
-use super::class_stats::{ClassStats, Counts, HeadStats, LiveStats, share_out};
+use super::class_stats::{ClassStats, Counts, HeadStats, SchedulingStats, share_out};
 use super::classes::{self, ClassSpec, completed};
 use super::engine::{Engine, Media, dispatcher, real_time};
 use super::inner::{Answers, Pending};
 use super::policy_text::PolicyText;
-use crate::alarm::NEVER;
+use crate::engine::alarm::NEVER;
 use crate::stats::Stats;
 
 impl Engine {
@@ -175,7 +175,7 @@ impl Engine {
     }
 
     /// What becomes of each class, and what the policies have in account.
-    pub fn live_stats(&self) -> LiveStats {
+    pub fn scheduling_stats(&self) -> SchedulingStats {
         let mut inner = self.lock();
         let now_ns = self.now_ns();
         let mut classes: Vec<ClassStats> =
@@ -199,7 +199,7 @@ impl Engine {
                 accounts,
             });
         }
-        LiveStats {
+        SchedulingStats {
             policy: inner.policy_text.clone(),
             uptime_s: crate::clock::now_ns().saturating_sub(self.started_ns) as f64 / 1e9,
             outstanding: inner.dispatcher.outstanding() as u64,

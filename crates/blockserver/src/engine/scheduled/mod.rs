@@ -1,4 +1,4 @@
-//! Policies in real time: the schedulers of `weir-scheduler` in front of modelled disks or real devices.
+//! An engine with a scheduler of `weir-scheduler`, in real time, in front of modelled disks or real devices.
 
 mod arrange;
 mod attribution;
@@ -21,9 +21,9 @@ pub(crate) mod tests;
 pub use arrange::Arrangement;
 pub(crate) use attribution::Caller;
 pub(crate) use buffer::{Buffer, Kept, Lent, Reply, Written};
-pub use class_stats::{ClassStats, HeadStats, LiveStats};
+pub use class_stats::{ClassStats, HeadStats, SchedulingStats};
 pub use classes::{ClassSpec, ClassesFile, ContractSpec, IoPriority, Wants};
 pub(crate) use engine::Engine;
 pub(crate) use policy_text::PolicyText;
 pub(crate) use spec::{Export, build};
-pub use spec::{ExportKind, Layout, LiveSpec};
+pub use spec::{ExportKind, Layout, SchedulingSpec};

@@ -15,7 +15,7 @@ use super::direct::{Direct, open_target};
 use super::engine::{Engine, Media, Setup};
 use super::machine::{Machine, RealMachine};
 use super::policy_text::PolicyText;
-use crate::backing::Backing;
+use crate::engine::backing::Backing;
 use crate::error::Error;
 use crate::spec::ServeSpec;
 
@@ -57,7 +57,7 @@ pub enum ExportKind {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LiveSpec {
+pub struct SchedulingSpec {
     /// A policy of `weir list schedulers`, and its settings: `NAME key=value ...`.
     pub policy: String,
     /// The classes; requests that are of none are of one more, `other`.
@@ -111,10 +111,10 @@ fn a_loop_device() -> Vec<ExportKind> {
 /// Stripe units of all heads together, at most, where heads are real: ranges of discards are counted in 32 bits.
 const MOST_ROW_BYTES: u64 = 1 << 30;
 
-impl LiveSpec {
+impl SchedulingSpec {
     /// A policy with defaults for all else.
     pub fn new(policy: &str) -> Self {
-        LiveSpec {
+        SchedulingSpec {
             policy: policy.to_owned(),
             classes: Vec::new(),
             queue_depth: one(),
@@ -304,7 +304,10 @@ pub(crate) struct Export {
 ///
 /// # Errors
 /// [`Error::Profile`], [`Error::Spec`], [`Error::System`].
-pub(crate) fn build(spec: &ServeSpec, live: &LiveSpec) -> Result<(Vec<Arc<Engine>>, Vec<Export>), Error> {
+pub(crate) fn build(
+    spec: &ServeSpec,
+    live: &SchedulingSpec,
+) -> Result<(Vec<Arc<Engine>>, Vec<Export>), Error> {
     let profile = spec.load_profile(&spec.name)?;
     let is_rotational = spec.is_disk();
     if live.layout == Layout::Partitioned {
@@ -386,7 +389,7 @@ fn backing(spec: &ServeSpec, size_bytes: u64, class: Option<&str>) -> Result<Med
 
 fn engine(
     spec: &ServeSpec,
-    live: &LiveSpec,
+    live: &SchedulingSpec,
     profile: &Profile,
     heads: u32,
     size_bytes: u64,

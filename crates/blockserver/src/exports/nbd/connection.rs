@@ -11,7 +11,7 @@ use super::handshake::{Admission, negotiate, read_array};
 use super::protocol::{Command, Header, MOST_REQUEST_BYTES, REPLY_MAGIC, error_number};
 use super::window::Window;
 use super::{Export, Exports};
-use crate::live::{Buffer, Caller, Kept, Lent, Reply, Written};
+use crate::engine::scheduled::{Buffer, Caller, Kept, Lent, Reply, Written};
 
 /// An answer on its way to the client.
 struct Answer {

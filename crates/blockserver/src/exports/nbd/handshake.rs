@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use super::Export;
 use super::protocol::*;
-use crate::gate::Place;
+use crate::sockets::connections::Place;
 
 /// Options after which a client that never chooses is cut off.
 const MOST_OPTIONS: usize = 1000;

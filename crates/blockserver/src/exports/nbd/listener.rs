@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::Exports;
 use super::connection::serve;
-use crate::gate::{Gate, Limits, Place};
-use crate::live::Caller;
-use crate::socket::{Listening, Stream, remove_socket};
+use crate::engine::scheduled::Caller;
+use crate::sockets::connections::{Gate, Limits, Place};
+use crate::sockets::{Listening, Stream, remove_socket};
 
 /// Connections that have not chosen an export.
 const MOST_NEWCOMERS: usize = 16;

@@ -17,7 +17,7 @@ pub(crate) use listener::{Address, Listener};
 
 use std::sync::Arc;
 
-use crate::live::Export;
+use crate::engine::scheduled::Export;
 
 /// Takes apart what a client sends in either phase.
 pub(crate) fn fuzzing(data: &[u8]) {

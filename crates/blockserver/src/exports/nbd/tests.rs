@@ -10,8 +10,8 @@ use super::connection::serve;
 use super::handshake::Admission;
 use super::protocol::*;
 use super::{Export, Exports};
-use crate::live::Caller;
-use crate::live::tests::Running;
+use crate::engine::scheduled::Caller;
+use crate::engine::scheduled::tests::Running;
 
 const YAML: &str = "{name: disk, profile: \"null\", size_mib: 1, live: {policy: sfq, exports: [nbd]}}";
 

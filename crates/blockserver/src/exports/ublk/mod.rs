@@ -20,11 +20,11 @@ use std::time::Duration;
 use self::abi::{DeviceInfo, Parameters};
 use self::control::Control;
 use self::queue::{DEPTH, Queue};
+use crate::engine::scheduled::Export;
 use crate::error::Error;
-use crate::filesystem::MAX_REQUEST_BYTES;
-use crate::live::Export;
-use crate::server::wait_until;
-use crate::state::BlockDevice;
+use crate::exports::fuse::MAX_REQUEST_BYTES;
+use crate::state::block_device::BlockDevice;
+use crate::wait::wait_until;
 
 /// How long the device files may take to appear, and to vanish.
 const FILE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -15,8 +15,8 @@ use io_uring::types::Fd;
 use io_uring::{IoUring, opcode, squeue};
 
 use super::abi::{self, Descriptor, QueueCommand};
-use crate::filesystem::MAX_REQUEST_BYTES;
-use crate::live::{Buffer, Caller, Export, Lent, Reply, Written};
+use crate::engine::scheduled::{Buffer, Caller, Export, Lent, Reply, Written};
+use crate::exports::fuse::MAX_REQUEST_BYTES;
 
 /// Requests under way at once.
 pub(super) const DEPTH: u16 = 128;

@@ -16,7 +16,7 @@ use super::super::attribution::Caller;
 use super::super::buffer::Written;
 use super::super::classes::completed;
 use super::{Logged, Running, reply};
-use crate::live::{Arrangement, ClassSpec};
+use crate::engine::scheduled::{Arrangement, ClassSpec};
 
 const MIB: u64 = 1 << 20;
 const SIZE_MIB: u64 = 512;
@@ -88,7 +88,7 @@ fn in_virtual_time(policy: &str, heads: u32, depth: usize, log: &[Logged]) -> Ve
 fn classes() -> Vec<ClassSpec> {
     vec![
         ClassSpec {
-            wants: crate::live::Wants::RealTime,
+            wants: crate::engine::scheduled::Wants::RealTime,
             deadline_ms: Some(60.0),
             range_mib: Some([0, 128]),
             stream_mib: Some(32),
@@ -96,7 +96,7 @@ fn classes() -> Vec<ClassSpec> {
             ..ClassSpec::named("video")
         },
         ClassSpec {
-            wants: crate::live::Wants::Interactive,
+            wants: crate::engine::scheduled::Wants::Interactive,
             range_mib: Some([128, 256]),
             ..ClassSpec::named("text")
         },

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::attribution::Caller;
 use super::{Running, reply};
-use crate::live::{Arrangement, ClassSpec};
+use crate::engine::scheduled::{Arrangement, ClassSpec};
 
 const YAML: &str = "{name: changes, profile: ssd-sata, heads: 2, size_mib: 64,
     live: {policy: sfq, classes: [{name: video, range_mib: [0, 32], deadline_ms: 0.001}]}}";
@@ -41,7 +41,7 @@ fn no_request_is_lost_by_a_change() {
     for answer in &answers {
         assert_eq!(answer.recv_timeout(Duration::from_secs(20)).unwrap().unwrap().len(), 4096);
     }
-    let stats = engine.live_stats();
+    let stats = engine.scheduling_stats();
     assert_eq!(stats.outstanding, 0);
     assert!(stats.classes.iter().all(|class| class.queue == 0), "{stats:?}");
     let video = stats.classes.iter().find(|class| class.name == "video").unwrap();
@@ -79,7 +79,7 @@ fn a_server_is_arranged_anew_only_while_nobody_asks() {
     engine.arrange(&arrangement("fcfs")).unwrap();
     let found = engine.arrangement();
     assert_eq!((found.policy.as_str(), found.queue_depth, found.classes.len()), ("fcfs", 2, 2));
-    assert_eq!(engine.live_stats().classes.len(), 2);
+    assert_eq!(engine.scheduling_stats().classes.len(), 2);
 }
 
 #[test]
@@ -108,15 +108,16 @@ fn what_the_policy_has_in_account_is_shown() {
     };
     running.engine.set_policy("hds root_kb_s=1000").unwrap();
     ask();
-    let stats = running.engine.live_stats();
+    let stats = running.engine.scheduling_stats();
     assert!(stats.classes[0].accounts.contains_key("tokens_kb"), "{stats:?}");
-    let contract = Some(crate::live::ContractSpec { cost_ms: 1.0, period_ms: 100.0, streams: 1 });
-    let wants = crate::live::Wants::RealTime;
+    let contract =
+        Some(crate::engine::scheduled::ContractSpec { cost_ms: 1.0, period_ms: 100.0, streams: 1 });
+    let wants = crate::engine::scheduled::Wants::RealTime;
     let range_mib = Some([0, 32]);
     running.engine.set_class(ClassSpec { contract, wants, range_mib, ..ClassSpec::named("video") }).unwrap();
     running.engine.set_policy("deltal").unwrap();
     ask();
-    let stats = running.engine.live_stats();
+    let stats = running.engine.scheduling_stats();
     let head = &stats.heads[0];
     assert!(head.slack_ms.is_some() && head.accounts.contains_key("slack_left_ms"), "{stats:?}");
 }

@@ -122,7 +122,7 @@ fn no_more_than_the_depth_is_at_a_device() {
         let (reply, answer) = reply();
         running.engine.read(number % 100 * 16_384, 16_384, &Caller::default(), reply);
         answers.push(answer);
-        let stats = running.engine.live_stats();
+        let stats = running.engine.scheduling_stats();
         assert!(stats.heads.iter().all(|head| head.in_service <= 3), "{stats:?}");
     }
     answers.iter().for_each(|answer| assert_eq!(wait(answer).unwrap().len(), 16_384));
