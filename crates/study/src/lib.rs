@@ -45,7 +45,7 @@ pub use filesystem::{FileSystem, NetworkAccess};
 pub use fs_option::{ByRole, FsOption};
 pub use hosts::{Hosts, Lost};
 pub use io_cost::{CostBounds, CostModel, IoCost};
-pub use level::{Architecture, KERNEL_SCHEDULERS, Priority, Scheduler};
+pub use level::{Architecture, Priority, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
 pub use settings::ServiceSettings;

@@ -9,7 +9,7 @@ use weir_workload::{FileSet, Workload};
 
 use crate::admission_check;
 use crate::filesystem::FileSystem;
-use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
+use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, LONGEST_S, MOST_HEADS};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::run::MOST_TAGS;
@@ -289,8 +289,7 @@ impl Check<'_> {
         match self.testbed {
             Testbed::Device if scheduler.is_of_kernel() => {}
             Testbed::Device => {
-                let own = weir_scheduler::POLICIES.iter().map(|entry| entry.name);
-                let known: Vec<&str> = KERNEL_SCHEDULERS.into_iter().chain(own).collect();
+                let known: Vec<&str> = weir_scheduler::names().collect();
                 if !known.contains(&scheduler.name.as_str()) {
                     self.problem(field, one_of("scheduler", &scheduler.name, known));
                 } else if let Err(message) = device_scheduler::check_scheduler(scheduler, self.study) {
