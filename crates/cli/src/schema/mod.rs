@@ -1,4 +1,7 @@
-//! `weir schema`: JSON Schemas from the same types that parse the files.
+//! `weir schema`: JSON Schemas from the same types that parse the files, and references from the same comments.
+
+mod columns;
+mod study;
 
 use std::process::ExitCode;
 
@@ -8,13 +11,16 @@ use serde_json::{Map, Value, json};
 use weir_daemons::Service;
 use weir_study::DATABASES;
 
-use crate::exit;
+use crate::exit::{self, bad_input};
 
-/// Print the JSON Schema of a kind of file, for editors that complete and check YAML.
+/// Print the JSON Schema of a kind of file, for editors that complete and check YAML; or the columns of result tables.
 #[derive(clap::Args)]
 pub struct Args {
     /// The kind of file.
     kind: Kind,
+    /// Print a page of documentation in place of JSON (study, columns).
+    #[arg(long)]
+    markdown: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -23,17 +29,32 @@ enum Kind {
     Workload,
     Profile,
     Tasks,
+    /// Columns of the tables of a run: type, unit, meaning, when null.
+    Columns,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let schema = match args.kind {
+        Kind::Columns if args.markdown => return print(&columns::as_markdown()),
+        Kind::Study if args.markdown => {
+            return print(&study::as_markdown(&serde_json::to_value(schema_for!(weir_study::Study))?)?);
+        }
+        _ if args.markdown => {
+            return Err(bad_input("--markdown is for study and columns only: leave it out"));
+        }
+        Kind::Columns => return print(&format!("{:#}\n", columns::as_json())),
         Kind::Study => with_settings(schema_for!(weir_study::Study)),
         Kind::Workload => schema_for!(weir_workload::sessions::AnyWorkload),
         Kind::Profile => schema_for!(weir_simulator::profile::Profile),
         Kind::Tasks => schema_for!(weir_study::TaskFile),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> anyhow::Result<ExitCode> {
+    print!("{text}");
     Ok(ExitCode::SUCCESS)
 }
 
