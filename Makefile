@@ -27,7 +27,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers test-unsafe fuzz molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers test-unsafe fuzz molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt reference bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ fmt: setup ## Put everything in style
 	cargo fmt --all
 	ruff check --fix .
 	ruff format .
+
+reference: setup ## Write generated pages and tables again: columns, fields of a study, labels of schedulers
+	@$(PYTHON) tests/reference.py
 
 bench: bench-serve bench-live bench-replay bench-collect bench-traces bench-schedulers bench-web ## Measure the harness itself (on a quiet machine)
 

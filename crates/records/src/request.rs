@@ -75,7 +75,7 @@ crate::record! {
         /// Unit: ns.
         pub deadline_ns: Option<i64>,
         /// When the service of the request began, after queueing.
-        /// Null: not known. Only a simulator knows it.
+        /// Null: not known; only a simulator knows it.
         /// Unit: ns.
         pub served_ns: Option<i64>,
         /// 0, or the `errno` of the failure.

@@ -89,6 +89,7 @@ impl<'a> Reference<'a> {
             // An object of its own has the defaults of its fields in its section.
             Value::Object(_) => String::new(),
             Value::Array(values) if values.is_empty() => String::new(),
+            Value::String(text) if text.is_empty() => String::new(),
             default => format!("`{}`", flow(default)),
         };
         let name = path.last().unwrap_or(&"");
