@@ -102,7 +102,7 @@ durability: setup ## Kill database, application server and browsers of a booksho
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1
 
 durability-live: setup ## Kill servers, clients and runs with policies and groups 50 times, and runs 100 times; no acknowledged write may be lost, nothing left, no setting changed
-	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
+	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test scheduled a_killed_server -- --nocapture
 	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k "whatever_is_killed or whenever_a_run_is_killed" tests
 	WEIR_KILLS=100 $(PYTHON) -m pytest -m alone -s -k killed tests
 	WEIR_FAULTS=all $(PYTHON) -m pytest -m alone -s tests/test_faults.py
