@@ -1,4 +1,4 @@
-//! What fuzz targets call: parsers of bytes that come from elsewhere. Not part of the interface.
+//! Entry points of fuzz targets: parsers of bytes from outside. Not part of the interface.
 
 use std::path::Path;
 

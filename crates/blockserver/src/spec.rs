@@ -1,4 +1,4 @@
-//! What to serve: the spec file.
+//! The specification of a server: the file that `weir serve` takes.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Talking to a running server: one JSON line to its socket, one JSON line back.
+//! Client of a server's control socket.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

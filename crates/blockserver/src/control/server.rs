@@ -1,4 +1,4 @@
-//! The server's side of the control socket.
+//! Server side of the control socket.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A thread that acts at a time, exactly.
+//! A thread that acts at a given instant of CLOCK_MONOTONIC.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Where the data are: anonymous memory, or a sparse file.
+//! Storage of the data: anonymous memory, or a sparse file.
 
 use std::fs::{File, OpenOptions};
 use std::io;

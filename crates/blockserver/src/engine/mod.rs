@@ -21,13 +21,13 @@ use crate::stats::Stats;
 
 /// The engines of a server.
 pub(crate) enum Engines {
-    /// One whose device serves in the order of its own queue.
+    /// One engine, whose device model orders its own queue.
     Unscheduled(Arc<Engine>),
-    /// Those of a server with a policy: one, or one for each class.
+    /// Engines of a server with a scheduler: one, or one for each class.
     Scheduled {
         /// The engines.
         engines: Vec<Arc<scheduled::Engine>>,
-        /// What of them has a name; the first is the whole.
+        /// Exports by name; the first is the whole device.
         exports: Vec<Export>,
     },
 }
@@ -204,7 +204,7 @@ impl Engines {
     fn engines(&self) -> Result<&[Arc<scheduled::Engine>], String> {
         match self {
             Engines::Unscheduled(_) => {
-                Err("this server has no policy; start it with --policy, or `live:` in its spec".to_owned())
+                Err("this server has no scheduler: start it with --policy, or write `live:` in its spec".to_owned())
             }
             Engines::Scheduled { engines, .. } => Ok(engines),
         }

@@ -1,4 +1,4 @@
-//! How long before a deadline to stop sleeping and spin.
+//! The margin before a deadline at which sleeping ends and spinning begins.
 
 /// Learns how late sleeps end on this machine, from those that ended.
 ///

@@ -1,4 +1,4 @@
-//! A server in a process of its own.
+//! Starting a server in a process of its own.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,4 +1,4 @@
-//! A server in the foreground.
+//! Running a server in the foreground, from claiming its name to removing its devices.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -321,11 +321,11 @@ fn wait_for_signal(signals: &libc::sigset_t, session: Option<&BackgroundSession>
             return;
         }
         if session.is_some_and(|session| session.guard.is_finished()) {
-            eprintln!("the FUSE file system was taken away");
+            eprintln!("the FUSE file system was unmounted by another process");
             return;
         }
         if let Some(ended) = served.iter().find(|device| device.has_ended()) {
-            eprintln!("{} was taken away", ended.device.path.display());
+            eprintln!("{} was removed by another process", ended.device.path.display());
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! A server with a policy that is told everything at once: what a study does before each of its runs.
+//! Scheduler, classes and queue depth set at once, as a study does before each run.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Whose a request is: by where it is on the device, then by who asks.
+//! The class of a request: by its place on the device, then by the process that sent it.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Memory for direct I/O, and what a request is answered with.
+//! Buffers for direct I/O, and the answers to requests.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;

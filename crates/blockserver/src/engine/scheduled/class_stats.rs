@@ -1,4 +1,4 @@
-//! What became of each class's requests.
+//! Statistics of each class.
 
 use std::collections::BTreeMap;
 

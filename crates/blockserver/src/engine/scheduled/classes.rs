@@ -1,4 +1,4 @@
-//! Classes of a live server: whose a request is, and what its policy is told of it.
+//! Classes of a server with a scheduler: which requests belong to a class, and what the scheduler knows of it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Flushes and discards, which pass by the policy.
+//! Flushes and discards, which the scheduler does not order.
 
 use std::sync::{PoisonError, mpsc};
 

@@ -1,4 +1,4 @@
-//! A server with a policy: requests in, answers out when the policy and the device are done with them.
+//! The engine: takes requests, lets the scheduler order them, answers when the device is done.
 //!
 //! Whoever brings a request carries out what follows from it at once; a device without service time is answered without another
 //! thread. One thread ([`Engine::keep_time`]) acts at the times of models and policies, and one

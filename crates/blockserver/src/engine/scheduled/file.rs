@@ -1,4 +1,4 @@
-//! A live server as a file of the FUSE file system.
+//! The engine as the file of the FUSE file system.
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 

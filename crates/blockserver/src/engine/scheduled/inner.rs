@@ -1,4 +1,4 @@
-//! What a live server's lock guards: who waits, and who is served.
+//! State under the lock of the engine: waiting and outstanding requests.
 
 use smallvec::SmallVec;
 use weir_simulator::server::{Dispatcher, Done, Head, Wanted};

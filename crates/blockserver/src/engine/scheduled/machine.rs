@@ -1,4 +1,4 @@
-//! What a head works on: a model, or a real device that says itself when it is done.
+//! The device of a head: a model, or a real device that reports its completions.
 
 use weir_scheduler::{Request, ServiceModel};
 use weir_simulator::machine::Model;

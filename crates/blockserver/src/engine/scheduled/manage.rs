@@ -1,4 +1,4 @@
-//! What can be asked of a running engine besides I/O.
+//! Commands to a running engine, besides I/O.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

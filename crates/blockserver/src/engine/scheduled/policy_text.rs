@@ -1,4 +1,4 @@
-//! A policy as a person writes it: `NAME key=value ...`, as in studies.
+//! A scheduler with settings as text: `NAME key=value ...`, as in studies.
 
 use weir_scheduler::{Class, Policy, SettingError, Settings};
 

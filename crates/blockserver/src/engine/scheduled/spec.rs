@@ -1,4 +1,4 @@
-//! What a server with a policy is told besides what it serves, and how it is made from that.
+//! The part of a server specification for a server with a scheduler, and building the engines from it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

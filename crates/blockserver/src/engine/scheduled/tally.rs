@@ -1,4 +1,4 @@
-//! What was done, counted many at a time: a request leaves a line of memory behind, not a walk through all distributions.
+//! Counters of completed requests, merged into distributions in batches to keep the cost of each request low.
 
 use weir_simulator::Op;
 

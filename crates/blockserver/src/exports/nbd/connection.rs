@@ -1,4 +1,4 @@
-//! One client: a thread reads what it asks, another writes the answers, in the order in which they become ready.
+//! The connection of one client: one thread reads its requests, another writes the answers as they become ready.
 //!
 //! The writer is a thread of its own so that a client that does not read its answers holds up nobody else.
 

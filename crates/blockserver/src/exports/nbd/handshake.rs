@@ -1,4 +1,4 @@
-//! From the greeting to the choice of an export.
+//! The handshake of the protocol, up to the choice of an export.
 
 use std::io::{self, Read, Write};
 

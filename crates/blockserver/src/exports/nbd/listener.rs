@@ -1,4 +1,4 @@
-//! Where clients come in.
+//! The listening socket and its connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

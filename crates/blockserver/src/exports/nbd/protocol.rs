@@ -1,4 +1,4 @@
-//! The numbers of the protocol, and what comes over the wire taken apart.
+//! Constants and messages of the protocol.
 
 pub(super) const MAGIC: u64 = 0x4e42_444d_4147_4943;
 pub(super) const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;

@@ -1,4 +1,4 @@
-//! How much of one client may be under way.
+//! Limit on the outstanding requests of one client.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

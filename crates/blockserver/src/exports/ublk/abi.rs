@@ -1,4 +1,4 @@
-//! What the kernel's ublk driver and its servers say to each other: <linux/ublk_cmd.h>.
+//! Structures and constants of the kernel's ublk driver: <linux/ublk_cmd.h>.
 
 use std::mem::size_of;
 

@@ -1,4 +1,4 @@
-//! The thread that takes a device's requests in and hands their answers over.
+//! The thread that takes requests of a device from the driver and returns the answers.
 //!
 //! The driver takes answers only from the thread that fetches. Others leave theirs in a [`Mailbox`], and wake it if it sleeps.
 //! Data are copied by whoever has them: those of a write when it is taken in, those of a read when it is answered.
