@@ -204,7 +204,8 @@ impl Engines {
     fn engines(&self) -> Result<&[Arc<scheduled::Engine>], String> {
         match self {
             Engines::Unscheduled(_) => {
-                Err("this server has no scheduler: start it with --policy, or write `live:` in its spec".to_owned())
+                Err("this server has no scheduler: start it with --policy, or write `live:` in its spec"
+                    .to_owned())
             }
             Engines::Scheduled { engines, .. } => Ok(engines),
         }
