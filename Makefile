@@ -27,7 +27,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers test-unsafe fuzz molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
+.PHONY: help tools setup study hosts hosts-down figures report test test-rust test-analysis test-guest test-roles test-cluster test-controllers test-unsafe fuzz molecule durability durability-live lint lint-code lint-rust lint-python lint-roles fmt reference bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,7 +102,7 @@ durability: setup ## Kill database, application server and browsers of a booksho
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1
 
 durability-live: setup ## Kill servers, clients and runs with policies and groups 50 times, and runs 100 times; no acknowledged write may be lost, nothing left, no setting changed
-	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test live a_killed_server -- --nocapture
+	WEIR_KILLS=50 cargo test --release --locked --offline -p weir-blockserver --test scheduled a_killed_server -- --nocapture
 	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k "whatever_is_killed or whenever_a_run_is_killed" tests
 	WEIR_KILLS=100 $(PYTHON) -m pytest -m alone -s -k killed tests
 	WEIR_FAULTS=all $(PYTHON) -m pytest -m alone -s tests/test_faults.py
@@ -128,6 +128,9 @@ fmt: setup ## Put everything in style
 	cargo fmt --all
 	ruff check --fix .
 	ruff format .
+
+reference: setup ## Write generated pages and tables again: columns, fields of a study, labels of schedulers
+	@$(PYTHON) tests/reference.py
 
 bench: bench-serve bench-live bench-replay bench-collect bench-traces bench-schedulers bench-web ## Measure the harness itself (on a quiet machine)
 

@@ -1,7 +1,9 @@
 """Labels of metrics: name, unit, range, and the format of numbers."""
 
+import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -48,6 +50,18 @@ _LABELS = {
     "utilisation": Label("Utilisation", "share", _SHARE),
     "work_conservation": Label("Work conservation", "share", _SHARE),
 }
+
+
+#: Labels of schedulers by name, from the binary's registry (`make reference`).
+_SCHEDULERS = {
+    entry["name"]: entry["label"]
+    for entry in json.loads((Path(__file__).parent / "schedulers.json").read_text(encoding="utf-8"))
+}
+
+
+def scheduler_label(name: str) -> str:
+    """The label of a scheduler; one that is not in the registry is called by its name."""
+    return _SCHEDULERS.get(name, name)
 
 
 def label(metric: str) -> Label:

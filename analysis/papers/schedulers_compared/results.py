@@ -6,6 +6,7 @@ import polars as pl
 
 from weir.documents import field, read_document
 from weir.errors import InputError
+from weir.labels import scheduler_label
 from weir.load import RUN_AGAIN, Run, Study
 from weir.statistics import Interval, mean_interval
 
@@ -19,24 +20,6 @@ PER_CLIENT = 2
 #: and Vin's objective for video).
 LATE_PCT = 1.0
 
-#: Schedulers by the first word of their level, as readers see them.
-NAMES = {
-    "fcfs": "FCFS",
-    "scan-edf": "SCAN-EDF",
-    "sfq": "SFQ",
-    "cello": "Cello",
-    "wr-round": "Rounds (W.-R.)",
-    "hds": "HDS",
-    "edf-background": "EDF+background",
-    "lst": "LST",
-    "deltal": "\N{GREEK CAPITAL LETTER DELTA}L",
-    "linux-mq-deadline": "mq-deadline",
-    "linux-bfq": "BFQ",
-    "linux-kyber": "Kyber",
-}
-#: What a scheduler with contracts is called if it serves those, too, to whom it has promised nothing.
-ALL = "+"
-NAMES |= {f"{name}{ALL}": f"{NAMES[name]}, all" for name in ("edf-background", "lst", "deltal")}
 #: What each promises video, and how.
 MEANS = {
     "fcfs": "nothing",
@@ -52,6 +35,11 @@ MEANS = {
     "linux-bfq": "65 % of the sectors",
     "linux-kyber": "nothing",
 }
+#: Labels of schedulers by the first word of their level.
+NAMES = {name: scheduler_label(name) for name in MEANS}
+#: What a scheduler with contracts is called if it serves those, too, to whom it has promised nothing.
+ALL = "+"
+NAMES |= {f"{name}{ALL}": f"{NAMES[name]}, all" for name in ("edf-background", "lst", "deltal")}
 MEANS |= {name: "contracts for some" for name in NAMES if name.endswith(ALL)}
 
 

@@ -79,10 +79,13 @@ weir_records::record! {
         /// What was asked.
         pub op: FileOp,
         /// Bytes asked for; where the source does not tell (io_uring), the bytes that were transferred.
+        /// Unit: bytes.
         pub size_bytes: u64,
         /// When it entered.
+        /// Unit: ns.
         pub start_ns: i64,
         /// When it returned.
+        /// Unit: ns.
         pub end_ns: i64,
         /// Bytes transferred, or a negative `errno`.
         pub result: i64,

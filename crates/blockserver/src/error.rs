@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the block server.
 
 use std::io;
 use std::path::{Path, PathBuf};

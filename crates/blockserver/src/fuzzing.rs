@@ -1,9 +1,9 @@
-//! What fuzz targets call: parsers of bytes that come from elsewhere. Not part of the interface.
+//! Entry points of fuzz targets: parsers of bytes from outside. Not part of the interface.
 
 use std::path::Path;
 
 use crate::control::{Answer, Command};
-use crate::live::{ClassesFile, PolicyText, classes};
+use crate::engine::scheduled::{ClassesFile, PolicyText, classes};
 use crate::{ServeSpec, State};
 
 /// A line of the control socket, from a client or from the server.
@@ -17,7 +17,7 @@ pub fn control_line(line: &[u8]) {
 
 /// What an NBD client sends.
 pub fn nbd(data: &[u8]) {
-    crate::nbd::fuzzing(data);
+    crate::exports::nbd::fuzzing(data);
 }
 
 /// A line of /proc/PID/mountinfo.

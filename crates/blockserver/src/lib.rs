@@ -22,45 +22,34 @@
 //! * The server needs memory to take a write. Without CAP_SYS_RESOURCE it cannot mark itself as an I/O flusher, so leave memory
 //!   free while much is written through a file system on it.
 
-mod alarm;
-mod background;
-mod backing;
 mod clock;
 mod control;
-mod control_server;
-mod down;
 mod engine;
 mod error;
-mod filesystem;
+mod exports;
 #[doc(hidden)]
 pub mod fuzzing;
-mod gate;
-mod live;
-mod loop_device;
+mod lifecycle;
 mod mounts;
-mod nbd;
-mod pacing;
 mod process;
-mod queue;
-mod server;
-mod service;
-mod socket;
+mod sockets;
 mod spec;
 mod state;
 mod stats;
-mod ublk;
+mod wait;
 
-pub use background::{serve_in_background, wait_until_ready};
 pub use control::Control;
-pub use down::{DownOutcome, DownReport, down, down_all};
-pub use error::Error;
-pub use live::{
+pub use engine::scheduled::{
     Arrangement, ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, IoPriority, Layout,
-    LiveSpec, LiveStats, Wants,
+    SchedulingSpec, SchedulingStats, Wants,
 };
-pub use loop_device::missing_capability;
-pub use queue::QueueSettings;
-pub use server::{serve, unable};
+pub use error::Error;
+pub use exports::loop_device::missing_capability;
+pub use exports::queue::QueueSettings;
+pub use lifecycle::background::{serve_in_background, wait_until_ready};
+pub use lifecycle::down::{DownOutcome, DownReport, down, down_all};
+pub use lifecycle::serve::{serve, unable};
+pub use lifecycle::status::{Status, status};
 pub use spec::ServeSpec;
-pub use state::{BlockDevice, ClassDevice, State, Status, state_path, states, status};
+pub use state::{BlockDevice, ClassDevice, State, state_path, states};
 pub use stats::{LatencySummary, OpCount, Stats};

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::state::BlockDevice;
+use crate::state::block_device::BlockDevice;
 
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]

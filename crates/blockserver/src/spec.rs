@@ -1,4 +1,4 @@
-//! What to serve: the spec file.
+//! The specification of a server: the file that `weir serve` takes.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use weir_simulator::Device;
 use weir_simulator::profile::{self, Profile};
 use weir_specs::Document;
 
+use crate::engine::scheduled::{ExportKind, SchedulingSpec};
 use crate::error::Error;
-use crate::live::{ExportKind, LiveSpec};
 
 /// One modelled block device.
 ///
@@ -40,7 +40,7 @@ pub struct ServeSpec {
     pub backing: String,
     /// A policy in front of the heads. Without one they serve in the order of their own queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<LiveSpec>,
+    pub live: Option<SchedulingSpec>,
 }
 
 fn one() -> u32 {

@@ -1,4 +1,4 @@
-//! What a server has done: counts, and how exactly it kept the model's times.
+//! Statistics of a server: counts, and how exactly it kept the model's times.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

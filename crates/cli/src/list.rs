@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use serde_json::json;
 use weir_daemons::Daemon;
 use weir_daemons::cluster::Description;
-use weir_study::{FileSystem, KERNEL_SCHEDULERS};
+use weir_scheduler::{Entry, KERNEL_SCHEDULERS, KernelScheduler, POLICIES};
+use weir_study::FileSystem;
 
 use crate::exit::{self, bad_input};
 use crate::project::Project;
@@ -92,22 +93,36 @@ fn workloads() -> anyhow::Result<Vec<(String, String, serde_json::Value)>> {
     catalog.names().chain(catalog.session_names()).map(describe).collect()
 }
 
-/// The kernel's, with whether this kernel has them on any of its disks; then the simulator's.
+/// The kernel's, with whether a disk of this host can have them; then weir's own.
 fn schedulers() -> Vec<(String, String, serde_json::Value)> {
     let disks = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let here: String =
         disks.filter_map(|disk| std::fs::read_to_string(disk.path().join("queue/scheduler")).ok()).collect();
     let here: Vec<&str> = here.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
-    let describe = |name: &str| {
-        let available = here.contains(&name);
+    let of_kernel = |scheduler: &KernelScheduler| {
+        let available = here.contains(&scheduler.name);
         let text = if available {
             "kernel's: in this kernel"
         } else {
             "kernel's: not in this kernel, or its module is not loaded"
         };
-        (name.to_owned(), text.to_owned(), json!({"name": name, "kind": "kernel", "available": available}))
+        let model = POLICIES.iter().find(|entry| entry.name == scheduler.counterpart);
+        let value = json!({
+            "name": scheduler.name,
+            "kind": "kernel",
+            "label": scheduler.label,
+            "module": scheduler.module,
+            "counterpart": scheduler.counterpart,
+            "available": available,
+            "settings": model.map(settings),
+        });
+        (scheduler.name.to_owned(), text.to_owned(), value)
     };
-    KERNEL_SCHEDULERS.into_iter().map(describe).chain(weir_scheduler::POLICIES.iter().map(policy)).collect()
+    KERNEL_SCHEDULERS.iter().map(of_kernel).chain(POLICIES.iter().map(policy)).collect()
+}
+
+fn settings(entry: &Entry) -> serde_json::Value {
+    entry.settings.iter().map(|(name, about)| ((*name).to_owned(), json!(about))).collect()
 }
 
 /// With what a study may set, as `weir service list` has it in full.
@@ -121,21 +136,22 @@ fn service(found: Daemon) -> (String, String, serde_json::Value) {
     (found.name.clone(), text, json!(found))
 }
 
-fn policy(entry: &weir_scheduler::Entry) -> (String, String, serde_json::Value) {
+fn policy(entry: &Entry) -> (String, String, serde_json::Value) {
     let names: Vec<&str> = entry.settings.iter().map(|(name, _)| *name).collect();
     let mut text = format!("simulator's: {}", entry.about);
     if !names.is_empty() {
         text += &format!(" [{}]", names.join(", "));
     }
-    let settings: serde_json::Map<String, serde_json::Value> =
-        entry.settings.iter().map(|(name, about)| ((*name).to_owned(), json!(about))).collect();
+    let of_kernel = KERNEL_SCHEDULERS.iter().find(|scheduler| scheduler.counterpart == entry.name);
     let value = json!({
         "name": entry.name,
         "kind": "simulator",
+        "label": entry.label,
+        "counterpart": of_kernel.map(|scheduler| scheduler.name),
         "available": true,
         "about": entry.about,
         "promises": entry.promises,
-        "settings": settings,
+        "settings": settings(entry),
     });
     (entry.name.to_owned(), text, value)
 }

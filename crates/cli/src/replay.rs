@@ -36,6 +36,9 @@ pub struct Args {
     /// Target of one class, instead of --target (repeatable)
     #[arg(long, value_name = "CLASS=PATH")]
     class_target: Vec<String>,
+    /// Name of --target in the column `device` of the requests; its path if absent
+    #[arg(long, value_name = "NAME", requires = "target", hide = true)]
+    target_name: Option<String>,
     /// Where to write the requests with the times of their service
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -116,7 +119,8 @@ fn options(args: &Args) -> anyhow::Result<Options> {
 
 fn layout(args: &Args) -> anyhow::Result<Layout> {
     let mut layout = Layout {
-        default: args.target.as_ref().map(Route::to),
+        default: (args.target.as_ref())
+            .map(|path| Route { name: args.target_name.clone(), ..Route::to(path) }),
         classes: BTreeMap::new(),
         allow_writes: args.allow_writes,
         buffered: args.buffered,

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use weir_blockserver::{
-    ClassesFile, DownReport, Error, ExportKind, Layout, LiveSpec, ServeSpec, State, Stats, Status,
+    ClassesFile, DownReport, Error, ExportKind, Layout, SchedulingSpec, ServeSpec, State, Stats, Status,
 };
 
 use crate::exit::bad_input;
@@ -125,7 +125,7 @@ impl LiveArgs {
         }
         let live = match (&mut spec.live, &self.policy) {
             (Some(live), _) => live,
-            (none, Some(policy)) => none.insert(LiveSpec::new(policy)),
+            (none, Some(policy)) => none.insert(SchedulingSpec::new(policy)),
             (None, None) => {
                 return Err(bad_input("these options need a policy: give --policy, or `live:` in the spec"));
             }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use weir_blockserver::LiveStats;
+use weir_blockserver::SchedulingStats;
 
 use crate::class::{Which, refused};
 use crate::exit;
@@ -75,7 +75,7 @@ fn write_whole(file: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::rename(&aside, file).with_context(|| format!("cannot write {}", file.display()))
 }
 
-fn table(stats: &LiveStats) -> String {
+fn table(stats: &SchedulingStats) -> String {
     let mut text = format!(
         "{}: up {:.0} s, {} requests under way\n{:<16}{:>10}{:>10}{:>8}{:>8}{:>10}{:>11}{:>11}  account\n",
         stats.policy,
@@ -123,7 +123,7 @@ fn table(stats: &LiveStats) -> String {
 }
 
 /// The text format of Prometheus, version 0.0.4.
-fn prometheus(stats: &LiveStats) -> String {
+fn prometheus(stats: &SchedulingStats) -> String {
     let mut text = String::new();
     let mut metric = |name: &str, kind: &str, help: &str, values: &mut dyn Iterator<Item = (String, f64)>| {
         let _ = writeln!(text, "# HELP weir_{name} {help}\n# TYPE weir_{name} {kind}");
@@ -182,7 +182,7 @@ mod tests {
             ..Default::default()
         };
         let head = weir_blockserver::HeadStats { slack_ms: Some(12.5), ..Default::default() };
-        let stats = LiveStats { classes: vec![class], heads: vec![head], ..LiveStats::default() };
+        let stats = SchedulingStats { classes: vec![class], heads: vec![head], ..SchedulingStats::default() };
         let text = prometheus(&stats);
         assert!(text.contains("weir_requests_total{class=\"video\"} 3\n"), "{text}");
         assert!(text.contains("weir_class_account{class=\"video\",account=\"tokens_kb\"} 1.5\n"), "{text}");

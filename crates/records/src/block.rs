@@ -67,33 +67,45 @@ crate::record! {
     pub struct BlockRequest, BlockColumns {
         /// Kernel name of the disk, such as `loop3`.
         pub device: Arc<str>,
-        /// First sector, in units of 512 bytes from the start of the disk.
+        /// First sector, counted from the start of the disk.
+        /// Unit: sectors of 512 bytes.
         pub sector: u64,
         /// Bytes transferred.
+        /// Unit: bytes.
         pub size_bytes: u32,
-        /// The operation.
+        /// The operation: `read`, `write`, `flush`, `discard`, `write_zeroes` or `other`.
         pub op: BlockOp,
-        /// Modifiers joined by `|`, such as `sync|fua`; empty if there are none. See [`flag_names`].
+        /// Modifiers of the operation (`cmd_flags` of the kernel) joined by `|`, such as `sync|fua`; empty if there are none.
         pub flags: Arc<str>,
-        /// Raw `ioprio`: class in the top 3 bits, level in the rest; `None` if the source has none.
+        /// I/O priority as the kernel encodes it (`ioprio`): class in the top 3 bits, level in the rest.
+        /// Null: the source does not record it.
         pub priority: Option<u16>,
-        /// Thread that queued it.
+        /// Id of the thread that queued the request.
         pub pid: u32,
-        /// That thread's name; empty if the source has none.
+        /// Name of the thread that queued the request; empty if the source does not record it.
         pub comm: Arc<str>,
-        /// Id of the cgroup it is charged to; `None` if the source has none.
+        /// Id of the control group that the request is charged to.
+        /// Null: the source does not record it.
         pub cgroup: Option<u64>,
-        /// When its first bio entered the block layer.
+        /// When the first bio of the request entered the block layer.
+        /// Null: the source did not see it.
+        /// Unit: ns.
         pub queued_ns: Option<i64>,
-        /// When it entered the I/O scheduler; `None` where it bypassed it.
+        /// When the request entered the I/O scheduler.
+        /// Null: the request bypassed the scheduler.
+        /// Unit: ns.
         pub inserted_ns: Option<i64>,
-        /// When it was handed to the driver; `None` if the source did not see it.
+        /// When the request was handed to the driver.
+        /// Null: the source did not see it.
+        /// Unit: ns.
         pub issued_ns: Option<i64>,
-        /// When the driver completed it; `None` if that was never seen: a counted loss.
+        /// When the driver completed the request.
+        /// Null: the source did not see it; counted as a loss.
+        /// Unit: ns.
         pub completed_ns: Option<i64>,
         /// 0, or the `errno` of the failure.
         pub status: i32,
-        /// What recorded it: `bpf`, `ftrace`, `blktrace`, or `bpf+ftrace` where the second gave a completion that the first missed.
+        /// What recorded the request: `bpf`, `ftrace`, `blktrace`, or `bpf+ftrace` if `ftrace` gave a completion that BPF missed.
         pub source: Arc<str>,
     }
     where crate::sane::block

@@ -1,11 +1,12 @@
 //! One column of some rows, on its way to a file or from one.
 
-use parquet::basic::Repetition;
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::{ColumnWriter, get_typed_column_writer_mut};
 use parquet::data_type::DataType;
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::Type;
+use serde::Serialize;
 
 use crate::cell::Cell;
 
@@ -49,11 +50,61 @@ impl<C: Cell> Field for Option<C> {
     }
 }
 
+/// Description of a column, from the doc comment of its field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// Its name.
+    pub name: &'static str,
+    /// Type of its values.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Unit of a number; `None` of names, counts and numbers that identify something.
+    pub unit: Option<String>,
+    /// What a value means.
+    pub meaning: String,
+    /// When there is no value; `None` if there always is one.
+    pub null: Option<String>,
+}
+
+impl About {
+    fn new(name: &'static str, kind: &'static str, comment: &[&str]) -> Self {
+        let line = |start| comment.iter().find_map(|line| line.trim().strip_prefix(start)).map(sentence);
+        let meaning: Vec<&str> =
+            comment.iter().map(|line| line.trim()).filter(|line| !is_labelled(line)).collect();
+        About { name, kind, unit: line("Unit: "), meaning: meaning.join(" "), null: line("Null: ") }
+    }
+}
+
+fn is_labelled(line: &str) -> bool {
+    line.starts_with("Unit: ") || line.starts_with("Null: ")
+}
+
+fn sentence(text: &str) -> String {
+    text.trim_end_matches('.').to_owned()
+}
+
+fn type_name(physical: PhysicalType, logical: Option<&LogicalType>) -> &'static str {
+    match (physical, logical) {
+        (_, Some(LogicalType::String)) => "string",
+        (_, Some(LogicalType::Integer(integer))) if !integer.is_signed => match integer.bit_width {
+            16 => "uint16",
+            32 => "uint32",
+            _ => "uint64",
+        },
+        (PhysicalType::BOOLEAN, _) => "boolean",
+        (PhysicalType::INT32, _) => "int32",
+        (PhysicalType::INT64, _) => "int64",
+        _ => "bytes",
+    }
+}
+
 type Physical<F> = <<F as Field>::Cell as Cell>::Physical;
 
 /// A column of values of one field.
 pub struct Column<F: Field> {
     name: &'static str,
+    /// Lines of its field's doc comment.
+    comment: &'static [&'static str],
     /// Those that are present, one after another.
     values: Vec<<Physical<F> as DataType>::T>,
     /// 1 for each row where the value is present, 0 where it is not; empty where all must be.
@@ -67,10 +118,11 @@ pub struct Column<F: Field> {
 }
 
 impl<F: Field> Column<F> {
-    /// An empty column.
-    pub fn new(name: &'static str) -> Self {
+    /// An empty column; `comment` are the lines of its description.
+    pub fn new(name: &'static str, comment: &'static [&'static str]) -> Self {
         Column {
             name,
+            comment,
             values: Vec::new(),
             levels: Vec::new(),
             memory: Default::default(),
@@ -120,6 +172,9 @@ pub trait AnyColumn {
     /// The name in the file.
     fn name(&self) -> &'static str;
 
+    /// Its description.
+    fn about(&self) -> About;
+
     /// Its type in the file's schema.
     fn kind(&self) -> Result<Type>;
 
@@ -136,6 +191,11 @@ pub trait AnyColumn {
 impl<F: Field> AnyColumn for Column<F> {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn about(&self) -> About {
+        let kind = type_name(Physical::<F>::get_physical_type(), F::Cell::meaning().as_ref());
+        About::new(self.name, kind, self.comment)
     }
 
     fn kind(&self) -> Result<Type> {

@@ -8,7 +8,7 @@ crate::record! {
     pub struct Interaction, InteractionColumns {
         /// Number within the run, from 0 in order of intended time.
         pub interaction: u64,
-        /// The application class that asks.
+        /// The application class that sends the request.
         pub class: Arc<str>,
         /// The client within the class, from 0.
         pub client: u32,
@@ -16,15 +16,17 @@ crate::record! {
         pub session: u32,
         /// The interaction within the session, from 0.
         pub step: u32,
-        /// What is asked for: the name of a state of the site's table of transitions.
+        /// The page: the name of a state of the site's transition table.
         pub page: Arc<str>,
-        /// Whether the client came here by going back.
+        /// Whether the client came to the page by going back.
         pub back: bool,
-        /// Pause since the answer to the client's last interaction.
+        /// Think time since the answer to the client's last interaction.
+        /// Unit: ns.
         pub think_ns: i64,
-        /// When it is asked for.
+        /// When the workload wants the page to be asked for.
+        /// Unit: ns.
         pub intended_ns: i64,
-        /// Asked for before the measured interval begins.
+        /// Whether the request belongs to the warm-up, before the measured interval.
         pub warmup: bool,
     }
 }

@@ -45,3 +45,75 @@ pub use table::{TableWriter, write_all};
 
 /// Metadata key of the run's start, in ns of `CLOCK_MONOTONIC`.
 pub const EPOCH_KEY: &str = "weir.epoch_monotonic_ns";
+/// Metadata key of the description of each column: its unit, its meaning, and when it is null, as JSON.
+pub const COLUMNS_KEY: &str = "weir.columns";
+
+/// A table of a run's folder: the name of its file, what one row is, and its columns.
+pub struct Table {
+    /// Name of the file.
+    pub file: &'static str,
+    /// What one row is.
+    pub row: &'static str,
+    /// Its columns.
+    pub columns: Vec<column::About>,
+}
+
+/// The tables of a run's folder.
+pub fn tables() -> [Table; 4] {
+    [
+        Table {
+            file: "requests.parquet",
+            row: "one request as the application saw it",
+            columns: Request::about(),
+        },
+        Table {
+            file: "pages.parquet",
+            row: "one attempt of a browser at a page of a site",
+            columns: Page::about(),
+        },
+        Table {
+            file: "block.parquet",
+            row: "one request as the block layer saw it",
+            columns: BlockRequest::about(),
+        },
+        Table {
+            file: "sessions.parquet",
+            row: "one interaction that a client of a site is to ask for",
+            columns: Interaction::about(),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_says_what_it_means_its_unit_and_when_it_is_null() {
+        for Table { file, columns, .. } in tables() {
+            for column in columns {
+                let at = format!("{file}: {}", column.name);
+                assert!(column.meaning.ends_with('.') && column.meaning.len() > 10, "{at}");
+                let unit = column.unit.as_deref();
+                assert_eq!(column.name.ends_with("_ns"), unit == Some("ns"), "{at}");
+                assert_eq!(
+                    column.name.ends_with("_bytes") || column.name == "offset",
+                    unit == Some("bytes"),
+                    "{at}"
+                );
+                assert!(!matches!(column.kind, "string" | "boolean") || unit.is_none(), "{at}");
+            }
+        }
+        assert_nulls::<Request>();
+        assert_nulls::<Page>();
+        assert_nulls::<BlockRequest>();
+        assert_nulls::<Interaction>();
+    }
+
+    fn assert_nulls<R: Record>() {
+        for column in R::columns(&mut R::Columns::default()) {
+            let optional = column.kind().unwrap().is_optional();
+            assert_eq!(column.about().null.is_some(), optional, "{}", column.name());
+        }
+    }
+}

@@ -23,7 +23,7 @@ pub struct OfHostColumns<C> {
 
 impl<C: Default> Default for OfHostColumns<C> {
     fn default() -> Self {
-        OfHostColumns { row: C::default(), host: Column::new("host") }
+        OfHostColumns { row: C::default(), host: Column::new("host", &["Name of the host."]) }
     }
 }
 

@@ -3,30 +3,36 @@
 use std::sync::Arc;
 
 crate::record! {
-    /// One attempt at a page: a page whose answer failed and that was asked for again has a row for each.
+    /// One attempt at a page. A page that failed and was asked for again has one row for each attempt.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Page, PageColumns {
         /// Number within the run, from 0 in order of intended time; the same as in `requests.parquet`.
         pub request: u64,
-        /// The application class that asks.
+        /// The application class that sent the request.
         pub class: Arc<str>,
         /// The client within the class, from 0.
         pub client: u32,
-        /// What is asked for: the name of a state of the site's table of transitions.
+        /// The page: the name of a state of the site's transition table.
         pub page: Arc<str>,
-        /// When it was to be asked for.
+        /// When the workload wanted the page to be asked for.
+        /// Unit: ns.
         pub intended_ns: i64,
-        /// When it was handed to the kernel; `None` if it never was.
+        /// When the request was handed to the kernel.
+        /// Null: it never was.
+        /// Unit: ns.
         pub submitted_ns: Option<i64>,
-        /// When the answer, or its failure, was seen; `None` if it never was.
+        /// When the answer or the failure was seen.
+        /// Null: it never was.
+        /// Unit: ns.
         pub completed_ns: Option<i64>,
         /// Bytes of the answer's body.
+        /// Unit: bytes.
         pub size_bytes: u64,
-        /// The HTTP status; 0 where no answer began.
+        /// The HTTP status; 0 if no answer began.
         pub http_status: u16,
         /// 0, or the `errno` of the failure.
         pub status: i32,
-        /// Asked for before the measured interval began.
+        /// Whether the request belongs to the warm-up, before the measured interval.
         pub warmup: bool,
     }
     where crate::sane::page

@@ -1,6 +1,6 @@
-//! Rows and their columns, said once.
+//! Row types and their columns, declared in one place.
 
-use crate::column::AnyColumn;
+use crate::column::{About, AnyColumn};
 
 /// A row type with a fixed schema; made by [`record!`](crate::record!).
 pub trait Record: Sized {
@@ -9,6 +9,11 @@ pub trait Record: Sized {
 
     /// The columns, in the order of the file.
     fn columns(of: &mut Self::Columns) -> Vec<&mut dyn AnyColumn>;
+
+    /// The description of each column, in the order of the file.
+    fn about() -> Vec<About> {
+        Self::columns(&mut Self::Columns::default()).iter().map(|column| column.about()).collect()
+    }
 
     /// Adds this row to the columns.
     fn push(&self, to: &mut Self::Columns);
@@ -31,14 +36,19 @@ pub trait Record: Sized {
 /// Declares a row type: the fields are the columns of its table, in this order, under these names. `where PATH` behind them
 /// names the function that is [`Record::check`].
 ///
+/// The doc comment of a field is the description of its column, in files and in `weir schema columns`. The line `Null: ...`
+/// says when there is no value (of an `Option`), the line `Unit: ...` gives the unit of a number.
+///
 /// ```
 /// weir_records::record! {
 ///     /// One answer.
 ///     #[derive(Debug, PartialEq)]
 ///     pub struct Answer, AnswerColumns {
 ///         /// When it came.
+///         /// Unit: ns.
 ///         pub completed_ns: i64,
-///         /// Who asked, if that is known.
+///         /// Number of the client that asked.
+///         /// Null: the client is not known.
 ///         pub client: Option<u32>,
 ///     }
 /// }
@@ -54,13 +64,13 @@ macro_rules! record {
     (
         $(#[$about:meta])*
         pub struct $row:ident, $columns:ident {
-            $($(#[$what:meta])* pub $field:ident: $kind:ty),+ $(,)?
+            $($(#[doc = $what:literal])+ pub $field:ident: $kind:ty),+ $(,)?
         }
         $(where $check:path)?
     ) => {
         $(#[$about])*
         pub struct $row {
-            $($(#[$what])* pub $field: $kind),+
+            $($(#[doc = $what])+ pub $field: $kind),+
         }
 
         #[doc = concat!("The columns of [`", stringify!($row), "`].")]
@@ -70,7 +80,7 @@ macro_rules! record {
 
         impl Default for $columns {
             fn default() -> Self {
-                $columns { $($field: $crate::column::Column::new(stringify!($field))),+ }
+                $columns { $($field: $crate::column::Column::new(stringify!($field), &[$($what),+])),+ }
             }
         }
 

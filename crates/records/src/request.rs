@@ -35,39 +35,52 @@ crate::named!(Op);
 crate::record! {
     /// One request as the application saw it.
     ///
-    /// A stream that has not been served yet has the same shape with the times of service missing, so a
-    /// recorded run is itself a stream that can be sent again.
+    /// A stream that has not been served yet has the same columns without the times of service. A recorded run is
+    /// therefore a stream that can be sent again.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Request, RequestColumns {
         /// Number within the run, from 0 in order of intended time.
         pub request: u64,
-        /// The application class that asked.
+        /// The application class that sent the request.
         pub class: Arc<str>,
         /// The client within the class, from 0.
         pub client: u32,
-        /// The device or directory that was asked; `None` before one is chosen.
+        /// The device or directory that the request went to, under its name in the study.
+        /// Null: no device is chosen yet (a stream that has not been sent).
         pub device: Option<Arc<str>>,
-        /// The file within the class's file set; `None` where a device is addressed directly.
+        /// The file within the class's file set.
+        /// Null: the request addresses a device directly.
         pub file: Option<u32>,
-        /// Read or write.
+        /// `read` or `write`.
         pub op: Op,
         /// Bytes from the start of the file, or of the device where there is no file.
+        /// Unit: bytes.
         pub offset: u64,
         /// Bytes transferred.
+        /// Unit: bytes.
         pub size_bytes: u64,
-        /// When the workload wanted the request sent.
+        /// When the workload wanted the request to be sent.
+        /// Unit: ns.
         pub intended_ns: i64,
-        /// When it was handed to the kernel; `None` if it never was.
+        /// When the request was handed to the kernel.
+        /// Null: it never was.
+        /// Unit: ns.
         pub submitted_ns: Option<i64>,
-        /// When its completion was seen; `None` if it never was.
+        /// When the completion was seen.
+        /// Null: it never was.
+        /// Unit: ns.
         pub completed_ns: Option<i64>,
-        /// When it is worthless; `None` if never.
+        /// When the answer is worthless: later is a deadline miss.
+        /// Null: the class has no deadlines.
+        /// Unit: ns.
         pub deadline_ns: Option<i64>,
-        /// When its service began (known to a simulator only).
+        /// When the service of the request began, after queueing.
+        /// Null: not known; only a simulator knows it.
+        /// Unit: ns.
         pub served_ns: Option<i64>,
         /// 0, or the `errno` of the failure.
         pub status: i32,
-        /// Sent before the measured interval began.
+        /// Whether the request belongs to the warm-up, before the measured interval.
         pub warmup: bool,
     }
     where crate::sane::request

@@ -15,7 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
 use crate::checksummed_pages::ChecksummedPages;
-use crate::{EPOCH_KEY, Error, Record};
+use crate::{COLUMNS_KEY, EPOCH_KEY, Error, Record};
 
 /// Rows held in memory before they are encoded: a row group.
 const ROWS_PER_GROUP: usize = 65_536;
@@ -114,9 +114,12 @@ fn begin(
     let fields = columns.iter().map(|column| column.kind().map(Arc::new)).collect::<Result<_, _>>()?;
     let schema = Type::group_type_builder("record").with_fields(fields).build()?;
     let epoch = KeyValue::new(EPOCH_KEY.to_owned(), epoch_monotonic_ns.to_string());
+    let about: Vec<_> = columns.iter().map(|column| column.about()).collect();
+    let about = serde_json::to_string(&about).map_err(|error| ParquetError::General(error.to_string()))?;
+    let about = KeyValue::new(COLUMNS_KEY.to_owned(), about);
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_key_value_metadata(Some(vec![epoch]));
+        .set_key_value_metadata(Some(vec![epoch, about]));
     // Times grow and seldom repeat: their differences are small, a dictionary of them is not.
     for name in columns.iter().map(|column| column.name()).filter(|name| name.ends_with("_ns")) {
         let path = ColumnPath::from(name);

@@ -1,5 +1,6 @@
 //! Targets of classes, and the mapping from requests to system calls.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ const MAX_TRANSFER_BYTES: u64 = 1 << 30;
 pub struct Route {
     /// A block device, a file, or a directory of files named by [`crate::file_name`].
     pub path: PathBuf,
+    /// Its name in the column `device` of records; the path if absent.
+    pub name: Option<String>,
     /// Added to every offset: classes can share a device in separate regions.
     pub base_offset_bytes: u64,
     /// The priority that the requests carry.
@@ -27,7 +30,7 @@ pub struct Route {
 impl Route {
     /// A route to `path` from its beginning, at the priority of the process.
     pub fn to(path: impl Into<PathBuf>) -> Self {
-        Route { path: path.into(), base_offset_bytes: 0, priority: IoPriority::Inherited }
+        Route { path: path.into(), name: None, base_offset_bytes: 0, priority: IoPriority::Inherited }
     }
 }
 
@@ -117,7 +120,8 @@ impl Targets {
             Some(index) => index,
             None => {
                 self.targets.push(Target::open(&route.path, access)?);
-                self.names.push(Arc::from(route.path.to_string_lossy()));
+                let name = route.name.as_deref().map(Cow::Borrowed);
+                self.names.push(Arc::from(name.unwrap_or_else(|| route.path.to_string_lossy())));
                 self.targets.len() - 1
             }
         };

@@ -7,11 +7,10 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use weir_daemons::Group;
-use weir_records::{Request, TableReader, write_all};
+use weir_records::{Request, read_all, write_all};
 use weir_replayer::Fidelity;
 use weir_study::Run;
 
@@ -25,7 +24,6 @@ pub(crate) struct Apart {
     program: Helper,
     said: BufReader<ChildStdout>,
     class: String,
-    device: Arc<str>,
     planned: PathBuf,
     answered: PathBuf,
     words: PathBuf,
@@ -53,6 +51,7 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
         .arg("replay")
         .arg(&planned)
         .args(["--target".as_ref(), place.path.as_os_str()])
+        .args(["--target-name", &place.class.device])
         .args(["--out".as_ref(), answered.as_os_str()])
         .args(["--seed", &run.seed.to_string(), "--json", "--await-epoch", "--shared"])
         .stdin(Stdio::piped())
@@ -72,9 +71,8 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
     let Some(said) = program.child.stdout.take() else {
         return Err(Error::Failed(format!("replay of class {class} has no output")));
     };
-    let device = place.class.device.as_str().into();
     let (said, class) = (BufReader::new(said), class.clone());
-    let mut apart = Apart { program, said, class, device, planned, answered, words };
+    let mut apart = Apart { program, said, class, planned, answered, words };
     let mut line = String::new();
     apart.said.read_line(&mut line).map_err(failed)?;
     if line.trim() != "ready" {
@@ -110,12 +108,7 @@ impl Apart {
         let fidelity = serde_json::from_str(&text)
             .map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
         let bad = |error: weir_records::Error| Error::Failed(error.to_string());
-        let mut rows = Vec::new();
-        for row in TableReader::<Request>::open(&self.answered).map_err(bad)? {
-            let mut row = row.map_err(bad)?;
-            row.device = Some(Arc::clone(&self.device));
-            rows.push(row);
-        }
+        let rows = read_all(&self.answered).map_err(bad)?;
         // The run's table holds what these hold.
         let _ = fs::remove_file(&self.planned);
         let _ = fs::remove_file(&self.answered);

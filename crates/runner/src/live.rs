@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use weir_blockserver::{Arrangement, ClassSpec, ContractSpec, LiveStats};
+use weir_blockserver::{Arrangement, ClassSpec, ContractSpec, SchedulingStats};
 use weir_records::Request;
 use weir_study::{Engine, Run, RunClass, RunDevice, SimulatedClass};
 use weir_workload::{Access, Arrivals, Deadline, Popularity, Workload};
@@ -31,7 +31,7 @@ pub(crate) struct InForce {
     /// Whether its models' and policy's time 0 is that of the run; if not it is somewhat earlier, since something asked already.
     pub(crate) began_with_run: bool,
     /// What became of each class, as the server counted it; absent if it said nothing.
-    stats: Option<LiveStats>,
+    stats: Option<SchedulingStats>,
 }
 
 /// What is known of a server until the run is over.
@@ -325,7 +325,7 @@ mod tests {
             ..Default::default()
         };
         let classes = vec![class("text", 2, 3.0), class("video", 7, 1.0)];
-        let stats = Some(LiveStats { classes, ..LiveStats::default() });
+        let stats = Some(SchedulingStats { classes, ..SchedulingStats::default() });
         let live = BTreeMap::from([("shared".to_owned(), InForce { stats, ..in_force(None) })]);
         let ms = |ms: i64| ms * 1_000_000;
         let rows = [

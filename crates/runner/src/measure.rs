@@ -114,19 +114,8 @@ pub(crate) fn measure(
             seed: run.seed,
             ..weir_replayer::Options::default()
         };
-        // The device's name in the study, not the path that the replayer was given.
-        let names: Vec<(Arc<str>, Arc<str>)> = places
-            .iter()
-            .map(|place| (place.class.name.as_str().into(), place.class.device.as_str().into()))
-            .collect();
-        let sink = |mut row: Request| {
-            if let Some((_, device)) = names.iter().find(|(class, _)| *class == row.class) {
-                row.device = Some(Arc::clone(device));
-            }
-            rows.push(row);
-        };
         Some(
-            weir_replayer::replay(stream, &targets, &replay_options, sink)
+            weir_replayer::replay(stream, &targets, &replay_options, |row| rows.push(row))
                 .map_err(|error| Error::Failed(error.to_string()))?,
         )
     };
@@ -170,7 +159,11 @@ pub(crate) fn measure(
         }
     }
     let live = live::look(devices, policies, &begun);
-    rows.sort_by_key(|row| (row.intended_ns, row.request));
+    let order = |class: &str| places.iter().position(|place| place.class.name == class);
+    rows.sort_by(|a: &Request, b| {
+        let at_once = || (order(&a.class), a.request).cmp(&(order(&b.class), b.request));
+        a.intended_ns.cmp(&b.intended_ns).then_with(at_once)
+    });
     let mut pages = Vec::new();
     for (row, number) in rows.iter_mut().zip(0..) {
         pages.extend(visited.take(row, number));

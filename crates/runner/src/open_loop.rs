@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use weir_records::Request;
 use weir_replayer::{IoPriority, Layout, Route};
@@ -13,14 +12,14 @@ use crate::Error;
 use crate::place::Place;
 
 /// The requests of all open-loop classes in order of intended time.
+///
+/// Numbers are those within each class; the table of the run has its own.
 pub(crate) struct Merged {
     streams: Vec<Source>,
-    next_request: u64,
 }
 
 struct Source {
     stream: std::iter::Peekable<Stream>,
-    device: Arc<str>,
     offsets_bytes: Vec<u64>,
 }
 
@@ -43,11 +42,10 @@ impl Merged {
                     folder: Path::new("/").to_owned(),
                 };
                 let stream = Stream::new(&place.recipe, options).map_err(Error::Refused)?.peekable();
-                let device = place.class.device.as_str().into();
-                Ok(Source { stream, device, offsets_bytes: place.offsets_bytes.clone() })
+                Ok(Source { stream, offsets_bytes: place.offsets_bytes.clone() })
             })
             .collect::<Result<_, Error>>()?;
-        Ok(Merged { streams, next_request: 0 })
+        Ok(Merged { streams })
     }
 
     /// Whether there is nothing to send.
@@ -66,9 +64,6 @@ impl Iterator for Merged {
             .min()
             .map(|(_, index)| &mut self.streams[index])?;
         let mut request = first.stream.next()?;
-        request.request = self.next_request;
-        self.next_request += 1;
-        request.device = Some(Arc::clone(&first.device));
         if let Some(offset) = request.file.and_then(|file| first.offsets_bytes.get(file as usize)) {
             request.offset += offset;
             request.file = None;
@@ -81,6 +76,7 @@ impl Iterator for Merged {
 pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Place>, buffered: bool) -> Layout {
     let route = |place: &Place| Route {
         path: place.path.clone(),
+        name: Some(place.class.device.clone()),
         base_offset_bytes: 0,
         priority: place.class.priority.map_or(IoPriority::Inherited, priority),
     };

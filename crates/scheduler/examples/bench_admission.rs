@@ -1,6 +1,8 @@
 //! Time to admit one more stream to many, by how many there are and how much their periods differ.
 //!
 //! `cargo run --release -p weir-scheduler --example bench_admission`
+//!
+//! Timed by hand: each line has the utilisation and the slack of the measured set, which criterion and divan cannot print.
 
 use std::time::Instant;
 

@@ -9,6 +9,7 @@ use crate::request::Request;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "edf",
+    label: "EDF",
     about: "earliest deadline first (Liu and Layland, JACM 20(1), 1973, as non-preemptive as a disk is)",
     promises: "work conserving; no other request's deadline is earlier; equal deadlines in the order of arrival; \
                requests without a deadline after all others",

@@ -22,6 +22,7 @@ const ONE_WAY: Build = |_, _| Ok(Box::new(Elevator::new(Turn::ToTheStart)));
 
 pub(crate) const LOOK: Entry = Entry {
     name: "look",
+    label: "LOOK",
     about: "sweeps up and down, turns at the last request (Merten 1970)",
     promises: PROMISES,
     settings: &[],
@@ -30,6 +31,7 @@ pub(crate) const LOOK: Entry = Entry {
 
 pub(crate) const SCAN: Entry = Entry {
     name: "scan",
+    label: "SCAN",
     about: "sweeps up and down over the disk (Denning 1967); requests are served in the order of LOOK",
     promises: PROMISES,
     settings: &[],
@@ -38,6 +40,7 @@ pub(crate) const SCAN: Entry = Entry {
 
 pub(crate) const C_LOOK: Entry = Entry {
     name: "c-look",
+    label: "C-LOOK",
     about: "sweeps upwards, from the last request back to the lowest (Coffman, Klimko and Ryan 1972)",
     promises: PROMISES,
     settings: &[],
@@ -46,6 +49,7 @@ pub(crate) const C_LOOK: Entry = Entry {
 
 pub(crate) const C_SCAN: Entry = Entry {
     name: "c-scan",
+    label: "C-SCAN",
     about: "sweeps upwards over the disk (Coffman, Klimko and Ryan 1972); requests are served in the order of C-LOOK",
     promises: PROMISES,
     settings: &[],

@@ -9,6 +9,7 @@ use crate::request::Request;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fcfs",
+    label: "FCFS",
     about: "first come, first served",
     promises: "work conserving; no request waits for one that came later",
     settings: &[],

@@ -36,6 +36,8 @@ mod wr;
 
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Account, Decision, Policy};
-pub use registry::{Build, Entry, POLICIES, build};
+pub use registry::{
+    Build, Entry, KERNEL_SCHEDULERS, KernelScheduler, POLICIES, build, kernel_scheduler, names,
+};
 pub use request::{Class, ClassId, Contract, Op, Request, Service};
 pub use settings::{SettingError, Settings};

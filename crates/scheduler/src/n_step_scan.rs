@@ -14,6 +14,7 @@ use crate::sweep::{Sweep, Turn};
 
 pub(crate) const FSCAN: Entry = Entry {
     name: "fscan",
+    label: "FSCAN",
     about: "serves in SCAN order what waited when the sweep began; what arrives since waits for the next (Coffman, \
             Klimko and Ryan 1972)",
     promises: "work conserving; a request waits only for those that arrived before the end of the sweep during which \
@@ -24,6 +25,7 @@ pub(crate) const FSCAN: Entry = Entry {
 
 pub(crate) const N_STEP_SCAN: Entry = Entry {
     name: "n-step-scan",
+    label: "N-step SCAN",
     about: "serves groups of n requests, in the order of arrival, each in SCAN order (Frank 1969)",
     promises: "work conserving; no request waits for more than n - 1 that came later",
     settings: &[("n", "requests of a group, at least 1; default 10")],

@@ -1,4 +1,4 @@
-//! The registry of schedulers: one file each, one line here.
+//! The schedulers by name: one file each with a line here, and the kernel's own with the scheduler that models each.
 
 use crate::policy::Policy;
 use crate::request::Class;
@@ -8,6 +8,8 @@ use crate::settings::{SettingError, Settings};
 pub struct Entry {
     /// Its name in studies.
     pub name: &'static str,
+    /// Its name in figures and tables.
+    pub label: &'static str,
     /// What it is, with its source.
     pub about: &'static str,
     /// What it holds to, whatever happens.
@@ -49,6 +51,47 @@ pub const POLICIES: &[Entry] = &[
     crate::linux::bfq::ENTRY,
 ];
 
+/// An I/O scheduler of the kernel's multi-queue block layer.
+pub struct KernelScheduler {
+    /// Its name in studies and in `/sys/block/DEV/queue/scheduler`.
+    pub name: &'static str,
+    /// Its name in figures and tables.
+    pub label: &'static str,
+    /// The kernel module that has it; `None` if it is always there.
+    pub module: Option<&'static str>,
+    /// The name in [`POLICIES`] of its model, which takes its place in virtual time. Tunables keep their names.
+    pub counterpart: &'static str,
+}
+
+/// The kernel's schedulers.
+pub const KERNEL_SCHEDULERS: &[KernelScheduler] = &[
+    KernelScheduler { name: "none", label: "none", module: None, counterpart: "fcfs" },
+    KernelScheduler {
+        name: "mq-deadline",
+        label: "mq-deadline",
+        module: Some("mq-deadline-iosched"),
+        counterpart: "linux-mq-deadline",
+    },
+    KernelScheduler {
+        name: "kyber",
+        label: "Kyber",
+        module: Some("kyber-iosched"),
+        counterpart: "linux-kyber",
+    },
+    KernelScheduler { name: "bfq", label: "BFQ", module: Some("bfq"), counterpart: "linux-bfq" },
+];
+
+/// The kernel's scheduler of a name.
+pub fn kernel_scheduler(name: &str) -> Option<&'static KernelScheduler> {
+    KERNEL_SCHEDULERS.iter().find(|scheduler| scheduler.name == name)
+}
+
+/// Names of all schedulers, the kernel's first.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let own = POLICIES.iter().map(|entry| entry.name);
+    KERNEL_SCHEDULERS.iter().map(|scheduler| scheduler.name).chain(own)
+}
+
 /// Makes a policy by its name.
 ///
 /// # Errors
@@ -84,11 +127,20 @@ mod tests {
         let mut names: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
         for entry in POLICIES {
             assert!(build(entry.name, &classes(), &Settings::default()).is_ok(), "{}", entry.name);
-            assert!(!entry.about.is_empty() && !entry.promises.is_empty(), "{}", entry.name);
+            assert!(![entry.label, entry.about, entry.promises].contains(&""), "{}", entry.name);
         }
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), POLICIES.len());
+    }
+
+    #[test]
+    fn kernel_schedulers_have_names_of_their_own_and_a_counterpart_that_exists() {
+        for scheduler in KERNEL_SCHEDULERS {
+            let known = |name| POLICIES.iter().any(|entry| entry.name == name);
+            assert!(known(scheduler.counterpart) && !known(scheduler.name), "{}", scheduler.name);
+            assert!(!scheduler.label.is_empty(), "{}", scheduler.name);
+        }
     }
 
     #[test]

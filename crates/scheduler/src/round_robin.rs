@@ -12,6 +12,7 @@ use crate::sweep::{Sweep, Turn};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
+    label: "Round robin",
     about: "classes take turns (Nagle, IEEE Trans. Comm. 35(4), 1987; the fair scheduler of Figure 2 of Shenoy and Vin)",
     promises: "work conserving; between two turns of a class that has requests every other class has one turn at most",
     settings: &[

@@ -11,6 +11,7 @@ const MILLION: i128 = 1_000_000;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "satf",
+    label: "SATF",
     about: "shortest access time first: least seek and rotation (Jacobson and Wilkes, HPL-CSP-91-7rev1; Seltzer, Chen \
             and Ousterhout, Winter USENIX 1990), with ageing",
     promises: "work conserving; no other request, less its bonus for age, is reached sooner (without ageing requests \

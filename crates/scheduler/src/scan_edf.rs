@@ -15,6 +15,7 @@ use crate::sweep::{Sweep, Turn};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "scan-edf",
+    label: "SCAN-EDF",
     about: "earliest deadline first, and equal deadlines in SCAN order (Reddy and Wyllie 1993)",
     promises: "work conserving; no other request's deadline is earlier by more than batch_ms; within a batch offsets \
                go as in the sweep",

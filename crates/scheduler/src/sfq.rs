@@ -16,6 +16,7 @@ const NAME: &str = "sfq";
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
+    label: "SFQ",
     about: "start-time fair queueing among classes (Goyal, Vin and Cheng 1996), with depth as SFQ(D) (Jin, Chase and \
             Kaur 2004)",
     promises: "work conserving up to the depth; with one request at a time the work by weight of two backlogged \

@@ -8,6 +8,7 @@ use crate::request::Request;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "sstf",
+    label: "SSTF",
     about: "shortest seek time first: the nearest cylinder (Denning 1967)",
     promises: "work conserving; no other request is on a nearer cylinder (requests at the edges can starve)",
     settings: &[],

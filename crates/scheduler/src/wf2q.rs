@@ -15,6 +15,7 @@ const NAME: &str = "wf2q+";
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
+    label: "WF²Q+",
     about: "worst-case fair weighted fair queueing among classes (Bennett and Zhang 1996)",
     promises: "work conserving; while a class is backlogged it gets its share of the work, up to its greatest request \
                and its share of what the greatest of all is greater by; it does not run ahead of its share by more than \

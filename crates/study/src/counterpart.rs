@@ -1,4 +1,4 @@
-//! What a study of both testbeds means in virtual time: the one map from the kernel's parts to weir's own.
+//! Counterparts in virtual time of settings of the kernel, for studies of both testbeds.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,9 +13,6 @@ use crate::testbed::Testbed;
 
 /// Name of the factor that the testbed is where a study names both.
 pub(crate) const TESTBED: &str = "testbed";
-/// The kernel's schedulers, and the policies that stand for them. Tunables keep their names.
-const SCHEDULERS: [(&str, &str); 4] =
-    [("none", "fcfs"), ("mq-deadline", "linux-mq-deadline"), ("kyber", "linux-kyber"), ("bfq", "linux-bfq")];
 /// A simulated server has no file system of the kernel: files lie one behind the other.
 const FILE_SYSTEM: &str = "raw";
 /// Factors of the kernel that nothing in virtual time stands for.
@@ -34,7 +31,7 @@ const KERNEL_ONLY: [&str; 9] = [
 /// Settings of a run on devices as a run in virtual time has them. A scheduler that is not the kernel's stays as it is.
 pub(crate) fn settings(on_device: &Settings) -> Settings {
     let Scheduler { name, tunables } = &on_device.scheduler;
-    let policy = SCHEDULERS.iter().find(|(kernel, _)| kernel == name).map_or(name.as_str(), |(_, own)| own);
+    let policy = weir_scheduler::kernel_scheduler(name).map_or(name.as_str(), |found| found.counterpart);
     Settings {
         scheduler: Scheduler { name: policy.to_owned(), tunables: tunables.clone() },
         filesystem: FILE_SYSTEM.to_owned(),

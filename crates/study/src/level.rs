@@ -8,9 +8,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use weir_specs::{name_problem, quoted};
 
-/// The I/O schedulers of the kernel's multi-queue block layer.
-pub const KERNEL_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
-
 /// Longest name of a tunable, and longest value, in characters.
 const LONGEST_TUNABLE: usize = 64;
 const LONGEST_VALUE: usize = 1024;
@@ -24,7 +21,7 @@ fn is_value(value: &str) -> bool {
 /// A scheduler with tunables that differ from its defaults.
 ///
 /// Written `mq-deadline` or `mq-deadline read_expire=100 fifo_batch=1`. On the device testbed it is one of
-/// [`KERNEL_SCHEDULERS`], and tunables are the files in `/sys/block/DEV/queue/iosched/`, or, as in the simulator, one of
+/// [`weir_scheduler::KERNEL_SCHEDULERS`], and tunables are the files in `/sys/block/DEV/queue/iosched/`, or, as in the simulator, one of
 /// weir's own policies with its settings (`weir list schedulers`), which then rules the modelled disks behind the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -43,7 +40,7 @@ impl Scheduler {
 
     /// Whether it is the kernel's, and not a policy of weir's own.
     pub fn is_of_kernel(&self) -> bool {
-        KERNEL_SCHEDULERS.contains(&self.name.as_str())
+        weir_scheduler::kernel_scheduler(&self.name).is_some()
     }
 }
 
@@ -59,7 +56,7 @@ impl TryFrom<String> for Scheduler {
                 quoted(&text)
             ));
         }
-        let is_of_kernel = KERNEL_SCHEDULERS.contains(&name);
+        let is_of_kernel = weir_scheduler::kernel_scheduler(name).is_some();
         let mut tunables = BTreeMap::new();
         for word in words {
             let (tunable, value) = word.split_once('=').unwrap_or((word, ""));

@@ -22,7 +22,7 @@ use crate::site::SiteBenchmark;
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{access, counterpart, fs_option, live, recipe, simulated, surroundings};
+use crate::{access, counterpart, device_scheduler, fs_option, recipe, simulated, surroundings};
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -268,7 +268,7 @@ fn resolve(
     if study.testbed.are_two() && testbed == Testbed::Simulator {
         settings = counterpart::settings(&settings);
     }
-    let is_live = testbed == Testbed::Device && live::is_one(study);
+    let is_live = testbed == Testbed::Device && device_scheduler::is_used(study);
     let mut devices = devices(study, &settings.filesystem, settings.architecture);
     devices.iter_mut().for_each(|device| device.live = is_live);
     let mut classes: Vec<RunClass> = study

@@ -6,9 +6,9 @@ use weir_scheduler::{Service, Settings};
 use weir_specs::Document;
 
 use crate::contract::Contract;
+use crate::device_scheduler;
 use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, MOST_INTERVALS};
-use crate::live;
 use crate::spec::{Class, Placement, Study, Wants};
 use crate::testbed::Testbed;
 
@@ -121,7 +121,7 @@ pub(crate) fn defaults(study: &mut Study, document: &Document) {
     let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
     // Beside devices it has what they have.
     if !study.testbed.are_virtual() {
-        return live::defaults(study, is_held("queue_depth"));
+        return device_scheduler::defaults(study, is_held("queue_depth"));
     }
     if study.testbed.is_only(Testbed::Admission) {
         study.hold.admission.get_or_insert_default();

@@ -22,14 +22,14 @@ use crate::testbed::Testbeds;
 pub struct Study {
     /// Its name: the file's name without `.yml`.
     pub name: String,
-    /// The question, in a sentence.
+    /// The question that the study answers, in a sentence.
     pub question: String,
-    /// What a reader should know besides.
+    /// Further explanation for readers.
     #[serde(default)]
     pub description: String,
     /// Where it is answered: on one testbed, or the same question on both, side by side.
     pub testbed: Testbeds,
-    /// Seed of everything that is drawn: workloads and the order of runs.
+    /// Seed of all random numbers: workloads and the order of runs.
     pub seed: u64,
     /// Independent runs of each cell, fixed in advance.
     pub repetitions: u32,
@@ -50,26 +50,26 @@ pub struct Study {
     /// Simulator: what is kept of each run.
     #[serde(default)]
     pub records: Records,
-    /// Simulator: also what each class was answered in every so many seconds of the measured interval (`series.json`).
+    /// Simulator: interval in seconds at which the service of each class is recorded in `series.json`; not recorded if absent.
     #[serde(default)]
     pub series_s: Option<f64>,
     /// Each run is carried out by several client hosts at once, on a file system that all of them see; by one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// The devices that are asked.
+    /// The disks under test.
     pub storage: Storage,
-    /// Who asks, by name; nobody where `access` is given.
+    /// Application classes by name; none if `access` is given.
     #[serde(default)]
     pub classes: BTreeMap<String, Class>,
-    /// Servers that run meanwhile, by name.
+    /// Daemons that run during each run, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, StudyService>,
-    /// What opening and reading a file costs, instead of classes.
+    /// Measures the cost of opening and reading a file, instead of classes.
     #[serde(default)]
     pub access: Option<StudyAccess>,
-    /// What is varied: every combination is a cell.
+    /// Factors and their levels: every combination of levels is a cell.
     pub factors: Factors,
-    /// What is held at one level.
+    /// Settings that are held at one level.
     #[serde(default)]
     pub hold: Settings,
     /// Cells to leave out: those that have all the levels of an entry.
@@ -185,38 +185,38 @@ pub struct Class {
     pub with: BTreeMap<String, Value>,
     /// Clients at load 1; where streams are admitted, how often this kind asks relative to the others.
     pub clients: u32,
-    /// The server (of `services`) that is asked for its files over HTTP; absent: the files are read.
+    /// The server (of `services`) that clients ask for the files over HTTP; if absent, clients read the files themselves.
     #[serde(default)]
     pub through: Option<String>,
     /// With `through`: each client waits for its answer and thinks this long before it asks again, in ms (mean of an
     /// exponential; 0: not at all). Absent: requests are sent at the times of the workload, answered or not.
     #[serde(default)]
     pub think_ms: Option<f64>,
-    /// Heads of its own where the architecture is partitioned; an equal share if absent.
+    /// Number of disks of its own if the architecture is partitioned; an equal share if absent.
     #[serde(default)]
     pub heads: Option<u32>,
     /// I/O priority of its requests.
     #[serde(default)]
     pub priority: Option<Priority>,
-    /// Values of the control group that its clients are in, such as `io.weight=800`: its processes alone are in it. Where
-    /// any class of a run has some, each class is in a group of its own.
+    /// Settings of the control group of the class's processes, such as `io.weight=800`. If any class of a run has settings,
+    /// each class has a control group of its own.
     #[serde(default)]
     pub cgroup: Option<ControlGroup>,
-    /// What it was promised.
+    /// Objective: the quality of service that the class was promised.
     #[serde(default)]
     pub objective: Option<Objective>,
-    /// Simulator, and schedulers of weir's own on devices: what it wants of a scheduler that knows classes; if absent, `real_time` where the workload has
-    /// deadlines and `interactive` where it has none.
+    /// Traffic kind, for weir's schedulers; if absent, `real_time` if the workload has deadlines and `interactive` if it
+    /// has none.
     #[serde(default)]
     pub wants: Option<Wants>,
-    /// The same: its weight with schedulers that share a disk; 1 if absent.
+    /// Weight, for those of weir's schedulers that share a disk by weight; 1 if absent.
     #[serde(default)]
     pub weight: Option<f64>,
-    /// The same: what each of its clients is promised of each disk, or all together if it is not real-time, by schedulers
-    /// with contracts.
+    /// Contract, for those of weir's schedulers that have contracts: time of each disk for each client, or for all clients
+    /// together if the class is not `real_time`.
     #[serde(default)]
     pub contract: Option<Contract>,
-    /// The same: the scheduler of its own disks where the architecture is partitioned; the study's if absent.
+    /// One of weir's schedulers for the class's own disks, if the architecture is partitioned; the study's if absent.
     #[serde(default)]
     pub scheduler: Option<Scheduler>,
     /// Simulator: stripe unit of its files, in KiB; the storage's if absent.
@@ -239,18 +239,18 @@ pub struct Class {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyService {
-    /// What it is (`weir service list`), such as nginx. It serves the files of the classes that go `through` it.
+    /// The daemon (`weir service list`), such as nginx. It serves the files of the classes that go `through` it.
     #[serde(default)]
     pub service: Option<String>,
-    /// The site that it is. Its classes are browsers, whose workload is one of sessions.
+    /// A web site with a database. Its classes are emulated browsers, whose workload is one of sessions.
     #[serde(default)]
     pub site: Option<Site>,
-    /// Its port.
+    /// TCP port on the loopback interface.
     pub port: u16,
-    /// Its settings, where they differ from its description's.
+    /// Settings that differ from the defaults of the daemon (`weir service list`).
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// The service that it passes on to what it is asked for, such as a web server behind a proxy.
+    /// For a proxy: the server (of `services`) that it passes requests on to.
     #[serde(default)]
     pub before: Option<String>,
     /// The most popular files of the classes that it serves, up to this many MiB, lie in memory (tmpfs).

@@ -9,15 +9,15 @@ use weir_workload::{FileSet, Workload};
 
 use crate::admission_check;
 use crate::filesystem::FileSystem;
-use crate::level::{Architecture, KERNEL_SCHEDULERS, Scheduler};
+use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, LONGEST_S, MOST_HEADS};
 use crate::plan::{Context, apply, devices, levels_by_factor, same};
 use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
-    access, control_check, counterpart, fs_option, hosts, limits, live, recipe, simulated, surroundings,
-    tiers,
+    access, control_check, counterpart, device_scheduler, fs_option, hosts, limits, recipe, simulated,
+    surroundings, tiers,
 };
 
 /// Share of a device that files may fill: a file system needs room for itself.
@@ -53,7 +53,7 @@ pub(crate) fn check(
             .chain(hosts::check(study, testbed))
             .chain(fs_option::check(study, testbed))
             .chain(control_check::check(study))
-            .chain(live::check(study, testbed))
+            .chain(device_scheduler::check(study, testbed))
         {
             check.problem(field, message);
         }
@@ -145,7 +145,7 @@ impl Check<'_> {
             }
             match self.testbed {
                 Testbed::Device => {
-                    for (at, message) in live::check_class(self.study, class) {
+                    for (at, message) in device_scheduler::check_class(self.study, class) {
                         self.problem(format!("{field}.{at}"), message);
                     }
                     if let Some(scheduler) = class.scheduler.as_ref().filter(|own| !own.is_of_kernel()) {
@@ -240,7 +240,7 @@ impl Check<'_> {
                 format!("is {}; a simulated server has no kernel file system: use raw", settings.filesystem);
             self.problem(hold("filesystem"), message);
         }
-        let is_free = simulated || live::is_all(self.study);
+        let is_free = simulated || device_scheduler::is_always(self.study);
         if is_free && !(1..=MOST_TAGS).contains(&depth) {
             self.problem(hold("queue_depth"), format!("is {depth}; it must be from 1 to {MOST_TAGS}"));
         } else if !is_free && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
@@ -289,11 +289,10 @@ impl Check<'_> {
         match self.testbed {
             Testbed::Device if scheduler.is_of_kernel() => {}
             Testbed::Device => {
-                let own = weir_scheduler::POLICIES.iter().map(|entry| entry.name);
-                let known: Vec<&str> = KERNEL_SCHEDULERS.into_iter().chain(own).collect();
+                let known: Vec<&str> = weir_scheduler::names().collect();
                 if !known.contains(&scheduler.name.as_str()) {
                     self.problem(field, one_of("scheduler", &scheduler.name, known));
-                } else if let Err(message) = live::check_scheduler(scheduler, self.study) {
+                } else if let Err(message) = device_scheduler::check_scheduler(scheduler, self.study) {
                     self.problem(field, message);
                 }
             }

@@ -28,6 +28,7 @@ use crate::settings::{SettingError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "cello",
+    label: "Cello",
     about: "shares of intervals by weight; interactive requests use the slack of real-time ones (Shenoy and Vin 1998)",
     promises: "work conserving; a class with requests pending gets its share of an interval, but for a request of each \
                other class and what of theirs was scheduled before; no real-time request is late by an interactive one \

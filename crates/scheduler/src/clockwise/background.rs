@@ -12,6 +12,7 @@ use crate::settings::{SettingError, Settings};
 
 pub(crate) const EDF_BACKGROUND: Entry = Entry {
     name: "edf-background",
+    label: "EDF+background",
     about: "earliest deadline first, best effort in the background (Bosch 1999, section 6.5)",
     promises: "of released requests none with an earlier deadline waits; best-effort ones begin when none with a deadline \
                waits; no deadline is promised, since a best-effort request that was just begun can be too long",
@@ -34,6 +35,7 @@ pub(crate) const EDF_BACKGROUND: Entry = Entry {
 
 pub(crate) const USD: Entry = Entry {
     name: "usd",
+    label: "USD",
     about: "slices of periods in deadline order, as if the disk could be preempted (User-Safe Disk with the Atropos \
             scheduler: Barham 1997; Bosch 1999, sections 2.7 and 6.4.1)",
     promises: "of streams with something left of their slices none with an earlier deadline waits; what is idle goes to \

@@ -16,6 +16,7 @@ use crate::settings::{SettingError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "deltal",
+    label: "ΔL",
     about: "best effort for as long as every admitted set of contracts has slack (Clockwise: Bosch 1999, sections 6.2, 6.3)",
     promises: "with mode=exact, accounting=overlap, server=sporadic and estimate=bound: every request of an admitted \
                contract, within what the contract says, is in time, if none takes longer than its contract, and no other \

@@ -15,6 +15,7 @@ use crate::settings::{SettingError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lst",
+    label: "LST",
     about: "best effort as long as released requests can begin at their latest start times (Symphony: Shenoy, Goyal, Rao \
             and Vin 1998; Bosch 1999, section 6.4.2)",
     promises: "of released requests none with an earlier deadline waits; a best-effort one begins only when none is released, \

@@ -35,6 +35,7 @@ const BELOW: [&str; 8] = ["c-look", "look", "fcfs", "sstf", "satf", "edf", "scan
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
+    label: "HDS",
     about: "a tree of token buckets that shares bandwidth among groups and clients (Wu, Banachowski and Brandt 2005)",
     promises: "a leaf passes what it reserves, whatever the others do, but for one request; nobody waits while a bucket \
                above it has the tokens; no more than the root's rate passes, but for what buckets hold; a leaf's requests \

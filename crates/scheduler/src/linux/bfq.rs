@@ -25,6 +25,7 @@ const ASYNC_CHARGE_FACTOR: u64 = 3;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
+    label: "BFQ",
     about: "model of Linux's BFQ without its low-latency heuristics: streams are served budgets of sectors in turn, by \
             weight (Valente and Andreolini 2012)",
     promises: "not work conserving while slice_idle > 0: the device can be kept idle up to slice_idle for the next \

@@ -25,6 +25,7 @@ const TIMER_NS: u64 = 100 * MS;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "linux-kyber",
+    label: "Kyber",
     about: "model of Linux's Kyber: reads and writes each have so many requests at the device at once, fewer while \
             latency targets are missed",
     promises: "not work conserving where the device takes more than a domain's depth (at most 256 reads and 128 writes, \

@@ -15,6 +15,7 @@ use crate::settings::{SettingError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "linux-mq-deadline",
+    label: "mq-deadline",
     about: "model of Linux's mq-deadline: batches of reads or writes in sector order, expired ones first",
     promises: "work conserving while all classes have one priority; a request that has expired is served at the latest \
                when the batch is over and those that expired before it and writes_starved batches of reads are served; \

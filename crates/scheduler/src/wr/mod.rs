@@ -20,6 +20,7 @@ use crate::settings::{SettingError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "wr-round",
+    label: "Rounds (W.-R.)",
     about: "rounds: periodic and guaranteed aperiodic requests in SCAN order, interactive ones in the slack between \
             subgroups, the rest in what is left (Wijayaratne and Reddy 1999)",
     promises: "periodic requests that are there when a round begins, within their share, are done when it ends, if no \

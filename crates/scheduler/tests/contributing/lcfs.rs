@@ -9,6 +9,7 @@ use crate::settings::Settings;
 /// The policy's line in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "lcfs",
+    label: "LCFS",
     about: "last come, first served",
     promises: "work conserving; a request that has not waited for patience_ms is served after all that came later",
     settings: &[("patience_ms", "who has waited so long is served first; default 1000")],

@@ -5,7 +5,7 @@ mod lcfs;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use weir_scheduler::{Decision, LinearModel, Op, Policy, Request, Settings};
+use weir_scheduler::{Decision, KernelScheduler, LinearModel, Op, Policy, Request, Settings};
 
 // What the file finds in the crate that it is written for.
 mod model {
@@ -82,6 +82,19 @@ fn the_page_shows_the_file_that_is_compiled_here() {
     let shown: Vec<&str> =
         blocks.iter().filter_map(|block| block.strip_prefix("// crates/scheduler/src/lcfs.rs\n")).collect();
     assert_eq!(shown, [include_str!("lcfs.rs")]);
+}
+
+#[test]
+fn contributing_shows_the_entry_of_a_kernel_scheduler_that_is_compiled_here() {
+    let blocks = blocks("CONTRIBUTING.md");
+    let shown: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| block.strip_prefix("// crates/scheduler/src/registry.rs\n"))
+        .collect();
+    assert_eq!(shown, [include_str!("adios.rs")]);
+    let entry: KernelScheduler = include!("adios.rs");
+    assert!(weir_scheduler::kernel_scheduler(entry.name).is_none());
+    assert!(weir_scheduler::names().any(|name| name == entry.counterpart));
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! A thread that acts at a given instant of CLOCK_MONOTONIC.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::clock::{Bell, now_ns, run_first, sleep_exactly};
+use crate::engine::pacing::Margin;
+
+/// Priority of the thread that keeps time among real-time ones; one that takes requests in has one less.
+pub(crate) const TIMING_PRIORITY: i32 = 2;
+/// As long as nothing is to be done.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// When something is to be done next, on CLOCK_MONOTONIC, and the thread that waits for it.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    deadline_ns: AtomicU64,
+    bell: Bell,
+    stopping: AtomicBool,
+    realtime: AtomicBool,
+}
+
+impl Alarm {
+    pub fn new() -> Self {
+        Alarm {
+            deadline_ns: AtomicU64::new(NEVER),
+            bell: Bell::default(),
+            stopping: AtomicBool::new(false),
+            realtime: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets the time. True if the thread has to be told, by [`ring`](Self::ring): it comes before what was set. Callers take turns.
+    #[must_use]
+    pub fn set(&self, deadline_ns: u64) -> bool {
+        // Most often there is nothing to be done, before as after: a look costs less than a swap.
+        if self.deadline_ns.load(Ordering::Relaxed) == deadline_ns {
+            return false;
+        }
+        deadline_ns < self.deadline_ns.swap(deadline_ns, Ordering::AcqRel)
+    }
+
+    /// Tells the thread. Not needed of a time that is later than before.
+    pub fn ring(&self) {
+        self.bell.ring();
+    }
+
+    /// Whether the thread runs ahead of ordinary ones.
+    pub fn is_realtime(&self) -> bool {
+        self.realtime.load(Ordering::Relaxed)
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.bell.ring();
+    }
+
+    /// Calls `act` at each time that is set, until [`stop`](Self::stop). It sleeps until shortly before, and spins the rest. `act`
+    /// sets the next time.
+    pub fn keep(&self, mut act: impl FnMut()) {
+        sleep_exactly();
+        self.realtime.store(run_first(TIMING_PRIORITY), Ordering::Relaxed);
+        let mut margin = Margin::new();
+        loop {
+            let rings = self.bell.rings();
+            if self.stopping.load(Ordering::Acquire) {
+                return;
+            }
+            let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
+            if deadline_ns == NEVER {
+                self.bell.sleep(rings, None);
+                continue;
+            }
+            let wake_ns = deadline_ns.saturating_sub(margin.ns());
+            if now_ns() < wake_ns {
+                if !self.bell.sleep(rings, Some(wake_ns)) {
+                    continue;
+                }
+                margin.observe(now_ns().saturating_sub(wake_ns));
+            }
+            // The time may come nearer while spinning, or vanish.
+            while now_ns() < self.deadline_ns.load(Ordering::Acquire) {
+                if self.deadline_ns.load(Ordering::Acquire) == NEVER {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            act();
+        }
+    }
+}

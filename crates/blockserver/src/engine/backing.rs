@@ -1,0 +1,169 @@
+//! Storage of the data: anonymous memory, or a sparse file.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// The bytes of a device, all zero where nothing was written.
+pub(crate) enum Backing {
+    /// Gone when the server ends.
+    Memory(Memory),
+    /// Read and written with system calls, not mapped: a full disk is then an error of one request, not a signal.
+    File(File),
+}
+
+impl Backing {
+    /// Anonymous memory, taken page by page as it is written.
+    pub fn memory(size_bytes: u64) -> io::Result<Self> {
+        Memory::new(size_bytes as usize).map(Self::Memory)
+    }
+
+    /// A file, made if need be and set to `size_bytes`; what it holds stays.
+    pub fn file(path: &Path, size_bytes: u64) -> io::Result<Self> {
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        file.set_len(size_bytes)?;
+        Ok(Self::File(file))
+    }
+
+    /// Writes `data` at `offset`, which the caller has checked to be inside.
+    pub fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Memory(memory) => {
+                memory.write(offset as usize, data);
+                Ok(())
+            }
+            Self::File(file) => file.write_all_at(data, offset),
+        }
+    }
+
+    /// Makes the bytes zero and gives their space back.
+    pub fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        match self {
+            Self::Memory(memory) => memory.discard(offset as usize, length as usize),
+            Self::File(file) => {
+                let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+                // SAFETY: a system call on a descriptor that is open for the whole call.
+                let failed = unsafe {
+                    libc::fallocate(file.as_raw_fd(), mode, offset as libc::off_t, length as libc::off_t)
+                } != 0;
+                if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+/// Private anonymous memory that does not count against overcommit until it is written.
+pub(crate) struct Memory {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: the mapping lives as long as the value, and any thread may access it; what concurrent accesses to the same bytes
+// give is discussed at `bytes` and `write`.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn new(length: usize) -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // Huge pages would make a random 4 KiB write take 2 MiB. Refusal (no such feature) does no harm.
+        // SAFETY: advice about the mapping just made.
+        unsafe { libc::madvise(start, length, libc::MADV_NOHUGEPAGE) };
+        Ok(Self { start: start.cast(), length })
+    }
+
+    /// The bytes `offset..offset + length`, for a system call to copy out.
+    ///
+    /// A write to the same bytes may run at the same time, as on any disk; so the slice must only be given to the kernel,
+    /// which copies bytes that may change, and never be read by Rust code.
+    pub fn bytes(&self, offset: usize, length: usize) -> &[u8] {
+        let (offset, end) = (offset.min(self.length), offset.saturating_add(length).min(self.length));
+        // SAFETY: the range is inside the mapping, which lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start.add(offset), end - offset) }
+    }
+
+    fn write(&self, offset: usize, data: &[u8]) {
+        let offset = offset.min(self.length);
+        let length = data.len().min(self.length - offset);
+        // SAFETY: the range is inside the mapping, and `data` is a buffer of its own. Concurrent writes to the same bytes
+        // leave either's bytes, as on any disk.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.start.add(offset), length) };
+    }
+
+    fn discard(&self, offset: usize, length: usize) -> io::Result<()> {
+        const PAGE: usize = 4096;
+        let (first, end) = (offset.min(self.length), offset.saturating_add(length).min(self.length));
+        let (whole_first, whole_end) = (first.next_multiple_of(PAGE), end / PAGE * PAGE);
+        if whole_first >= whole_end {
+            self.zero(first, end);
+            return Ok(());
+        }
+        self.zero(first, whole_first);
+        self.zero(whole_end, end);
+        // SAFETY: whole pages inside the mapping; private anonymous pages read as zero afterwards.
+        let failed = unsafe {
+            let start = self.start.add(whole_first).cast();
+            libc::madvise(start, whole_end - whole_first, libc::MADV_DONTNEED)
+        } != 0;
+        if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn zero(&self, first: usize, end: usize) {
+        // SAFETY: the callers clip the range to the mapping.
+        unsafe { std::ptr::write_bytes(self.start.add(first), 0, end - first) };
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new`, and no reference into it outlives `self`.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(backing: &Backing, offset: usize, length: usize) -> Vec<u8> {
+        match backing {
+            Backing::Memory(memory) => memory.bytes(offset, length).to_vec(),
+            Backing::File(file) => {
+                let mut data = vec![0; length];
+                file.read_exact_at(&mut data, offset as u64).unwrap();
+                data
+            }
+        }
+    }
+
+    #[test]
+    fn discard_zeroes_exactly_its_range() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Backing::file(&folder.path().join("disk"), 65_536).unwrap();
+        for backing in [Backing::memory(65_536).unwrap(), file] {
+            for (offset, length) in [(0u64, 65_536u64), (100, 300), (4096, 8192), (4000, 10_000), (4095, 2)] {
+                backing.write(0, &[7; 65_536]).unwrap();
+                backing.discard(offset, length).unwrap();
+                for (at, byte) in read(&backing, 0, 65_536).iter().enumerate() {
+                    let inside = (offset..offset + length).contains(&(at as u64));
+                    assert_eq!(
+                        *byte,
+                        if inside { 0 } else { 7 },
+                        "byte {at} after discarding {offset}+{length}"
+                    );
+                }
+            }
+        }
+    }
+}

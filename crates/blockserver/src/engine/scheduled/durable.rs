@@ -1,0 +1,103 @@
+//! Flushes and discards, which the scheduler does not order.
+
+use std::sync::{PoisonError, mpsc};
+
+use super::buffer::{Payload, Reply};
+use super::direct::{Direct, What};
+use super::engine::{Engine, Media, errno};
+use crate::engine::backing::Backing;
+
+impl Engine {
+    /// A flush has arrived: it is answered once every write that was answered before is on the medium.
+    pub fn flush(&self, reply: Reply) {
+        self.counters.flush();
+        match &self.setup.media {
+            Media::Modelled(_) => self.sync_then(reply),
+            Media::Direct(direct) => {
+                let mut inner = self.lock();
+                let heads = inner.heads().len();
+                let place = inner.join(reply, heads);
+                for head in 0..heads {
+                    direct.flush(&mut inner.flights, What::Join { place }, head);
+                }
+            }
+        }
+    }
+
+    /// A discard has arrived: it makes bytes zero, at once, and takes no part in the policy.
+    pub fn discard(&self, offset_bytes: u64, size_bytes: u64, reply: Reply) {
+        let is_inside = offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.size_bytes());
+        let block = u64::from(self.block_bytes());
+        if !is_inside || !offset_bytes.is_multiple_of(block) || !size_bytes.is_multiple_of(block) {
+            self.counters.error();
+            return reply.send(Err(libc::EINVAL));
+        }
+        self.counters.discards.add(size_bytes);
+        match &self.setup.media {
+            Media::Modelled(backing) => {
+                let done = backing.discard(offset_bytes, size_bytes);
+                reply.send(done.map(|()| Payload::Nothing).map_err(|error| errno(&error)));
+            }
+            Media::Direct(direct) => self.discard_parts(direct, offset_bytes, size_bytes, reply),
+        }
+    }
+
+    fn discard_parts(&self, direct: &Direct, offset_bytes: u64, size_bytes: u64, reply: Reply) {
+        let mut inner = self.lock();
+        let heads = inner.heads().len() as u64;
+        let row_bytes = self.setup.stripe_unit_bytes * heads;
+        let striping = inner.dispatcher.striping();
+        // Whole rows are one range of every head; what is before and behind them goes by stripe unit.
+        let (first, end) = (offset_bytes, offset_bytes + size_bytes);
+        let (row_first, row_end) = (first.next_multiple_of(row_bytes).min(end), end / row_bytes * row_bytes);
+        let rows = (row_first < row_end).then_some((row_first, row_end));
+        let (edge_end, edge_first) = rows.unwrap_or((end, end));
+        let edges = [(first, edge_end), (edge_first, end)];
+        let mut ranges: Vec<(usize, u64, u64)> = edges
+            .into_iter()
+            .filter(|(first, end)| first < end)
+            .flat_map(|(first, end)| striping.units(first, (end - first).min(u64::from(u32::MAX)) as u32))
+            .map(|(head, at, _, length)| (head, at, u64::from(length)))
+            .collect();
+        if let Some((row_first, row_end)) = rows {
+            let each = (row_end - row_first) / heads;
+            ranges.extend((0..heads as usize).map(|head| (head, row_first / heads, each)));
+        }
+        if ranges.is_empty() {
+            drop(inner);
+            return reply.send(Ok(Payload::Nothing));
+        }
+        let place = inner.join(reply, ranges.len());
+        for (head, at, length) in ranges {
+            direct.discard(&mut inner.flights, What::Join { place }, head, (at, length));
+        }
+    }
+
+    /// The thread that makes a backing file durable for flushes, until the engine is gone.
+    pub fn make_durable(&self) {
+        let receiver = self.synced.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (Some(receiver), Media::Modelled(backing)) = (receiver, &self.setup.media) else { return };
+        while let Ok(first) = receiver.recv() {
+            let replies: Vec<Reply> = std::iter::once(first).chain(receiver.try_iter()).collect();
+            let done = match &**backing {
+                Backing::File(file) => file.sync_data(),
+                Backing::Memory(_) => Ok(()),
+            };
+            let outcome = done.map_err(|error| errno(&error));
+            replies.into_iter().for_each(|reply| reply.send(outcome.map(|()| Payload::Nothing)));
+        }
+    }
+
+    /// Answers once everything that was stored is on the medium: at once in memory, which has none.
+    pub(super) fn sync_then(&self, reply: Reply) {
+        match &self.setup.media {
+            Media::Modelled(backing) if matches!(**backing, Backing::File(_)) => {
+                // Refused only when the thread is gone, and the file is synced when the server ends.
+                if let Err(mpsc::SendError(reply)) = self.syncs.send(reply) {
+                    reply.send(Err(libc::EIO));
+                }
+            }
+            _ => reply.send(Ok(Payload::Nothing)),
+        }
+    }
+}

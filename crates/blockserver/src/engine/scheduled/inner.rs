@@ -1,0 +1,224 @@
+//! State under the lock of the engine: waiting and outstanding requests.
+
+use smallvec::SmallVec;
+use weir_simulator::server::{Dispatcher, Done, Head, Wanted};
+use weir_simulator::{IoRequest, Op};
+
+use super::attribution::{Attribution, Caller};
+use super::buffer::{Buffer, Reply};
+use super::direct::{Direct, Flights, What};
+use super::machine::Machine;
+use super::policy_text::PolicyText;
+use super::tally::{Finished, Tally};
+use crate::stats::Occupancy;
+
+/// Where an answer's data come from, or a write's go to.
+pub(super) enum Data {
+    /// A write whose data are stored already, or a request without any.
+    None,
+    /// The server's memory, to be read when it is answered.
+    Memory,
+    /// Bytes of its own: read already, or being read or written by the device.
+    Buffer(Buffer),
+}
+
+/// What somebody asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) op: Op,
+    pub(super) is_fua: bool,
+    pub(super) offset_bytes: u64,
+    pub(super) size_bytes: u32,
+    /// Engine time, or CLOCK_MONOTONIC before the lock is held.
+    pub(super) arrived_ns: u64,
+}
+
+/// A request that is not answered.
+pub(super) struct Pending {
+    pub(super) reply: Reply,
+    pub(super) data: Data,
+    pub(super) asked: Asked,
+    pub(super) class: u16,
+    pub(super) deadline_ns: Option<u64>,
+    pub(super) error: Option<i32>,
+}
+
+impl Pending {
+    /// One that is in no class.
+    pub(super) fn new(reply: Reply, data: Data, asked: Asked) -> Self {
+        Pending { reply, data, asked, class: 0, deadline_ns: None, error: None }
+    }
+
+    /// What is left of a flush or discard that is done.
+    fn joined(reply: Reply, error: Option<i32>) -> Self {
+        let nothing = Asked { op: Op::Write, is_fua: false, offset_bytes: 0, size_bytes: 0, arrived_ns: 0 };
+        Pending { error, ..Pending::new(reply, Data::None, nothing) }
+    }
+}
+
+/// A flush or discard that waits for all heads.
+pub(super) struct Joined {
+    pub(super) reply: Reply,
+    pub(super) left: usize,
+    pub(super) error: Option<i32>,
+}
+
+/// Requests that are done and can be answered. Most often there is one: that has just come.
+pub(super) type Answers = SmallVec<[Pending; 1]>;
+
+pub(super) struct Inner {
+    pub(super) dispatcher: Dispatcher<Machine>,
+    pub(super) pending: Vec<Option<Pending>>,
+    pub(super) unused: Vec<usize>,
+    pub(super) joined: Vec<Option<Joined>>,
+    pub(super) flights: Flights,
+    pub(super) tally: Tally,
+    pub(super) attribution: Attribution,
+    pub(super) policy: PolicyText,
+    pub(super) policy_text: String,
+    pub(super) queue_depth: u32,
+    pub(super) seed: u64,
+    pub(super) occupancy: Occupancy,
+    pub(super) done: Vec<Done>,
+    pub(super) begun: Vec<IoRequest>,
+    #[cfg(test)]
+    pub(super) log: super::tests::Log,
+}
+
+impl Inner {
+    /// Puts a request into the dispatcher. Gives its reply back if the space does not hold it.
+    pub(super) fn arrive(
+        &mut self,
+        caller: &Caller,
+        reply: Reply,
+        data: Data,
+        asked: Asked,
+    ) -> Result<(), Reply> {
+        let Asked { op, offset_bytes, size_bytes, arrived_ns, .. } = asked;
+        let (class, stream) = self.attribution.class_of(arrived_ns, offset_bytes, caller);
+        let (class, deadline_ns) = self.tally.arrived(class, arrived_ns);
+        let slot = self.unused.pop().unwrap_or_else(|| {
+            self.pending.push(None);
+            self.pending.len() - 1
+        });
+        let wanted = Wanted { tag: slot as u64, class, stream, op, offset_bytes, size_bytes, deadline_ns };
+        let Ok(_counted_ns) = self.dispatcher.arrive(arrived_ns, &wanted, &mut self.done) else {
+            self.unused.push(slot);
+            self.tally.refused(class);
+            return Err(reply);
+        };
+        #[cfg(test)]
+        self.log.arrived(&wanted, _counted_ns);
+        self.pending[slot] = Some(Pending { reply, data, asked, class, deadline_ns, error: None });
+        self.occupancy.came(arrived_ns, self.dispatcher.outstanding());
+        Ok(())
+    }
+
+    /// Gives the devices what was dispatched to them.
+    pub(super) fn begin(&mut self, direct: &Direct) {
+        let striping = self.dispatcher.striping();
+        for head in 0..self.dispatcher.heads().len() {
+            if let Machine::Real(machine) = self.dispatcher.machine_mut(head) {
+                self.begun.extend(machine.take_begun());
+            }
+            for io in self.begun.drain(..) {
+                let Some((tag, _)) = self.dispatcher.part(io.tag) else { continue };
+                let Some(Some(Pending {
+                    data: Data::Buffer(buffer),
+                    asked: Asked { op, is_fua, offset_bytes, size_bytes, .. },
+                    ..
+                })) = self.pending.get(tag as usize)
+                else {
+                    continue;
+                };
+                let pieces = (striping.units(*offset_bytes, *size_bytes))
+                    .filter(|(device, ..)| *device == head)
+                    .map(|(_, _, first, length)| (first, length));
+                let what = What::Part { head, slot: io.tag };
+                let at = (head, io.offset_bytes);
+                direct.begin(&mut self.flights, what, (*op, *is_fua), at, buffer, pieces);
+            }
+        }
+    }
+
+    /// Takes what the devices have done.
+    pub(super) fn finish(&mut self, now_ns: u64, completed: &[(u64, i32)], answers: &mut Answers) {
+        for (number, result) in completed {
+            let Some((what, error)) = self.flights.take(*number, *result) else { continue };
+            match what {
+                What::Part { head, slot } => {
+                    let tag = self.dispatcher.part(slot).map(|(tag, _)| tag as usize);
+                    if let Some(error) = error
+                        && let Some(Some(pending)) = tag.and_then(|tag| self.pending.get_mut(tag))
+                    {
+                        pending.error = Some(error);
+                    }
+                    if let Machine::Real(machine) = self.dispatcher.machine_mut(head) {
+                        machine.finish(slot, now_ns);
+                    }
+                }
+                What::Join { place } => {
+                    let Some(Some(joined)) = self.joined.get_mut(place) else { continue };
+                    joined.left -= 1;
+                    joined.error = joined.error.or(error);
+                    if joined.left == 0
+                        && let Some(Joined { reply, error, .. }) = self.joined[place].take()
+                    {
+                        answers.push(Pending::joined(reply, error));
+                    }
+                }
+            }
+        }
+        let Self { dispatcher, done, .. } = self;
+        dispatcher.advance(now_ns, done);
+    }
+
+    /// A place for a flush or discard that waits for so many.
+    pub(super) fn join(&mut self, reply: Reply, left: usize) -> usize {
+        let joined = Some(Joined { reply, left, error: None });
+        match self.joined.iter().position(Option::is_none) {
+            Some(place) => {
+                self.joined[place] = joined;
+                place
+            }
+            None => {
+                self.joined.push(joined);
+                self.joined.len() - 1
+            }
+        }
+    }
+
+    /// Turns what is done into answers.
+    pub(super) fn settle(&mut self, now_ns: u64, answers: &mut Answers) {
+        let mut done = std::mem::take(&mut self.done);
+        for Done { tag, begun_ns, done_ns } in done.drain(..) {
+            let slot = tag as usize;
+            let Some(pending) = self.pending.get_mut(slot) else { continue };
+            let Some(Pending { asked, class, deadline_ns, error, .. }) = pending else { continue };
+            #[cfg(test)]
+            self.log.done(tag, begun_ns, done_ns, now_ns);
+            self.tally.finished(Finished {
+                done_ns,
+                noticed_after_ns: now_ns.saturating_sub(done_ns),
+                service_ns: done_ns.saturating_sub(begun_ns),
+                response_ns: done_ns.saturating_sub(asked.arrived_ns),
+                op: asked.op,
+                size_bytes: asked.size_bytes,
+                class: *class,
+                is_late: deadline_ns.is_some_and(|deadline_ns| done_ns > deadline_ns),
+                has_failed: error.is_some(),
+            });
+            answers.extend(pending.take());
+            self.unused.push(slot);
+            if self.dispatcher.outstanding() == 0 {
+                self.occupancy.empty(done_ns);
+            }
+        }
+        self.done = done;
+    }
+
+    /// The heads.
+    pub(super) fn heads(&self) -> &[Head<Machine>] {
+        self.dispatcher.heads()
+    }
+}

@@ -1,0 +1,37 @@
+//! A server of the Network Block Device protocol, for clients on this machine.
+//!
+//! Fixed newstyle negotiation with simple replies, as
+//! <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md> has it: reads, writes with FUA, flushes, trims and zeroes.
+//! It listens on a Unix socket that only root and the server's user can use, or on a port of loopback, which every user of the host
+//! can use: there is no TLS.
+
+mod connection;
+mod handshake;
+mod listener;
+mod protocol;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub(crate) use listener::{Address, Listener};
+
+use std::sync::Arc;
+
+use crate::engine::scheduled::Export;
+
+/// Takes apart what a client sends in either phase.
+pub(crate) fn fuzzing(data: &[u8]) {
+    let mut rest = data;
+    while let Some((header, behind)) = rest.split_first_chunk() {
+        let Some(header) = protocol::Header::parse(header) else { break };
+        // What a write brings follows it.
+        let data_bytes =
+            if header.command == protocol::Command::Write { header.size_bytes as usize } else { 0 };
+        rest = behind.get(data_bytes..).unwrap_or_default();
+    }
+    let _ = protocol::InfoRequest::parse(data);
+    let _ = protocol::export_name(data);
+}
+
+/// All exports of a server; the first is also the one without a name.
+pub(crate) type Exports = Arc<Vec<Export>>;

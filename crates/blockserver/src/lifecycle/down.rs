@@ -1,0 +1,215 @@
+//! Removing a served device, whatever state it is in.
+//!
+//! Everything is found by what the state file recorded and checked before it is touched: a process by pid and start time, the loop
+//! device by number and token, the FUSE mount by mountpoint and token. Nothing is ever found by name.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::engine::scheduled::ExportKind;
+use crate::error::Error;
+use crate::exports::loop_device::detach;
+use crate::exports::ublk;
+use crate::mounts::{Mount, mount_at, mounts_of, unmount};
+use crate::sockets::remove_socket;
+use crate::state::{BlockDevice, State, states};
+use crate::wait::wait_until;
+
+/// How long a file system may take to write back and unmount; the server answers without delay by then.
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the server may take to answer on its control socket.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the server may take to end when asked.
+const TERM_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What [`down()`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DownReport {
+    /// One line for each thing done, in order; empty if there was nothing to do.
+    pub done: Vec<String>,
+    /// One line for each thing that could not be taken away, with the reason. The state file then stays.
+    pub left: Vec<String>,
+}
+
+/// Takes away the device of a state file: unmounts what is mounted from it, detaches the loop device, ends the server,
+/// unmounts FUSE, removes socket and state file. A state file that does not exist is nothing to do.
+///
+/// # Errors
+/// [`Error::System`] or [`Error::State`] if the state file, or the list of mounts, cannot be read.
+pub fn down(state_file: &Path) -> Result<DownReport, Error> {
+    let mut report = DownReport::default();
+    let state = match State::load(state_file) {
+        Err(Error::System { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(report),
+        state => state?,
+    };
+    let process = state.process();
+    if process.is_some() && hangs(&state) {
+        abort(&state);
+        report.done.push(format!("process {} does not answer: aborted all I/O", state.pid));
+    }
+
+    // Its server may have died before it could record it.
+    let unrecorded = state.unrecorded_loop();
+    let recorded = state.block_devices().filter(|device| state.is_ours(device));
+    let devices: Vec<&BlockDevice> = recorded.chain(&unrecorded).collect();
+    for &device in &devices {
+        unmount_all(device, &state, &mut report)?;
+        if ublk::is_of_driver(device) {
+            continue;
+        }
+        let done = guarded(&state, &mut report, "detaching", {
+            let (device, token) = (device.clone(), state.token.clone());
+            move || detach(&device, &token)
+        });
+        if done == Some(true) {
+            report.done.push(format!("detached {}", device.path.display()));
+        }
+    }
+
+    if let Some(process) = process {
+        let ended = process.signal(libc::SIGTERM).is_ok() && process.wait(TERM_TIMEOUT);
+        if ended {
+            report.done.push(format!("ended process {}", state.pid));
+        } else {
+            let _ = process.signal(libc::SIGKILL);
+            abort(&state);
+            match process.wait(TERM_TIMEOUT) {
+                true => report.done.push(format!("killed process {}", state.pid)),
+                false => report.left.push(format!("process {} does not end", state.pid)),
+            }
+        }
+    }
+
+    if let Some(Mount { mountpoint, .. }) = fuse_mount(&state)? {
+        // A dead or ending server answers nothing more; the abort may already unmount.
+        abort(&state);
+        let result = unmount(&mountpoint, libc::MNT_DETACH);
+        let text = mountpoint.display();
+        match (fuse_mount(&state)?, result) {
+            (Some(_), Err(error)) => report.left.push(format!("{text} is still mounted: {error}")),
+            (Some(_), Ok(())) => report.left.push(format!("{text} is mounted more than once")),
+            (None, _) => report.done.push(format!("unmounted {text}")),
+        }
+    }
+    let still_open = |device: String| {
+        format!("{device} is still open in some process; the kernel detaches it when that closes it")
+    };
+    if let (true, Some(mark)) = (state.spec.has_export(ExportKind::Ublk), state.mark()) {
+        // Whatever bears the mark, recorded or not: its server may have died before it could.
+        let (gone, open) = ublk::take_away(mark).map_err(Error::system("take ublk devices away"))?;
+        report.done.extend(gone.into_iter().map(|device| format!("removed {device}")));
+        report.left.extend(open.into_iter().map(still_open));
+    }
+    for device in devices.into_iter().filter(|device| !ublk::is_of_driver(device)) {
+        if !wait_until(Duration::from_secs(2), || !state.is_ours(device)) {
+            report.left.push(still_open(device.path.display().to_string()));
+        }
+    }
+    if report.left.is_empty() {
+        match state.put_queue_back() {
+            Ok(true) => report.done.push("put the settings of its queue back".to_owned()),
+            Ok(false) => {}
+            Err(error) => report.left.push(format!("its queue keeps its settings: {error}")),
+        }
+    }
+    if report.left.is_empty() {
+        let _ = fs::remove_dir(&state.mountpoint);
+        remove_socket(&state.nbd_socket()).map_err(Error::path("remove", &state.nbd_socket()))?;
+        remove_socket(&state.socket).map_err(Error::path("remove", &state.socket))?;
+        remove_if_there(state_file)?;
+    }
+    Ok(report)
+}
+
+/// Lets what is still to be written back take no time. True if the server is connected to but does not answer.
+fn hangs(state: &State) -> bool {
+    let asked = Control::connect_within(state, ANSWER_TIMEOUT).and_then(|mut control| control.timing(false));
+    let Err(Error::System { error, .. }) = asked else { return false };
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// A state file and what became of it.
+pub type DownOutcome = (PathBuf, Result<DownReport, Error>);
+
+/// [`down()`] for every state file in a folder; one that fails does not keep the others from being taken down.
+///
+/// # Errors
+/// [`Error::System`] if the folder cannot be read.
+pub fn down_all(state_dir: &Path) -> Result<Vec<DownOutcome>, Error> {
+    weir_host::durable::remove_unfinished(state_dir).map_err(|error| Error::Unable(error.to_string()))?;
+    Ok(states(state_dir)?.into_iter().map(|file| (file.clone(), down(&file))).collect())
+}
+
+/// Unmounts every file system on the device.
+fn unmount_all(device: &BlockDevice, state: &State, report: &mut DownReport) -> Result<(), Error> {
+    let list = || mounts_of(device).map_err(Error::system("read /proc/self/mountinfo"));
+    for Mount { mountpoint, fs_type, .. } in list()? {
+        let place = mountpoint.clone();
+        let result = guarded(state, report, "unmounting", move || unmount(&place, 0));
+        let text = format!("{fs_type} at {}", mountpoint.display());
+        match result {
+            Some(Ok(())) => report.done.push(format!("unmounted {text}")),
+            // Gone already.
+            Some(Err(error)) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            Some(Err(error)) => match unmount(&mountpoint, libc::MNT_DETACH) {
+                Ok(()) => report.done.push(format!("unmounted {text} lazily ({error})")),
+                Err(error) => report.left.push(format!("{text} is still mounted: {error}")),
+            },
+            None => report.left.push(format!("{text}: unmounting does not end")),
+        }
+    }
+    Ok(())
+}
+
+/// Does what may wait for I/O to the device in a thread, and if that takes too long makes all such I/O fail, so that it ends.
+/// `None` if it does not end even then.
+fn guarded<T: Send + 'static>(
+    state: &State,
+    report: &mut DownReport,
+    what: &str,
+    action: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(action()));
+    if let Ok(value) = receiver.recv_timeout(UNMOUNT_TIMEOUT) {
+        return Some(value);
+    }
+    report.done.push(format!("{what} took more than {} s: aborted all I/O", UNMOUNT_TIMEOUT.as_secs()));
+    abort(state);
+    receiver.recv_timeout(UNMOUNT_TIMEOUT).ok()
+}
+
+/// Makes every request fail, now and later: to the FUSE file with an error that the loop device turns into EIO; to devices of
+/// ublk by ending who serves them.
+fn abort(state: &State) {
+    if state.spec.has_export(ExportKind::Ublk)
+        && let Some(process) = state.process()
+    {
+        let _ = process.signal(libc::SIGKILL);
+    }
+    let Ok(Some(mount)) = fuse_mount(state) else { return };
+    // A connection has the number of its mount's device. Where fusectl is not mounted, a forced unmount aborts as well.
+    let file = format!("/sys/fs/fuse/connections/{}/abort", mount.minor);
+    if fs::write(file, "1").is_err() {
+        let _ = unmount(&mount.mountpoint, libc::MNT_FORCE | libc::MNT_DETACH);
+    }
+}
+
+fn fuse_mount(state: &State) -> Result<Option<Mount>, Error> {
+    mount_at(&state.mountpoint, &state.token).map_err(Error::system("read /proc/self/mountinfo"))
+}
+
+/// Removes a file; one that is not there is nothing to do.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::path("remove", path)(error)),
+        _ => Ok(()),
+    }
+}

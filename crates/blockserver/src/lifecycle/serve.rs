@@ -1,0 +1,332 @@
+//! Running a server in the foreground, from claiming its name to removing its devices.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+
+use crate::control::server as control_server;
+use crate::engine::Engines;
+use crate::engine::scheduled::{ExportKind, Layout};
+use crate::error::Error;
+use crate::exports::fuse::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
+use crate::exports::loop_device::{self, missing_capability};
+use crate::exports::nbd::{Address, Listener};
+use crate::exports::queue;
+use crate::exports::ublk;
+use crate::lifecycle::down::{down, remove_if_there};
+use crate::mounts::{self, mounts_of};
+use crate::process::{random_token, start_ticks};
+use crate::sockets::remove_socket;
+use crate::spec::ServeSpec;
+use crate::state::{BlockDevice, ClassDevice, State, state_path};
+use crate::wait::wait_until;
+
+/// From <linux/prctl.h>.
+const PR_SET_IO_FLUSHER: libc::c_int = 57;
+
+/// Serves a device until SIGTERM, SIGINT or SIGHUP, and then takes it away.
+///
+/// `ready` is called once, with the state, when the block device can be used. The state file is `NAME.json` in `state_dir`,
+/// which is made if need be; `log` is recorded in it. What a dead server of the same name left is cleaned up first.
+///
+/// # Errors
+/// [`Error::Spec`], [`Error::Profile`], [`Error::Unable`], [`Error::Running`]: nothing was touched. [`Error::System`]: what
+/// had been made was taken away again.
+pub fn serve(
+    spec: &ServeSpec,
+    state_dir: &Path,
+    log: Option<PathBuf>,
+    ready: impl FnOnce(&State),
+) -> Result<(), Error> {
+    spec.check(&spec.name)?;
+    if let Some(reason) = unable(spec) {
+        return Err(Error::Unable(reason));
+    }
+    // Before any thread is made, so that all of them inherit it and only `wait_for_signal` takes the signals.
+    let signals = block_signals();
+    (DirBuilder::new().recursive(true).mode(0o700).create(state_dir))
+        .map_err(Error::path("make the folder", state_dir))?;
+    let state_dir = state_dir.canonicalize().map_err(Error::path("find", state_dir))?;
+    let state_file = state_path(&state_dir, &spec.name);
+    let mut state = claim(spec, &state_dir, &state_file, log)?;
+    let served = run(&mut state, &state_file, &signals, ready);
+    let finished = finish(&state, &state_file);
+    served.and(finished)
+}
+
+/// Records who serves, cleaning up after a dead server of that name.
+fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) -> Result<State, Error> {
+    let pid = std::process::id();
+    let name = &spec.name;
+    let mountpoint = dir.join(format!("{name}.mnt"));
+    let state = State {
+        spec: spec.clone(),
+        pid,
+        pid_started_ticks: start_ticks(pid).unwrap_or(0),
+        token: format!("weir-{}", random_token().map_err(Error::system("read /dev/urandom"))?),
+        file: mountpoint.join(FILE_NAME),
+        mountpoint,
+        socket: dir.join(format!("{name}.sock")),
+        log,
+        device: None,
+        class_devices: Vec::new(),
+        ready: false,
+        queue: None,
+        nbd: None,
+    };
+    loop {
+        match state.claim(state_file) {
+            Ok(()) => return Ok(state),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::path("write the state file", state_file)(error)),
+        }
+        let other = State::load(state_file)?;
+        if other.process().is_some() {
+            return Err(Error::Running {
+                name: name.clone(),
+                pid: other.pid,
+                state: state_file.to_path_buf(),
+            });
+        }
+        for action in down(state_file)?.done {
+            eprintln!("left by process {}: {action}", other.pid);
+        }
+    }
+}
+
+/// Makes everything, says so, and serves until a signal comes or the file system is unmounted by someone.
+fn run(
+    state: &mut State,
+    state_file: &Path,
+    signals: &libc::sigset_t,
+    ready: impl FnOnce(&State),
+) -> Result<(), Error> {
+    let engines = Arc::new(Engines::new(&state.spec)?);
+    // Memory that this process needs while it serves must not be had by writing to the device that it serves.
+    // SAFETY: an attribute of this process; refused without CAP_SYS_RESOURCE.
+    if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
+        eprintln!(
+            "note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher; keep memory free"
+        );
+    }
+    let threads = engines.start().map_err(Error::system("start a thread"))?;
+    let control = Arc::clone(&engines);
+    control_server::listen(&state.socket, control).map_err(Error::path("listen on", &state.socket))?;
+    let nbd = listen_for_nbd(state, &engines)?;
+    let session = has_file(&state.spec).then(|| mount(state, &engines)).transpose()?;
+
+    let attached = match state.spec.has_export(ExportKind::Loop) {
+        false => Ok(None),
+        true => (OpenOptions::new().read(true).write(true).open(&state.file))
+            .map_err(Error::path("open", &state.file))
+            // The file is closed at once: a server that held its own file open could not be killed while a request is under way.
+            .and_then(|file| loop_device::attach(&file, &state.token))
+            .map(Some),
+    };
+    let outcome = attached.and_then(|device| {
+        if let Some(device) = &device {
+            record_queue(device, state, state_file)?;
+            prepare_queue(device, queue::loop_depth(), &state.spec);
+        }
+        let served = start_ublk(state, &engines)?;
+        state.ready = true;
+        state.save(state_file).map_err(Error::path("write the state file", state_file))?;
+        ready(state);
+        wait_for_signal(signals, session.as_ref(), &served);
+        Ok(served)
+    });
+
+    // The rest of the data goes out at once.
+    engines.set_timing(false);
+    drop(nbd);
+    release_devices(state);
+    // Here devices of ublk go.
+    let outcome = outcome.map(drop);
+    let _ = mounts::unmount(&state.mountpoint, libc::MNT_DETACH);
+    if let Some(session) = &session
+        && state.device.as_ref().is_none_or(|device| !loop_device::is_ours(device, &state.token))
+    {
+        // Nobody uses the file any more, so the kernel ends the session.
+        wait_until(Duration::from_secs(5), || session.guard.is_finished());
+    }
+    engines.stop();
+    threads.into_iter().for_each(|thread| drop(thread.join()));
+    outcome
+}
+
+/// Why this host cannot have what a spec asks for, or `None` if it can.
+pub fn unable(spec: &ServeSpec) -> Option<String> {
+    // NBD alone needs nothing of the kernel.
+    let without_file = || has_file(spec).then(missing_capability).flatten();
+    let without_ublk = || spec.has_export(ExportKind::Ublk).then(ublk::missing).flatten();
+    without_file().or_else(without_ublk)
+}
+
+fn has_file(spec: &ServeSpec) -> bool {
+    spec.has_export(ExportKind::Loop) || spec.has_export(ExportKind::File)
+}
+
+/// Lets clients of the NBD protocol in, if that was asked for, and notes where they find the server.
+fn listen_for_nbd(state: &mut State, engines: &Engines) -> Result<Option<Listener>, Error> {
+    let live = state.spec.live.as_ref().filter(|live| live.exports.contains(&ExportKind::Nbd));
+    let (Some(live), Engines::Scheduled { exports, .. }) = (live, engines) else { return Ok(None) };
+    let path = state.nbd_socket();
+    let address = match live.nbd_address() {
+        Ok(Some(address)) => Address::Loopback(address),
+        Ok(None) => Address::Unix(path),
+        Err(message) => {
+            return Err(Error::Spec {
+                file: state.spec.name.clone(),
+                message: format!("field `live.nbd` {message}"),
+            });
+        }
+    };
+    if let Some(warning) = live.nbd_warning(&state.spec.name) {
+        eprintln!("warning: {warning}");
+    }
+    let clients = live.nbd_connections as usize;
+    let listener =
+        Listener::start(&address, clients, Arc::new(exports.clone())).map_err(|error| match &address {
+            Address::Unix(path) => Error::path("listen on", path)(error),
+            Address::Loopback(address) => Error::system(format!("listen on {address}"))(error),
+        })?;
+    state.nbd = Some(listener.uri().to_owned());
+    Ok(Some(listener))
+}
+
+/// Makes block devices of ublk, if they were asked for, and notes them: one of the whole, or one for each class.
+fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>, Error> {
+    let Engines::Scheduled { exports, .. } = engines else { return Ok(Vec::new()) };
+    let (Some(mark), true) = (state.mark(), state.spec.has_export(ExportKind::Ublk)) else {
+        return Ok(Vec::new());
+    };
+    let is_partitioned = state.spec.live.as_ref().is_some_and(|live| live.layout == Layout::Partitioned);
+    let wanted = if is_partitioned { exports.as_slice() } else { &exports[..1] };
+    let mut served = Vec::new();
+    for export in wanted {
+        let made = ublk::Device::start(export, mark)?;
+        let device = made.device.clone();
+        served.push(made);
+        prepare_queue(&device, ublk::depth(), &state.spec);
+        match is_partitioned {
+            true => state.class_devices.push(ClassDevice { class: export.name.clone(), device }),
+            false => state.device = Some(device),
+        }
+    }
+    Ok(served)
+}
+
+/// Records a new loop device and what its queue says, before that is changed.
+fn record_queue(device: &BlockDevice, state: &mut State, state_file: &Path) -> Result<(), Error> {
+    state.device = Some(device.clone());
+    let name = device.path.file_name().unwrap_or_default().to_string_lossy();
+    state.queue = queue::QueueSettings::read(&name).ok();
+    state.save(state_file).map_err(Error::path("write the state file", state_file))
+}
+
+fn prepare_queue(device: &BlockDevice, depth: u32, spec: &ServeSpec) {
+    if let Err(error) = queue::prepare(device, depth, spec.is_disk()) {
+        eprintln!("note: the queue of {} keeps old settings: {error}", device.path.display());
+    }
+}
+
+fn mount(state: &State, engines: &Engines) -> Result<BackgroundSession, Error> {
+    (DirBuilder::new().recursive(true).mode(0o700).create(&state.mountpoint))
+        .map_err(Error::path("make the folder", &state.mountpoint))?;
+    let mut config = Config::default();
+    // Everyone may use the block device who may open it; the file itself belongs to root (mode 0600).
+    config.acl = SessionACL::All;
+    config.mount_options = vec![
+        MountOption::FSName(state.token.clone()),
+        MountOption::Subtype("weir".to_owned()),
+        MountOption::DefaultPermissions,
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::NoExec,
+        MountOption::CUSTOM(format!("max_read={MAX_REQUEST_BYTES}")),
+    ];
+    fuser::spawn_mount(DiskFile::new(engines.file()), &state.mountpoint, &config)
+        .map_err(Error::path("mount FUSE at", &state.mountpoint))
+}
+
+/// Unmounts what is mounted from the devices and detaches a loop device: in other processes, since one that waits for I/O to its
+/// own device could not be killed.
+fn release_devices(state: &State) {
+    for device in state.block_devices().filter(|device| state.is_ours(device)) {
+        for mount in mounts_of(device).unwrap_or_default() {
+            eprintln!("unmounting {}", mount.mountpoint.display());
+            run_briefly(Command::new("umount").arg(&mount.mountpoint));
+        }
+        if !ublk::is_of_driver(device) {
+            run_briefly(Command::new("losetup").arg("--detach").arg(&device.path));
+            wait_until(Duration::from_secs(2), || !state.is_ours(device));
+        }
+    }
+}
+
+/// Removes the server's own files, unless something still uses the device: then the state file stays for `down`.
+fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
+    let busy = state.block_devices().find(|device| state.is_ours(device));
+    if let Some(device) = busy {
+        eprintln!(
+            "{} is still in use and gives I/O errors from now on; finish with: weir serve --down {}",
+            device.path.display(),
+            state_file.display()
+        );
+        return Ok(());
+    }
+    if let Err(error) = state.put_queue_back() {
+        eprintln!("note: {error}");
+    }
+    let _ = fs::remove_dir(&state.mountpoint);
+    remove_socket(&state.nbd_socket()).map_err(Error::path("remove", &state.nbd_socket()))?;
+    remove_socket(&state.socket).map_err(Error::path("remove", &state.socket))?;
+    remove_if_there(state_file)
+}
+
+fn run_briefly(command: &mut Command) {
+    let Ok(mut child) = command.spawn() else { return };
+    let ended = wait_until(Duration::from_secs(10), || !matches!(child.try_wait(), Ok(None)));
+    if !ended {
+        let _ = child.kill();
+    }
+}
+
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: an empty set is made and filled by the calls below; the mask of the calling thread is replaced.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(&mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        set
+    }
+}
+
+/// Waits for a signal, or for the end of the FUSE session or of a device of ublk (someone took it away).
+fn wait_for_signal(signals: &libc::sigset_t, session: Option<&BackgroundSession>, served: &[ublk::Device]) {
+    let half_second = libc::timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+    loop {
+        // SAFETY: both pointers are valid; no signal information is wanted.
+        let signal = unsafe { libc::sigtimedwait(signals, std::ptr::null_mut(), &half_second) };
+        if signal > 0 {
+            return;
+        }
+        if session.is_some_and(|session| session.guard.is_finished()) {
+            eprintln!("the FUSE file system was unmounted by another process");
+            return;
+        }
+        if let Some(ended) = served.iter().find(|device| device.has_ended()) {
+            eprintln!("{} was removed by another process", ended.device.path.display());
+            return;
+        }
+    }
+}

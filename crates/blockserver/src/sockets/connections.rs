@@ -1,0 +1,387 @@
+//! Limits on the connections of a server's socket: how many there may be, and which one is closed when there are too many.
+//!
+//! A newcomer is a connection that has not finished its handshake. Newcomers are few, have a limited time, and the oldest gives way
+//! to a new one, so that connections which say nothing shut nobody out. A client that has finished it is never cut off for
+//! being idle; only one that has never asked anything gives way, and only when the limit of clients is reached.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::sockets::{Listening, Stream};
+
+/// A client that has asked nothing for this long after its handshake gives way when the limit is reached.
+const QUIET: Duration = Duration::from_secs(10);
+/// A connection that gave way has ended by then.
+const GIVES_WAY_WITHIN: Duration = Duration::from_secs(1);
+/// Interval between two attempts when the kernel gives no connection.
+const REST: Duration = Duration::from_millis(50);
+/// Least interval between two lines of the log.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many connections a socket has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// What the socket is, for messages.
+    pub what: &'static str,
+    /// Connections that have not finished their handshake.
+    pub newcomers: usize,
+    /// Time for the handshake, if it is limited.
+    pub handshake: Option<Duration>,
+    /// Clients that have finished it.
+    pub clients: usize,
+    /// What to do when there are more.
+    pub remedy: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Newcomer,
+    /// Its handshake is done; it has asked nothing.
+    Quiet,
+    Active,
+    /// It was ended; its thread has not noticed yet.
+    Leaving,
+}
+
+struct Entry {
+    number: u32,
+    stream: Stream,
+    phase: Phase,
+    since: Instant,
+}
+
+/// The connections of a socket.
+pub(crate) struct Gate {
+    limits: Limits,
+    entries: Mutex<Vec<Entry>>,
+    left: Condvar,
+    is_closed: AtomicBool,
+    next: AtomicU32,
+    log: Mutex<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    last: Option<Instant>,
+    left_out: u64,
+}
+
+/// The place of one connection, given back when it is dropped.
+pub(crate) struct Place {
+    gate: Arc<Gate>,
+    number: u32,
+    is_active: AtomicBool,
+}
+
+impl Gate {
+    pub fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Gate {
+            limits,
+            entries: Mutex::default(),
+            left: Condvar::new(),
+            is_closed: AtomicBool::new(false),
+            next: AtomicU32::new(0),
+            log: Mutex::default(),
+        })
+    }
+
+    /// Serves each connection in a thread of its own until the gate is closed and one more connection has come.
+    pub fn serve(
+        self: &Arc<Self>,
+        listener: &Listening,
+        client: impl Fn(&Stream, &Place) + Clone + Send + 'static,
+    ) {
+        while !self.is_closed.load(Ordering::Acquire) {
+            let accepted = listener.accept(self.next_deadline());
+            self.end_late(Instant::now());
+            match accepted {
+                Ok(Some(stream)) if !self.is_closed.load(Ordering::Acquire) => {
+                    self.take_in(stream, client.clone());
+                }
+                Ok(_) => {}
+                // Descriptors ran out, say: a newcomer gives its own back.
+                Err(error) => {
+                    if !self.end_one() {
+                        self.note(&format!("cannot accept a connection: {error}"));
+                        thread::sleep(REST);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends all connections, and takes no more.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.lock().iter().for_each(|entry| entry.stream.end());
+    }
+
+    fn take_in(self: &Arc<Self>, stream: Stream, client: impl Fn(&Stream, &Place) + Send + 'static) {
+        // SAFETY: takes nothing and cannot fail.
+        let own = unsafe { libc::geteuid() };
+        if let Some(peer) = stream.peer().filter(|peer| peer.uid != 0 && peer.uid != own) {
+            return self.note(&format!(
+                "process {} of user {} was refused: not this server's user",
+                peer.pid, peer.uid
+            ));
+        }
+        let Ok(held) = stream.try_clone() else { return self.note("no descriptor is left for a connection") };
+        if !self.make_room(self.limits.newcomers - 1) {
+            return self.note("a connection was closed: those that gave way have not ended");
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let entry = Entry { number, stream: held, phase: Phase::Newcomer, since: Instant::now() };
+        self.lock().push(entry);
+        let place = Place { gate: Arc::clone(self), number, is_active: AtomicBool::new(false) };
+        let thread = thread::Builder::new().name(format!("{}-client", self.limits.what.to_lowercase()));
+        if let Err(error) = thread.spawn(move || client(&stream, &place)) {
+            self.note(&format!("a connection was closed: {error}"));
+        }
+    }
+
+    /// Has the oldest newcomer give way where there are more than so many, and waits until it has ended; false if it does not.
+    fn make_room(&self, most: usize) -> bool {
+        let until = Instant::now() + GIVES_WAY_WITHIN;
+        let mut entries = self.lock();
+        loop {
+            let count = |phase| entries.iter().filter(|entry| entry.phase == phase).count();
+            let (newcomers, leaving) = (count(Phase::Newcomer), count(Phase::Leaving));
+            if newcomers + leaving <= most {
+                return true;
+            }
+            if newcomers > most
+                && let Some(oldest) = entries.iter_mut().find(|entry| entry.phase == Phase::Newcomer)
+            {
+                oldest.leave();
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            entries = self.left.wait_timeout(entries, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends one newcomer, if there is any.
+    fn end_one(&self) -> bool {
+        let newcomers = self.lock().iter().filter(|entry| entry.phase == Phase::Newcomer).count();
+        newcomers > 0 && self.make_room(newcomers - 1)
+    }
+
+    /// Time until the first newcomer has had its time.
+    fn next_deadline(&self) -> Option<Duration> {
+        let handshake = self.limits.handshake?;
+        let entries = self.lock();
+        let oldest = entries.iter().find(|entry| entry.phase == Phase::Newcomer)?;
+        Some((oldest.since + handshake).saturating_duration_since(Instant::now()))
+    }
+
+    fn end_late(&self, now: Instant) {
+        let Some(handshake) = self.limits.handshake else { return };
+        let is_late = |entry: &&mut Entry| {
+            entry.phase == Phase::Newcomer && now.duration_since(entry.since) >= handshake
+        };
+        let late = self.lock().iter_mut().filter(is_late).map(Entry::leave).count();
+        if late > 0 {
+            let limit_s = handshake.as_secs_f64();
+            self.note(&format!("{late} connections were closed: no handshake within {limit_s:.0} s"));
+        }
+    }
+
+    /// Writes to the log, but not more often than is good for it.
+    pub fn note(&self, text: &str) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if log.last.is_some_and(|last| now.duration_since(last) < LOG_INTERVAL) {
+            log.left_out += 1;
+            return;
+        }
+        let more =
+            if log.left_out > 0 { format!(" ({} lines were left out)", log.left_out) } else { String::new() };
+        *log = Log { last: Some(now), left_out: 0 };
+        eprintln!("{}: {text}{more}", self.limits.what);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn leave(&mut self) {
+        self.stream.end();
+        self.phase = Phase::Leaving;
+    }
+}
+
+impl Place {
+    /// Number of the connection.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The handshake is done: from here on the connection is a client's.
+    ///
+    /// # Errors
+    /// There are as many clients as there may be; the text says what to do.
+    pub fn settle(&self) -> Result<(), String> {
+        let Limits { clients, remedy, .. } = self.gate.limits;
+        let mut entries = self.gate.lock();
+        let now = Instant::now();
+        let settled = |entry: &&mut Entry| matches!(entry.phase, Phase::Quiet | Phase::Active);
+        if entries.iter_mut().filter(settled).count() >= clients {
+            let is_quiet =
+                |entry: &&mut Entry| entry.phase == Phase::Quiet && now.duration_since(entry.since) >= QUIET;
+            let Some(quiet) = entries.iter_mut().find(is_quiet) else {
+                drop(entries);
+                let full = format!("the limit of {clients} clients is reached: {remedy}");
+                self.gate.note(&format!("a connection was closed: {full}"));
+                return Err(full);
+            };
+            quiet.leave();
+        }
+        // One that was just told to leave stays so.
+        if let Some(own) =
+            entries.iter_mut().find(|entry| entry.number == self.number && entry.phase == Phase::Newcomer)
+        {
+            (own.phase, own.since) = (Phase::Quiet, now);
+        }
+        Ok(())
+    }
+
+    /// The client asks something.
+    pub fn activate(&self) {
+        if self.is_active.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut entries = self.gate.lock();
+        if let Some(own) =
+            entries.iter_mut().find(|entry| entry.number == self.number && entry.phase == Phase::Quiet)
+        {
+            own.phase = Phase::Active;
+        }
+    }
+
+    /// Writes to the log of the gate.
+    pub fn note(&self, text: &str) {
+        self.gate.note(text);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.gate.lock().retain(|entry| entry.number != self.number);
+        self.gate.left.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        what: "TEST",
+        newcomers: 4,
+        handshake: Some(Duration::from_millis(300)),
+        clients: 2,
+        remedy: "raise it",
+    };
+
+    /// A server whose clients have shaken hands when they have sent a byte; says `+` to who is let in, `-` to who is not, and
+    /// sends every byte back.
+    fn server(limits: Limits) -> (tempfile::TempDir, std::path::PathBuf, Arc<Gate>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = Listening::at_path(&path).unwrap();
+        let gate = Gate::new(limits);
+        let of_thread = Arc::clone(&gate);
+        thread::spawn(move || {
+            of_thread.serve(&listener, |stream, place| {
+                use std::io::Write as _;
+                let (mut reader, mut writer) = (stream, stream.try_clone().unwrap());
+                let mut byte = [0];
+                if reader.read_exact(&mut byte).is_err() {
+                    return;
+                }
+                let is_in = place.settle().is_ok();
+                let _ = writer.write_all(if is_in { b"+" } else { b"-" });
+                while is_in && reader.read_exact(&mut byte).is_ok() {
+                    place.activate();
+                    let _ = writer.write_all(&byte);
+                }
+            });
+        });
+        (folder, path, gate)
+    }
+
+    fn connect(path: &std::path::Path) -> UnixStream {
+        let stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream
+    }
+
+    fn exchange(mut stream: &UnixStream) -> Option<u8> {
+        use std::io::Write as _;
+        let mut byte = [0];
+        stream.write_all(b"x").ok()?;
+        stream.read_exact(&mut byte).ok().map(|()| byte[0])
+    }
+
+    #[test]
+    fn newcomers_give_way_and_have_their_time_only() {
+        let (_folder, path, gate) = server(LIMITS);
+        let first = connect(&path);
+        assert_eq!(exchange(&first), Some(b'+'));
+        let idle: Vec<UnixStream> = (0..300).map(|_| connect(&path)).collect();
+        assert_eq!(exchange(&connect(&path)), Some(b'+'));
+        assert!(gate.lock().len() <= LIMITS.newcomers + LIMITS.clients);
+        assert_eq!(exchange(&first), Some(b'x'));
+        // The last ones are cut off when their time is over; who has shaken hands is not.
+        let began = Instant::now();
+        assert!(matches!((&idle[299]).read(&mut [0]), Ok(0) | Err(_)));
+        assert!(began.elapsed() < Duration::from_secs(5));
+        thread::sleep(Duration::from_millis(400));
+        assert_eq!(exchange(&first), Some(b'x'));
+        gate.close();
+        assert_eq!(exchange(&first), None);
+    }
+
+    #[test]
+    fn one_more_client_than_the_limit_is_told_so() {
+        let (_folder, path, gate) = server(LIMITS);
+        let clients = [connect(&path), connect(&path)];
+        for client in &clients {
+            assert_eq!(exchange(client), Some(b'+'));
+            assert_eq!(exchange(client), Some(b'x'));
+        }
+        assert_eq!(exchange(&connect(&path)), Some(b'-'));
+        let [one, other] = clients;
+        drop(one);
+        let until = Instant::now() + Duration::from_secs(5);
+        while exchange(&connect(&path)) != Some(b'+') {
+            assert!(Instant::now() < until);
+        }
+        assert_eq!(exchange(&other), Some(b'x'));
+        gate.close();
+    }
+
+    #[test]
+    fn what_is_no_socket_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        std::fs::write(&path, b"precious").unwrap();
+        let Err(error) = Listening::at_path(&path) else { panic!("it listens") };
+        assert!(error.to_string().contains("no socket"), "{error}");
+        crate::sockets::remove_socket(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+        std::fs::remove_file(&path).unwrap();
+        drop(Listening::at_path(&path).unwrap());
+        // One that a dead server left is replaced.
+        Listening::at_path(&path).unwrap();
+    }
+}

@@ -1,0 +1,201 @@
+//! Sockets of a server: a Unix socket for its user alone, or a port of the loopback interface.
+
+pub(crate) mod connections;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// A socket that listens.
+pub(crate) enum Listening {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+/// A connection.
+pub(crate) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// The process at the other end of a Unix socket, as it was when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub pid: u32,
+    pub uid: u32,
+}
+
+impl Listening {
+    /// Listens at a path with mode 0600. A socket that a dead server left there is replaced; anything else stays.
+    ///
+    /// # Errors
+    /// Something else is there, or the socket cannot be made.
+    pub fn at_path(path: &Path) -> io::Result<Self> {
+        remove_socket(path)?;
+        let listener = UnixListener::bind(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "something that is no socket has this name: move it away, or give another --state",
+            ),
+            _ => error,
+        })?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok(Listening::Unix(listener))
+    }
+
+    /// Listens at a port.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn at_port(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Listening::Tcp(listener))
+    }
+
+    /// Waits for a connection, or until the time is over: then there is none.
+    ///
+    /// # Errors
+    /// The kernel gives no connection although one waits.
+    pub fn accept(&self, limit: Option<Duration>) -> io::Result<Option<Stream>> {
+        let limit_ms = limit.map_or(-1, |limit| limit.as_micros().div_ceil(1000).min(60_000) as libc::c_int);
+        let mut entry = libc::pollfd { fd: self.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd.
+        unsafe { libc::poll(&mut entry, 1, limit_ms) };
+        let stream = match self {
+            Listening::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listening::Tcp(listener) => listener.accept().map(|(stream, _)| Stream::Tcp(stream)),
+        };
+        match stream {
+            Ok(stream) => {
+                stream.prepare()?;
+                Ok(Some(stream))
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The port, of TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Listening::Unix(_) => None,
+            Listening::Tcp(listener) => listener.local_addr().ok(),
+        }
+    }
+
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Listening::Unix(listener) => listener.as_raw_fd(),
+            Listening::Tcp(listener) => listener.as_raw_fd(),
+        }
+    }
+}
+
+/// Removes a socket, if one is there; anything else of that name stays.
+///
+/// # Errors
+/// It cannot be removed.
+pub(crate) fn remove_socket(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+impl Stream {
+    fn prepare(&self) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_nonblocking(false),
+            Stream::Tcp(stream) => stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true)),
+        }
+    }
+
+    pub fn try_clone(&self) -> io::Result<Stream> {
+        Ok(match self {
+            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
+            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
+        })
+    }
+
+    /// Limits the time of each write.
+    pub fn set_write_timeout(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_write_timeout(Some(limit)),
+            Stream::Tcp(stream) => stream.set_write_timeout(Some(limit)),
+        }
+    }
+
+    /// Ends the connection: whoever reads or writes it returns.
+    pub fn end(&self) {
+        let _ = match self {
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// The process at the other end; `None` of TCP.
+    pub fn peer(&self) -> Option<Peer> {
+        let Stream::Unix(stream) = self else { return None };
+        let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: `peer` is of the length that is told.
+        let failed = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                std::ptr::from_mut(&mut peer).cast(),
+                &mut length,
+            )
+        } != 0;
+        // Who cannot be told is a stranger.
+        let unknown = Peer { pid: 0, uid: u32::MAX };
+        Some(if failed { unknown } else { Peer { pid: peer.pid as u32, uid: peer.uid } })
+    }
+}
+
+impl Read for &Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => (&mut &*stream).read(bytes),
+            Stream::Tcp(stream) => (&mut &*stream).read(bytes),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, bytes: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write_vectored(bytes),
+            Stream::Tcp(stream) => stream.write_vectored(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! Block devices as state files name them.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A block device by path and number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockDevice {
+    /// `/dev/loopN` or `/dev/ublkbN`.
+    pub path: PathBuf,
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+}
+
+/// The block device of a class of a partitioned server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassDevice {
+    /// Name of the class.
+    pub class: String,
+    /// Its device.
+    pub device: BlockDevice,
+}

@@ -1,0 +1,18 @@
+//! Waiting for a condition of the kernel that nothing signals.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Polls until `condition` holds; false if it does not in time.
+pub(crate) fn wait_until(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + timeout;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}

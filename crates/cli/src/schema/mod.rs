@@ -1,0 +1,91 @@
+//! `weir schema`: JSON Schemas from the same types that parse the files, and references from the same comments.
+
+mod columns;
+mod study;
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use schemars::{Schema, schema_for};
+use serde_json::{Map, Value, json};
+use weir_daemons::Daemon;
+use weir_study::DATABASES;
+
+use crate::exit::{self, bad_input};
+
+/// Print the JSON Schema of a kind of file, for editors that complete and check YAML; or the columns of result tables.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The kind of file.
+    kind: Kind,
+    /// Print a page of documentation in place of JSON (study, columns).
+    #[arg(long)]
+    markdown: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    Study,
+    Workload,
+    Profile,
+    Tasks,
+    /// Columns of the tables of a run: type, unit, meaning, when null.
+    Columns,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    exit::quiet_on_closed_pipe();
+    let schema = match args.kind {
+        Kind::Columns if args.markdown => return print(&columns::as_markdown()),
+        Kind::Study if args.markdown => {
+            return print(&study::as_markdown(&serde_json::to_value(schema_for!(weir_study::Study))?)?);
+        }
+        _ if args.markdown => {
+            return Err(bad_input("--markdown is for study and columns only: leave it out"));
+        }
+        Kind::Columns => return print(&format!("{:#}\n", columns::as_json())),
+        Kind::Study => with_settings(schema_for!(weir_study::Study)),
+        Kind::Workload => schema_for!(weir_workload::sessions::AnyWorkload),
+        Kind::Profile => schema_for!(weir_simulator::profile::Profile),
+        Kind::Tasks => schema_for!(weir_study::TaskFile),
+    };
+    println!("{}", serde_json::to_string_pretty(&schema)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> anyhow::Result<ExitCode> {
+    print!("{text}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The schema of a study with what each service lets it set, and each database of a site.
+fn with_settings(mut schema: Schema) -> Schema {
+    let of_service = Daemon::names().map(|name| rule("service", name)).collect();
+    let of_site = DATABASES.map(|name| rule("database", name)).into();
+    let rules: [(&str, Vec<Value>); 2] = [("StudyService", of_service), ("Site", of_site)];
+    if let Some(types) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
+        for (name, rules) in rules {
+            if let Some(of_type) = types.get_mut(name).and_then(Value::as_object_mut) {
+                of_type.insert("allOf".to_owned(), Value::Array(rules));
+            }
+        }
+    }
+    schema
+}
+
+/// Where `field` names a service, its `settings` are those of that service.
+fn rule(field: &str, service: &str) -> Value {
+    let settings = Daemon::load(service).map(|found| found.settings).unwrap_or_default();
+    let of_studies = settings.into_iter().filter(|(_, setting)| setting.kind.is_of_studies());
+    let each = of_studies.map(|(name, setting)| {
+        let mut schema = setting.kind.schema();
+        schema["title"] = json!(setting.about);
+        schema["default"] = json!(setting.default);
+        (name, schema)
+    });
+    let each: Map<String, Value> = each.collect();
+    json!({
+        "if": {"properties": {field: {"const": service}}, "required": [field]},
+        "then": {"properties": {"settings": {"properties": each, "additionalProperties": false}}},
+    })
+}

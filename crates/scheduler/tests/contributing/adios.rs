@@ -1,0 +1,1 @@
+KernelScheduler { name: "adios", label: "ADIOS", module: Some("adios"), counterpart: "linux-mq-deadline" }
