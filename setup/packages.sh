@@ -47,10 +47,11 @@ if ((EUID != 0)); then
         warn "missing: $package ($(sed -nE "s/^$package +//p" "$list"))"
     done
     if [[ -z $rust ]]; then
-        warn "missing: $(setup/rust.sh --why). https://rustup.rs installs Rust without root"
+        warn "$(setup/rust.sh --why): https://rustup.rs installs it without root"
         mapfile -t -O "${#needed[@]}" needed < <(rust_packages | tr ' ' '\n')
     fi
-    ((${#needed[@]} == 0)) || refuse "only root can install packages: sudo apt-get install --no-install-recommends ${needed[*]}"
+    ((${#needed[@]} == 0)) ||
+        refuse "only root can install packages: sudo apt-get install --no-install-recommends ${needed[*]} (all of them: setup/packages.sh --print)"
     [[ -n $rust ]] || exit 2
     exit 0
 fi

@@ -31,11 +31,8 @@ find_cargo() {
 why() {
     local found
     found=$(version "$(in_path)")
-    if [[ -n $found ]]; then
-        echo "cargo is $found, too old: Rust $needed or newer is needed"
-    else
-        echo "cargo is not in the PATH: Rust $needed or newer is needed"
-    fi
+    if [[ -n $found ]]; then found="cargo is $found, too old"; else found="cargo is not in the PATH"; fi
+    echo "Rust $needed or newer is missing ($found)"
 }
 
 # rustc-web is Debian's newer Rust, which it builds browsers with; rustc-1.89 and the like are Ubuntu's.
@@ -50,6 +47,10 @@ packages() {
             return
         fi
     done
+    # Debian, whose package lists have not been read yet.
+    if grep --quiet --line-regexp ID=debian /etc/os-release && [[ -z $(apt-cache policy rustc) ]]; then
+        echo "cargo-web rustc-web"
+    fi
 }
 
 case ${1:-} in

@@ -23,7 +23,7 @@ code=0
 as_user make study >/tmp/first 2>&1 || code=$?
 cat /tmp/first
 [[ $code == 2 ]] || fail "make study ended with exit code $code, not 2"
-for part in "missing: clang" "missing: cargo is not in the PATH" "https://rustup.rs" "sudo apt-get install"; do
+for part in "missing: clang" "is missing (cargo is not in the PATH)" "https://rustup.rs" "sudo apt-get install" "cargo-web rustc-web"; do
     grep --quiet "$part" /tmp/first || fail "make study does not say: $part"
 done
 [[ ! -e target && ! -e .venv ]] || fail "make study made something before it was refused"
