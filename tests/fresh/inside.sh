@@ -36,7 +36,8 @@ again=$(make setup 2>&1)
 [[ -z $again ]] || fail "the second make setup says: $again"
 code=0
 make study STUDY=quikc >/tmp/wrong 2>&1 || code=$?
-[[ $code == 2 ]] && grep --quiet "did you mean .quick" /tmp/wrong || fail "a wrong name of a study is not refused"
+grep --quiet "did you mean .quick" /tmp/wrong || fail "make study does not say: did you mean quick"
+[[ $code == 2 ]] || fail "make study of a wrong name ended with exit code $code, not 2"
 
 if [[ -e /dev/fuse && -e /dev/loop-control ]]; then
     step "root: make study, on devices"

@@ -28,6 +28,7 @@ trap 'exit 1' INT TERM HUP
 
 # This machine's own sources with the other distribution's name, where it is a Debian; else mmdebstrap's default.
 host_dist=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+# shellcheck disable=SC2016 # apt-get replaces these, not the shell
 apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Component: main' 'Origin: Debian' |
     grep " $host_dist" | sed "s/ $host_dist/ $dist/" | sort --unique >"$place/sources.list" || true
 sources=()
@@ -50,6 +51,7 @@ git clone --quiet --no-hardlinks . "$root/home/weir"
 # One store of crates for both users: the second builds nothing again.
 environment=(HOME=/root USER=root LANG=C.UTF-8 CARGO_HOME=/opt/cargo PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${clients[@]}")
 cp tests/fresh/inside.sh "$root/root/"
+# shellcheck disable=SC2016 # the inner shell replaces these
 unshare --mount --propagation private --pid --fork --kill-child bash -euc '
     mount --types proc proc "$1/proc"
     mount --rbind /sys "$1/sys"
