@@ -76,7 +76,7 @@ def test_text_uses_the_slack(served):
     ("change", "says"),
     [
         (("cost_ms: 45", "cost_ms: 0"), ["classes.video.contract.cost_ms", "must be above 0"]),
-        (("cost_ms: 45, ", ""), ["classes.video.contract", "missing field `cost_ms`"]),
+        (("cost_ms: 45, ", ""), ["classes.video.contract", "`cost_ms` is missing"]),
         (("testbed: simulator", "testbed: device"), ["its testbed is device", "[device, simulator]"]),
         (("deltal, fcfs", "deltal mode=exakt, fcfs"), ["factors.scheduler", "mode=exakt", "exact or thesis"]),
     ],

@@ -1,4 +1,4 @@
-//! From blktrace events to requests.
+//! Assembly of requests from blktrace events.
 //!
 //! The events of one request are found by where on the disk it is: a bio is known by its first sector until a
 //! request is made for it (`G`), then the request by its extent, which merges (`M`, `F`) change, until it is issued

@@ -1,4 +1,4 @@
-//! Why BPF programs cannot be loaded, in one line.
+//! The reason why BPF programs cannot be loaded, in one line.
 
 use std::fs;
 use std::path::Path;

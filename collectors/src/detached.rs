@@ -1,4 +1,4 @@
-//! Mounting a kernel file system where no one else sees it.
+//! A kernel file system mounted where no other process sees it.
 
 use std::ffi::CStr;
 use std::io;

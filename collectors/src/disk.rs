@@ -1,4 +1,4 @@
-//! Disks: which one a name means, and what the kernel counts for it.
+//! Disks by name, and their kernel counters.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -1,4 +1,4 @@
-//! What can go wrong with a collection.
+//! Errors of a collection.
 
 use std::path::{Path, PathBuf};
 

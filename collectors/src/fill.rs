@@ -1,4 +1,4 @@
-//! Filling completions that one source missed from another that saw them.
+//! Filling missed completions from a second source.
 
 use std::collections::HashMap;
 use std::sync::Arc;

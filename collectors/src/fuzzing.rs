@@ -1,4 +1,4 @@
-//! What fuzz targets call: parsers of bytes that come from elsewhere. Not part of the interface.
+//! Parsers for fuzz targets. Not part of the interface.
 
 use std::path::Path;
 

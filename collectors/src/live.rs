@@ -1,4 +1,4 @@
-//! Requests as lines of text, for people who watch.
+//! Requests as lines of text (`weir collect --live`).
 
 use weir_records::BlockRequest;
 

@@ -1,4 +1,4 @@
-//! The block programs with a second source beside them, which fills the completions that BPF did not get to see.
+//! The BPF programs with a second source that fills missed completions.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Whether what was recorded agrees with what the kernel itself counted.
+//! Reconciliation of the records with the kernel's counters.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Where events wait until the measurement is over: first in memory, then in an unlinked file.
+//! Buffer of events until the measurement ends: in memory, then in an unlinked file.
 //!
 //! Turning events into Parquet costs several times what taking them costs, so it is not done while the host under
 //! test is measured.

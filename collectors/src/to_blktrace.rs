@@ -1,4 +1,4 @@
-//! From rows to blktrace events, for blkparse, btt and fio.
+//! Conversion of rows to blktrace events, for blkparse, btt and fio.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The thread of a collector: started, waited for until it records, stopped once.
+//! The thread of a collector: started, awaited until it records, stopped once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Bios and requests under way on one disk, by where on it they are.
+//! Outstanding bios and requests of one disk, by sector.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Loading and attaching the programs of a mode, and the memory that they share with us.
+//! Loading and attaching the BPF programs of a mode, and their shared memory.
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;

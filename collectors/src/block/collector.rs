@@ -1,4 +1,4 @@
-//! Starting and stopping the collector; its thread takes the events out of the ring buffer.
+//! Start and stop of the collector; its thread drains the ring buffer.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;

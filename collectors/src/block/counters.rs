@@ -1,4 +1,4 @@
-//! The counters that the programs keep, per device and CPU.
+//! Counters of the BPF programs, per device and CPU.
 
 use serde::Serialize;
 

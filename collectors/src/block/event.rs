@@ -1,4 +1,4 @@
-//! The events that `block.bpf.c` writes to its ring buffer, and what becomes of them.
+//! Events of `block.bpf.c`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From the readings at start and stop to the losses.
+//! Losses, from the counters at start and stop.
 
 use super::attach::{Leftovers, Mode};
 use super::counters::{GROUPS, group_of};

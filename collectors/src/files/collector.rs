@@ -1,4 +1,4 @@
-//! Starting and stopping the collector of requests on files.
+//! Start and stop of the collector of file requests.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! Recording: events, the thread that empties the buffer, and what comes of it.
+//! Recording of trace events: the thread that drains the buffer, and its result.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};

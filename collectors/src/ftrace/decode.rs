@@ -1,4 +1,4 @@
-//! From block trace events to the records of blktrace(8), which say the same in another form.
+//! Conversion of block trace events to blktrace records.
 
 use std::collections::HashMap;
 

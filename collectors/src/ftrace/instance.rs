@@ -1,4 +1,4 @@
-//! A trace instance of weir's own, recorded before it is made, and removed whatever happens.
+//! A private trace instance: recorded before it is made, removed in any case.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};

@@ -1,4 +1,4 @@
-//! Finding the tracing file system, or mounting it where no one else sees it.
+//! Finding tracefs, or mounting it where no other process sees it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

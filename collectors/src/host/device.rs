@@ -1,4 +1,4 @@
-//! Disks: what they are and how their queues are set.
+//! Disks and their queue settings.
 
 use std::collections::BTreeMap;
 use std::fs;

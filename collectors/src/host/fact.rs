@@ -1,4 +1,4 @@
-//! A fact, or why there is none.
+//! A fact of the host, or the reason why it is unknown.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Versions of the programs that make a run.
+//! Versions of the tools of a run.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -75,7 +75,7 @@ impl ServeSpec {
     }
 
     fn from_document(document: &Document, file: &str, folder: &Path) -> Result<Self, Error> {
-        let mut spec: Self = document.parse()?;
+        let mut spec: Self = document.parse_all()?;
         if spec.profile.contains('/') || spec.profile.ends_with(".yml") || spec.profile.ends_with(".yaml") {
             spec.profile = folder.join(&spec.profile).display().to_string();
         }

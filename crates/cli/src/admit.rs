@@ -13,17 +13,17 @@ use weir_study::TaskFile;
 
 use crate::exit::{self, bad_input};
 
-/// Test whether one disk can promise streams their deadlines, and how long it can put their requests off.
+/// Test whether a disk can guarantee the deadlines of periodic streams, and compute the slack.
 ///
-/// The file has a list `tasks` of streams: name, cost_ms, period_ms and, if there are several, streams. A disk does not
-/// stop a request that it has begun: the test is Jeffay's, with the slack deltaL of Clockwise.
+/// The file has a list `tasks` of streams: name, cost_ms, period_ms and, if there are several, streams. A disk
+/// does not preempt a request: the test is Jeffay's (non-preemptive EDF), with the slack deltaL of Clockwise.
 ///
 /// Exit codes: 0 admitted, 1 rejected, 2 bad input.
 #[derive(clap::Args)]
 pub struct Args {
     /// File of tasks; `weir schema tasks` prints its schema.
     tasks: PathBuf,
-    /// How deltaL is computed.
+    /// How the slack deltaL is computed.
     #[arg(long, value_enum, default_value = "exact")]
     mode: ModeName,
     /// Print the result as JSON.
@@ -35,7 +35,7 @@ pub struct Args {
 enum ModeName {
     /// The least slack over all intervals.
     Exact,
-    /// Over intervals up to the longest period, as the thesis on Clockwise has it.
+    /// The least slack over intervals up to the longest period, as in the thesis on Clockwise.
     Thesis,
 }
 

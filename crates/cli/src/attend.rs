@@ -10,7 +10,7 @@ use crate::meet::MeetArgs;
 use crate::run::{classify, read_run, report, stop_on_signal};
 use crate::state::StateArgs;
 
-/// Record what this host's disks do while other hosts carry out a run (`weir run --meet`).
+/// Record the disks of this host while other hosts run (`weir run --meet`).
 ///
 /// Waits for them, records from the run's beginning until the last client is done, and leaves its part in
 /// RESULTS/.ID.parts/HOST. Nothing on the disks is touched.
@@ -18,7 +18,7 @@ use crate::state::StateArgs;
 pub struct Args {
     /// A run, or a plan (as printed by `weir plan --json`) together with --id.
     file: PathBuf,
-    /// Which run of the plan.
+    /// Id of the run in the plan.
     #[arg(long)]
     id: Option<String>,
     /// Disk whose requests are recorded, as a path or by the kernel's name; none if absent.

@@ -21,7 +21,7 @@ const LEAD_NS: i64 = 50_000_000;
 /// Threads that send at most: more than any host has processors.
 const MOST_THREADS: u64 = 1024;
 
-/// Ask a web server for the documents of a workload, and compare every byte.
+/// Request the documents of a workload from a web server and compare every byte.
 ///
 /// The server at URL serves the tree of `weir documents WORKLOAD` with the same --seed, --class and --with:
 ///
@@ -30,7 +30,8 @@ const MOST_THREADS: u64 = 1024;
 ///   weir browse http://127.0.0.1:8080/ --workload zipf-class0 --clients 500 --open --out requests.parquet
 ///
 /// In a closed loop each client has a connection, asks for a document by the workload's popularity as soon as it is
-/// answered and has thought, and so asks less of a slow server. In an open loop (--open) requests are sent at the times of
+/// answered and has thought, and so asks less of a slow server. In an open loop (--open) requests are sent at
+/// the times of
 /// the workload's arrivals, whatever became of earlier ones.
 ///
 /// Response times count from the instant at which a request was intended, not sent. Every request is a row of

@@ -11,7 +11,7 @@ use crate::exit::{self, bad_input};
 use crate::serve::classify;
 use crate::state::StateArgs;
 
-/// Show and change the classes and the policy of a running server with a policy; no request is lost.
+/// Show and change the classes and the scheduler of a running block server; no request is lost.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -42,14 +42,14 @@ enum Action {
         #[command(flatten)]
         which: Which,
     },
-    /// Remove a class; what waits of it is served as of the class that takes the rest.
+    /// Remove a class; its queued requests move to the default class.
     Remove {
         /// Its name.
         name: String,
         #[command(flatten)]
         which: Which,
     },
-    /// Put another policy in place.
+    /// Replace the scheduler.
     Policy {
         /// Name and settings, as in "sfq depth=4".
         policy: String,
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Set { class, which } => {
             let document =
                 weir_specs::Document::from_text(Path::new("the class"), &class).map_err(bad_input)?;
-            let class: ClassSpec = document.parse().map_err(bad_input)?;
+            let class: ClassSpec = document.parse_all().map_err(bad_input)?;
             which.connect()?.set_class(class).map_err(refused)?;
         }
         Action::Remove { name, which } => which.connect()?.remove_class(&name).map_err(refused)?,

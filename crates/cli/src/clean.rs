@@ -8,11 +8,15 @@ use weir_runner::Recovered;
 use crate::exit::bad_input;
 use crate::state::StateArgs;
 
-/// Undo what a run that died left behind, take down all modelled devices, services, clusters and the test network, and
-/// move the kernel's controller of disks back if it was moved.
+/// Undo what killed runs left, and stop everything that the state folder records.
 ///
-/// Only what the state folder lists is touched, by recorded process, device and path; folders only if they bear its marker.
-/// Results stay, and so do the data of sites as they are before each run, unless --snapshots is given. A folder that is no
+/// Removes modelled disks, daemons, clusters and the test network, and moves the kernel's I/O controller back
+/// if weir moved it.
+///
+/// Only what the state folder lists is touched, by recorded process, device and path; folders only if they bear
+/// its marker.
+/// Results stay, and so do the data of sites as they are before each run, unless --snapshots is given. A folder
+/// that is no
 /// state folder of weir is refused.
 #[derive(clap::Args)]
 pub struct Args {

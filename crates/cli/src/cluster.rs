@@ -17,10 +17,12 @@ use crate::exit::bad_input;
 use crate::service::failed;
 use crate::state::StateArgs;
 
-/// The servers of a network file system, on the hosts of the test network, and mounting it.
+/// Start, mount and stop a network file system on the test network.
 ///
-/// First bring the hosts up: weir network up client,server-0,server-1,server-2. Where they are machines of their own, `serve`
-/// is called on each server and then `join` on each client. What is made is written down in the state folder; `weir clean`
+/// First bring the hosts up: weir network up client,server-0,server-1,server-2. Where they are machines of
+/// their own, `serve`
+/// is called on each server and then `join` on each client. What is made is written down in the state folder;
+/// `weir clean`
 /// takes it down, too.
 #[derive(clap::Args)]
 pub struct Args {
@@ -35,7 +37,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Start the servers, and check that files that are written go over the network
+    /// Start the servers, and check that writes go over the network
     Up {
         /// Which: cephfs, glusterfs or moosefs
         name: String,
@@ -49,7 +51,7 @@ enum Action {
         #[arg(long, value_name = "DIR", value_delimiter = ',')]
         data: Vec<PathBuf>,
     },
-    /// Start what this host has of a cluster of several hosts
+    /// Start this host's servers of a cluster of several hosts
     Serve {
         /// Which: cephfs, glusterfs or moosefs
         name: String,
@@ -62,7 +64,7 @@ enum Action {
         #[arg(long, value_name = "NODE", conflicts_with = "data")]
         device: Option<PathBuf>,
     },
-    /// Mount a file system that other hosts serve, and check that it is on the network
+    /// Mount a file system of other hosts, and check that it is on the network
     Join {
         /// Its name in studies, such as moosefs or moosefs-direct
         filesystem: String,
@@ -74,7 +76,7 @@ enum Action {
         #[arg(long, value_name = "N", default_value_t = 0)]
         room_bytes: u64,
     },
-    /// End the servers, and unmount what clients of this state folder have mounted
+    /// Stop the servers, and unmount the clients of this state folder
     Down {
         /// Which
         name: String,

@@ -18,7 +18,7 @@ use weir_trace::blktrace::{Record, write_per_cpu};
 
 use crate::exit;
 
-/// Record every request that reaches a disk: when it was queued, issued and completed, by whom, and with what result.
+/// Record every block request of a disk: times of queueing, issue and completion, process, result.
 ///
 /// Without --duration or a command it records until Ctrl-C. What was recorded is compared with what the kernel
 /// counted; a difference is reported, never hidden.

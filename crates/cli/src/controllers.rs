@@ -9,9 +9,10 @@ use weir_daemons::{Error, IoVersion, io_version};
 use crate::exit::bad_input;
 use crate::state::StateArgs;
 
-/// Show which version of control groups has the disks, or move them to version 2 and back.
+/// Show or move the kernel's I/O controller (control groups version 1 or 2).
 ///
-/// Moving is a change of the whole machine, and takes up to 150 s while control groups of earlier runs are still known to
+/// Moving is a change of the whole machine, and takes up to 150 s while control groups of earlier runs are
+/// still known to
 /// the kernel. The state folder remembers it; `weir clean` takes it back as well.
 #[derive(clap::Args)]
 pub struct Args {

@@ -9,9 +9,10 @@ use weir_host::device::{Claim, Identity, contents, find_user};
 
 use crate::exit::bad_input;
 
-/// Who a disk is, and whether a study may use it.
+/// Identify disks and check whether a study may use them.
 ///
-/// Nothing on it is changed. `show` prints what identifies each disk (serial number, WWN, links), who uses it, and whether it is
+/// Nothing on it is changed. `show` prints what identifies each disk (serial number, WWN, links), who uses it,
+/// and whether it is
 /// blank. `check` does what a run does before it touches a disk, and ends with exit code 2 if a run would refuse it.
 #[derive(clap::Args)]
 pub struct Args {
@@ -21,7 +22,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print what identifies disks, who uses them, and whether they are blank
+    /// Print identity, users and contents of disks
     Show {
         /// Links below /dev/disk, or nodes
         #[arg(required = true)]
@@ -30,7 +31,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Refuse a disk that a run would refuse
+    /// Check whether a run would accept a disk
     Check {
         /// A link below /dev/disk, or a node
         path: PathBuf,

@@ -10,7 +10,7 @@ use weir_simulator::{DiskTimes, Op, TimesOptions};
 
 use crate::exit::{self, bad_input};
 
-/// What modelled disks are like.
+/// Describe modelled disks.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -22,10 +22,12 @@ enum Command {
     Times(Times),
 }
 
-/// Measure how long requests of a modelled disk take, zone by zone.
+/// Measure service times of a modelled disk by zone.
 ///
-/// Requests begin anywhere in a zone, one at a time, each some time after the one before is done. The longest seek of the
-/// disk is beside them: what a request takes at most from anywhere is about the longest time of its zone and that seek.
+/// Requests begin anywhere in a zone, one at a time, each some time after the one before is done. The longest
+/// seek of the
+/// disk is beside them: what a request takes at most from anywhere is about the longest time of its zone and
+/// that seek.
 #[derive(clap::Args)]
 struct Times {
     /// Name or file of the disk's profile.

@@ -12,11 +12,14 @@ use crate::exit::bad_input;
 use crate::project::Project;
 use crate::with::WithArgs;
 
-/// Lay out the documents of a workload, for a web server to serve; or check such a tree.
+/// Write the documents of a workload to a folder for a web server, or check such a folder.
 ///
-/// Names and bytes are those that `weir run` lays out for a class of this name and seed, and that `weir browse` expects
-/// for the same --seed, --class and --with. Up to 10,000 documents lie in DIR itself (000000.dat, 000001.dat, ...), more
-/// in folders of a thousand (001/001000.dat). A folder that holds the same documents already is left as it is; one that
+/// Names and bytes are those that `weir run` lays out for a class of this name and seed, and that `weir browse`
+/// expects
+/// for the same --seed, --class and --with. Up to 10,000 documents lie in DIR itself (000000.dat, 000001.dat,
+/// ...), more
+/// in folders of a thousand (001/001000.dat). A folder that holds the same documents already is left as it is;
+/// one that
 /// holds anything else is refused. What fails leaves nothing behind.
 ///
 /// Exit codes: 0 done, or the tree is right; 1 the tree is wrong, or the work failed; 2 bad input.

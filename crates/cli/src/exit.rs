@@ -32,25 +32,28 @@ pub fn quiet_on_closed_pipe() {
 /// Exit code of a command whose output nobody reads any more: as a shell says of one that SIGPIPE ended.
 const CLOSED_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 
-/// What the standard library panics with where it cannot print.
-fn is_closed_pipe(panic: &(dyn Any + Send)) -> bool {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.is_some_and(|text| text.starts_with("failed printing to std") && text.contains("Broken pipe"))
+/// Why the standard library could not print, if that is what it panicked with.
+fn print_failure(panic: &(dyn Any + Send)) -> Option<&str> {
+    let text = panic.downcast_ref::<String>()?;
+    text.starts_with("failed printing to std").then_some(text)
 }
 
-/// Carries a command out. One that holds devices or servers must not be ended by SIGPIPE where it stands: if it cannot print
-/// any more, it undoes what it did and ends quietly.
+/// Carries a command out. One that holds devices or servers must not be ended where it stands because its output cannot be
+/// written: it undoes what it did, and ends quietly if nobody reads any more, else with an error.
 pub fn undone_on_closed_pipe(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !is_closed_pipe(panic.payload()) {
+        if print_failure(panic.payload()).is_none() {
             hook(panic);
         }
     }));
     match catch_unwind(AssertUnwindSafe(command)) {
         Ok(done) => code(done),
-        Err(panic) if is_closed_pipe(&*panic) => ExitCode::from(CLOSED_PIPE),
-        Err(panic) => resume_unwind(panic),
+        Err(panic) => match print_failure(&*panic) {
+            Some(failure) if failure.contains("Broken pipe") => ExitCode::from(CLOSED_PIPE),
+            Some(failure) => code(Err(anyhow::anyhow!("{failure}: free space where the output goes"))),
+            None => resume_unwind(panic),
+        },
     }
 }
 

@@ -25,9 +25,9 @@ pub struct ListArgs {
     catalog: Option<PathBuf>,
 }
 
-/// Download a public trace, or say how else to get it.
+/// Download a public trace, or print how to get it.
 ///
-/// A download that broke off goes on where it stopped when the command is given again. A file appears under its name
+/// The same command resumes an interrupted download. A file appears under its name
 /// only when it is whole and its checksum, where one is known, is right.
 #[derive(clap::Args)]
 pub struct Args {

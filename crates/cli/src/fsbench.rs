@@ -10,10 +10,12 @@ use weir_fsbench::{Cold, Error, Latency, Options, Report, Verified, bench};
 
 use crate::exit::bad_input;
 
-/// Measure what opening and reading a file costs on a file system, cached and not.
+/// Measure the time to open and read files, cached and uncached.
 ///
-/// Files of each size are written into a fresh folder within DIR, which is removed in the end. Each read is of a whole file,
-/// is compared with what was written, and is checked to have been cached or not by asking the kernel which pages it held
+/// Files of each size are written into a fresh folder within DIR, which is removed in the end. Each read is of
+/// a whole file,
+/// is compared with what was written, and is checked to have been cached or not by asking the kernel which
+/// pages it held
 /// before and after. Times are medians of the repetitions' medians, in microseconds, with the range of these medians.
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,13 +24,13 @@ pub struct Args {
     /// Sizes of files: bytes, or with KiB or MiB
     #[arg(long, value_delimiter = ',', value_parser = weir_study::size_bytes, default_value = "4KiB,64KiB,256KiB,1MiB")]
     sizes: Vec<u64>,
-    /// How often all is measured anew
+    /// Repetitions
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
     /// Files of each size: as many uncached reads a repetition
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     files: u32,
-    /// How files are made cold: fadvise their pages away, drop all caches of the host, or remount
+    /// How pages are dropped: fadvise, all caches of the host, or remount
     #[arg(long, value_enum, default_value_t)]
     cold: ColdName,
     /// Shell command that unmounts the file system of DIR and mounts it again

@@ -12,8 +12,7 @@ use crate::exit::bad_input;
 use crate::memory;
 use crate::project::Project;
 
-/// Write the requests of an open-loop workload, or the interactions of a workload of sessions, to a file, without
-/// sending them.
+/// Write the requests of a workload to a file, without sending them.
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of the workload.

@@ -9,7 +9,7 @@ use weir_runner::Joined;
 use crate::exit::bad_input;
 use crate::run::{classify, read_run, report_done};
 
-/// Put together what several hosts left of one run.
+/// Join the parts that several hosts recorded of one run.
 ///
 /// The parts lie in RESULTS/.ID.parts/HOST. All times are told on the clock of the first client; tables have a column
 /// `host`. A run in which a host was lost becomes one that is invalid, and says who. The parts are removed.
@@ -17,7 +17,7 @@ use crate::run::{classify, read_run, report_done};
 pub struct Args {
     /// A run, or a plan (as printed by `weir plan --json`) together with --id.
     file: PathBuf,
-    /// Which run of the plan.
+    /// Id of the run in the plan.
     #[arg(long)]
     id: Option<String>,
     /// Names of all hosts that took part.

@@ -11,10 +11,10 @@ use weir_study::{FileSystem, KERNEL_SCHEDULERS};
 use crate::exit::{self, bad_input};
 use crate::project::Project;
 
-/// List what a study may name.
+/// List the names that a study can use.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to list.
+    /// Kind of name.
     what: What,
     /// Print as JSON.
     #[arg(long)]

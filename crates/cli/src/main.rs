@@ -16,6 +16,7 @@ mod exit;
 mod fetch;
 mod fsbench;
 mod generate;
+mod help;
 mod interrupts;
 mod join;
 mod list;
@@ -40,7 +41,7 @@ mod workload;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// A storage quality-of-service research harness.
 ///
@@ -83,10 +84,17 @@ enum Command {
     Trace(trace::Args),
     Verify(verify::Args),
     Workload(workload::Args),
+    /// Commands that only the playbook calls
+    #[command(hide = true)]
+    Internal,
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let matches = help::grouped(Cli::command()).get_matches();
+    let command = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli.command,
+        Err(error) => error.exit(),
+    };
     exit::undone_on_closed_pipe(|| match command {
         Command::Admit(args) => admit::run(args),
         Command::Attend(args) => attend::run(args),
@@ -117,5 +125,11 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Workload(args) => workload::run(args),
+        Command::Internal => {
+            help::grouped(Cli::command())
+                .find_subcommand_mut(help::INTERNAL)
+                .map_or(Ok(()), |one| one.print_help())?;
+            Ok(ExitCode::SUCCESS)
+        }
     })
 }

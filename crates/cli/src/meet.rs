@@ -11,7 +11,7 @@ use crate::exit::bad_input;
 /// Where the hosts of a run meet; all or none of these are given.
 #[derive(clap::Args)]
 pub struct MeetArgs {
-    /// Of a run of several hosts: where they meet. The first client listens there.
+    /// For a run of several hosts: address of the coordinator. The first client listens there.
     #[arg(long, value_name = "ADDRESS:PORT", requires_all = ["host", "clients", "token"])]
     meet: Option<String>,
     /// Name of this host.
@@ -23,7 +23,7 @@ pub struct MeetArgs {
     /// Names of all server hosts.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "meet")]
     servers: Vec<String>,
-    /// File with a random text of 32 characters or more that all hosts of the study have, and nobody else: it lets them in.
+    /// File with the shared secret of all hosts of the study: 32 random characters or more, mode 0600.
     #[arg(long, value_name = "FILE", requires = "meet")]
     token: Option<PathBuf>,
 }

@@ -9,10 +9,11 @@ use weir_network::{Error, Network, Spec, Subnet, counters, down, status, up};
 use crate::exit::bad_input;
 use crate::state::StateArgs;
 
-/// A test network on this machine: hosts as network namespaces behind a bridge, with no way out.
+/// Manage a test network: hosts are network namespaces behind a bridge without a route out.
 ///
 /// What is made is written down in the state folder; `weir clean` takes it down, too. To do something on a host:
-/// nsenter --net=/run/netns/weir-lab-HOST COMMAND. (ip netns exec would unshare the mounts, too: what is mounted there
+/// nsenter --net=/run/netns/weir-lab-HOST COMMAND. (ip netns exec would unshare the mounts, too: what is
+/// mounted there
 /// is seen nowhere else.)
 #[derive(clap::Args)]
 pub struct Args {
@@ -27,7 +28,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Make the network, or what is missing of it
+    /// Create the network, or its missing parts
     Up {
         /// Names of its hosts
         #[arg(value_delimiter = ',', required = true)]
@@ -42,9 +43,9 @@ enum Action {
         #[arg(long, value_name = "N")]
         rate_mbit: Option<u32>,
     },
-    /// Take it down
+    /// Remove the network
     Down,
-    /// Show its hosts, and what went over their interfaces; exit code 1 if a part is gone
+    /// Show hosts and interface counters; exit code 1 if a part is missing
     Status,
 }
 

@@ -12,27 +12,27 @@ use weir_study::{Plan, Run, Testbed};
 use crate::exit::{self, bad_input};
 use crate::project::Project;
 
-/// Expand a study to its runs: order, levels, estimated time. Nothing is carried out.
+/// Print the runs of a study: order, levels, estimated time. Runs nothing.
 #[derive(clap::Args)]
 pub struct Args {
     /// Name or file of the study.
     study: String,
-    /// Only the runs of one testbed, where the study names both.
+    /// Only the runs of this testbed, if the study names both.
     #[arg(long)]
     testbed: Option<Only>,
-    /// With --testbed: why, as the report will say.
+    /// With --testbed: the reason, shown in the report.
     #[arg(long, value_name = "TEXT", default_value = "", requires = "testbed")]
     note: String,
-    /// Say what each class is carried out on by this test bed (testbed.json); without it every device is modelled.
+    /// Show the device of each class according to this file (testbed.json). Default: modelled disks.
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// Print the whole plan as JSON; with --devices also what each class of each run is carried out on.
+    /// Print the whole plan as JSON; with --devices including the device of each class.
     #[arg(long)]
     json: bool,
-    /// Leave out runs that this folder of results already holds; those that a host could not carry out are tried again.
+    /// Leave out runs that this results folder already has; skipped runs are tried again.
     #[arg(long, value_name = "DIR")]
     missing: Option<PathBuf>,
-    /// With --missing: count runs that were judged invalid as missing.
+    /// With --missing: repeat invalid runs, too.
     #[arg(long, requires = "missing")]
     retry_invalid: bool,
 }

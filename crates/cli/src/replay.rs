@@ -21,7 +21,7 @@ use crate::interrupts::Watcher;
 /// Time between the checks and the first request, in which the threads get ready.
 const LEAD_NS: i64 = 50_000_000;
 
-/// Send a request stream to a device or files at its intended times, and say how late it was.
+/// Replay a request stream to a device or files at its intended times (open loop), and report the lateness.
 ///
 /// STREAM is a requests.parquet: one that was generated, or the record of an earlier run. Each request
 /// is sent at its own time whether or not earlier ones have completed. Everything is checked before
@@ -45,7 +45,7 @@ pub struct Args {
     /// I/O priority of one class: rt/0 to rt/7, be/0 to be/7, or idle (repeatable)
     #[arg(long, value_name = "CLASS=PRIORITY")]
     priority: Vec<String>,
-    /// Let the stream write: the target's data are lost
+    /// Allow writes: DATA OF THE TARGET ARE LOST
     #[arg(long)]
     allow_writes: bool,
     /// Use the page cache even where direct I/O works
@@ -63,8 +63,7 @@ pub struct Args {
     /// Let others write to the same block device at the same time
     #[arg(long)]
     shared: bool,
-    /// Begin when told: print `ready` once everything is open and checked, then read the time to begin at
-    /// from standard input, a line with ns on CLOCK_MONOTONIC
+    /// Print `ready` once everything is checked, then read the start time from standard input (ns, CLOCK_MONOTONIC)
     #[arg(long)]
     await_epoch: bool,
     /// Print the fidelity as JSON

@@ -16,18 +16,18 @@ use crate::memory;
 use crate::plan::describe;
 use crate::state::StateArgs;
 
-/// Carry out one run of a study on this host.
+/// Run one run of a study on this host.
 ///
-/// The run's folder appears under its id in the results folder once it is whole; if it is there already nothing
-/// is done. Whatever an earlier run that was killed left behind is undone first.
+/// The run's folder appears under its id in the results folder when it is complete. A run that is there is not
+/// repeated. What a killed run left is undone first.
 #[derive(clap::Args)]
 pub struct Args {
     /// A run, or a plan (as printed by `weir plan --json`) together with --id.
     file: PathBuf,
-    /// Which run of the plan.
+    /// Id of the run in the plan.
     #[arg(long)]
     id: Option<String>,
-    /// Which block device stands for each device of the study.
+    /// Block device of each device of the study (testbed.json).
     #[arg(long, value_name = "FILE")]
     testbed: PathBuf,
     /// Folder of the study's results.
@@ -35,14 +35,14 @@ pub struct Args {
     results: PathBuf,
     #[command(flatten)]
     state: StateArgs,
-    /// If the run is there, but was judged invalid: carry it out again, and replace it.
+    /// Repeat the run if it is there but invalid, and replace it.
     #[arg(long)]
     retry_invalid: bool,
-    /// How often to carry it out at most, as long as nothing but processor time that a hypervisor kept made it invalid.
+    /// Maximum attempts when CPU steal alone made the run invalid.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
-    /// Move the kernel's controller of disks to version 2 of control groups for a run that uses it, and back
-    /// again afterwards: a change of the whole machine, for which nobody else may have groups with it.
+    /// Move the kernel's I/O controller to control groups version 2 for a run that needs it, and back
+    /// afterwards. This changes the whole machine; refused while others use the controller.
     #[arg(long)]
     move_io_controller: bool,
     #[command(flatten)]

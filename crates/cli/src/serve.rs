@@ -12,10 +12,12 @@ use weir_blockserver::{
 use crate::exit::bad_input;
 use crate::state::{StateArgs, whole};
 
-/// Serve a block device whose service times are known: a disk model behind a loop device.
+/// Serve a block device with the service times of a disk model, or with a scheduler.
 ///
-/// The spec is a YAML file: name, profile (see `weir list profiles`), heads, stripe_unit_kib, size_mib, backing, and live: a
-/// policy (see `weir list schedulers`) in front of the heads, which --policy and the options after it give as well. docs/live.md
+/// The spec is a YAML file: name, profile (see `weir list profiles`), heads, stripe_unit_kib, size_mib,
+/// backing, and live: a
+/// policy (see `weir list schedulers`) in front of the heads, which --policy and the options after it give as
+/// well. docs/live.md
 /// has an example of each.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "down", "down_all", "status"])))]
@@ -58,7 +60,7 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "With a policy")]
 struct LiveArgs {
-    /// Put a policy in front of the heads: its name and settings, as in "hds root_kb_s=20000"
+    /// Scheduler in front of the heads: name and settings, as in "hds root_kb_s=20000"
     #[arg(long, value_name = "NAME [KEY=VALUE...]", requires = "spec")]
     policy: Option<String>,
 
@@ -70,7 +72,8 @@ struct LiveArgs {
     #[arg(long, value_name = "N", requires = "spec")]
     queue_depth: Option<u32>,
 
-    /// A real device or file that is served by direct I/O in place of a model; once for each head. Clients write to it.
+    /// A real device or file that is served by direct I/O in place of a model; once for each head. Clients
+    /// write to it.
     #[arg(long, value_name = "PATH", requires = "spec")]
     target: Vec<PathBuf>,
 
@@ -82,7 +85,8 @@ struct LiveArgs {
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = export_kind, requires = "spec")]
     export: Vec<ExportKind>,
 
-    /// Where NBD listens: `unix`, a socket beside the state file for root and you alone (default), or `tcp:127.0.0.1:PORT`, which
+    /// Where NBD listens: `unix`, a socket beside the state file for root and you alone (default), or
+    /// `tcp:127.0.0.1:PORT`, which
     /// every user of this host can read and write
     #[arg(long, value_name = "ADDRESS", requires = "spec", conflicts_with = "nbd_port")]
     nbd: Option<String>,

@@ -16,9 +16,10 @@ use weir_specs::{host_problem, name_problem, one_of};
 use crate::exit::{self, bad_input};
 use crate::state::StateArgs;
 
-/// Servers that take part in a study: web servers, databases.
+/// Start and stop daemons of a study: web servers, databases.
 ///
-/// Each runs in the foreground of its own, with a configuration of its own, on loopback or a host of the test network, as its
+/// Each runs in the foreground of its own, with a configuration of its own, on loopback or a host of the test
+/// network, as its
 /// package's user. It is written down in the state folder before it is started; `weir clean` ends it, too.
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,25 +34,25 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Show the services that are known, the version that is installed, and their settings
+    /// List daemons, installed versions and settings
     List,
-    /// Start one, and wait until it answers
+    /// Start a daemon and wait until it answers
     Start(Box<Wanted>),
-    /// End one
+    /// Stop a daemon
     Stop {
         /// Its name in the state folder
         name: String,
     },
-    /// Show those that were started; exit code 1 if one has ended by itself
+    /// Show running daemons; exit code 1 if one has exited
     Status,
-    /// Keep a copy of the data of a service that has ended
+    /// Copy the data of a stopped daemon
     Snapshot {
         /// The folder that --data named
         data: PathBuf,
         /// Where to keep the copy; must not be there
         copy: PathBuf,
     },
-    /// Put a copy back in place of the data that are there now, in a folder that weir made, or an empty one
+    /// Replace a daemon's data by a copy, in a folder that weir made or an empty one
     Restore {
         /// The copy
         copy: PathBuf,
@@ -79,7 +80,8 @@ struct Wanted {
     /// Folder of files that it serves
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Folder of its data. One that is empty or not there is marked, and data are prepared in a folder `data` in it; a
+    /// Folder of its data. One that is empty or not there is marked, and data are prepared in a folder
+    /// `data` in it; a
     /// database of yours is started on as it is, and never changed otherwise
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,

@@ -21,9 +21,10 @@ use crate::run::{MOST_PLAN_BYTES, check_limits};
 /// Without a terminal, a line at most this often.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// Carry out the runs of a study in virtual time: no root, no device, as fast as the processors go.
+/// Simulate the runs of a study in virtual time: no root, no device.
 ///
-/// Each run has a folder of its own in DIR/STUDY, which appears when it is whole; runs that are there are not done again.
+/// Each run has a folder of its own in DIR/STUDY, which appears when it is whole; runs that are there are not
+/// done again.
 /// The outcome does not depend on --jobs. Of a study of both testbeds it does the simulator's runs.
 #[derive(clap::Args)]
 pub struct Args {
@@ -32,13 +33,13 @@ pub struct Args {
     /// Folder of results; the study's own is made in it.
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// Runs at once; as many as there are processors if absent.
+    /// Runs in parallel. Default: number of processors.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Do only every n-th run, from the i-th on: 1/3, 2/3 and 3/3 on three machines are the whole study.
+    /// Only run i of every n: 1/3, 2/3 and 3/3 on three machines are the whole study.
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
-    /// Carry runs out again that were judged invalid, and replace them.
+    /// Repeat invalid runs, and replace them.
     #[arg(long)]
     retry_invalid: bool,
 }

@@ -12,7 +12,7 @@ use weir_web_site::Error;
 
 use crate::exit::bad_input;
 
-/// Web sites with a database behind them: TPC-W, RUBiS, RUBBoS.
+/// Load, serve, browse and check TPC-W, RUBiS and RUBBoS on a database.
 ///
 /// A site is loaded into a database, served, visited by emulated browsers, and checked:
 ///

@@ -44,7 +44,7 @@ const NAMES: [&str; 25] = [
 /// Where a command writes down what it makes.
 #[derive(clap::Args)]
 pub struct StateArgs {
-    /// The state folder: where what is made is written down
+    /// State folder: the record of devices, mounts, processes and settings to undo
     #[arg(long = "state", value_name = "DIR", default_value = "/run/weir", global = true)]
     #[arg(value_parser = PathBufValueParser::new().try_map(whole))]
     folder: PathBuf,
@@ -76,7 +76,8 @@ impl StateArgs {
     }
 }
 
-/// A path from the root, without links and `..` as far as it is there: records are read from other folders, and the kernel's table
+/// A path from the root, without links and `..` as far as it is there: records are read from other folders, and
+/// the kernel's table
 /// of mounts knows no others.
 ///
 /// # Errors
@@ -103,7 +104,8 @@ pub fn whole(path: PathBuf) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether weir may write and remove in a folder: it is not there, is empty, bears the id of a state folder, or holds nothing but
+/// Whether weir may write and remove in a folder: it is not there, is empty, bears the id of a state folder, or
+/// holds nothing but
 /// what an earlier weir wrote in one. Touches nothing.
 fn check(folder: &Path) -> Result<(), String> {
     let place = folder.display();

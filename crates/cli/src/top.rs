@@ -13,7 +13,7 @@ use weir_blockserver::LiveStats;
 use crate::class::{Which, refused};
 use crate::exit;
 
-/// Watch the classes of a running server with a policy: rate, share, queue, deadline misses, and what the policy has in account.
+/// Watch the classes of a running block server: rate, share, queue, deadline misses, tokens or tags.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct Args {
     /// With --prometheus: keep writing to this file, for the textfile collector of node_exporter.
     #[arg(long, value_name = "FILE.prom", requires = "prometheus")]
     out: Option<PathBuf>,
-    /// Time between two looks, in s.
+    /// Seconds between updates.
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = interval)]
     interval: f64,
 }

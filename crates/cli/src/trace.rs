@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-/// Find, fetch, describe, filter and convert traces that were recorded elsewhere.
+/// List, fetch, describe, filter and convert recorded traces.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -10,11 +10,14 @@ use weir_records::{BlockRequest, Damage, Manifest, Page, Record, Request, TableR
 
 use crate::exit::{self, bad_input};
 
-/// Check that the files of runs are as they were written.
+/// Verify that the files of runs are unchanged.
 ///
-/// Reads every file of every run whole: its SHA-256 as the run's manifest.json has it, files that are missing or not listed, checksums
-/// of pages in tables, times that cannot be, JSON that is none. Each problem is a line that names the file. Exit code 1 if
-/// there is one. A run made before weir wrote manifests is counted, and its files are checked for what can be known without.
+/// Reads every file of every run whole: its SHA-256 as the run's manifest.json has it, files that are missing
+/// or not listed, checksums
+/// of pages in tables, times that cannot be, JSON that is none. Each problem is a line that names the file.
+/// Exit code 1 if
+/// there is one. A run made before weir wrote manifests is counted, and its files are checked for what can be
+/// known without.
 #[derive(clap::Args)]
 pub struct Args {
     /// A run's folder, a study's, or a folder of results.

@@ -10,7 +10,7 @@ use weir_workload::{Achieved, Calibration, STATISTICS, Workload, calibrate, movi
 use crate::exit::{self, bad_input};
 use crate::project::Project;
 
-/// Look at a workload on its own.
+/// Calibrate and inspect one workload.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -24,7 +24,7 @@ enum Command {
     Statistics(Statistics),
 }
 
-/// Generate a workload with several seeds and hold what comes out against its targets.
+/// Generate a workload with several seeds and compare statistics with its targets.
 ///
 /// Exit code 1 if the mean over the seeds misses a band.
 #[derive(clap::Args)]

@@ -249,3 +249,22 @@ fn a_reader_that_leaves_ends_a_command_quietly() {
         assert!(quiet, "{arguments:?}: {:?} {said}", done.status);
     }
 }
+
+#[test]
+fn an_output_that_is_full_is_an_error() {
+    for arguments in [&["list", "workloads"][..], &["plan", "quick", "--json"], &["schema", "study"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let done = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(arguments)
+            .env("WEIR_ROOT", root())
+            .stdout(full)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(
+            said.contains("No space left on device") && !said.contains("panicked"),
+            "{arguments:?}: {said}"
+        );
+    }
+}

@@ -1,4 +1,4 @@
-//! Open and close, cached and uncached reads, of files of several sizes.
+//! Benchmark of opening, closing and reading files, cached and uncached.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;

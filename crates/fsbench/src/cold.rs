@@ -1,4 +1,4 @@
-//! Making files cold: nothing of them in the page cache.
+//! Dropping files from the page cache.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;

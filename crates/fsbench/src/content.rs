@@ -1,4 +1,4 @@
-//! What the files hold: bytes that follow from a file's number, so that an answer from the wrong place is noticed.
+//! Content of the files: bytes that follow from a file's number, so that a wrong file is noticed.
 
 /// Fills a buffer with the first bytes of a file.
 pub(crate) fn fill(file: u64, buffer: &mut [u8]) {

@@ -1,4 +1,4 @@
-//! Why nothing was measured.
+//! Errors of the file benchmark.
 
 use std::path::Path;
 

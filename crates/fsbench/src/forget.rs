@@ -1,4 +1,4 @@
-//! Having the page cache forget what it holds of a folder.
+//! Dropping the page cache of a folder.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;

@@ -1,4 +1,4 @@
-//! What opening and reading a file costs on a file system, cached and not; and what of a folder is cached.
+//! Cost of opening and reading files on a file system; page-cache residency of folders.
 //!
 //! [`bench`] measures the latencies by which Table 2 of Vaidyanathan et al. compares file systems: open and close, and a read
 //! of a whole file that is cached and of one that is not. Each read is checked to have been what it is called, by asking the

@@ -1,4 +1,4 @@
-//! Which file system a folder lies on.
+//! The file system of a folder.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;

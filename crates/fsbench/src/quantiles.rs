@@ -1,4 +1,4 @@
-//! A sample of latencies in numbers.
+//! Quantiles of a latency sample.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Which bytes of files the page cache holds.
+//! Page-cache residency of files (`mincore`).
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! Taking samples, each looked at before it counts.
+//! Sampling, with a check of each sample before it counts.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;

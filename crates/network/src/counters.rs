@@ -1,4 +1,4 @@
-//! What went over the interfaces of a host.
+//! Interface counters of a host.
 
 use std::fs;
 use std::ops::Sub;

@@ -1,4 +1,4 @@
-//! Why there is no network.
+//! Errors of the test network.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Making a test network, and taking it down.
+//! Set-up and removal of a test network.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A test network: hosts as network namespaces behind a bridge, with no way out.
+//! A test network: hosts as network namespaces behind a bridge without a route out.
 //!
 //! Each host is a namespace below `/run/netns` with one interface, `eth0`; the bridge has a namespace of its own. Nothing of it
 //! is visible in the namespace of the machine itself, and no route leads out. Whatever is made is written down before in

@@ -1,4 +1,4 @@
-//! Network namespaces, as ip-netns(8) keeps them.
+//! Network namespaces, in the layout of ip-netns(8).
 
 use std::fs::File;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What a test network is to be.
+//! Specification of a test network.
 
 use std::net::Ipv4Addr;
 

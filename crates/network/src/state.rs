@@ -1,4 +1,4 @@
-//! What was made: `STATE/network.json`.
+//! Record of the test network: `STATE/network.json`.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Notices targets on which handing a request over blocks.
+//! Detection of targets on which submission blocks.
 
 /// A call that hands requests over has blocked if it slept (as opposed to losing its CPU) and took
 /// longer than this.

@@ -1,4 +1,4 @@
-//! Buffers for direct transfers: aligned, pooled, and bounded in sum.
+//! Aligned, pooled, bounded buffers for direct I/O.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;

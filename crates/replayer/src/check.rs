@@ -1,4 +1,4 @@
-//! Everything that is wrong with a stream, found before anything is sent.
+//! Checks of a stream before anything is sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

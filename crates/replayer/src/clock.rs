@@ -1,4 +1,4 @@
-//! The replay's clock, and what the pacing thread asks of the kernel's scheduler.
+//! The clock of a replay, and the scheduling class of the pacing thread.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a target or a stream.
+//! Errors of targets and streams.
 
 use std::io;
 use std::path::PathBuf;

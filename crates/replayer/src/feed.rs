@@ -1,4 +1,4 @@
-//! Reads the stream ahead of time, so that no decoding happens between two sends.
+//! Read-ahead of the stream, so that nothing is decoded between two submissions.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};

@@ -1,4 +1,4 @@
-//! How faithfully a stream was sent.
+//! Fidelity of a replay: lateness and stretching.
 
 use std::collections::BTreeMap;
 

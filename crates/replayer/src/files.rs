@@ -1,4 +1,4 @@
-//! The names of the files in a file set.
+//! File names of a file set.
 
 /// The name of a file of a file set: its number with at least six digits, then `.dat`.
 pub fn file_name(id: u32) -> String {

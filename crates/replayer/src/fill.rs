@@ -1,4 +1,4 @@
-//! Writing the files of a file set, so that what is read later has been written.
+//! Initial content of a file set.
 //!
 //! Direct I/O in large pieces where the file system can: dirty pages left behind would be written out in the middle of a
 //! measurement.

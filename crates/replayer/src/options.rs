@@ -1,4 +1,4 @@
-//! How a stream is sent.
+//! Options of a replay.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -1,4 +1,4 @@
-//! The pacing thread: sends each request at its time and takes completions in between.
+//! The pacing thread: sends each request at its time and reaps completions in between.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;

@@ -1,4 +1,4 @@
-//! The data that is written, so that what is read back can be checked.
+//! Pattern of written data, for checking what is read back.
 //!
 //! Each aligned 8-byte word is a function of its position, of the class, of the file and of a seed.
 //! Two writes that overlap therefore agree on what they share, and a word that comes from elsewhere

@@ -1,4 +1,4 @@
-//! Puts a stream that was recorded in order of completion back into order of intended time.
+//! Reordering of a stream from completion order to intended order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

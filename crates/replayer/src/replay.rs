@@ -1,4 +1,4 @@
-//! The three threads of a replay: one reads ahead, one paces, and the caller's takes the results.
+//! The three threads of a replay: read-ahead, pacing, results.
 
 use std::sync::mpsc::{channel, sync_channel};
 

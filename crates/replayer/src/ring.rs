@@ -1,4 +1,4 @@
-//! The kernel's side: one io_uring.
+//! The io_uring of a replay.
 
 use std::io;
 

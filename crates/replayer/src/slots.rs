@@ -1,4 +1,4 @@
-//! A table whose entries keep their number while they are in it.
+//! A table whose entries keep their number.
 
 /// Entries by number; numbers are used again.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Opening one target: a block device, a file, or a directory of files.
+//! A target: a block device, a file, or a folder of files.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};

@@ -1,4 +1,4 @@
-//! Which class's requests go where, and what each becomes on its way to the kernel.
+//! Targets of classes, and the mapping from requests to system calls.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;

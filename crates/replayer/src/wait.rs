@@ -1,4 +1,4 @@
-//! How early to wake, and how much spinning the rest of the system can bear.
+//! Waiting for a send time: sleep, then spin within a processor budget.
 
 /// Never wake earlier than this: the spinning that follows would cost more than it gains.
 const MOST_NS: f64 = 300_000.0;

@@ -1,4 +1,4 @@
-//! Waiting requests in the order of their addresses.
+//! Waiting requests in order of address.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Range;

@@ -1,4 +1,4 @@
-//! What the unit tests of the policies share.
+//! Common parts of the schedulers' unit tests.
 
 use crate::model::{LinearModel, ServiceModel};
 use crate::policy::{Decision, Policy};

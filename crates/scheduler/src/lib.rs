@@ -1,4 +1,4 @@
-//! Who goes next: disk schedulers, with and without quality of service.
+//! Disk schedulers, with and without quality of service.
 //!
 //! A [`Policy`] does no I/O and has no clock: it is told what time it is, what has arrived and what is done, and says
 //! which request the device is to serve next. What it may know of the device it asks a [`ServiceModel`]. The same policy

@@ -1,4 +1,4 @@
-//! What a policy may know of the device.
+//! The service model: what a scheduler may know of the device.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What every policy offers.
+//! The interface of schedulers.
 
 use crate::model::ServiceModel;
 use crate::request::{ClassId, Request};

@@ -1,4 +1,4 @@
-//! The policies: one file each, and a line here.
+//! The registry of schedulers: one file each, one line here.
 
 use crate::policy::Policy;
 use crate::request::Class;

@@ -1,4 +1,4 @@
-//! Requests and the classes they are of, as a policy sees them.
+//! Requests and classes, as a scheduler sees them.
 
 use crate::guarantee::Task;
 

@@ -1,4 +1,4 @@
-//! SCAN-EDF: deadline order, and SCAN order where deadlines leave the choice.
+//! SCAN-EDF: deadline order, and SCAN order among equal deadlines.
 //!
 //! A. L. N. Reddy and J. C. Wyllie, "Disk scheduling in a multimedia I/O system", ACM Multimedia 1993; the same, IEEE
 //! Computer 27(3), 1994. How much is gained rests on how many deadlines are equal. The authors make them equal by giving

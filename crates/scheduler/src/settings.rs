@@ -1,4 +1,4 @@
-//! What a policy is told besides its classes: `key=value`.
+//! Settings of schedulers: `key=value`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Weights and virtual time, in whole numbers.
+//! Weights and virtual time in integers.
 
 use crate::model::ServiceModel;
 use crate::request::{Class, ClassId, Request};

@@ -1,4 +1,4 @@
-//! The order in which an arm that sweeps over the disk meets waiting requests.
+//! Sweep order of waiting requests.
 
 use crate::by_offset::{ByOffset, Key};
 use crate::request::Request;

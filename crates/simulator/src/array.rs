@@ -1,4 +1,4 @@
-//! Several devices behind one address space, striped.
+//! A striped array of devices.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -1,4 +1,4 @@
-//! What a disk does for one request: its caches, its interface and its moving parts.
+//! Disk controller: caches, interface, mechanism.
 
 use crate::device::{IoRequest, Op};
 use crate::mechanism::{Arm, Mechanism};

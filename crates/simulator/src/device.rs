@@ -1,4 +1,4 @@
-//! What every device model offers: requests in, completions out, times in nanoseconds.
+//! The interface of device models: requests in, completions out, times in ns.
 
 /// Bytes of a disk sector, and the unit of every address.
 pub const SECTOR_BYTES: u64 = 512;

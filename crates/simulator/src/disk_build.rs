@@ -1,4 +1,4 @@
-//! From a disk's profile to the disk.
+//! Construction of a disk from its profile.
 
 use crate::controller::ControllerOptions;
 use crate::device::SECTOR_BYTES;

@@ -1,4 +1,4 @@
-//! What the profile file of a disk says.
+//! Profile file of a disk.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

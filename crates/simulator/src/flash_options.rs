@@ -1,4 +1,4 @@
-//! Size and times of a flash device with a translation layer, and what it counts.
+//! Size, times and counters of a flash device with a translation layer.
 
 /// Bytes of a unit, the smallest thing that is mapped and written.
 pub const UNIT_BYTES: u64 = 4096;

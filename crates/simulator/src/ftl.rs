@@ -1,4 +1,4 @@
-//! Where a flash die keeps what: a map from logical to physical units, written in blocks and cleaned by garbage collection.
+//! Flash translation layer of a die: logical to physical units, written in blocks, cleaned by garbage collection.
 
 /// No unit or block.
 const NONE: u32 = u32::MAX;

@@ -1,4 +1,4 @@
-//! Where a sector lies: zones, cylinders, heads, sectors per track, and which places are spare.
+//! Disk geometry: zones, cylinders, heads, sectors per track, spares.
 
 /// What is kept free in a zone. Addresses skip it; the places still pass under the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

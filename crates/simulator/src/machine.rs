@@ -1,4 +1,4 @@
-//! A device of any profile, as a server in virtual time has it: it serves, and policies can ask about it.
+//! A device of any profile in a virtual-time server, as a device and as a service model.
 
 use crate::disk::Disk;
 use crate::flash::FlashSsd;

@@ -1,4 +1,4 @@
-//! The moving parts: how long the arm, the platter and the heads take to reach and transfer a run of sectors.
+//! Disk mechanism: positioning and transfer times.
 
 use crate::device::Op;
 use crate::geometry::{Geometry, Location};

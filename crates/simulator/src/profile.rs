@@ -1,4 +1,4 @@
-//! The registry of device profiles: to add one, put a YAML file into `profiles/` and a line into `PROFILES`.
+//! The registry of device profiles: one YAML file in `testbeds/disks/`, one line in `PROFILES`.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! What a device profile file says, and the devices it makes.
+//! Types of device profiles, and the devices they make.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

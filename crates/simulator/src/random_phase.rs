@@ -1,4 +1,4 @@
-//! Rotation drawn at random, for models that do not follow the platter.
+//! Random rotational latency, for models that do not track the platter.
 
 /// Draws angles from 0 to a revolution, each as likely: SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]

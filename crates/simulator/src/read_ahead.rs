@@ -1,4 +1,4 @@
-//! What the disk's buffer holds: after a read the head goes on reading, until the buffer is full or something else is asked.
+//! Read-ahead buffer: after a read the head reads on until the buffer is full or another request comes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

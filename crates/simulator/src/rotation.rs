@@ -1,4 +1,4 @@
-//! Where the platter is: angles measured in nanoseconds of rotation.
+//! Angular position of the platter, in ns of rotation.
 
 use crate::geometry::Location;
 

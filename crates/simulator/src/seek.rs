@@ -1,4 +1,4 @@
-//! How long the arm moves: the curve of Lee and Katz.
+//! Seek curve of Lee and Katz.
 
 /// Seek time over distance: `a sqrt(x - 1) + b (x - 1) + c` for x >= 1 cylinders, 0 for x = 0.
 ///

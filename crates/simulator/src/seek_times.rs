@@ -1,4 +1,4 @@
-//! How long the arm moves: a curve in one of three forms, tabulated for every distance.
+//! Seek times for every distance, from a curve in one of three forms.
 
 use crate::seek::{SeekCurve, SeekCurveError};
 

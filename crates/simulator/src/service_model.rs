@@ -1,4 +1,4 @@
-//! The disk as a scheduler sees it. Flash devices are in `service_model_flash`.
+//! A disk as schedulers see it. `service_model_flash` has flash devices.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Devices without an arm as a scheduler sees them: the answers do not depend on where the last request was.
+//! Devices without an arm as schedulers see them: service times do not depend on the last position.
 
 use weir_scheduler::{Request, ServiceModel};
 

@@ -1,4 +1,4 @@
-//! How long requests of a modelled disk take, as one measures a real one.
+//! Service-time measurement of a modelled disk.
 
 use crate::device::{Device, IoRequest, Op, SECTOR_BYTES};
 use crate::disk_profile::DiskProfile;

@@ -1,4 +1,4 @@
-//! What was written but is not on the platter yet.
+//! Write cache: written data that are not on the platter yet.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,14 @@
-//! A YAML file that is read once, turned into typed values, and asked for lines.
+//! A YAML file with typed values and line numbers.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::explain::explain;
 
 use crate::problem::{Problem, Problems, nearest};
 use crate::tree::Located;
@@ -107,6 +110,29 @@ impl Document {
         self.parse_value(&self.value)
     }
 
+    /// As [`Document::parse`], for types with a schema, by which all problems are found.
+    ///
+    /// # Errors
+    /// Every field that is missing, unknown or of the wrong type.
+    pub fn parse_all<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Problems> {
+        self.parse_all_of(&self.value)
+    }
+
+    /// As [`Document::parse_value`], for types with a schema, by which all problems are found.
+    ///
+    /// # Errors
+    /// As [`Document::parse_all`].
+    pub fn parse_all_of<T: DeserializeOwned + JsonSchema>(&self, value: &Value) -> Result<T, Problems> {
+        self.parse_value(value).map_err(|first| {
+            let found = explain(schemars::schema_for!(T).as_value(), value);
+            // The parser knows more than the schema: what a text may look like.
+            if found.is_empty() {
+                return first;
+            }
+            Problems(found.into_iter().map(|(field, message)| self.problem(field, message)).collect())
+        })
+    }
+
     /// A value derived from this document (with overrides applied, say) as a typed one.
     ///
     /// # Errors
@@ -127,7 +153,7 @@ impl Document {
     }
 }
 
-/// What the parser says of a document that is far too large or deep, as a person can act on it.
+/// What the YAML parser says, as a person can act on it.
 fn in_words(message: &str) -> String {
     let is = |text: &str| message.starts_with(text);
     if is("recursion limit exceeded") || is("budget breached: Depth") {
@@ -140,7 +166,11 @@ fn in_words(message: &str) -> String {
             "has too many {what}, each use of an anchor counted: shorten it, or use fewer anchors"
         );
     }
-    message.to_owned()
+    if let Some(rest) = message.strip_prefix("duplicate mapping key: ") {
+        let key = rest.split(", set ").next().unwrap_or(rest);
+        return format!("the field `{key}` stands twice: remove one of them");
+    }
+    format!("is not YAML: {message}; check brackets, quotes and indentation on this line and the one before")
 }
 
 /// `classes.0.size` from a path of serde's.
@@ -155,17 +185,57 @@ fn dotted(path: &serde_path_to_error::Path) -> String {
     steps.collect::<Vec<_>>().join(".")
 }
 
-/// Adds what to do about it: the nearest allowed name to serde's "unknown field `x`, expected one of `a`, `b`", or quotes
-/// around a word such as `null`, `off` or `7` that YAML does not take for text.
+/// What the deserializer says, in words of YAML, with what to do about it.
 fn with_suggestion(message: &str) -> String {
-    if message.starts_with("invalid type: ") && message.ends_with("expected a string") {
-        return format!("{message}; if that is the text you mean, put it in quotes");
+    if let Some((found, expected)) =
+        message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+    {
+        let hint = if expected == "a string" { "; if the text is meant, put it in quotes" } else { "" };
+        return format!("found {}, expected {}{hint}", found_in_words(found), expected_in_words(expected));
+    }
+    if let Some((found, expected)) =
+        message.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
+    {
+        return format!("found {}, expected {}", found_in_words(found), expected_in_words(expected));
+    }
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return format!("{field} is missing");
     }
     let Some(rest) = message.strip_prefix("unknown ") else { return message.to_owned() };
     let mut names = rest.split('`').skip(1).step_by(2);
     let Some(found) = names.next() else { return message.to_owned() };
+    let message = message.replace("unknown variant", "unknown name");
     match nearest(found, names) {
         Some(name) => format!("{message}; did you mean `{name}`?"),
-        None => message.to_owned(),
+        None => message,
+    }
+}
+
+/// `the text "two"` of `string "two"`, and so on.
+fn found_in_words(found: &str) -> String {
+    match found.split_once(' ') {
+        Some(("string", text)) => format!("the text {text}"),
+        Some(("integer" | "boolean", value)) => value.to_owned(),
+        Some(("floating", value)) => value.trim_start_matches("point ").to_owned(),
+        _ => match found {
+            "map" => "a mapping".to_owned(),
+            "sequence" => "a list".to_owned(),
+            "null" | "unit value" | "Option value" => "nothing".to_owned(),
+            other => other.to_owned(),
+        },
+    }
+}
+
+fn expected_in_words(expected: &str) -> String {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more".to_owned(),
+        "i8" | "i16" | "i32" | "i64" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a string" => "text".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a mapping".to_owned(),
+        other if other.starts_with("struct ") || other.starts_with("enum ") => "a mapping".to_owned(),
+        other => other.to_owned(),
     }
 }

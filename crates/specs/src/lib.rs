@@ -1,7 +1,7 @@
-//! YAML specifications, read with errors that a person can act on.
+//! YAML specifications with errors that name file, line, field and remedy.
 //!
 //! A [`Document`] is a YAML file whose every node remembers its line. It turns into a typed value with
-//! [`Document::parse`]; whatever is wrong with it, in shape or in meaning, becomes a [`Problem`] that names
+//! [`Document::parse`], or [`Document::parse_all`], which finds every problem at once; whatever is wrong with it, in shape or in meaning, becomes a [`Problem`] that names
 //! the file, the line, the field, what was found, what is allowed and, where a name was mistyped, the
 //! nearest one.
 //!
@@ -9,6 +9,7 @@
 //! a [`template::Value`] alone. [`name_problem`] says what a name is.
 
 mod document;
+mod explain;
 mod index;
 mod name;
 mod problem;

@@ -1,4 +1,4 @@
-//! What a name is: of a study, a class, a device, a daemon or a host.
+//! Names of studies, classes, devices, daemons and hosts.
 //!
 //! Names become folders, files, processes, control groups and labels, so one rule holds for all of them.
 

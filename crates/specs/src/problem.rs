@@ -1,4 +1,4 @@
-//! What is wrong with a specification, said so that it can be mended.
+//! Problems of a specification: file, line, field, message.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Settings of daemons and file systems: what each is, and which values it takes.
+//! Settings of daemons and file systems: types and allowed values.
 
 use std::collections::BTreeMap;
 

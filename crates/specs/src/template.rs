@@ -1,4 +1,4 @@
-//! Texts with placeholders: `{port}`, `{data}` and so on, filled with values that are known to be harmless.
+//! Texts with placeholders such as `{port}`, filled only with values of a checked type.
 //!
 //! What stands in a configuration, a command line or a path comes from a [`Value`], and a value can be made only of a number, an
 //! address, a path, a name, a setting of a declared [`Kind`](crate::Kind), or of a text that was filled in itself. Its

@@ -1,4 +1,4 @@
-//! A YAML document as a tree in which every node knows its line.
+//! A YAML document as a tree of nodes with line numbers.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -3,24 +3,25 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_specs::{Document, Problem, Problems};
 
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Study {
     name: String,
     classes: Vec<Class>,
 }
 
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Class {
     clients: u32,
     arrivals: Arrivals,
 }
 
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Arrivals {
     Poisson { rate_per_s: f64 },
@@ -57,7 +58,7 @@ fn a_word_that_yaml_takes_for_something_else_is_to_be_quoted() {
     for word in ["null", "off", "7"] {
         let problem = only(&GOOD.replace("quick", word));
         assert_eq!((problem.line, problem.field.as_str()), (Some(1), "name"));
-        assert!(problem.message.contains("expected a string; if that"), "{}", problem.message);
+        assert!(problem.message.contains("expected text; if the text is meant"), "{}", problem.message);
     }
 }
 
@@ -84,12 +85,74 @@ fn a_wrong_type_names_what_was_found() {
 #[test]
 fn a_missing_field_is_named() {
     let problem = only("name: quick\n");
-    assert!(problem.message.contains("missing field `classes`"), "{}", problem.message);
+    assert!(problem.message.contains("`classes` is missing"), "{}", problem.message);
 }
 
 #[test]
 fn a_field_given_twice_is_refused() {
     assert!(only(&format!("{GOOD}name: again\n")).message.contains("name"));
+}
+
+fn all(text: &str) -> Vec<String> {
+    let document = Document::from_text(Path::new("study.yml"), text).unwrap();
+    document.parse_all::<Study>().unwrap_err().0.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn all_problems_of_a_file_are_found_at_once() {
+    let text =
+        "name: 7\nclasess: []\nclasses:\n  - clients: two\n    arrivals:\n      poisson: {rate: 3}\n  - {}\n";
+    let expected = [
+        "study.yml:4: classes.0.clients: found the text `two`, expected a whole number of 0 or more",
+        "study.yml:6: classes.0.arrivals.poisson.rate: unknown field (known: rate_per_s)",
+        "study.yml:6: classes.0.arrivals.poisson: `rate_per_s` is missing: expected a number",
+        "study.yml:7: classes.1: `arrivals` is missing: expected {closed: ...} or {poisson: ...}",
+        "study.yml:7: classes.1: `clients` is missing: expected a whole number of 0 or more",
+        "study.yml:1: name: found `7`, expected text; if the text is meant, put it in quotes",
+    ];
+    let found = all(text);
+    for line in expected {
+        assert!(found.iter().any(|one| one == line), "{line}\n{found:#?}");
+    }
+    assert!(
+        found
+            .iter()
+            .any(|one| one.starts_with("study.yml:2: clasess: unknown field; did you mean `classes`?"))
+    );
+    assert_eq!(found.len(), expected.len() + 1, "{found:#?}");
+}
+
+#[test]
+fn the_alternative_that_was_meant_is_explained() {
+    let arrivals = |text: &str| {
+        let text = format!("name: x\nclasses:\n  - clients: 1\n    arrivals: {text}\n");
+        let found = all(&text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].split_once("arrivals").unwrap().1.to_owned()
+    };
+    assert_eq!(
+        arrivals("{poison: {rate_per_s: 3}}"),
+        ".poison: unknown field; did you mean `poisson`? (known: poisson, closed)"
+    );
+    assert_eq!(arrivals("3"), ": found `3`, expected {closed: ...} or {poisson: ...}");
+    assert_eq!(
+        arrivals("{closed: {depth: -1}}"),
+        ".closed.depth: found -1, expected a whole number of 0 or more"
+    );
+}
+
+#[test]
+fn words_of_the_parser_are_not_shown() {
+    let texts = ["[1", "a: b: c", "name: x\nname: y", "hello", "", "classes: [{clients: 1.5}]", "- a"];
+    for text in texts {
+        let found = match Document::from_text(Path::new("study.yml"), text) {
+            Ok(document) => document.parse_all::<Study>().unwrap_err().to_string(),
+            Err(problems) => problems.to_string(),
+        };
+        for word in ["struct", "u32", "invalid type", "DuplicateKeyPolicy", "unit value", "Options"] {
+            assert!(!found.contains(word), "{text}: {found}");
+        }
+    }
 }
 
 #[test]

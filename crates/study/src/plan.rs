@@ -85,7 +85,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::from_file`].
     pub fn from_document(document: &Document, context: &Context<'_>) -> Result<Self, Problems> {
-        let mut study: Study = document.parse()?;
+        let mut study: Study = document.parse_all()?;
         simulated::defaults(&mut study, document);
         let variants = variant::all(study.clone(), document, context)?;
         let plan = expand(&study, &variants, context.workloads);

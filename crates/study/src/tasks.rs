@@ -46,7 +46,7 @@ impl TaskFile {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn from_document(document: &Document) -> Result<(TaskFile, Vec<(usize, Task)>), Problems> {
-        let file: TaskFile = document.parse()?;
+        let file: TaskFile = document.parse_all()?;
         let mut problems = Problems::default();
         let mut wrong = |field: String, message: String| problems.0.push(document.problem(field, message));
         if file.tasks.is_empty() {
@@ -109,7 +109,7 @@ mod tests {
         assert!(bad("cost_ms: 1, period_ms: -3").contains("tasks.0.period_ms: is -3;"));
         assert!(bad("cost_ms: 1, period_ms: .nan").contains("t.yml:2: non-finite float `.nan`"));
         assert!(bad("cost_ms: 1, perod_ms: 3").contains("did you mean `period_ms`?"));
-        assert!(bad("cost_ms: 1").contains("missing field `period_ms`"));
+        assert!(bad("cost_ms: 1").contains("`period_ms` is missing"));
         assert!(bad("cost_ms: 1, period_ms: 3, streams: 0").contains("tasks.0.streams: is 0; leave"));
         assert!(bad("cost_ms: 1, period_ms: 3, streams: 4000000000").contains("there can be 100000"));
         assert!(read("tasks: []\n").unwrap_err().contains("tasks: is empty"));

@@ -68,7 +68,7 @@ fn one(
         let place = |problem: Problem| document.problem(format!("{at}.{}", problem.field), problem.message);
         Problems(found.0.into_iter().map(place).collect())
     };
-    let study: Study = document.parse_value(&value).map_err(placed)?;
+    let study: Study = document.parse_all_of(&value).map_err(placed)?;
     let workloads = validate::check(&study, document, context).map_err(placed)?;
     Ok(Variant { name: Some(name.to_owned()), study, workloads })
 }

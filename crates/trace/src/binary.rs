@@ -1,4 +1,4 @@
-//! Formats of records of one size, and the reader that they share.
+//! Formats with records of fixed size, and their common reader.
 
 use crate::error::{Bad, Error, Place};
 use crate::input::Input;

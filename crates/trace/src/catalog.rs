@@ -1,4 +1,4 @@
-//! Public traces and where they live: `traces/catalog.yml`.
+//! The catalog of public traces: `traces/catalog.yml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

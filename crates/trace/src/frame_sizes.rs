@@ -1,4 +1,4 @@
-//! Frame sizes of a video as plain numbers, in display order and in the file's own unit.
+//! Frame sizes of a video, in display order and the file's unit.
 //!
 //! All layouts of the trace format `frames` are read, compressed or not. A file may not say whether it counts bits or
 //! bytes, nor at what frame rate: whoever reads it has to know.

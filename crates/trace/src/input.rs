@@ -1,4 +1,4 @@
-//! Opening a trace: compressed or not, told by its first bytes and never by its name.
+//! Input of a trace: compressed or not, detected by its first bytes.
 
 use std::fs::File;
 use std::io::{self, Read};

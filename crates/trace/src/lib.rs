@@ -1,4 +1,4 @@
-//! What was recorded elsewhere: reading and writing trace formats, one file per format.
+//! Recorded traces: reading and writing trace formats, one file per format.
 //!
 //! [`open`] opens a trace of any format of [`FORMATS`], compressed or not, and yields [`TraceRequest`]s one by one
 //! in bounded memory. What is damaged is an error with its place, or is counted.

@@ -1,4 +1,4 @@
-//! Readers, whatever the format.
+//! The reader interface of all formats.
 
 use crate::Error;
 use crate::request::{Devices, TraceRequest};

@@ -1,4 +1,4 @@
-//! What every reader yields: one request, whatever the format called it.
+//! A request of a trace, independent of the format.
 
 use std::collections::HashMap;
 

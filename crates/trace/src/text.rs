@@ -1,4 +1,4 @@
-//! Formats of lines: splitting, numbers, and the reader that they share.
+//! Text formats: splitting, numbers, and their common reader.
 
 use memchr::memchr;
 

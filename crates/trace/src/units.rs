@@ -1,4 +1,4 @@
-//! What a cache holds and a working set is made of: blocks of an address space, or whole objects.
+//! Units of caches and working sets: blocks of an address space, or whole objects.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,4 +1,4 @@
-//! When a client asks: the arrival processes that need no more than a clock and a random generator.
+//! Arrival processes.
 
 use rand::Rng;
 

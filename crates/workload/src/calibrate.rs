@@ -1,4 +1,4 @@
-//! Holding what a specification generates against the figures it declares.
+//! Calibration: statistics of a generated workload against its declared targets.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The workloads at hand: one file each in a folder. Adding a workload is adding a file.
+//! The catalog of workloads: one YAML file each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ impl Workload {
     /// # Errors
     /// All that is wrong with it.
     pub fn from_document(document: &Document) -> Result<Self, Problems> {
-        let workload: Workload = document.parse()?;
+        let workload: Workload = document.parse_all()?;
         let mut problems = validate::check(&workload, document, "");
         let stem = document.file().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         if workload.name != stem {
@@ -172,7 +172,7 @@ impl Workload {
             .map_err(|error| Problems::from(document.problem(field, error.to_string())))?;
         apply_overrides(&mut value, overrides)
             .map_err(|(name, message)| document.problem(format!("{field}.{name}"), message))?;
-        let workload: Workload = document.parse_value(&value).map_err(|problems| {
+        let workload: Workload = document.parse_all_of(&value).map_err(|problems| {
             // Shape errors are placed at paths of the workload, which do not exist in this document.
             Problems(
                 problems

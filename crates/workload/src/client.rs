@@ -1,4 +1,4 @@
-//! One client of an open-loop class: its requests in order of time, without end.
+//! A client of an open-loop class: an endless stream of requests in order of time.
 
 use std::sync::Arc;
 

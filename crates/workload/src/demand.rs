@@ -1,4 +1,4 @@
-//! What a workload asks for, estimated from its specification alone.
+//! Demand of a workload, estimated from its specification.
 
 use crate::limits::{CLIENT_BYTES, Demand, FILE_BYTES, FRAME_BYTES, SERVER_DISK_BYTES};
 use crate::sessions::{AnyWorkload, SessionWorkload, Think};

@@ -1,4 +1,4 @@
-//! Drawing sizes.
+//! Size distributions.
 
 use libm::log;
 use rand::Rng;

@@ -1,4 +1,4 @@
-//! Random numbers, the same on every machine.
+//! Random numbers that are equal on every machine.
 //!
 //! Whatever is not exact in IEEE 754 arithmetic (logarithm, exponential, power) comes from the `libm` crate,
 //! which is Rust code and gives the same bits everywhere; the platform's own functions differ in the last

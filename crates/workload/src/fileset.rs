@@ -1,4 +1,4 @@
-//! The files of a class: how large each is and how often it is asked for.
+//! The file set of a class: sizes and popularity.
 
 use rand::Rng;
 

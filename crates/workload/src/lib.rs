@@ -1,4 +1,4 @@
-//! What is asked of storage.
+//! Workloads: specifications turned into timed requests.
 //!
 //! A [`Workload`] is a recipe: when requests arrive, how large they are, which files they touch, how soon
 //! they must be answered. [`Stream`] turns an open-loop recipe into timed requests, deterministically from a

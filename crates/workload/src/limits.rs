@@ -1,4 +1,4 @@
-//! Limits of what a specification may ask for, and what each part of a run costs.
+//! Limits of specifications, and costs of the parts of a run.
 //!
 //! Every limit of weir's input stands here or in `crates/study/src/limits.rs`, which adds those of a whole plan. A limit is far
 //! above what the shipped studies need (the largest run has 4.2 million requests) and below what a machine of 32 GiB can carry out.

@@ -1,4 +1,4 @@
-//! The frames of a video workload, before any client asks for them.
+//! Frames of a video workload.
 
 use std::path::Path;
 

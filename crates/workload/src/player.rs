@@ -1,4 +1,4 @@
-//! A client that sends what a recording has.
+//! A client that replays a recording.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One queue for each disk, first come first served, the same service time for every request.
+//! One FCFS queue per disk with a constant service time.
 
 use std::collections::VecDeque;
 

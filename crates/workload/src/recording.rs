@@ -1,4 +1,4 @@
-//! A recorded trace as a workload: what a specification says of it, and its requests in memory.
+//! A recorded trace as a workload.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! One random stream for each purpose, so that adding a client or a class moves no other's draws.
+//! One random stream for each purpose, so that a new client or class changes no other stream.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

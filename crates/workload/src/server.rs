@@ -1,4 +1,4 @@
-//! The specification of a server's day: what a file server's disks are asked for from midnight to midnight.
+//! Specification of a file server's day, midnight to midnight.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

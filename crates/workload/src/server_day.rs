@@ -1,4 +1,4 @@
-//! The requests of a server's day, disk by disk and cell by cell.
+//! Requests of a file server's day, by disk and cell.
 
 use std::collections::VecDeque;
 

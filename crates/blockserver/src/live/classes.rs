@@ -120,7 +120,7 @@ impl ClassesFile {
     /// The file cannot be read, or what of it is wrong, with its line.
     pub fn load(path: &Path, size_mib: Option<u64>) -> Result<Self, Problems> {
         let document = Document::read(path)?;
-        let file: ClassesFile = document.parse()?;
+        let file: ClassesFile = document.parse_all()?;
         check(&file.classes, size_mib).map_err(|ClassProblem { field, message }| {
             document.problem(format!("classes.{field}").trim_end_matches('.'), message)
         })?;

@@ -17,10 +17,12 @@ use super::classify;
 use crate::exit::bad_input;
 use crate::project::Project;
 
-/// Visit a site with emulated browsers: the pages of a mix, with its think times and sessions.
+/// Load a site with emulated browsers: pages, think times and sessions of a mix.
 ///
-/// A page that gets no answer, or one of 5xx, is asked for again after half a second with the same token, so that an order
-/// whose answer was lost is not made twice. Each attempt is a row. WIPS are the pages that were answered per second of the
+/// A page that gets no answer, or one of 5xx, is asked for again after half a second with the same token, so
+/// that an order
+/// whose answer was lost is not made twice. Each attempt is a row. WIPS are the pages that were answered per
+/// second of the
 /// measured interval.
 #[derive(clap::Args)]
 pub struct Args {

@@ -10,7 +10,7 @@ use weir_web_site::database::Address;
 use super::classify;
 use crate::exit::bad_input;
 
-/// Check that what a site's database holds fits together, and that nothing is lost that was acknowledged.
+/// Check a site's database: consistency rules, and every acknowledged order present once.
 ///
 /// Exit code 0: all rules hold; 1: one does not, and what contradicts it is named.
 #[derive(clap::Args)]

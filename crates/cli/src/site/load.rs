@@ -12,8 +12,9 @@ use crate::exit::bad_input;
 
 /// Fill an empty database with a benchmark's tables.
 ///
-/// The content depends on the benchmark, its scale and the seed alone: not on the engine, nor on the number of jobs. A
-/// database that holds the same site already is left as it is; one that holds another, or half of one, is refused unless
+/// The rows depend on benchmark, scale and seed only, not on the database or the number of jobs. A
+/// database that holds the same site already is left as it is; one that holds another, or half of one, is
+/// refused unless
 /// --replace is given.
 #[derive(clap::Args)]
 pub struct Args {

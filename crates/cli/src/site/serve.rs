@@ -13,9 +13,10 @@ use weir_web_site::http::Site;
 use super::classify;
 use crate::exit::bad_input;
 
-/// Answer a site's pages, each a transaction in its database, until SIGTERM.
+/// Serve the pages of a site until SIGTERM; each page is a database transaction.
 ///
-/// Pages are /BENCHMARK/PAGE and answer in JSON; /status says what has been answered. It keeps nothing in memory: it may be
+/// Pages are /BENCHMARK/PAGE and answer in JSON; /status says what has been answered. It keeps nothing in
+/// memory: it may be
 /// killed at any time. While the database is gone pages answer 503, and go on when it has returned.
 #[derive(clap::Args)]
 pub struct Args {

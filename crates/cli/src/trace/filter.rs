@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 4096;
 const MOST_FILES: usize = 256;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Make one trace of another: select, cache, and scale its addresses and its pace.
+/// Filter a trace: select, cache, scale addresses and time.
 ///
 /// The steps are carried out in this order, whatever the order of the options: time range, devices, cache,
 /// addresses, pace; at last times count from the first request that is left. So a cache sees the original

@@ -17,19 +17,19 @@ pub struct Source {
     /// The trace, compressed (gz, bz2, xz, zst) or not; or a requests.parquet
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
-    /// Its format; told from its content if absent (see `weir trace formats`)
+    /// Trace format. Default: detected from the content (see `weir trace formats`)
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
-    /// What a format has to be told, such as unit=bits; again for more (see `weir trace formats`)
+    /// Option of the format, such as unit=bits (repeatable; see `weir trace formats`)
     #[arg(long = "option", value_name = "KEY=VALUE")]
     options: Vec<String>,
-    /// Pass over damaged records, and say how many there were
+    /// Skip damaged records and count them
     #[arg(long)]
     skip_bad: bool,
-    /// Sort by time, for traces that are not in its order
+    /// Sort by time
     #[arg(long)]
     sort: bool,
-    /// Memory for sorting; what is more goes to temporary files, up to 512 times as much
+    /// Memory for sorting; more goes to temporary files, up to 512 times this
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     sort_memory_mib: usize,
 }
@@ -108,7 +108,7 @@ pub fn apart(from: &Path, out: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// List the formats of traces that are read.
+/// List trace formats.
 #[derive(clap::Args)]
 pub struct FormatsArgs {}
 

@@ -16,7 +16,7 @@ const LOOKED_AT: usize = 4096;
 /// Devices that are printed.
 const DEVICES_SHOWN: usize = 8;
 
-/// Describe a trace: mix, sizes, arrivals, burstiness, sequentiality, working set, reuse, queues.
+/// Describe a trace: mix, sizes, arrivals, burstiness, sequentiality, working set, reuse distance, queue depth.
 ///
 /// One pass. Memory grows with the distinct blocks (or objects) only, about 50 bytes each. Quantiles are
 /// at most 0.8 % too small; means, counts, reuse distances and working sets are exact. The page of figures
@@ -25,7 +25,7 @@ const DEVICES_SHOWN: usize = 8;
 pub struct Args {
     #[command(flatten)]
     source: Source,
-    /// What the working set is made of: block or object; told from the first requests if absent
+    /// Unit of the working set: block or object. Default: detected from the first requests
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
     /// Bytes of a block of the working set

@@ -33,7 +33,7 @@ pub enum Status {
 /// One rule and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ruling {
-    /// Its id, documented in docs/verdicts.md.
+    /// Its id, documented in docs/validity.md.
     pub rule: String,
     /// What became of it.
     pub status: Status,

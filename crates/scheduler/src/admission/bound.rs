@@ -1,4 +1,4 @@
-//! How long the requests of a round keep a disk at most.
+//! Upper bound of the time that a round's requests occupy a disk.
 
 use super::{AdmissionError, refused};
 

@@ -1,4 +1,4 @@
-//! Admits streams one at a time.
+//! Admission of streams, one at a time.
 
 use super::fit::{Failure, fit};
 use super::start::window;

@@ -1,4 +1,4 @@
-//! What a stream asks for, round by round.
+//! Demand of a stream per round.
 
 use super::{AdmissionError, refused};
 

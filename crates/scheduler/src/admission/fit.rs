@@ -1,4 +1,4 @@
-//! Whether a stream fits if it begins at a certain round.
+//! Test whether a stream fits if it begins in a given round.
 
 use super::{Committed, LoadTable, Placement, Visit};
 

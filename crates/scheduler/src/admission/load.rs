@@ -1,4 +1,4 @@
-//! What disks are committed to, round by round.
+//! Committed load of disks per round.
 
 use std::collections::VecDeque;
 

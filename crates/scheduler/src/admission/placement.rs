@@ -1,4 +1,4 @@
-//! On which disks the blocks of a stream are.
+//! Placement of a stream's blocks on disks.
 
 use super::{AdmissionError, DemandTrace, refused};
 

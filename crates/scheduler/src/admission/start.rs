@@ -1,4 +1,4 @@
-//! In which order the rounds of the window are looked at for a start.
+//! Search order over start rounds.
 
 use super::{AdmissionError, refused};
 

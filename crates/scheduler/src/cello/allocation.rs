@@ -1,4 +1,4 @@
-//! How much of each interval a class gets: the class-independent half.
+//! Class-independent allocation of intervals to classes.
 
 /// What a class was given in the current interval.
 #[derive(Debug, Clone)]

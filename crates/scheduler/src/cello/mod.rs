@@ -1,4 +1,4 @@
-//! Cello: shares of intervals for classes, and for each kind of class an order that suits it.
+//! Cello: shares of intervals for classes, and an order for each traffic kind.
 //!
 //! P. J. Shenoy and H. M. Vin, "Cello: a disk scheduling framework for next generation operating systems", SIGMETRICS
 //! 1998; in short in section 2.1 of Shenoy, Goyal and Vin, "Architectural considerations for next generation file

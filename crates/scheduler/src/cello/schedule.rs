@@ -1,4 +1,4 @@
-//! The scheduled queue, as the class-specific halves order it.
+//! The scheduled queue, ordered by the class-specific schedulers.
 
 use std::collections::VecDeque;
 

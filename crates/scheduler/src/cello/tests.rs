@@ -1,4 +1,4 @@
-//! What Cello promises.
+//! Tests of Cello's guarantees.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Deadline order, with best-effort requests when nothing else is there: the thesis's EDF, and the User-Safe Disk.
+//! Deadline order with best-effort requests in idle time: the thesis's EDF, and the User-Safe Disk.
 
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};

@@ -1,4 +1,4 @@
-//! Requests that nothing was promised for, and the order in which they are served.
+//! Best-effort requests and their order.
 
 use std::collections::{BTreeMap, VecDeque};
 

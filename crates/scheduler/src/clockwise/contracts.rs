@@ -1,4 +1,4 @@
-//! Which contracts of the classes are admitted.
+//! Admission of the contracts of classes.
 
 use super::slots::Slots;
 use crate::guarantee::{Mode, Rejection, Slack, Task, TaskSet, Utilisation, slack};

@@ -1,4 +1,4 @@
-//! What the policies with contracts have in common: requests by their kind, and the one that the device has.
+//! Common part of the schedulers with contracts: requests by traffic kind, and the one in service.
 
 use super::best_effort::BestEffort;
 use super::contracts::{Admitted, Contracts};

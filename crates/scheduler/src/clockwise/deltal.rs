@@ -1,4 +1,4 @@
-//! ΔL: best-effort requests as long as the slack lasts that the contracts leave whenever requests come.
+//! ΔL: best-effort requests are served while the slack lasts that the contracts leave for any arrival.
 //!
 //! Bosch 1999, sections 6.2 and 6.3. Every request of an admitted set is done ΔL before its deadline, or sooner. So released
 //! requests can be put off by ΔL in all, until none is left and the account is full again; then, if best-effort requests

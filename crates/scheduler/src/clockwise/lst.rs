@@ -1,4 +1,4 @@
-//! LST: best-effort requests as long as what is released can still begin in time.
+//! LST: best-effort requests are served while released requests can still begin in time.
 //!
 //! Shenoy, Goyal, Rao and Vin, "Symphony: an integrated multimedia file system", MMCN 1998; Bosch 1999, section 6.4.2. What
 //! is released while a best-effort request is served was not reckoned with: deadlines are missed.

@@ -1,4 +1,4 @@
-//! When a request of a contract is released, and when it is due.
+//! Release times and deadlines of a contract's requests.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The bound for fixed priorities.
+//! Schedulability bound for fixed priorities.
 
 /// The utilisation up to which any `tasks` tasks meet their deadlines under rate-monotonic priorities with preemption:
 /// n (2^(1/n) - 1), from 1 down to ln 2; 1 for none. Liu and Layland 1973, theorem 5. Sufficient, not necessary.

@@ -1,4 +1,4 @@
-//! Jeffay's test, and the slack ΔL of an admitted set.
+//! Jeffay's test, and the slack ΔL of an admitted task set.
 //!
 //! With tasks 1 to n by period T, of cost C, and a time unit of 1 ns (thesis, section 6.2, Definition 1):
 //!

@@ -1,4 +1,4 @@
-//! Sets of which the verdict and the slack are known.
+//! Task sets with known result and slack.
 
 use super::*;
 

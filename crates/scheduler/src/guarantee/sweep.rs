@@ -1,4 +1,4 @@
-//! The demand of tasks over intervals, at the intervals at which it grows.
+//! Demand of tasks over the intervals at which it grows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

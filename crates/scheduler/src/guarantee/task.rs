@@ -1,4 +1,4 @@
-//! What is asked for.
+//! A periodic task.
 
 /// A request of at most `cost_ns` in every `period_ns`, each to be done within a period of its release.
 ///

@@ -1,4 +1,4 @@
-//! Tasks that come and go.
+//! A changing set of tasks.
 
 use super::slack::{Mode, Rejection, Slack, of_sorted};
 use super::task::Task;

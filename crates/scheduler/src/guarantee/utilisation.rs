@@ -1,4 +1,4 @@
-//! The share of the device that tasks ask for, compared with the whole of it without rounding.
+//! Utilisation of a task set, compared with 1 without rounding.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A token bucket in whole numbers.
+//! A token bucket in integers.
 
 /// Parts of a token in which levels are counted: tokens in a second by a millionth, ns by ns.
 const PARTS: i128 = 1_000_000_000_000_000;

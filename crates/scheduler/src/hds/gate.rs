@@ -1,4 +1,4 @@
-//! Which requests may pass: leaves that come and go, and what happens when.
+//! Eligibility of requests: leaves that come and go, and the times of changes.
 
 use std::collections::{BTreeMap, VecDeque};
 

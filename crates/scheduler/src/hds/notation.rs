@@ -1,4 +1,4 @@
-//! How a study writes a tree: `tree=A:0.5(text:0.65,video:w3),B:0.5(backup)`.
+//! Notation of a tree in a study: `tree=A:0.5(text:0.65,video:w3),B:0.5(backup)`.
 //!
 //! A node is a name, then `:` and what it has of its parent, then its children in parentheses. What it has is a fraction
 //! (`0.65` or `65%`), a weight (`w3`) or a bandwidth in KB/s (`4000kb_s`); without, it is the weight of the class, 1 of a

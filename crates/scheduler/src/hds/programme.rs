@@ -1,4 +1,4 @@
-//! How the root's rate changes: not, by steps, or by what the leaves get (section 5).
+//! Adaptation of the root's rate: none, by steps, or by the service of the leaves (section 5).
 
 use super::bucket::Rate;
 

@@ -1,4 +1,4 @@
-//! What BFQ takes the device for: whether it moves an arm, and whether it takes several requests at once.
+//! BFQ's classification of the device: rotational or not, with command queueing or not.
 
 /// More requests at the device than this mean that it queues them itself.
 const THRESHOLD: u64 = 3;

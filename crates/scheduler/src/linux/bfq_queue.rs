@@ -1,4 +1,4 @@
-//! A queue of BFQ: the requests of a stream, its budget, and how it thinks.
+//! A queue of BFQ: requests of a stream, budget, think time.
 
 use std::collections::VecDeque;
 

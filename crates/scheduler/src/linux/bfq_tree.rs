@@ -1,4 +1,4 @@
-//! B-WF2Q+: which queue is served next.
+//! B-WF2Q+: the choice of the next queue.
 //!
 //! P. Valente and M. Andreolini, "Improving application responsiveness with the BFQ disk I/O scheduler", SYSTOR 2012,
 //! section 3. The tags of WF2Q+ are computed from budgets, which may turn out too large, and corrected when a queue has

@@ -1,4 +1,4 @@
-//! Models of the Linux kernel's I/O schedulers, for comparison: what they decide, without merging, zones, and locks.
+//! Models of the Linux kernel's I/O schedulers, without merging, zones and locks.
 //!
 //! Settings have the names of the kernel's tunables, and their units and defaults.
 

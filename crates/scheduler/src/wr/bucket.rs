@@ -1,4 +1,4 @@
-//! The leaky bucket before the interactive requests.
+//! The leaky bucket for interactive requests.
 
 use std::collections::VecDeque;
 

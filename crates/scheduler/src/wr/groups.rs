@@ -1,4 +1,4 @@
-//! The requests of a round in SCAN order, in subgroups, and what they take.
+//! Requests of a round in SCAN order, in subgroups, with their service times.
 
 use crate::model::ServiceModel;
 use crate::request::Request;

@@ -1,4 +1,4 @@
-//! What the round scheduler promises.
+//! Tests of the round scheduler's guarantees.
 
 use proptest::prelude::*;
 

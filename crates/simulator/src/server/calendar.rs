@@ -1,4 +1,4 @@
-//! What happens next: one time for each of a fixed number of actors.
+//! Event calendar: one time for each of a fixed number of actors.
 
 /// The next event of each actor; the earliest is at hand.
 ///

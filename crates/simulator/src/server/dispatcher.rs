@@ -1,4 +1,4 @@
-//! One striped address space over heads that policies rule, on any clock.
+//! A striped address space over heads with schedulers, on any clock.
 
 use weir_scheduler::{ClassId, Policy, Request};
 

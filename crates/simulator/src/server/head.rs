@@ -1,4 +1,4 @@
-//! One device and the policy in front of it.
+//! A device with the scheduler in front of it.
 
 use weir_scheduler::{Decision, Policy, Request, ServiceModel};
 

@@ -1,4 +1,4 @@
-//! Where files lie: striped over the heads of a volume.
+//! File layout: striping over the heads of a volume.
 
 use super::scatter::{Scatter, UnitPlace};
 use super::server_run::ServerError;

@@ -1,4 +1,4 @@
-//! How real-time and best-effort requests alternate on a head.
+//! Alternation of real-time and best-effort requests on a head.
 
 /// Changes between requests with deadlines and others, in the order in which a device is given them.
 ///

@@ -1,4 +1,4 @@
-//! A storage server in virtual time: clients, buffer caches, striped volumes, and heads that policies rule.
+//! A storage server in virtual time: clients, buffer caches, striped volumes, heads with schedulers.
 //!
 //! [`Server::run`] moves from event to event in integer nanoseconds; nothing in it is drawn at random and nothing depends
 //! on the machine, so that the same sources give the same outcome everywhere. Memory is bounded by what is outstanding,

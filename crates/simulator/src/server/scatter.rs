@@ -1,4 +1,4 @@
-//! Stripe units at random places of random heads.
+//! Random placement of stripe units on random heads.
 
 use super::layout::Volume;
 use super::server_run::ServerError;

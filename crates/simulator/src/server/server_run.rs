@@ -1,4 +1,4 @@
-//! From event to event.
+//! The event loop of a simulated server.
 
 use weir_scheduler::{ClassId, Request};
 use weir_trace::caches::Cache as _;

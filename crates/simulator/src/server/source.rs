@@ -1,4 +1,4 @@
-//! Who asks: clients as the server sees them.
+//! Clients of a simulated server.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Random numbers for placing files.
+//! Random numbers for file placement (SplitMix64).
 
 /// The generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): enough to shuffle, and the same everywhere.
 pub(crate) struct SplitMix(pub(crate) u64);

@@ -1,4 +1,4 @@
-//! Caches that only count: which requests they would have absorbed.
+//! Cache simulators: which requests a cache would absorb.
 //!
 //! All policies are over keys of 64 bits. Sizes are in any one unit: give every object 1 and the capacity counts
 //! objects, give bytes and it counts bytes. An object keeps the size that it came with until it is evicted; one that is

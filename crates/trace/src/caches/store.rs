@@ -1,4 +1,4 @@
-//! What all policies are made of: an arena of objects, an index over their keys, and doubly linked lists through it.
+//! Storage of all cache policies: an arena of objects, an index over keys, doubly linked lists.
 
 use super::index::{Index, MAX_SLOTS, NIL, hash};
 

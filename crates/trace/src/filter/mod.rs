@@ -1,4 +1,4 @@
-//! Making one trace of another: a selection, another pace, other addresses, what a cache lets through.
+//! Trace filters: selection, cache, scaling of addresses and time.
 //!
 //! The steps of a [`Pipeline`] are carried out for each request in the order in which they are given. `weir trace filter`
 //! gives them in this one: time range, devices, cache, addresses, times, and at last times from the first request left.

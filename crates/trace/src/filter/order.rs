@@ -1,4 +1,4 @@
-//! Times that count from the first request, in order.
+//! Times counted from the first request, in order.
 
 use std::path::{Path, PathBuf};
 

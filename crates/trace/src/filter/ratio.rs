@@ -1,4 +1,4 @@
-//! Factors that are exact: `0.5`, `3`, `1/3`.
+//! Exact factors: `0.5`, `3`, `1/3`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Sorting by time in bounded memory: parts are sorted, set aside in temporary files and merged.
+//! External sort by time in bounded memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

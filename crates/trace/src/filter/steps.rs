@@ -1,4 +1,4 @@
-//! The steps of a [`super::Pipeline`] that look at one request at a time.
+//! Per-request steps of a [`super::Pipeline`].
 
 use std::collections::{BTreeSet, HashMap};
 

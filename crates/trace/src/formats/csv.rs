@@ -1,4 +1,4 @@
-//! Any table of one request a line, by a map of its columns.
+//! CSV with one request a line and a map of columns.
 //!
 //! Which column is what, and in which units, is said with options (see [`Options::KEYS`](super::Options::KEYS)); there is
 //! nothing that the format could be told by, so it has to be named. Times are as the table has them. Quotes around a

@@ -1,4 +1,4 @@
-//! The formats: one file each, and a line in [`FORMATS`].
+//! Trace formats: one file each, one line in [`FORMATS`].
 
 mod alibaba;
 mod auspex;

@@ -1,4 +1,4 @@
-//! What a reader may have to be told, and its text: `key=value`.
+//! Options of formats: `key=value`.
 
 use super::csv::CsvOptions;
 use super::frames::FrameOptions;

@@ -1,4 +1,4 @@
-//! Requests whose end is recorded apart from their beginning: kept until both are known, in bounded memory.
+//! Outstanding requests whose end is recorded apart from their beginning, in bounded memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hash, Hasher};

@@ -1,4 +1,4 @@
-//! What a trace is like: everything that can be told in one pass, in memory that grows with the distinct blocks only.
+//! Trace statistics in one pass; memory grows with distinct blocks only.
 
 mod course;
 mod histogram;

@@ -1,4 +1,4 @@
-//! The report on a trace, as it is written to JSON. What a trace does not say is absent.
+//! Report of trace statistics (JSON). Absent: the trace does not have it.
 
 use std::collections::BTreeMap;
 

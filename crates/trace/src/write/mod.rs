@@ -1,4 +1,4 @@
-//! Writing traces: weir's own table, fio's log, blktrace's stream, DiskSim's text.
+//! Trace writers: Parquet, fio's log, blktrace's stream, DiskSim's text.
 //!
 //! Times are relative to the trace's first request. What a format cannot hold is left out or rounded, and counted.
 

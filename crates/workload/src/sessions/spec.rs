@@ -186,7 +186,7 @@ impl SessionWorkload {
     /// # Errors
     /// All that is wrong with it or with its table.
     pub fn from_document(document: &Document) -> Result<Self, Problems> {
-        let workload: SessionWorkload = document.parse()?;
+        let workload: SessionWorkload = document.parse_all()?;
         let stem = document.file().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let mut problems = Problems::default();
         if workload.name != stem {
@@ -226,7 +226,7 @@ impl SessionWorkload {
         let mut value = serde_json::to_value(self)
             .map_err(|error| Problems::from(document.problem(field, error.to_string())))?;
         crate::apply_overrides(&mut value, overrides).map_err(|(name, message)| at(&name, message))?;
-        let workload: SessionWorkload = document.parse_value(&value).map_err(|problems| {
+        let workload: SessionWorkload = document.parse_all_of(&value).map_err(|problems| {
             Problems(problems.0.into_iter().map(|found| at(&found.field, found.message)).collect())
         })?;
         let table = super::Transitions::read(&folder.join(&workload.sessions.transitions))?;
