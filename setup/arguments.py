@@ -1,6 +1,7 @@
-"""Prints what is wrong with the arguments of make; nothing if they mean something.
+"""Checks the arguments of make: prints the first problem, or nothing.
 
 Usage: python3 setup/arguments.py GOALS GIVEN NAME=VALUE ...
+       python3 setup/arguments.py --scenarios    prints the names of the molecule scenarios
 
 The Makefile calls it before anything else. GOALS are the targets and GIVEN the names of the variables of
 make's command line, each separated by blanks; NAME=VALUE are the variables that targets read.
@@ -12,7 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("netns", "qemu", "ssh")
-#: Variables of programs that make starts: make hands those of its command line on.
+DISTRIBUTIONS = ("bookworm", "trixie")
+WORDS = {"KIND": "kind", "DIST": "distribution"}
+#: Variables of programs that make starts: make exports those of its command line.
 OTHERS = ("ANSIBLE_", "CARGO_", "MAKE", "PATH", "PIP_", "PYTEST_", "PYTHON", "RUST", "SHELL", "UV_", "WEIR_")
 
 
@@ -25,7 +28,7 @@ def main(goals, given, *pairs):
 
 
 def problems(goals, given, values):
-    """All that is wrong, one line each."""
+    """All problems, one line each."""
     for name in given:
         if name not in values and not name.startswith(OTHERS) and not name.lower().endswith("_proxy"):
             yield f"{name}: unknown variable{meant(name, values)} (known: {', '.join(values)})"
@@ -39,30 +42,42 @@ def problems(goals, given, values):
             yield f"RETRY={values['RETRY']}: say RETRY=invalid, or leave it out"
         yield from count_problems("ATTEMPTS", values["ATTEMPTS"] or "1")
     if "hosts" in goals:
-        if values["KIND"] not in KINDS:
-            near = meant(values["KIND"], KINDS)
-            yield f"KIND={values['KIND']}: unknown kind{near} (known: {', '.join(KINDS)})"
+        yield from choice_problems("KIND", values["KIND"], KINDS)
         yield from count_problems("N", values["N"])
-    scenarios = [file.parent.name for file in (ROOT / "ansible/molecule").glob("*/molecule.yml")]
-    if "molecule" in goals and values["ROLE"] and values["ROLE"] not in scenarios:
-        yield f"ROLE={values['ROLE']}: unknown role{meant(values['ROLE'], scenarios)}"
+    if "molecule" in goals and values["ROLE"] and values["ROLE"] not in scenarios():
+        yield f"ROLE={values['ROLE']}: unknown role{meant(values['ROLE'], scenarios())}"
+    if "test-fresh" in goals:
+        yield from choice_problems("DIST", values["DIST"], DISTRIBUTIONS)
+        yield from choice_problems("TESTS", values["TESTS"], ("yes", "no"))
+
+
+def scenarios():
+    """The names of the molecule scenarios."""
+    return sorted(file.parent.name for file in (ROOT / "ansible/molecule").glob("*/molecule.yml"))
 
 
 def study_problems(goals, name):
-    """Whether a study's name is none. Files are for whoever reads them."""
+    """An unknown study. A file is checked by the program that reads it."""
     if not name or "/" in name or Path(name).suffix:
         return
     known = {path.stem for path in (ROOT / "studies").rglob("*.yml")}
     known |= {stem[:place] for stem in known for place, letter in enumerate(stem) if letter == "-"}
     if "study" not in goals:
-        # A study of one's own has results, and its file may lie anywhere.
+        # The file of a study that has results may lie anywhere.
         known |= {folder.name for folder in (ROOT / "results").glob("*") if folder.is_dir()}
     if name not in known:
         yield f"STUDY={name}: unknown study{meant(name, known)} (weir list studies lists them)"
 
 
+def choice_problems(name, value, known):
+    """An unknown value of a variable that has few."""
+    if value not in known:
+        word = WORDS.get(name, "value")
+        yield f"{name}={value}: unknown {word}{meant(value, known)} (known: {', '.join(known)})"
+
+
 def count_problems(name, value):
-    """Whether a value is no whole number of 1 or more."""
+    """A value that is no whole number of 1 or more."""
     if not (value.isascii() and value.isdigit() and int(value) > 0):
         yield f"{name}={value}: give a whole number of 1 or more"
 
@@ -74,4 +89,7 @@ def meant(name, known):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:] == ["--scenarios"]:
+        print(*scenarios(), sep="\n")
+    else:
+        main(*sys.argv[1:])

@@ -1,19 +1,32 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of debian-packages.txt that are missing. Needs root only if some are. Without root, those that
-# only runs on devices need are left: virtual time does without.
+# Installs the missing Debian packages of debian-packages.txt, and a Rust toolchain where there is none. Needs root only if
+# something is missing. Without root, packages that only studies on devices need may be missing.
+# Usage: setup/packages.sh [--print]; --print installs nothing and prints the packages, for an administrator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source setup/say.sh
+source setup/apt.sh
 
-[[ ${WEIR_PACKAGES:-} != skip ]] || exit 0
-log=.weir/logs/packages.log
+list=setup/debian-packages.txt
 names() { sed -E 's/#.*//; s/^[[:space:]]+//; s/[[:space:]].*//; /^$/d'; }
-mapfile -t wanted < <(names <setup/debian-packages.txt)
+mapfile -t wanted < <(names <"$list")
 # From this heading on.
-mapfile -t for_devices < <(sed -n '/^# To run studies/,$p' setup/debian-packages.txt | names)
+mapfile -t for_devices < <(sed -n '/^# To run studies/,$p' "$list" | names)
+rust_packages() { setup/rust.sh --packages || true; }
+
+case ${1:-} in
+'') ;;
+--print)
+    # shellcheck disable=SC2046 # one word for each package
+    printf '%s\n' "${wanted[@]}" $(rust_packages)
+    exit 0
+    ;;
+*) refuse "packages.sh: unknown argument $1 (known: --print)" ;;
+esac
+[[ ${WEIR_PACKAGES:-} != skip ]] || exit 0
 
 command -v dpkg-query >/dev/null ||
-    refuse "this is no Debian: install ${wanted[*]} or your system's equivalents, then make setup with WEIR_PACKAGES=skip"
+    refuse "this system has no dpkg. Install ${wanted[*]} or your system's equivalents, then run make with WEIR_PACKAGES=skip"
 
 installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null |
     sed -n 's/^installed //p' || true)
@@ -21,40 +34,47 @@ missing=()
 for package in "${wanted[@]}"; do
     grep --quiet --line-regexp --fixed-strings "$package" <<<"$installed" || missing+=("$package")
 done
-((${#missing[@]})) || exit 0
+rust=there
+setup/rust.sh --find >/dev/null || rust=
 
 if ((EUID != 0)); then
-    needed=()
+    needed=() optional=()
     for package in "${missing[@]}"; do
-        [[ " ${for_devices[*]} " == *" $package "* ]] || needed+=("$package")
+        if [[ " ${for_devices[*]} " == *" $package "* ]]; then optional+=("$package"); else needed+=("$package"); fi
     done
-    if ((${#needed[@]} == 0)); then
-        say "not installed, since only root can: ${missing[*]} (studies in virtual time do without)"
-        exit 0
+    ((${#optional[@]} == 0)) || say "not installed, and only root can: ${optional[*]} (studies in virtual time do without)"
+    for package in "${needed[@]}"; do
+        warn "missing: $package ($(sed -nE "s/^$package +//p" "$list"))"
+    done
+    if [[ -z $rust ]]; then
+        warn "$(setup/rust.sh --why): https://rustup.rs installs it without root"
+        mapfile -t -O "${#needed[@]}" needed < <(rust_packages | tr ' ' '\n')
     fi
-    missing=("${needed[@]}")
-    refuse "packages are missing and only root can install them: sudo apt-get install --no-install-recommends ${missing[*]}"
+    ((${#needed[@]} == 0)) ||
+        refuse "only root can install packages: sudo apt-get install --no-install-recommends ${needed[*]} (all of them: setup/packages.sh --print)"
+    [[ -n $rust ]] || exit 2
+    exit 0
 fi
 
-say "installing ${#missing[@]} Debian packages: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-# A lock held by an unattended upgrade is waited for.
-apt=(apt-get --quiet --yes -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
-logged "$log" "${apt[@]}" update ||
-    refuse "apt-get cannot read the package lists: check the network and /etc/apt/sources.list, then again (log: $log)"
-# Servers are started by what needs them, with a configuration of their own: their packages are to start none. Debian asks
-# this program (policy-rc.d) before it starts a service.
-policy=/usr/sbin/policy-rc.d
-if [[ ! -e $policy ]]; then
-    trap 'rm --force "$policy"' EXIT
-    printf '#!/bin/sh\nexit 101\n' >"$policy"
-    chmod 755 "$policy"
+[[ ${#missing[@]} -gt 0 || -z $rust ]] || exit 0
+apt_update
+if [[ -z $rust ]]; then
+    why=$(setup/rust.sh --why)
+    read -ra toolchain < <(rust_packages) || true
+    ((${#toolchain[@]})) || refuse "$why, and no package of this system has one. Install it from https://rustup.rs, then run it again"
+    # A package that would replace an older toolchain is for its owner to choose.
+    "${apt[@]}" --simulate --no-remove install "${toolchain[@]}" >/dev/null 2>&1 ||
+        refuse "$why, and ${toolchain[*]} would replace packages. If that is wanted: apt-get install ${toolchain[*]}; else https://rustup.rs"
+    say "$why: installing ${toolchain[*]}"
+    if [[ -n ${SUDO_USER:-} ]]; then
+        say "to use a toolchain of $SUDO_USER instead: sudo env HOME=\"\$HOME\" PATH=\"\$PATH\" make ..."
+    fi
+    missing+=("${toolchain[@]}")
 fi
-# Lists that cannot be fetched are only a warning to apt-get update: the next step tells.
-logged "$log" "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
-    refuse "apt-get cannot install ${missing[*]}: check the network, then again (log: $log)"
-# Nor when the machine is started next.
-for pair in nginx-light:nginx postgresql-15:postgresql; do
+say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+apt_install "${missing[@]}"
+# Their services are not started at the next boot either.
+for pair in nginx-light:nginx postgresql:postgresql; do
     service=${pair#*:}.service
     if [[ " ${missing[*]} " == *" ${pair%:*} "* && -d /run/systemd/system ]]; then
         systemctl --quiet disable "$service" || say "$service stays enabled: systemctl disable $service"

@@ -1,12 +1,15 @@
-# Shared by the set-up scripts: how they speak and how they give up.
+# Messages and logs of the set-up scripts.
 # shellcheck shell=bash
 
 # One line about what is being done.
 say() { printf 'setup: %s\n' "$*"; }
 
+# One line about what is wrong.
+warn() { printf 'setup: %s\n' "$*" >&2; }
+
 # One line about what is wrong and what to do; ends the script with exit code 2.
 refuse() {
-    printf 'setup: %s\n' "$*" >&2
+    warn "$@"
     exit 2
 }
 
