@@ -13,6 +13,8 @@ FUZZ_S ?= 60
 PYTHON := .venv/bin/python
 # Examples are built by whoever runs them, and checked by lint.
 CARGO_TEST := --release --locked --offline --workspace --lib --bins --tests
+# Molecule scenarios lie beside their roles. That of several roles lies in ansible/molecule.
+SCENARIOS := {roles/*/,}molecule/*/molecule.yml
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # What was installed by setup/ is found first.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -43,14 +45,14 @@ setup: tools ## Install what is missing: Debian packages, Python environment, th
 	@setup/build.sh
 
 study: setup ## Run a study on this host and report on it (STUDY=quick, or a file; RETRY=invalid repeats invalid runs; ATTEMPTS=3 at once, on a disturbed host)
-	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
+	@ansible-playbook ansible/playbooks/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
 
 hosts: setup ## Bring hosts up for studies and write their inventory (KIND=netns|qemu, N=2; KIND=ssh HOSTS=root@a,root@b:2222)
-	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts.yml -e '{"kind": "$(KIND)", "hosts_netns_count": $(N), "hosts_qemu_count": $(N), "hosts_ssh_hosts": "$(HOSTS)"}' $(ANSIBLE_ARGS)
-	@ansible-playbook -i .weir/hosts/inventory.yml ansible/prepare_hosts.yml $(ANSIBLE_ARGS)
+	@ansible-playbook -i ansible/inventories/localhost.yml ansible/playbooks/hosts.yml -e '{"kind": "$(KIND)", "hosts_netns_count": $(N), "hosts_qemu_count": $(N), "hosts_ssh_hosts": "$(HOSTS)"}' $(ANSIBLE_ARGS)
+	@ansible-playbook -i .weir/hosts/inventory.yml ansible/playbooks/prepare_hosts.yml $(ANSIBLE_ARGS)
 
 hosts-down: setup ## Take down exactly the hosts that make hosts brought up
-	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts_down.yml $(ANSIBLE_ARGS)
+	@ansible-playbook -i ansible/inventories/localhost.yml ansible/playbooks/hosts_down.yml $(ANSIBLE_ARGS)
 
 figures: setup ## Run the notebooks of all studies that have results (STUDY=wijayaratne: of a paper, and what is missing of its studies)
 	@$(PYTHON) -m weir figures $(if $(filter-out file,$(origin STUDY)),--study $(STUDY))
@@ -96,7 +98,7 @@ test-unsafe: tools ## Run tests of unsafe code under Miri (nightly Rust) and Val
 	@crates/fuzz/unsafe.sh
 
 molecule: setup ## Try out the roles on this machine, each with its way back (ROLE=nginx: one; some minutes, needs root and packages)
-	@cd ansible && molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
+	@cd ansible && MOLECULE_GLOB='$(SCENARIOS)' molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
 
 durability: setup ## Kill database, application server and browsers of a bookshop in turn for ten minutes on each engine; no order may be lost
 	WEIR_DURABILITY_S=600 cargo test --release --locked --offline --workspace --test site_killed -- --nocapture --test-threads 1

@@ -43,7 +43,7 @@ def problems(goals, given, values):
             near = meant(values["KIND"], KINDS)
             yield f"KIND={values['KIND']}: unknown kind{near} (known: {', '.join(KINDS)})"
         yield from count_problems("N", values["N"])
-    scenarios = [file.parent.name for file in (ROOT / "ansible/molecule").glob("*/molecule.yml")]
+    scenarios = [file.parent.name for file in (ROOT / "ansible").glob("**/molecule/*/molecule.yml")]
     if "molecule" in goals and values["ROLE"] and values["ROLE"] not in scenarios:
         yield f"ROLE={values['ROLE']}: unknown role{meant(values['ROLE'], scenarios)}"
 

@@ -19,7 +19,7 @@ study, owner, controller = (
     load_plugin("test/owner"),
     load_plugin("lookup/controller"),
 )
-hosts, dealing = load_plugin("filter/hosts"), load_plugin("filter/dealing")
+hosts, assignment = load_plugin("filter/hosts"), load_plugin("filter/assignment")
 progress, host = load_plugin("callback/weir"), load_plugin("modules/weir_host")
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_device_is_simulated(plan):
 
 def test_blocks_are_dealt_out_whole(plan):
     hosts = ["a", "b"]
-    blocks = dealing.deal_blocks(plan["runs"], plan["runs"], hosts, "/nonexistent")["hosts"]
+    blocks = assignment.assign_blocks(plan["runs"], plan["runs"], hosts, "/nonexistent")["hosts"]
     dealt = {name: {run["id"] for run in study.runs_of_host(plan["runs"], blocks, name)} for name in hosts}
     measured = [run for run in plan["runs"] if run["testbed"] == "device"]
     assert len(dealt["a"]) + len(dealt["b"]) == len(measured) and not dealt["a"] & dealt["b"]

@@ -11,7 +11,7 @@ import yaml
 from support import PATIENCE_S, ROOT
 
 ROLES = sorted(path.name for path in (ROOT / "ansible/roles").iterdir() if path.is_dir())
-SCENARIOS = sorted(path.parent for path in (ROOT / "ansible/molecule").glob("*/molecule.yml"))
+SCENARIOS = sorted(path.parent for path in (ROOT / "ansible").glob("**/molecule/*/molecule.yml"))
 #: Their software is nowhere to be had: test_parallel_fs.py plays them on stubs.
 ON_STUBS = {"fs_beegfs", "fs_lustre", "fs_orangefs"}
 #: It takes several hosts: test_joint_playbook.py plays it.
@@ -59,9 +59,10 @@ def test_a_role_has_a_scenario(role):
     assert (own + shared)[0].joinpath("verify.yml").is_file()
 
 
-@pytest.mark.parametrize("scenario", [path.name for path in SCENARIOS])
-def test_a_scenario_is_of_a_role_and_can_be_taken_back(scenario):
-    variables = _host_vars(ROOT / "ansible/molecule" / scenario)
+@pytest.mark.parametrize("folder", SCENARIOS, ids=lambda folder: folder.name)
+def test_a_scenario_is_of_a_role_and_can_be_taken_back(folder):
+    scenario, variables = folder.name, _host_vars(folder)
+    assert folder.parent.parent.name in (scenario, "ansible")
     assert scenario in ROLES or set(variables["molecule_roles"]) <= set(ROLES)
     defaults = ROOT / f"ansible/roles/{scenario}/defaults/main.yml"
     state = f"{scenario}_state"
@@ -84,6 +85,7 @@ def test_a_quick_scenario(scenario):
         env=os.environ
         | {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "MOLECULE_GLOB": "{roles/*/,}molecule/*/molecule.yml",
             "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
         },
         stdin=subprocess.DEVNULL,

@@ -1,25 +1,25 @@
-"""Filters that deal a study's runs out to hosts, and again when a host is lost."""
+"""Filters that assign a study's runs to hosts, and again when a host is lost."""
 
 import json
 from pathlib import Path
 
 
-def deal_blocks(runs, planned, hosts, folder, move=False):
-    """Which host carries out which block of the runs on devices.
+def assign_blocks(runs, planned, hosts, folder, move=False):
+    """The host of each block of the runs on devices.
 
-    Blocks are dealt out whole: runs are compared within a block, so no comparison is one between hosts. A
-    block of which runs are done therefore stays with the host that carried these out.
+    A block is never split: runs are compared within a block, so no comparison is between hosts. A block
+    that has finished runs stays with the host that ran them.
 
     Args:
-        runs: the runs that are missing.
+        runs: the missing runs.
         planned: all runs of the plan.
-        hosts: names of the hosts that can be reached, in the order of the inventory.
-        folder: the study's results, whose `blocks.json` says who carried out which block.
-        move: whether a block is completed on another host than the one that began it.
+        hosts: names of the reachable hosts, in the order of the inventory.
+        folder: the study's results; its `blocks.json` holds the host of each block that was assigned before.
+        move: whether another host may complete a block whose host is unreachable.
 
     Returns:
-        hosts: the host of each block, by its number as a text (it is kept as JSON).
-        waiting: blocks that were begun on a host that cannot be reached, in the same way.
+        hosts: host by block number (a string, since it is kept as JSON).
+        waiting: the same for blocks whose host is unreachable.
     """
     missing, whole = _blocks(runs), _blocks(planned)
     before = begun(folder)
@@ -35,7 +35,7 @@ def deal_blocks(runs, planned, hosts, folder, move=False):
 
 
 def begun(folder):
-    """The host that each block was dealt to last, by its number as a text."""
+    """The host that each block was assigned to last, by its number as a text."""
     try:
         return json.loads((Path(folder) / "blocks.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def lost_blocks(deal, hosts, planned, folder):
     """The blocks that are not whole since their host was lost, as sentences, one for each host.
 
     Args:
-        deal: what `deal_blocks` returned.
+        deal: what `assign_blocks` returned.
         hosts: the hosts that are still there.
         planned: all runs of the plan.
         folder: the study's results.
@@ -78,7 +78,7 @@ def shards(runs, hosts):
     }
 
 
-def deal_again(deal, hosts):
+def reassign_runs(deal, hosts):
     """What fell to hosts that were lost, for those that remain: ids of runs in virtual time, by host.
 
     Args:
@@ -122,9 +122,9 @@ class FilterModule:
     def filters(self):
         """The filters by name."""
         return {
-            "weir_deal_blocks": deal_blocks,
+            "weir_assign_blocks": assign_blocks,
             "weir_shards": shards,
             "weir_begun": begun,
             "weir_lost_blocks": lost_blocks,
-            "weir_deal_again": deal_again,
+            "weir_reassign_runs": reassign_runs,
         }

@@ -40,7 +40,7 @@ def runs_of_host(runs, blocks, host):
 
     Args:
         runs: the runs of a plan.
-        blocks: the host of each block, by its number as a text (`weir_deal_blocks`).
+        blocks: the host of each block, by its number as a text (`weir_assign_blocks`).
         host: name of this host.
 
     Returns:
