@@ -163,7 +163,9 @@ def test_runs_are_parted_where_a_role_has_to_set_something(tmp_path):
         tmp_path, "factors: {filesystem_options: {stripe_count: [1, 2]}}\nhold: {filesystem: lustre}"
     )
     plan = json.loads(weir("plan", plain, "--json").stdout)
-    assert options.option_groups([{"id": run["id"]} for run in plan["runs"]], plan, file_systems(), usual) == []
+    assert (
+        options.option_groups([{"id": run["id"]} for run in plan["runs"]], plan, file_systems(), usual) == []
+    )
 
 
 def test_roles_of_options_have_the_tasks_and_the_variables():

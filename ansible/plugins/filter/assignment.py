@@ -64,20 +64,6 @@ def lost_blocks(deal, hosts, planned, folder):
     ]
 
 
-def shards(runs, hosts):
-    """The runs in virtual time that fall to each host, as `weir simulate --shard` has it: ids, by host.
-
-    Args:
-        runs: the runs that are missing.
-        hosts: names of the hosts that can be reached, in the order of the inventory.
-    """
-    virtual = [run for run in runs if run["testbed"] != "device"]
-    return {
-        host: [run["id"] for run in virtual if run["order"] % len(hosts) == place]
-        for place, host in enumerate(hosts)
-    }
-
-
 def reassign_runs(deal, hosts):
     """What fell to hosts that were lost, for those that remain: ids of runs in virtual time, by host.
 
@@ -123,7 +109,6 @@ class FilterModule:
         """The filters by name."""
         return {
             "weir_assign_blocks": assign_blocks,
-            "weir_shards": shards,
             "weir_begun": begun,
             "weir_lost_blocks": lost_blocks,
             "weir_reassign_runs": reassign_runs,

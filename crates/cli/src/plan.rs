@@ -80,7 +80,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
     }
     if !args.ids.is_empty() {
-        if let Some(id) = args.ids.iter().find(|id| !plan.runs.iter().any(|run| run.id == **id)) {
+        // An empty list of a script is `--id ""`.
+        if let Some(id) =
+            args.ids.iter().find(|id| !id.is_empty() && !plan.runs.iter().any(|run| run.id == **id))
+        {
             return Err(bad_input(format!("--id {id}: study {} has no such run here", plan.study)));
         }
         plan.runs.retain(|run| args.ids.contains(&run.id));
