@@ -178,7 +178,7 @@ def test_what_lost_hosts_had_to_simulate_is_done_by_the_last(bench, namespaces):
     code, log = playbook.wait(180), bench.log.read_text()
     # Ansible's word for hosts that it could not reach.
     assert code == 4, log
-    assert f"{second}: lost; 6 simulated runs are carried out on {third}" in log
+    assert f"{second}: lost; 6 simulated runs are made on {third}" in log
     assert sorted(bench.run_folders("lost")) == sorted(planned(bench)) and len(planned(bench)) == 12
     # The outcome is that of one machine.
     weir("simulate", file, "--out", bench.folder / "alone")

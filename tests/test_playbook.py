@@ -163,7 +163,7 @@ def test_no_study_named(dry_bench):
     """This test will begin without saying which study."""
     code, log = dry_bench.play("")
     assert code != 0
-    assert "say which study: -e study=NAME" in log
+    assert "no study is named: give -e study=NAME" in log
 
 
 def test_a_cluster_shares_the_blocks_and_gives_back_the_results(bench):

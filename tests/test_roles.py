@@ -4,6 +4,8 @@ import importlib.util
 import json
 import os
 import subprocess
+import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,32 @@ def test_a_scenario_is_of_a_role_and_can_be_taken_back(folder):
     # Of some roles it is a folder.
     if defaults.exists() and (yaml.safe_load(defaults.read_text()) or {}).get(state) == "present":
         assert variables[state] == "{{ molecule_state }}"
+
+
+def test_the_collection_can_be_built(tmp_path):
+    """This test will build the collection without a network; it has the version of the binary."""
+    done = subprocess.run(
+        [
+            MOLECULE.with_name("ansible-galaxy"),
+            "collection",
+            "build",
+            ROOT / "ansible",
+            "--output-path",
+            tmp_path,
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    with tarfile.open(tmp_path / f"weir-storage-{version}.tar.gz") as archive:
+        names = archive.getnames()
+    assert {"playbooks/study.yml", "tasks/one_study.yml", "plugins/modules/weir_host.py"} <= set(names)
+    assert {f"roles/{role}/meta/argument_specs.yml" for role in ROLES} <= set(names)
+    assert not [name for name in names if "molecule" in name]
 
 
 @pytest.mark.roles
