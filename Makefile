@@ -15,6 +15,8 @@ TARGET ?=
 FUZZ_S ?= 60
 PYTHON := .venv/bin/python
 CARGO_TEST := cargo test --locked --offline
+# Molecule scenarios lie beside their roles. That of several roles lies in ansible/molecule.
+SCENARIOS := {roles/*/,}molecule/*/molecule.yml
 # Crates that touch no device, file system or network: their arithmetic is tested with overflow checks too.
 PURE := weir-records weir-scheduler weir-simulator weir-specs weir-study weir-trace weir-workload
 PURE += $(if $(wildcard crates/cache/Cargo.toml),weir-cache)
@@ -55,7 +57,7 @@ setup: tools ## Install what is missing: Debian packages, Rust, the Python envir
 	@setup/build.sh
 
 study: setup ## Run a study on this host and write its report (STUDY=quick, or a file; RETRY=invalid repeats invalid runs; ATTEMPTS=3: attempts of a run that CPU steal made invalid)
-	@ansible-playbook ansible/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
+	@ansible-playbook ansible/playbooks/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
 
 clean: ## Take down devices that killed studies left, remove what make built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi
@@ -64,11 +66,11 @@ clean: ## Take down devices that killed studies left, remove what make built; ne
 ##@ Hosts
 
 hosts: setup ## Start hosts for studies and write their inventory (KIND=netns|qemu, N=2; KIND=ssh HOSTS=root@a,root@b:2222)
-	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts.yml -e '{"kind": "$(KIND)", "hosts_netns_count": $(N), "hosts_qemu_count": $(N), "hosts_ssh_hosts": "$(HOSTS)"}' $(ANSIBLE_ARGS)
-	@ansible-playbook -i .weir/hosts/inventory.yml ansible/prepare_hosts.yml $(ANSIBLE_ARGS)
+	@ansible-playbook -i ansible/inventories/localhost.yml ansible/playbooks/hosts.yml -e '{"kind": "$(KIND)", "hosts_netns_count": $(N), "hosts_qemu_count": $(N), "hosts_ssh_hosts": "$(HOSTS)"}' $(ANSIBLE_ARGS)
+	@ansible-playbook -i .weir/hosts/inventory.yml ansible/playbooks/prepare_hosts.yml $(ANSIBLE_ARGS)
 
 hosts-down: setup ## Take down the hosts that make hosts started, and no others
-	@ansible-playbook -i ansible/inventories/localhost.yml ansible/hosts_down.yml $(ANSIBLE_ARGS)
+	@ansible-playbook -i ansible/inventories/localhost.yml ansible/playbooks/hosts_down.yml $(ANSIBLE_ARGS)
 
 ##@ Analysis
 
@@ -119,7 +121,7 @@ fuzz: tools ## Fuzz every parser (TARGET=study: one; FUZZ_S=60: seconds for each
 	@FUZZ_S=$(FUZZ_S) crates/fuzz/run.sh $(TARGET)
 
 molecule: setup ## Apply, check and take back the roles on this machine (ROLE=nginx: one; some minutes, needs root, installs packages)
-	@cd ansible && molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
+	@cd ansible && MOLECULE_GLOB='$(SCENARIOS)' molecule --base-config molecule/config.yml test $(if $(ROLE),--scenario-name $(ROLE),--all)
 
 durability: setup ## Kill database, server and browsers for ten minutes on each engine; every acknowledged order must survive
 	WEIR_DURABILITY_S=600 $(CARGO_TEST) --release --workspace --test site_killed -- --nocapture --test-threads 1

@@ -53,7 +53,7 @@ def problems(goals, given, values):
 
 def scenarios():
     """The names of the molecule scenarios."""
-    return sorted(file.parent.name for file in (ROOT / "ansible/molecule").glob("*/molecule.yml"))
+    return sorted(file.parent.name for file in (ROOT / "ansible").glob("**/molecule/*/molecule.yml"))
 
 
 def study_problems(goals, name):

@@ -194,7 +194,12 @@ class Lab:
 
     def use(self, inventory):
         """Has the bench's playbooks work on these hosts."""
-        playbook = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/study.yml", "-i", inventory]
+        playbook = [
+            ROOT / ".venv/bin/ansible-playbook",
+            ROOT / "ansible/playbooks/study.yml",
+            "-i",
+            inventory,
+        ]
         self.bench.command = lambda study, *more: [*playbook, "-e", json.dumps({"study": str(study)}), *more]
 
     def close(self):

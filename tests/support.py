@@ -122,7 +122,7 @@ class Bench:
         """The command line of the playbook."""
         variables = {"study": str(study), "weir_results": str(self.results), "weir_state": str(self.state)}
         playbook = ROOT / ".venv/bin/ansible-playbook"
-        return [playbook, ROOT / "ansible/study.yml", "-e", json.dumps(variables), *arguments]
+        return [playbook, ROOT / "ansible/playbooks/study.yml", "-e", json.dumps(variables), *arguments]
 
     def start(self, study, *arguments, **environment):
         """Starts the playbook; its output goes to `log`."""

@@ -305,5 +305,5 @@ def test_a_disk_that_is_not_there_is_refused(bench):
     """This test will list a disk that does not exist."""
     code, log = _play(bench, "/dev/disk/by-id/weir-test-nonesuch")
     assert code != 0
-    assert "not there: /dev/disk/by-id/weir-test-nonesuch" in " ".join(log.split())
+    assert "missing: /dev/disk/by-id/weir-test-nonesuch" in " ".join(log.split())
     assert not bench.state.exists()

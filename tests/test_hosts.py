@@ -62,7 +62,13 @@ class Hosts:
         done = subprocess.run(
             [
                 ROOT / ".venv/bin/ansible-playbook",
-                *("-i", inventory, ANSIBLE / playbook, "-e", json.dumps(self.variables | variables)),
+                *(
+                    "-i",
+                    inventory,
+                    ANSIBLE / "playbooks" / playbook,
+                    "-e",
+                    json.dumps(self.variables | variables),
+                ),
                 *arguments,
             ],
             cwd=ROOT,

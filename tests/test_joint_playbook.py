@@ -166,5 +166,5 @@ def test_too_few_clients_are_refused(bench, point, lab):
     """This test will ask two hosts of an inventory that has one."""
     lab.use(lab.write())
     code, log = _play(bench, study(bench.folder), *SKIP)
-    assert code != 0 and "has 1 in its group weir_clients" in " ".join(log.split()), log
+    assert code != 0 and "the inventory group weir_clients has 1: list more" in " ".join(log.split()), log
     assert list(point.iterdir()) == [] and not bench.run_folders("together")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from support import PATIENCE_S, ROOT, wait_for, weir
 
-SPEC = importlib.util.spec_from_file_location("dealing", ROOT / "ansible/plugins/filter/dealing.py")
-dealing = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(dealing)
+SPEC = importlib.util.spec_from_file_location("assignment", ROOT / "ansible/plugins/filter/assignment.py")
+assignment = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(assignment)
 
 SIMULATED = """\
 name: lost
@@ -56,17 +56,17 @@ def runs(blocks, *, of=1, testbed="device"):
 
 def test_blocks_go_round_and_stay_with_whoever_began_them(tmp_path):
     planned = runs(5, of=2)
-    first = dealing.deal_blocks(planned, planned, ["a", "b"], tmp_path)
+    first = assignment.assign_blocks(planned, planned, ["a", "b"], tmp_path)
     assert first == {"hosts": {"0": "a", "1": "b", "2": "a", "3": "b", "4": "a"}, "waiting": {}}
     (tmp_path / "blocks.json").write_text(json.dumps(first["hosts"]))
     # Block 0 is half done, 1 and 3 were not begun, 2 and 4 are whole.
     missing = [run for run in planned if run["block"] in (1, 3) or run["id"] == "0-1"]
-    assert dealing.deal_blocks(missing, planned, ["b"], tmp_path) == {
+    assert assignment.assign_blocks(missing, planned, ["b"], tmp_path) == {
         "hosts": {"1": "b", "3": "b"},
         "waiting": {"0": "a"},
     }
-    assert dealing.deal_blocks(missing, planned, ["b"], tmp_path, move=True)["hosts"]["0"] == "b"
-    assert dealing.deal_blocks(missing, planned, ["b", "a"], tmp_path)["hosts"] == {
+    assert assignment.assign_blocks(missing, planned, ["b"], tmp_path, move=True)["hosts"]["0"] == "b"
+    assert assignment.assign_blocks(missing, planned, ["b", "a"], tmp_path)["hosts"] == {
         "0": "a",
         "1": "a",
         "3": "b",
@@ -76,26 +76,24 @@ def test_blocks_go_round_and_stay_with_whoever_began_them(tmp_path):
 def test_lost_blocks_are_named_as_people_count_them(tmp_path):
     planned = runs(4)
     deal = {"hosts": {"0": "a", "1": "b", "3": "b"}, "waiting": {"2": "c"}}
-    lost, waiting = dealing.lost_blocks(deal, ["a"], planned, tmp_path)
+    lost, waiting = assignment.lost_blocks(deal, ["a"], planned, tmp_path)
     assert lost.startswith("b was lost: blocks 2 and 4 were not carried out")
     assert waiting.startswith("c cannot be reached, where block 3 was begun")
     # What was fetched before is not lost.
     for run in ("1-0", "3-0"):
         (tmp_path / run).mkdir()
-    assert dealing.lost_blocks(deal | {"waiting": {}}, ["a"], planned, tmp_path) == []
+    assert assignment.lost_blocks(deal | {"waiting": {}}, ["a"], planned, tmp_path) == []
 
 
 def test_what_is_simulated_is_dealt_out_again_until_nobody_is_lost():
-    planned = runs(7, testbed="simulator")
-    deal = dealing.shards(planned, ["a", "b", "c"])
-    assert deal == {"a": ["0-0", "3-0", "6-0"], "b": ["1-0", "4-0"], "c": ["2-0", "5-0"]}
-    assert dealing.deal_again(deal, ["a", "b", "c"]) == {}
-    again = dealing.deal_again(deal, ["b", "c"])
+    deal = {"a": ["0-0", "3-0", "6-0"], "b": ["1-0", "4-0"], "c": ["2-0", "5-0"]}
+    assert assignment.reassign_runs(deal, ["a", "b", "c"]) == {}
+    again = assignment.reassign_runs(deal, ["b", "c"])
     assert again == {"b": ["0-0", "6-0"], "c": ["3-0"]}
-    assert dealing.deal_again(again, ["c"]) == {"c": ["0-0", "6-0"]}
-    assert dealing.deal_again(deal, []) == {}
+    assert assignment.reassign_runs(again, ["c"]) == {"c": ["0-0", "6-0"]}
+    assert assignment.reassign_runs(deal, []) == {}
     # A host that had nothing to do is no loss.
-    assert dealing.deal_again({"a": [], "b": ["0-0"]}, ["b"]) == {}
+    assert assignment.reassign_runs({"a": [], "b": ["0-0"]}, ["b"]) == {}
 
 
 class Namespaces:
@@ -126,7 +124,7 @@ class Namespaces:
         variables = {"study": str(study), "weir_results": str(self.bench.results)}
         playbook = ROOT / ".venv/bin/ansible-playbook"
         options = ("--skip-tags", "report", "-e", json.dumps(variables))
-        return [playbook, "-i", self.inventory, ROOT / "ansible/study.yml", *options, *arguments]
+        return [playbook, "-i", self.inventory, ROOT / "ansible/playbooks/study.yml", *options, *arguments]
 
     def processes(self, name, words):
         """Pids in a namespace whose command line has these words."""
@@ -180,7 +178,7 @@ def test_what_lost_hosts_had_to_simulate_is_done_by_the_last(bench, namespaces):
     code, log = playbook.wait(180), bench.log.read_text()
     # Ansible's word for hosts that it could not reach.
     assert code == 4, log
-    assert f"{second}: lost; 6 simulated runs are carried out on {third}" in log
+    assert f"{second}: lost; 6 simulated runs are made on {third}" in log
     assert sorted(bench.run_folders("lost")) == sorted(planned(bench)) and len(planned(bench)) == 12
     # The outcome is that of one machine.
     weir("simulate", file, "--out", bench.folder / "alone")

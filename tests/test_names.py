@@ -11,7 +11,7 @@ from ansible.vars.manager import VariableManager
 from support import ROOT, load_plugin, weir
 
 names, inventory = load_plugin("callback/weir_names"), load_plugin("filter/names")
-STUDY = ROOT / "ansible/study.yml"
+STUDY = ROOT / "ansible/playbooks/study.yml"
 
 
 def _manager(tmp_path, content=None, **extra):
@@ -79,14 +79,31 @@ def test_what_the_command_line_says_rightly_is_let_through(tmp_path):
         assert names.study_problems(study, ROOT / "studies") == []
 
 
-@pytest.mark.parametrize("playbook", sorted((ROOT / "ansible").glob("*.yml")), ids=lambda file: file.stem)
+PLAYBOOKS = sorted((ROOT / "ansible/playbooks").glob("*.yml"))
+ALIASES = sorted(file for file in (ROOT / "ansible").glob("*.yml") if file.stem != "galaxy")
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS + ALIASES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_what_a_playbook_reads_is_found_in_it(playbook):
     """This test will read every playbook; those that begin with hosts name what their first comment says."""
     read = names.names_read_by(playbook)
-    wanted = {"study": {"study"}, "own_work": {"use", "state"}, "hosts": {"kind"}, "prepare_hosts": {"state"}}
+    standalone = {"use", "state"}
+    wanted = {"study": {"study"}, "standalone": standalone, "own_work": standalone} | {
+        "hosts": {"kind"},
+        "prepare_hosts": {"state"},
+    }
     assert wanted.get(playbook.stem, set()) <= read
     if playbook.stem == "file_systems":
         assert {"file_system", "state"} <= read
+
+
+def test_an_alias_has_the_tags_and_variables_of_its_playbook():
+    assert [file.stem for file in ALIASES] == ["file_systems", "own_work", "study"]
+    for alias in ALIASES:
+        playbook = ROOT / "ansible/playbooks" / alias.name.replace("own_work", "standalone")
+        assert names.tags_of(alias) == names.tags_of(playbook)
+        assert names.names_read_by(alias) == names.names_read_by(playbook)
+    assert {"preflight", "runs", "cleanup", "report"} <= names.tags_of(STUDY)
 
 
 @pytest.mark.parametrize(

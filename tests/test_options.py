@@ -145,25 +145,27 @@ def test_runs_are_parted_where_a_role_has_to_set_something(tmp_path):
     plan = json.loads(weir("plan", file, "--json").stdout)
     runs = [{"id": run["id"]} for run in plan["runs"]]
     usual = {"fs_lustre_nrs_policy": "fifo", "fs_lustre_nrs_rules_text": ""}
-    made = options.stretches(runs, plan, file_systems(), usual)
+    made = options.option_groups(runs, plan, file_systems(), usual)
     policies = [run["settings"]["filesystem_options"]["nrs_policy"] for run in plan["runs"]]
-    assert [run for stretch in made for run in stretch["runs"]] == runs
+    assert [run for group in made for run in group["runs"]] == runs
     assert len(made) == 1 + sum(a != b for a, b in itertools.pairwise(policies))
-    for stretch in made:
-        policy = stretch["variables"]["fs_lustre_nrs_policy"]
-        assert stretch["options"] == {
+    for group in made:
+        policy = group["variables"]["fs_lustre_nrs_policy"]
+        assert group["options"] == {
             "lustre": {"nrs_policy": policy, "nrs_rules": "bulk nid=10.0.0.*@tcp rate=9"}
         }
-        assert stretch["plays"] == [
+        assert group["plays"] == [
             {"filesystem": "lustre", "role": "fs_lustre", "tasks": "set_nrs", "on_servers": True}
         ]
-    last = options.last_stretch(made, usual)
+    last = options.usual_options(made, usual)
     assert last == {"options": {}, "variables": usual, "plays": made[0]["plays"], "runs": []}
     plain = study(
         tmp_path, "factors: {filesystem_options: {stripe_count: [1, 2]}}\nhold: {filesystem: lustre}"
     )
     plan = json.loads(weir("plan", plain, "--json").stdout)
-    assert options.stretches([{"id": run["id"]} for run in plan["runs"]], plan, file_systems(), usual) == []
+    assert (
+        options.option_groups([{"id": run["id"]} for run in plan["runs"]], plan, file_systems(), usual) == []
+    )
 
 
 def test_roles_of_options_have_the_tasks_and_the_variables():

@@ -163,7 +163,7 @@ def test_no_study_named(dry_bench):
     """This test will begin without saying which study."""
     code, log = dry_bench.play("")
     assert code != 0
-    assert "say which study: -e study=NAME" in log
+    assert "no study is named: give -e study=NAME" in log
 
 
 def test_a_cluster_shares_the_blocks_and_gives_back_the_results(bench):
@@ -182,7 +182,7 @@ def test_a_cluster_shares_the_blocks_and_gives_back_the_results(bench):
     study = bench.study(schedulers="[mq-deadline]", repetitions=2)
     variables = json.dumps({"study": str(study), "weir_results": str(bench.results)})
     # Extra variables beat the inventory's: here the state folders must be the hosts' own.
-    playbook = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/study.yml"]
+    playbook = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/playbooks/study.yml"]
     bench.command = lambda _, *arguments: [*playbook, "-i", inventory, "-e", variables, *arguments]
     code, log = bench.play(study, "--skip-tags", "report")
     assert code == 0, log
@@ -198,7 +198,7 @@ def test_the_playbook_is_found_with_its_settings_or_says_where_they_are(tmp_path
     """This test will start the playbook as a person does, where its settings are and where they are not."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     clean["HOME"] = str(tmp_path)
-    command = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/study.yml", "-e", "study=quikc"]
+    command = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/playbooks/study.yml", "-e", "study=quikc"]
     inventory = ["-i", ROOT / "ansible/inventories/localhost.yml"]
     for arguments, folder, wanted in (
         ([], ROOT, "did you mean `quick`?"),

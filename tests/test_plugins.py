@@ -19,7 +19,7 @@ study, owner, controller = (
     load_plugin("test/owner"),
     load_plugin("lookup/controller"),
 )
-hosts, dealing = load_plugin("filter/hosts"), load_plugin("filter/dealing")
+hosts, assignment = load_plugin("filter/hosts"), load_plugin("filter/assignment")
 progress, host = load_plugin("callback/weir"), load_plugin("modules/weir_host")
 
 
@@ -43,16 +43,23 @@ def test_a_name_means_a_study_or_all_whose_names_begin_so(tmp_path):
         assert study.studies(name, tmp_path) == [name]
 
 
-def test_what_is_no_device_is_simulated(plan):
-    runs = [
-        {"id": str(n), "testbed": t, "order": n} for n, t in enumerate(("simulator", "admission", "device"))
-    ]
-    assert [run["id"] for run in study.simulated_of_host(runs, ["a"], "a")] == ["0", "1"]
+def test_simulated_runs_say_whether_their_requests_are_kept(plan):
+    ids = [run["id"] for run in plan["runs"] if run["testbed"] == "simulator"]
+    found = study.simulated_runs(plan["runs"], reversed(ids))
+    assert [run["id"] for run in found] == ids and all(run["all"] for run in found)
+    summarised = [run | {"records": "summary"} for run in plan["runs"]]
+    assert not any(run["all"] for run in study.simulated_runs(summarised, ids))
+
+
+@pytest.mark.parametrize("listed", [{}, {"path": "/dev/x", "members": []}, {"members": ["/dev/x"]}])
+def test_what_is_neither_a_disk_nor_an_array_is_refused(plan, listed):
+    with pytest.raises(AnsibleError, match="weir_devices: shared"):
+        study.disputed(plan, plan["runs"], {"shared": listed}, [])
 
 
 def test_blocks_are_dealt_out_whole(plan):
     hosts = ["a", "b"]
-    blocks = dealing.deal_blocks(plan["runs"], plan["runs"], hosts, "/nonexistent")["hosts"]
+    blocks = assignment.assign_blocks(plan["runs"], plan["runs"], hosts, "/nonexistent")["hosts"]
     dealt = {name: {run["id"] for run in study.runs_of_host(plan["runs"], blocks, name)} for name in hosts}
     measured = [run for run in plan["runs"] if run["testbed"] == "device"]
     assert len(dealt["a"]) + len(dealt["b"]) == len(measured) and not dealt["a"] & dealt["b"]
@@ -96,16 +103,6 @@ def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
     assert study.after_joint_run({"rc": 1, "stdout": "no"}, "run", everyone, {"lost": "stop"}, True)["failed"]
 
 
-def test_what_is_simulated_is_dealt_out_as_shards_are(plan):
-    runs = [run for run in plan["runs"] if run["testbed"] == "simulator"]
-    dealt = [study.simulated_of_host(plan["runs"], ["a", "b"], name) for name in ("a", "b")]
-    for part, mine in enumerate(dealt):
-        assert [run["id"] for run in mine] == [run["id"] for run in runs if run["order"] % 2 == part]
-        assert all(run["all"] for run in mine)
-    summarised = [run | {"records": "summary"} for run in runs]
-    assert not any(run["all"] for run in study.simulated_of_host(summarised, ["a"], "a"))
-
-
 def test_what_hosts_lack_for_devices_is_said_in_a_phrase():
     assert study.lacking({"a": {"lacking": []}, "b": {}}) == ""
     assert study.lacking({"a": {"lacking": ["root", "FUSE"]}}) == "no root, no FUSE"
@@ -133,57 +130,6 @@ def test_what_this_host_lacks_is_looked_at(monkeypatch):
     ):
         monkeypatch.setattr(host, "read_text", lambda path, found=capabilities: f"CapEff:\t{found}\n")
         assert host.lacking(modelled=True, capture=True) == missing, capabilities
-
-
-def test_needs_are_those_of_the_missing_runs(plan, file_systems):
-    runs = study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a")
-    needs = study.needs(plan, runs, file_systems, {})
-    assert {"mkfs.ext4", "mkfs.xfs", "fusermount3"} <= set(needs["commands"]) and "fio" not in needs[
-        "commands"
-    ]
-    assert needs["schedulers"] == ["mq-deadline", "none"]
-    assert [device["name"] for device in needs["modelled"]] == ["shared", "text", "video"]
-    # Two disks of 384 MiB, once as one array and once apart.
-    assert needs["memory_mib"] == 1536
-    hot = [run | {"services": [{"hot_mib": 64}, {"hot_mib": None}]} for run in plan["runs"]]
-    assert study.needs(plan | {"runs": hot}, runs, file_systems, {})["memory_mib"] == 1536 + 64
-    integrated = [
-        run
-        for run, full in zip(runs, plan["runs"], strict=False)
-        if full["settings"]["architecture"] == "integrated"
-    ]
-    assert [d["name"] for d in study.needs(plan, integrated, file_systems, {})["modelled"]] == ["shared"]
-
-
-def test_a_listed_disk_is_not_modelled(plan, file_systems):
-    disks = {"shared": {"path": "/dev/disk/by-id/x"}, "unused": {"path": "/dev/disk/by-id/y"}}
-    needs = study.needs(
-        plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
-    )
-    assert needs["disks"] == ["/dev/disk/by-id/x"]
-    assert [device["name"] for device in needs["modelled"]] == ["text", "video"]
-    files = study.device_files(needs["modelled"], disks, "/s")
-    devices = json.loads(files["/s/testbed.json"])["devices"]
-    assert devices["shared"] == {"disk": {"path": "/dev/disk/by-id/x"}}
-    assert devices["text"] == {"modelled": {"state": "/s/devices/text.json"}}
-    assert json.loads(files["/s/specs/text.yml"])["profile"] == "hdd-7200"
-
-
-def test_an_array_of_listed_disks(plan, file_systems):
-    disks = {name: {"path": f"/dev/disk/by-id/{name}"} for name in ("text", "video")}
-    disks["shared"] = {"members": [disks["video"], disks["text"] | {"overwrite": "text"}]}
-    needs = study.needs(
-        plan, study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a"), file_systems, disks
-    )
-    # A run uses either the array or the two disks.
-    assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"]
-    assert study.disputed(plan, plan["runs"], disks, []) == []
-    assert needs["arrays"] and "mdadm" in needs["commands"] and needs["modelled"] == []
-    devices = json.loads(study.device_files([], disks, "/s")["/s/testbed.json"])["devices"]
-    assert devices["shared"]["array"]["members"] == [
-        {"path": "/dev/disk/by-id/video"},
-        {"path": "/dev/disk/by-id/text", "overwrite": "text"},
-    ]
 
 
 def test_a_disk_that_one_run_would_use_twice_is_disputed(plan):
@@ -224,38 +170,6 @@ def test_disks_are_the_same_by_number_wwn_serial_or_image(monkeypatch, one, othe
     assert host.same_disk([*known, *known, "/dev/nonesuch"]) == ([["/dev/null", "/dev/zero"]] if same else [])
 
 
-@pytest.mark.parametrize("listed", [{}, {"path": "/dev/x", "members": []}, {"members": ["/dev/x"]}])
-def test_what_is_neither_a_disk_nor_an_array_is_refused(plan, file_systems, listed):
-    runs = study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a")
-    with pytest.raises(AnsibleError, match="weir_devices: shared"):
-        study.needs(plan, runs, file_systems, {"shared": listed})
-
-
-def test_a_file_system_of_the_network_that_is_mounted_is_not_brought_up(file_systems):
-    def run(name, filesystem):
-        settings = {"filesystem": filesystem, "scheduler": "none"}
-        devices = [{"name": f"{filesystem}-{number}", "size_mib": 64} for number in (0, 1)]
-        return {"id": name, "settings": settings, "classes": [], "devices": devices}
-
-    plan = {"runs": [run("1", "moosefs"), run("2", "moosefs-direct")]}
-    own = study.needs(plan, plan["runs"], file_systems, {})
-    assert (own["clusters"], own["servers"], own["mounted"]) == (["moosefs"], 2, []) and own["modelled"]
-    both = study.needs(plan, plan["runs"], file_systems, {}, {"moosefs": "/mnt/x"})
-    assert (both["clusters"], both["servers"], both["mounted"]) == (["moosefs"], 2, ["moosefs"])
-    given = study.needs(plan, plan["runs"][:1], file_systems, {}, {"moosefs": "/mnt/x"})
-    assert (given["clusters"], given["servers"], given["modelled"]) == ([], 0, [])
-    assert given["schedulers"] == [] and "mkfs.ext4" not in given["commands"]
-
-
-def test_a_file_system_in_memory_needs_memory_and_no_device(file_systems):
-    plan = json.loads(weir("plan", "file-systems", "--json").stdout)
-    runs = study.runs_of_host(plan["runs"], _all_on("a", plan["runs"]), "a")
-    wanted = {run["id"] for run in plan["runs"] if run["settings"]["filesystem"] == "tmpfs"}
-    needs = study.needs(plan, [run for run in runs if run["id"] in wanted], file_systems, {})
-    assert needs["modelled"] == [] and needs["memory_mib"] == 2048
-    assert "fio" in needs["commands"]
-
-
 def test_devices_are_served_once_and_as_needed():
     disk = {"name": "shared", "profile": "hdd-7200", "heads": 2, "stripe_unit_kib": 64, "size_mib": 640}
     spec = disk | {"backing": "memory"}
@@ -277,18 +191,6 @@ def test_devices_are_served_once_and_as_needed():
 def test_a_device_with_policies_is_served_so_and_serves_runs_without_one():
     plain = {"name": "shared", "profile": "hdd-7200", "heads": 1, "stripe_unit_kib": 64, "size_mib": 64}
     live = plain | {"live": True}
-
-    def run(id, scheduler, device, **fields):
-        settings = {"filesystem": "raw", "scheduler": scheduler}
-        return {"id": id, "settings": settings, "devices": [device], "classes": []} | fields
-
-    runs = [run("a", "hds root_kb_s=100", live, live=True), run("b", "bfq low_latency=0", live)]
-    raw = {"name": "raw", "on_device": True, "make": [], "mount_type": None}
-    needs = study.needs({"runs": runs}, runs, [raw], {})
-    assert needs["schedulers"] == ["bfq", "none"] and needs["modelled"] == [live]
-    # A variant of the study that has none asks the same server.
-    mixed = [runs[0], run("c", "none", plain)]
-    assert study.needs({"runs": mixed}, mixed, [raw], {})["modelled"] == [live]
     spec = json.loads(study.device_files([live], {}, "/s")["/s/specs/shared.yml"])
     assert spec == plain | {"live": {"policy": "fcfs"}}
 
@@ -403,9 +305,18 @@ def test_durations(seconds, text):
 
 
 def test_a_kernel_part_is_there_or_absent():
-    absent, to_load = host.kernel_parts(["tmpfs", "nosuchfs"], ["none", "nosuchsched"], False)
-    assert "file system nosuchfs" in absent and "scheduler nosuchsched" in absent
-    assert not any("tmpfs" in text or "none" in text for text in absent + to_load)
+    wanted = [("file_system", "tmpfs"), ("file_system", "nosuchfs"), ("scheduler", "none")]
+    wanted += [("scheduler", "nosuchsched"), ("device_node", "null"), ("raid", "nosuchlevel")]
+    parts = [{"kind": kind, "name": name, "module": f"{name}-module"} for kind, name in wanted]
+    absent, to_load = host.kernel_parts(parts)
+    assert absent == ["file system nosuchfs", "scheduler nosuchsched", "RAID level nosuchlevel"]
+    assert to_load == []
+
+
+def test_a_part_that_is_not_there_is_loaded_if_the_kernel_has_its_module(monkeypatch):
+    monkeypatch.setattr(host, "loadable_modules", lambda: {"nosuch-iosched"})
+    part = {"kind": "scheduler", "name": "nosuch", "module": "nosuch-iosched"}
+    assert host.kernel_parts([part]) == ([], ["nosuch-iosched"])
 
 
 def test_guests_have_ports_and_addresses_of_their_own():

@@ -4,6 +4,8 @@ import importlib.util
 import json
 import os
 import subprocess
+import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import yaml
 from support import PATIENCE_S, ROOT
 
 ROLES = sorted(path.name for path in (ROOT / "ansible/roles").iterdir() if path.is_dir())
-SCENARIOS = sorted(path.parent for path in (ROOT / "ansible/molecule").glob("*/molecule.yml"))
+SCENARIOS = sorted(path.parent for path in (ROOT / "ansible").glob("**/molecule/*/molecule.yml"))
 #: Their software is nowhere to be had: test_parallel_fs.py plays them on stubs.
 ON_STUBS = {"fs_beegfs", "fs_lustre", "fs_orangefs"}
 #: It takes several hosts: test_joint_playbook.py plays it.
@@ -59,15 +61,42 @@ def test_a_role_has_a_scenario(role):
     assert (own + shared)[0].joinpath("verify.yml").is_file()
 
 
-@pytest.mark.parametrize("scenario", [path.name for path in SCENARIOS])
-def test_a_scenario_is_of_a_role_and_can_be_taken_back(scenario):
-    variables = _host_vars(ROOT / "ansible/molecule" / scenario)
+@pytest.mark.parametrize("folder", SCENARIOS, ids=lambda folder: folder.name)
+def test_a_scenario_is_of_a_role_and_can_be_taken_back(folder):
+    scenario, variables = folder.name, _host_vars(folder)
+    assert folder.parent.parent.name in (scenario, "ansible")
     assert scenario in ROLES or set(variables["molecule_roles"]) <= set(ROLES)
     defaults = ROOT / f"ansible/roles/{scenario}/defaults/main.yml"
     state = f"{scenario}_state"
     # Of some roles it is a folder.
     if defaults.exists() and (yaml.safe_load(defaults.read_text()) or {}).get(state) == "present":
         assert variables[state] == "{{ molecule_state }}"
+
+
+def test_the_collection_can_be_built(tmp_path):
+    """This test will build the collection without a network; it has the version of the binary."""
+    done = subprocess.run(
+        [
+            MOLECULE.with_name("ansible-galaxy"),
+            "collection",
+            "build",
+            ROOT / "ansible",
+            "--output-path",
+            tmp_path,
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    with tarfile.open(tmp_path / f"weir-storage-{version}.tar.gz") as archive:
+        names = archive.getnames()
+    assert {"playbooks/study.yml", "tasks/one_study.yml", "plugins/modules/weir_host.py"} <= set(names)
+    assert {f"roles/{role}/meta/argument_specs.yml" for role in ROLES} <= set(names)
+    assert not [name for name in names if "molecule" in name]
 
 
 @pytest.mark.roles
@@ -84,6 +113,7 @@ def test_a_quick_scenario(scenario):
         env=os.environ
         | {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "MOLECULE_GLOB": "{roles/*/,}molecule/*/molecule.yml",
             "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
         },
         stdin=subprocess.DEVNULL,

@@ -149,7 +149,15 @@ def play(playbook, variables, inventory, *arguments, times=None):
     if times:
         environment |= {"ANSIBLE_CALLBACKS_ENABLED": "task_times", "WEIR_TASK_TIMES": str(times)}
     where = inventory if Path(inventory).is_absolute() else ROOT / "ansible" / inventory
-    command = [PLAYBOOK, "-i", where, ROOT / "ansible" / playbook, "-e", json.dumps(variables), *arguments]
+    command = [
+        PLAYBOOK,
+        "-i",
+        where,
+        ROOT / "ansible/playbooks" / playbook,
+        "-e",
+        json.dumps(variables),
+        *arguments,
+    ]
     before, began_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     elapsed_s = time.monotonic() - began_s

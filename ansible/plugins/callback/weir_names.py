@@ -50,7 +50,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_start(self, playbook):
         file = Path(playbook._file_name).resolve()
         # Other playbooks, such as those of molecule, have variables and tags of their own.
-        self._playbook = file if file.parent == ANSIBLE else None
+        self._playbook = file if file.parent in (ANSIBLE, ANSIBLE / "playbooks") else None
 
     def v2_playbook_on_play_start(self, play):
         if not self._playbook:
@@ -257,33 +257,41 @@ def known_variables():
 
 
 def names_read_by(playbook):
-    """Names that the templates of a playbook's file read, such as `study` of study.yml."""
+    """Names that the templates of a playbook and of the playbooks that it imports read, such as `study`."""
     names, environment = set(), Environment(autoescape=True)
     environment.filters, environment.tests = _Any(), _Any()
-    for text in _texts(_read(playbook)):
+    plays = [play for file in _files(playbook, ("import_playbook",)) for play in _read(file) or ()]
+    for text in _texts(plays):
         try:
             names |= meta.find_undeclared_variables(environment.parse(text))
         except TemplateSyntaxError:
             continue
     # What a play sets itself is not for the command line.
-    return names - {name for play in _read(playbook) or () for name in play.get("vars") or {}}
+    return names - {name for play in plays for name in play.get("vars") or {}}
 
 
 def tags_of(playbook):
-    """Tags of a playbook's tasks, and of those in files beside it that it takes in."""
-    tags, done, waiting = set(), set(), [playbook]
-    while waiting:
-        file = waiting.pop()
-        if file in done or not file.is_file():
-            continue
-        done.add(file)
+    """Tags of all tasks of a playbook, including those of imported playbooks and task files."""
+    tags = set()
+    for file in _files(playbook, ("import_playbook", "import_tasks", "include_tasks", "file")):
         for key, value in _entries(_read(file)):
             if key == "tags":
                 tags |= set(value if isinstance(value, list) else str(value).split(","))
-            elif key.rpartition(".")[2] in ("import_playbook", "import_tasks", "include_tasks", "file"):
-                named = value if isinstance(value, str) else ""
-                waiting.append(playbook.parent / named)
     return tags
+
+
+def _files(playbook, keys):
+    """A playbook and the files that it names under these keys, directly or through each other."""
+    found, waiting = [], [playbook]
+    while waiting:
+        file = waiting.pop().resolve()
+        if file in found or not file.is_file():
+            continue
+        found.append(file)
+        for key, value in _entries(_read(file)):
+            if key.rpartition(".")[2] in keys and isinstance(value, str):
+                waiting.append(file.parent / value)
+    return found
 
 
 class _Any(dict):

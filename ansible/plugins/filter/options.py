@@ -1,4 +1,4 @@
-"""Filters on options of file systems that roles set between runs."""
+"""Filters on file-system options that roles set between runs."""
 
 import re
 
@@ -14,8 +14,8 @@ RULE = re.compile(r"[A-Za-z0-9_]{1,32}")
 RATE = re.compile(r"[0-9]{1,9}")
 
 
-def stretches(runs, plan, file_systems, usual):
-    """Runs that follow each other and find the options that roles set alike.
+def option_groups(runs, plan, file_systems, usual):
+    """Consecutive runs with the same options of their file system, grouped, where roles set options.
 
     Args:
         runs: those to carry out, in their order, as `weir_runs_of_host` returns them.
@@ -24,7 +24,7 @@ def stretches(runs, plan, file_systems, usual):
         usual: what is in force where a run says nothing, by the variable of the role.
 
     Returns:
-        Of each stretch `runs`; `options` by file system and name, as `testbed.json` has them; `variables` of
+        Of each group `runs`; `options` by file system and name, as `testbed.json` has them; `variables` of
         the roles; `plays` of these: `role`, `tasks` and `on_servers`, with the `filesystem`. Nothing if no
         run has such an option.
     """
@@ -43,24 +43,24 @@ def stretches(runs, plan, file_systems, usual):
         file_system, said = asked["filesystem"], asked.get("filesystem_options", {})
         mine = {name: by for name, by in roles[file_system].items() if (file_system, name) in used}
         told = {name: _text(said[name]) for name in mine if name in said}
-        stretch = {
+        group = {
             "options": {file_system: told} if mine else {},
             "variables": {by["variable"]: told.get(name, usual[by["variable"]]) for name, by in mine.items()},
             "plays": _plays(file_system, mine.values()),
         }
-        if made and {part: made[-1][part] for part in stretch} == stretch:
+        if made and {part: made[-1][part] for part in group} == group:
             made[-1]["runs"].append(run)
         else:
-            made.append(stretch | {"runs": [run]})
+            made.append(group | {"runs": [run]})
     return made
 
 
-def last_stretch(made, usual):
-    """What is to be done after all stretches: whatever was set is as usual again; nothing is carried out."""
+def usual_options(made, usual):
+    """The group that follows all others: it sets the usual options again and has no runs."""
     plays = []
-    for stretch in made:
-        plays += [play for play in stretch["plays"] if play not in plays]
-    variables = {name: usual[name] for stretch in made for name in stretch["variables"]}
+    for group in made:
+        plays += [play for play in group["plays"] if play not in plays]
+    variables = {name: usual[name] for group in made for name in group["variables"]}
     return {"options": {}, "variables": variables, "plays": plays, "runs": []}
 
 
@@ -149,8 +149,8 @@ class FilterModule:
     def filters(self):
         """The filters by name."""
         return {
-            "weir_stretches": stretches,
-            "weir_last_stretch": last_stretch,
+            "weir_option_groups": option_groups,
+            "weir_usual_options": usual_options,
             "weir_by_role": by_role,
             "weir_nrs_rules": nrs_rules,
         }

@@ -40,7 +40,7 @@ def runs_of_host(runs, blocks, host):
 
     Args:
         runs: the runs of a plan.
-        blocks: the host of each block, by its number as a text (`weir_deal_blocks`).
+        blocks: the host of each block, by its number as a text (`weir_assign_blocks`).
         host: name of this host.
 
     Returns:
@@ -130,24 +130,21 @@ def after_joint_run(joined, run, company, hosts, keep_going):
     return {"lost": lost, "failed": failed, "ended": ended}
 
 
-def simulated_of_host(runs, hosts, host):
-    """The runs in virtual time that fall to a host: every so-manieth, as `weir simulate --shard` has it.
-
-    Their outcome is the same wherever they are carried out, so nothing is kept together.
+def simulated_runs(runs, ids):
+    """The simulated runs of a host.
 
     Args:
         runs: the runs of a plan.
-        hosts: names of the hosts that can be reached, in the order of the inventory.
-        host: name of this host.
+        ids: those of the host, one shard of `weir plan --shards`.
 
     Returns:
         Of each run its id, and `all`: whether each of its requests is kept.
     """
-    place = hosts.index(host)
+    mine = set(ids)
     return [
         {"id": run["id"], "all": run.get("records", "requests") == "requests"}
         for run in runs
-        if run["testbed"] != "device" and run["order"] % len(hosts) == place
+        if run["id"] in mine
     ]
 
 
@@ -166,88 +163,6 @@ def lacking(hosts):
         f"no {part}" + ("" if len(names) == everywhere else f" on {', '.join(names)}")
         for part, names in by_part.items()
     )
-
-
-def needs(plan, runs, file_systems, disks, mounts=()):
-    """What the runs need of a host.
-
-    Args:
-        plan: the plan.
-        runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
-        file_systems: what `weir list filesystems --json` says.
-        disks: the disks that the inventory lists, by the name of the device that they stand for: each a
-            `path`, or `members` that are to be striped.
-        mounts: names of the file systems that the inventory says are mounted.
-
-    Returns:
-        commands, file_systems (those with a mount type), schedulers, disks (paths), arrays (whether disks are
-        to be striped), modelled (the devices to serve, as `weir serve` wants them), memory_mib (of these, of
-        tmpfs and of hot files), mounted (file systems that are to be there before a run), clusters (those of
-        network file systems) and servers (as many as the largest of them needs).
-    """
-    wanted = {run["id"] for run in runs}
-    todo = [run for run in plan["runs"] if run["id"] in wanted]
-    names = {run["settings"]["filesystem"] for run in todo}
-    used = [entry for entry in file_systems if entry["name"] in names]
-    on_device = {entry["name"] for entry in file_systems if entry["on_device"]}
-    networked = {entry["name"]: entry["network"]["cluster"] for entry in used if entry.get("network")}
-    # One of the network that somebody else has brought up is used as it is there.
-    mounted = {entry["name"] for entry in used if entry.get("mounted")} | networked.keys() & set(mounts)
-    clusters = {name: cluster for name, cluster in networked.items() if name not in mounted}
-    commands = {"blkid", "wipefs", "losetup"} | {entry["make"][0] for entry in used if entry["make"]}
-    if clusters:
-        # Their own packages come with their roles.
-        commands |= {"ip", "nsenter", "mkfs.ext4"}
-    if any(cls["engine"] == "fio" for run in todo for cls in run["classes"]):
-        commands.add("fio")
-    devices = {}
-    in_memory_mib = 0
-    for run in todo:
-        # Hot documents lie in memory on any file system.
-        used_mib = sum(service.get("hot_mib") or 0 for service in run.get("services", []))
-        if run["settings"]["filesystem"] in mounted:
-            pass
-        elif run["settings"]["filesystem"] in on_device | clusters.keys():
-            for device in run["devices"]:
-                # A server with policies serves runs without one as well.
-                live = device.get("live") or devices.get(device["name"], {}).get("live")
-                devices[device["name"]] = device | ({"live": True} if live else {})
-        else:
-            used_mib += sum(device["size_mib"] for device in run["devices"])
-        in_memory_mib = max(in_memory_mib, used_mib)
-    listed = {name: paths_of(name, disks[name]) for name in devices if name in disks}
-    arrays = any("members" in disks[name] for name in listed)
-    if arrays:
-        commands.add("mdadm")
-    modelled = [device for name, device in sorted(devices.items()) if name not in disks]
-    if modelled:
-        commands.add("fusermount3")
-    schedulers = {
-        # Before a policy of weir's own the kernel has none.
-        "none" if run.get("live") else run["settings"]["scheduler"].split()[0]
-        for run in todo
-        if run["devices"] and run["settings"]["filesystem"] not in mounted
-    }
-    return {
-        "commands": sorted(commands),
-        "file_systems": sorted(
-            {
-                entry["mount_type"]
-                for entry in used
-                if entry["mount_type"] and entry["name"] not in clusters.keys() | mounted
-            }
-        ),
-        "mounted": sorted(mounted),
-        "schedulers": sorted(schedulers),
-        "disks": sorted({path for paths in listed.values() for path in paths}),
-        "arrays": arrays,
-        "modelled": modelled,
-        "memory_mib": in_memory_mib + sum(device["size_mib"] for device in modelled),
-        "clusters": sorted(set(clusters.values())),
-        "servers": max(
-            (len(run["devices"]) for run in todo if run["settings"]["filesystem"] in clusters), default=0
-        ),
-    }
 
 
 def disputed(plan, runs, disks, same_disk):
@@ -439,12 +354,11 @@ class FilterModule:
         return {
             "weir_studies": studies,
             "weir_runs_of_host": runs_of_host,
-            "weir_simulated_of_host": simulated_of_host,
+            "weir_simulated_runs": simulated_runs,
             "weir_joint_runs": joint_runs,
             "weir_company": company,
             "weir_after_joint_run": after_joint_run,
             "weir_lacking": lacking,
-            "weir_needs": needs,
             "weir_disputed": disputed,
             "weir_unfit_devices": unfit_devices,
             "weir_unserved_devices": unserved_devices,

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -19,20 +20,11 @@ options:
     type: list
     elements: str
     default: []
-  file_systems:
-    description: Types for mount(2).
+  kernel:
+    description: Parts of the kernel, as C(weir plan --needs) lists them (C(kind), C(name), C(module)).
     type: list
-    elements: str
+    elements: dict
     default: []
-  schedulers:
-    description: I/O schedulers of the kernel.
-    type: list
-    elements: str
-    default: []
-  arrays:
-    description: Whether disks are to be striped.
-    type: bool
-    default: false
   disks:
     description: Paths of disks that are to be used.
     type: list
@@ -73,17 +65,25 @@ run_pid: {description: The run that is being carried out here; 0 if none is., ty
 # Besides the usual places: a login shell of an unprivileged user has no sbin.
 PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
+#: Names of the kinds of kernel parts in messages.
+LABELS = {
+    "file_system": "file system",
+    "scheduler": "scheduler",
+    "raid": "RAID level",
+    "device_node": "device node",
+}
+
 
 def main():
     """Runs the module."""
     names = {"type": "list", "elements": "str", "default": []}
     folder = {"type": "path", "required": True}
-    options = {name: names for name in ("commands", "file_systems", "schedulers", "disks")}
+    options = {"commands": names, "disks": names, "kernel": names | {"elements": "dict"}}
     options |= {"results": folder, "state": folder}
-    options |= {name: {"type": "bool", "default": False} for name in ("arrays", "capture", "modelled")}
+    options |= {name: {"type": "bool", "default": False} for name in ("capture", "modelled")}
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     wanted = module.params
-    absent, to_load = kernel_parts(wanted["file_systems"], wanted["schedulers"], wanted["arrays"])
+    absent, to_load = kernel_parts(wanted["kernel"])
     state = Path(wanted["state"])
     module.exit_json(
         changed=False,
@@ -170,23 +170,24 @@ def loadable_modules():
     }
 
 
-def kernel_parts(file_systems, schedulers, arrays):
-    """What is absent from the kernel, and the modules that would bring what is not there yet."""
-    known = {line.split()[-1] for line in read_text("/proc/filesystems").splitlines() if line.strip()}
-    offered = set()
-    for queue in Path("/sys/block").glob("*/queue/scheduler"):
-        offered.update(word.strip("[]") for word in read_text(queue).split())
+def kernel_parts(wanted):
+    """Parts that are absent from the kernel, and modules to load for those that are not there yet."""
     loadable = loadable_modules()
-    parts = [(f"file system {name}", name, name in known) for name in file_systems]
-    for name in schedulers:
-        module = name if name in ("none", "bfq") else f"{name}-iosched"
-        parts.append((f"scheduler {name}", module, name in offered or name == "none"))
-    if arrays:
-        parts.append(("RAID 0 (md)", "raid0", "[raid0]" in read_text("/proc/mdstat")))
-    parts.append(("FUSE", "fuse", Path("/dev/fuse").exists()))
-    parts.append(("loop devices", "loop", Path("/dev/loop-control").exists()))
-    absent = [text for text, module, there in parts if not there and module not in loadable]
-    return absent, [module for _, module, there in parts if not there and module in loadable]
+    missing = [part for part in wanted if not has_part(part["kind"], part["name"])]
+    absent = [f"{LABELS[part['kind']]} {part['name']}" for part in missing if part["module"] not in loadable]
+    return absent, [part["module"] for part in missing if part["module"] in loadable]
+
+
+def has_part(kind, name):
+    """Whether the kernel has a part now, built in or loaded."""
+    if kind == "file_system":
+        return name in (
+            line.split()[-1] for line in read_text("/proc/filesystems").splitlines() if line.strip()
+        )
+    if kind == "scheduler":
+        queues = Path("/sys/block").glob("*/queue/scheduler")
+        return name == "none" or any(name in re.findall(r"[\w-]+", read_text(queue)) for queue in queues)
+    return f"[{name}]" in read_text("/proc/mdstat") if kind == "raid" else Path("/dev", name).exists()
 
 
 def available_memory_mib():

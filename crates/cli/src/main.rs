@@ -22,6 +22,7 @@ mod join;
 mod list;
 mod meet;
 mod memory;
+mod needs;
 mod network;
 mod plan;
 mod project;

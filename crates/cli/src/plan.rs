@@ -10,7 +10,9 @@ use weir_study::limits::Estimate;
 use weir_study::{Plan, Run, Testbed};
 
 use crate::exit::{self, bad_input};
+use crate::needs::Needs;
 use crate::project::Project;
+use crate::simulate::is_of_shard;
 
 /// Print the runs of a study: order, levels, estimated time. Runs nothing.
 #[derive(clap::Args)]
@@ -35,6 +37,16 @@ pub struct Args {
     /// With --missing: repeat invalid runs, too.
     #[arg(long, requires = "missing")]
     retry_invalid: bool,
+    /// Leave out all other runs.
+    #[arg(long = "id", value_name = "ID", value_delimiter = ',')]
+    ids: Vec<String>,
+    /// With --json: also the ids of simulated runs by host, as `weir simulate --shard 1/N` to `N/N` divide them.
+    #[arg(long, value_name = "N", requires = "json", value_parser = clap::value_parser!(u32).range(1..))]
+    shards: Option<u32>,
+    /// Print what a host needs for the runs on devices, as JSON: commands and their Debian packages, parts of the kernel and their
+    /// modules, memory, disks, devices to model. --devices FILE names its disks and mounts.
+    #[arg(long)]
+    needs: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -67,21 +79,42 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         plan.runs.retain(|run| !done(&folder.join(&run.id)));
         plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
     }
-    if args.json {
-        println!("{}", json(&plan, devices.as_ref())?);
+    if !args.ids.is_empty() {
+        // An empty list of a script is `--id ""`.
+        if let Some(id) =
+            args.ids.iter().find(|id| !id.is_empty() && !plan.runs.iter().any(|run| run.id == **id))
+        {
+            return Err(bad_input(format!("--id {id}: study {} has no such run here", plan.study)));
+        }
+        plan.runs.retain(|run| args.ids.contains(&run.id));
+    }
+    if args.needs {
+        let needs = Needs::of(&plan.runs, &devices.unwrap_or_default());
+        println!("{}", serde_json::to_string_pretty(&needs)?);
+    } else if args.json {
+        println!("{}", json(&plan, devices.as_ref(), args.shards)?);
     } else {
         print(&plan, all, devices.as_ref());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plan, and what each class is carried out on if the test bed is known.
-fn json(plan: &Plan, devices: Option<&Devices>) -> anyhow::Result<String> {
-    let Some(devices) = devices else { return Ok(serde_json::to_string_pretty(plan)?) };
+/// The plan, with the medium of each class if the test bed is known, and with the shards that were asked for.
+fn json(plan: &Plan, devices: Option<&Devices>, shards: Option<u32>) -> anyhow::Result<String> {
+    if devices.is_none() && shards.is_none() {
+        return Ok(serde_json::to_string_pretty(plan)?);
+    }
     let mut value = serde_json::to_value(plan)?;
-    let media = |run: &Run| (run.id.clone(), weir_runner::of_classes(run, devices));
-    value["media"] = serde_json::to_value(plan.runs.iter().map(media).collect::<BTreeMap<_, _>>())?;
-    value["media_by_class"] = serde_json::to_value(media_by_class(plan, devices))?;
+    if let Some(devices) = devices {
+        let media = |run: &Run| (run.id.clone(), weir_runner::of_classes(run, devices));
+        value["media"] = serde_json::to_value(plan.runs.iter().map(media).collect::<BTreeMap<_, _>>())?;
+        value["media_by_class"] = serde_json::to_value(media_by_class(plan, devices))?;
+    }
+    if let Some(parts) = shards {
+        let of_part = |part| plan.runs.iter().filter(move |run| is_of_shard(run, part, parts));
+        let ids = (0..parts).map(|part| of_part(part).map(|run| run.id.as_str()).collect());
+        value["shards"] = serde_json::to_value(ids.collect::<Vec<Vec<_>>>())?;
+    }
     Ok(serde_json::to_string_pretty(&value)?)
 }
 

@@ -74,8 +74,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !is_plan {
         write_plan(&plan, &results)?;
     }
-    let is_ours = |run: &&Run| run.testbed.is_virtual() && run.order % parts == part;
-    let runs: Vec<&Run> = plan.runs.iter().filter(is_ours).collect();
+    let runs: Vec<&Run> = plan.runs.iter().filter(|run| is_of_shard(run, part, parts)).collect();
     let progress = Progress::new(&plan.study, runs.len() as u64);
     let began = Instant::now();
     let done = at_once(jobs, &runs, |run| {
@@ -125,6 +124,11 @@ fn at_once<T: Sync, R: Send>(
         }
         Ok(all)
     })
+}
+
+/// Whether a run is simulated by this part of `parts`, from 0: run i belongs to part i mod `parts`.
+pub fn is_of_shard(run: &Run, part: u32, parts: u32) -> bool {
+    run.testbed.is_virtual() && run.order % parts == part
 }
 
 /// Which part of how many, from 0.
