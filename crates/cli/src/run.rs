@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Verdict};
+use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Validity};
 use weir_study::limits::Excess;
 use weir_study::{Plan, Run};
 
@@ -38,7 +38,7 @@ pub struct Args {
     /// If the run is there, but was judged invalid: carry it out again, and replace it.
     #[arg(long)]
     retry_invalid: bool,
-    /// How often to carry it out at most, as long as nothing but processor time that a hypervisor kept made it invalid.
+    /// Maximum attempts when CPU steal alone made the run invalid.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
     /// Move the kernel's controller of disks to version 2 of control groups for a run that uses it, and back
@@ -77,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         attempts: args.attempts,
         stop: stop_on_signal(),
         move_io_controller: args.move_io_controller,
-        meet: args.meet.read()?,
+        coordination: args.meet.read()?,
     };
     let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(classify)?;
     Ok(report(&run, &outcome, args.json))
@@ -136,8 +136,8 @@ pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Outcome::Done { verdict, timing, requests } => {
-            report_done(run, verdict, timing, *requests, &[], as_json)
+        Outcome::Done { validity, timing, requests } => {
+            report_done(run, validity, timing, *requests, &[], as_json)
         }
         Outcome::Skipped { reason } => {
             if as_json {
@@ -164,22 +164,22 @@ pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
 /// Says what a run that was carried out is worth, and which hosts were lost in it; the exit code that goes with it.
 pub fn report_done(
     run: &Run,
-    verdict: &Verdict,
+    validity: &Validity,
     timing: &Timing,
     requests: u64,
     lost: &[String],
     as_json: bool,
 ) -> ExitCode {
-    let broken: Vec<String> = verdict
+    let broken: Vec<String> = validity
         .rules
         .iter()
-        .filter(|ruling| ruling.status == Status::Invalid)
-        .map(|ruling| format!("{}: {}", ruling.rule, ruling.reason))
+        .filter(|rule| rule.status == Status::Invalid)
+        .map(|rule| format!("{}: {}", rule.rule, rule.reason))
         .collect();
     if as_json {
         let mut value = json!({
             "id": run.id,
-            "status": verdict.status,
+            "status": validity.status,
             "requests": requests,
             "timing": timing,
             "broken": broken,

@@ -1,5 +1,6 @@
-//! A cluster whose hosts are machines of their own, or namespaces that are used as such: on each host its own part is started,
-//! and written down in a state folder of its own.
+//! Clusters on several machines: each host starts its own part and records it in its own state folder.
+//!
+//! A host is a machine, or a network namespace that stands for one.
 //!
 //! The description of the cluster is the same as of one in a test network of one machine ([`crate::cluster`]).
 
@@ -10,12 +11,12 @@ use std::path::{Path, PathBuf};
 use weir_study::FileSystem;
 
 use crate::Error;
-use crate::brick::Brick;
 use crate::bring_up::set_up;
 use crate::cgroup::Group;
 use crate::client;
 use crate::cluster::{Cluster, Description, Server, check, down, start_here};
 use crate::process::{self, Scope};
+use crate::server_storage::ServerStorage;
 
 /// The network namespace that the caller is in.
 const OWN_NAMESPACE: &str = "/proc/self/ns/net";
@@ -49,9 +50,9 @@ pub fn serve(
     description: &Description,
     state: &Path,
     members: &Members,
-    brick: &Brick,
+    storage: &ServerStorage,
 ) -> Result<Served, Error> {
-    let cluster = record(&description.name, members, Some(brick))?;
+    let cluster = record(&description.name, members, Some(storage))?;
     if cluster.servers_here().next().is_none() {
         return Err(Error::Refused(format!(
             "{} is none of the servers of {}: {}",
@@ -118,8 +119,8 @@ pub fn join(
     })
 }
 
-/// What is written down on one of the hosts. Its own server, if it is one, has its data on `brick`.
-fn record(name: &str, members: &Members, brick: Option<&Brick>) -> Result<Cluster, Error> {
+/// The record of the cluster on one of the hosts. Its own server, if it is one, has its data on `storage`.
+fn record(name: &str, members: &Members, storage: Option<&ServerStorage>) -> Result<Cluster, Error> {
     let Members { servers, clients, own } = members;
     for address in servers.iter().chain(clients).chain([own]) {
         if !address.is_private() {
@@ -143,7 +144,7 @@ fn record(name: &str, members: &Members, brick: Option<&Brick>) -> Result<Cluste
         host: crate::cluster::server_name(index),
         address: *address,
         namespace: namespace.clone(),
-        brick: brick.filter(|_| address == own).cloned(),
+        storage: storage.filter(|_| address == own).cloned(),
         data: None,
     };
     Ok(Cluster {
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn a_host_has_the_data_of_its_own_server_alone() {
         let members = members(&["10.1.0.1", "10.1.0.2"], &["10.1.0.3"], "10.1.0.2");
-        let found = record("moosefs", &members, Some(&Brick::Own)).unwrap();
+        let found = record("moosefs", &members, Some(&ServerStorage::Own)).unwrap();
         let here: Vec<&str> = found.servers_here().map(|server| server.host.as_str()).collect();
         assert_eq!(here, ["server-1"]);
         assert_eq!(found.addresses()["first"].as_str(), "10.1.0.1");
@@ -216,7 +217,7 @@ mod tests {
         let state = Path::new("/nonexistent/weir");
         let of = members(&["10.1.0.1"], &["10.1.0.3"], "10.1.0.2");
         let description = Description::load("moosefs").unwrap();
-        let refused = serve(&description, state, &of, &Brick::Own).unwrap_err();
+        let refused = serve(&description, state, &of, &ServerStorage::Own).unwrap_err();
         assert!(refused.to_string().contains("none of the servers of moosefs: 10.1.0.1"), "{refused}");
         let filesystem = FileSystem::load("moosefs-direct").unwrap();
         let refused = join(&filesystem, state, &of, Path::new("/nonexistent/mnt"), "mount", 0).unwrap_err();

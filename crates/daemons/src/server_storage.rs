@@ -1,4 +1,4 @@
-//! Where a server of a cluster keeps its data: a folder, or a device that is formatted and mounted for it.
+//! Storage of a cluster's server: a folder, or a device that is formatted and mounted for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::Error;
 /// What a server's data lie on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Brick {
+pub enum ServerStorage {
     /// An empty folder that is there, and stays: it is marked, and data go into a folder in it.
     Folder(PathBuf),
     /// A block device; its data are lost.
@@ -33,7 +33,7 @@ const ON_DEVICES: &str = "ext4";
 /// Where data lie in a folder that weir marked: programs want a folder of their own that is empty at first.
 pub(crate) const DATA: &str = "data";
 
-/// Whose data a brick holds.
+/// Whose data the storage holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holder<'a> {
     /// The state folder, whose id the marker has.
@@ -51,7 +51,7 @@ impl Holder<'_> {
     }
 }
 
-impl Brick {
+impl ServerStorage {
     /// Whether the place can be made ready; touches nothing. `again` says that the cluster's record lists it already: what lies
     /// on the device is then the cluster's own.
     ///
@@ -59,10 +59,10 @@ impl Brick {
     /// [`Error::Refused`] if it holds anything that is not the cluster's.
     pub(crate) fn check(&self, holder: Holder<'_>, again: bool) -> Result<(), Error> {
         match self {
-            Brick::Own => Ok(()),
-            Brick::Folder(folder) => check_folder(folder, holder),
-            Brick::Device(_) if again => Ok(()),
-            Brick::Device(node) => {
+            ServerStorage::Own => Ok(()),
+            ServerStorage::Folder(folder) => check_folder(folder, holder),
+            ServerStorage::Device(_) if again => Ok(()),
+            ServerStorage::Device(node) => {
                 let claim = Claim::take(node)?;
                 Ok(check_blank(&claim)?)
             }
@@ -76,9 +76,9 @@ impl Brick {
     pub(crate) fn make(&self, holder: Holder<'_>, point: &Path) -> Result<PathBuf, Error> {
         fs::create_dir_all(point).map_err(Error::io("cannot make", point))?;
         match self {
-            Brick::Own => Ok(point.to_owned()),
-            Brick::Folder(folder) => make_folder(folder, holder),
-            Brick::Device(node) => make_device(node, point),
+            ServerStorage::Own => Ok(point.to_owned()),
+            ServerStorage::Folder(folder) => make_folder(folder, holder),
+            ServerStorage::Device(node) => make_device(node, point),
         }
     }
 
@@ -89,9 +89,9 @@ impl Brick {
     /// It is still in use.
     pub(crate) fn clear(&self, holder: Holder<'_>, point: &Path) -> Result<bool, Error> {
         match self {
-            Brick::Own => Ok(true),
-            Brick::Device(node) => clear_device(node, point),
-            Brick::Folder(folder) => {
+            ServerStorage::Own => Ok(true),
+            ServerStorage::Device(node) => clear_device(node, point),
+            ServerStorage::Folder(folder) => {
                 if !holder.has(folder)? {
                     return Ok(false);
                 }
@@ -106,8 +106,8 @@ impl Brick {
     /// The folder or device of somebody's that it lies on.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Brick::Own => None,
-            Brick::Folder(path) | Brick::Device(path) => Some(path),
+            ServerStorage::Own => None,
+            ServerStorage::Folder(path) | ServerStorage::Device(path) => Some(path),
         }
     }
 }

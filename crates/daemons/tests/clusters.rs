@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::State;
 use weir_daemons::cluster::{Description, down, up};
-use weir_daemons::{Brick, Group, Scope, bring_up, client, process};
+use weir_daemons::{Group, Scope, ServerStorage, bring_up, client, process};
 use weir_network::{Spec, Subnet, counters, up as network_up};
 use weir_study::FileSystem;
 
@@ -33,9 +33,9 @@ fn carries_files(name: &str, programs: &[&str]) {
     let spec = Spec { name: format!("t{short}-{}", std::process::id()), subnet, hosts, rate_mbit: None };
     let network = network_up(&spec, state).unwrap();
     let description = Description::load(name).unwrap();
-    let bricks = vec![Brick::Own; 3];
-    let cluster = bring_up(&description, &network, state, &bricks).unwrap();
-    assert_eq!(up(&description, &network, state, &bricks).unwrap(), cluster, "what is up is left as it is");
+    let storages = vec![ServerStorage::Own; 3];
+    let cluster = bring_up(&description, &network, state, &storages).unwrap();
+    assert_eq!(up(&description, &network, state, &storages).unwrap(), cluster, "what is up is left as it is");
 
     let point = state.join("mnt");
     let group = Group::of_state(state).within("mount");

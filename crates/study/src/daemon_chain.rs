@@ -1,4 +1,4 @@
-//! Services behind services, what they keep in memory, and what they may use.
+//! Chains of daemons: which one passes requests to which, what each keeps in memory and may use.
 
 use std::collections::BTreeMap;
 

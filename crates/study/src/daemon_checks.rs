@@ -1,9 +1,10 @@
-//! What is around the classes of a study: servers of network file systems, and services.
+//! Daemons of a study, in the order in which they start, and checks of the fields that concern them.
 
 use std::collections::BTreeMap;
 
 use weir_specs::{name_problem, one_of};
 
+use crate::daemon_chain;
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
@@ -12,7 +13,6 @@ use crate::settings;
 use crate::site::{self, Site};
 use crate::spec::{Class, Settings, Study, StudyService};
 use crate::testbed::Testbed;
-use crate::tiers;
 
 /// The services of each run of a study, in the order in which they are started: what is asked before what asks it.
 pub(crate) fn services(study: &Study) -> Vec<RunService> {
@@ -28,7 +28,7 @@ pub(crate) fn services(study: &Study) -> Vec<RunService> {
         read_mb_s: service.read_mb_s,
     };
     let mut all: Vec<RunService> = study.services.iter().map(of).collect();
-    all.sort_by_key(|service| tiers::depth(study, &service.name));
+    all.sort_by_key(|service| daemon_chain::depth(study, &service.name));
     all
 }
 
@@ -62,7 +62,7 @@ fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec
         if let Some(message) = name_problem(name) {
             problem("", message);
         }
-        if !tiers::is_asked(study, name) {
+        if !daemon_chain::is_asked(study, name) {
             problem("", format!("no class goes `through: {name}`: let one, or leave the service out"));
         }
         if let Some(other) = ports.insert(service.port, name) {
@@ -91,7 +91,7 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
     if class.think_ms.is_some_and(|think_ms| !(0.0..=1e9).contains(&think_ms)) {
         problem("think_ms", "must be from 0 to 1e9".to_owned());
     }
-    let is_site = tiers::last(study, through).is_some_and(|service| service.site.is_some());
+    let is_site = daemon_chain::last(study, through).is_some_and(|service| service.site.is_some());
     if is_site && class.think_ms.is_some() {
         problem("think_ms", "is given, but sessions have pauses of their own: alter the workload's by `with: {sessions.think: ...}`".to_owned());
     }

@@ -1,8 +1,7 @@
-//! The control groups of a run's classes: made, told what the study says, read back, and asked who was in them.
+//! Control groups of a run's classes: made, set as the study says, read back, and checked for whose requests they had.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 use weir_daemons::cgroup::Cpu;
@@ -11,15 +10,15 @@ use weir_records::{Op, Request};
 use weir_study::{ControlGroup, Engine, Run};
 
 use crate::Error;
-use crate::block_device::BlockDevice;
-use crate::carry_out::Options;
-use crate::cost::{self, Cost};
-use crate::journal::{Change, Journal};
-use crate::limits::Limits;
+use crate::cgroup::cost_model::{self, Cost};
+use crate::cgroup::limits::Limits;
+use crate::device::block_device::BlockDevice;
+use crate::run::context::RunContext;
+use crate::run::journal::{Change, Journal};
 
 /// The control groups of a run; of a run without there are none.
 #[derive(Default)]
-pub(crate) struct Controls {
+pub(crate) struct ClassGroups {
     classes: Vec<OfClass>,
     costs: Vec<Cost>,
 }
@@ -55,11 +54,7 @@ pub(crate) struct Report {
     moved: bool,
     classes: BTreeMap<String, ClassReport>,
     /// Cost models, by the disk's kernel name.
-    cost: BTreeMap<String, cost::Report>,
-}
-
-fn failed(error: weir_daemons::Error) -> Error {
-    Error::Failed(error.to_string())
+    cost: BTreeMap<String, cost_model::Report>,
 }
 
 /// Whether a run has control groups.
@@ -71,7 +66,8 @@ pub(crate) fn has_any(run: &Run) -> bool {
 ///
 /// # Errors
 /// It cannot be moved: then the run cannot be had here.
-pub(crate) fn move_controller(run: &Run, options: &Options, journal: &mut Journal) -> Result<(), Error> {
+pub(crate) fn move_controller(context: &RunContext<'_>, journal: &mut Journal) -> Result<(), Error> {
+    let RunContext { run, options, .. } = *context;
     if !options.move_io_controller || !has_any(run) || io_version() != Some(IoVersion::One) {
         return Ok(());
     }
@@ -81,20 +77,20 @@ pub(crate) fn move_controller(run: &Run, options: &Options, journal: &mut Journa
     })
 }
 
-impl Controls {
+impl ClassGroups {
     /// Makes a group for each class of a run that has any, and asks whether this kernel has what they are to be told.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if it has not; [`Error::Failed`] if a group cannot be made.
     pub(crate) fn make(run: &Run, limits: &Limits, journal: &mut Journal) -> Result<Self, Error> {
-        let mut made = Controls::default();
+        let mut made = ClassGroups::default();
         if !has_any(run) {
             return Ok(made);
         }
         for class in run.classes.iter().filter(|class| matches!(class.engine, Engine::Fio | Engine::Replay)) {
             let group = limits.group(&format!("class-{}", class.name));
             journal.note(Change::Group(group.clone()))?;
-            group.make().map_err(failed)?;
+            group.make().map_err(Error::failed)?;
             let wanted = class.cgroup.unwrap_or_default();
             if let Some(why) = group.lacks(&wanted) {
                 return Err(Error::Unavailable(format!("class {}: {why}", class.name)));
@@ -103,7 +99,7 @@ impl Controls {
             made.classes.push(OfClass { name, device, group, wanted, disk: None });
         }
         if made.weighs() {
-            cost::check().map_err(Error::Unavailable)?;
+            cost_model::check().map_err(Error::Unavailable)?;
         }
         Ok(made)
     }
@@ -119,13 +115,11 @@ impl Controls {
     /// A disk cannot be measured.
     pub(crate) fn calibrate(
         &mut self,
-        run: &Run,
+        context: &RunContext<'_>,
         devices: &mut [BlockDevice],
-        stop: &AtomicBool,
-        state: &Path,
     ) -> Result<(), Error> {
         if self.weighs() {
-            self.costs = cost::of(run, devices, stop, state)?;
+            self.costs = cost_model::of(context, devices)?;
         }
         Ok(())
     }
@@ -138,8 +132,8 @@ impl Controls {
         for class in &mut self.classes {
             let device = devices.iter().find(|device| device.name == class.device);
             let Some(device) = device else { continue };
-            let disk = Disk::of(&device.node).map_err(failed)?;
-            class.group.set_io(&[disk], &class.wanted).map_err(failed)?;
+            let disk = Disk::of(&device.node).map_err(Error::failed)?;
+            class.group.set_io(&[disk], &class.wanted).map_err(Error::failed)?;
             class.disk = Some((disk, (0, 0)));
         }
         self.costs.iter().try_for_each(|cost| cost.set(journal))
@@ -159,7 +153,7 @@ impl Controls {
         self.classes.iter().find(|known| known.name == class).map(|known| &known.group)
     }
 
-    /// Bytes that a class's group read and wrote since [`Controls::begin`].
+    /// Bytes that a class's group read and wrote since [`ClassGroups::begin`].
     fn moved(&self, class: &OfClass) -> Option<(u64, u64)> {
         let (disk, before) = class.disk?;
         // Version 1 counts where a disk is throttled, and nowhere else (block/blk-throttle.h).

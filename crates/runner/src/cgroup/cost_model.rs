@@ -1,16 +1,19 @@
-//! The kernel's cost model of a run's disks (iocost): what each can do, told to the kernel and read back.
+//! I/O cost model of a run's disks (iocost): set in the kernel and read back.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::PathBuf;
 
 use serde::Serialize;
 use weir_daemons::{Disk, cost_file};
-use weir_study::{CostBounds, CostModel, Run};
+use weir_study::{CostBounds, CostModel};
 
-use crate::block_device::BlockDevice;
-use crate::journal::{Change, Journal};
-use crate::{Error, cost_probe, live, queue};
+use crate::Error;
+use crate::cgroup::cost_probe;
+use crate::device::block_device::BlockDevice;
+use crate::device::queue_settings;
+use crate::device::server_scheduler;
+use crate::run::context::RunContext;
+use crate::run::journal::{Change, Journal};
 
 const MODEL: &str = "io.cost.model";
 const BOUNDS: &str = "io.cost.qos";
@@ -48,21 +51,16 @@ pub(crate) fn check() -> Result<(), String> {
 ///
 /// # Errors
 /// A disk cannot be measured.
-pub(crate) fn of(
-    run: &Run,
-    devices: &mut [BlockDevice],
-    stop: &AtomicBool,
-    state: &Path,
-) -> Result<Vec<Cost>, Error> {
+pub(crate) fn of(context: &RunContext<'_>, devices: &mut [BlockDevice]) -> Result<Vec<Cost>, Error> {
+    let RunContext { run, options, .. } = *context;
     let wanted = run.settings.io_cost.unwrap_or_default();
     let mut costs = Vec::new();
     for device in devices {
         let mut measured = None;
         let settings = run.kernel_settings(&device.name);
         if wanted.model.is_none() {
-            let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
-            device.queues.iter().try_for_each(|queue| queue::apply(queue, &settings, is_of_kernel, state))?;
-            live::hand_on(run, device)?;
+            queue_settings::apply_all(run, device, &options.state)?;
+            server_scheduler::pass_through(run, device)?;
             device.set_timing(true)?;
         }
         for queue in &device.queues {
@@ -71,10 +69,10 @@ pub(crate) fn of(
                 let size_bytes = device.size_bytes / device.queues.len().max(1) as u64;
                 // Twice as many as the disk takes at once, so that it never waits for the next one.
                 let at_once = settings.queue_depth.saturating_mul(queue.heads).saturating_mul(2);
-                measured = Some(cost_probe::measure(&node, size_bytes, at_once, stop)?);
+                measured = Some(cost_probe::measure(&node, size_bytes, at_once, &options.stop)?);
             }
             let Some(model) = wanted.model.or(measured) else { continue };
-            let disk = Disk::of(&node).map_err(|error| Error::Failed(error.to_string()))?;
+            let disk = Disk::of(&node).map_err(Error::failed)?;
             let kernel_name = queue.kernel_name.clone();
             costs.push(Cost {
                 kernel_name,

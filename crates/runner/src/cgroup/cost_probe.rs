@@ -1,4 +1,4 @@
-//! What a disk does in a second, for the kernel's cost model: measured on the disk itself, before its files are there.
+//! Calibration of the kernel's I/O cost model: what a disk does in a second, measured before files are on it.
 //!
 //! As the kernel's own tools/cgroup/iocost_coef_gen.py does with fio: direct requests of one kind at a time, more at once
 //! than the device takes. What is on the disk is lost.

@@ -1,4 +1,4 @@
-//! What a run, its services and the servers of its file system may use: memory, and reads of disks.
+//! Limits of a run, its daemons and the servers of its file system: memory, and reads of disks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,11 @@ use std::time::Instant;
 use serde::Serialize;
 use weir_daemons::cgroup::Memory;
 use weir_daemons::{Disk, Group};
-use weir_study::{FileSystem, Run, RunService};
+use weir_study::{Run, RunService};
 
 use crate::Error;
-use crate::block_device::BlockDevice;
-use crate::journal::{Change, Journal};
-use crate::networked;
-use crate::usage::MemoryUse;
+use crate::device::block_device::BlockDevice;
+use crate::run::journal::{Change, Journal};
 
 /// More bytes than a host has, and fewer than either version of control groups takes for a mistake.
 const UNLIMITED: u64 = 1 << 50;
@@ -52,13 +50,23 @@ pub(crate) struct Reads {
     pub(crate) seconds: f64,
 }
 
+/// What groups whose memory is limited hold.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct MemoryUse {
+    /// The run's own, if it is limited: all that it starts on this host.
+    #[serde(flatten)]
+    pub(crate) run: Option<Memory>,
+    /// Services with a limit of their own, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) services: BTreeMap<String, Memory>,
+    /// Servers of a network file system, by process.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) servers: BTreeMap<String, Memory>,
+}
+
 /// A limit of reads is kept on average: what may come at once besides, in seconds of the limit and in bytes.
 const READ_BURST_S: f64 = 1.0;
 const READ_BURST_BYTES: f64 = 1048576.0;
-
-fn failed(error: weir_daemons::Error) -> Error {
-    Error::Failed(error.to_string())
-}
 
 impl Limits {
     pub(crate) fn new(run: &Run, state: &Path) -> Self {
@@ -82,7 +90,7 @@ impl Limits {
             .make()
             .and_then(|()| self.group.limit_memory(bytes))
             .and_then(|()| driver.join())
-            .map_err(failed)
+            .map_err(Error::failed)
     }
 
     /// Goes back to where this process was, so that the group can be removed.
@@ -101,11 +109,15 @@ impl Limits {
 
     /// Lets everything in the group have what it needs: what is asked of its servers from here on is not part of the run.
     pub(crate) fn lift(&self) -> Result<(), Error> {
-        if self.memory_bytes.is_some() { self.group.limit_memory(UNLIMITED).map_err(failed) } else { Ok(()) }
+        if self.memory_bytes.is_some() {
+            self.group.limit_memory(UNLIMITED).map_err(Error::failed)
+        } else {
+            Ok(())
+        }
     }
 
     /// Limits what one service may use, before it is started.
-    pub(crate) fn hold(
+    pub(crate) fn limit_daemon(
         &mut self,
         service: &RunService,
         devices: &[BlockDevice],
@@ -116,16 +128,16 @@ impl Limits {
         }
         let group = self.group(&service.name);
         journal.note(Change::Group(group.clone()))?;
-        group.make().map_err(failed)?;
+        group.make().map_err(Error::failed)?;
         let memory_bytes = service.memory_mib.map(|mib| mib << 20);
         if let Some(bytes) = memory_bytes {
-            group.limit_memory(bytes).map_err(failed)?;
+            group.limit_memory(bytes).map_err(Error::failed)?;
         }
         let disks = devices
             .iter()
             .map(|device| Disk::of(&device.node))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(failed)?;
+            .map_err(Error::failed)?;
         let read_bytes_per_s = service.read_mb_s.map(|rate| (rate * 1e6).round() as u64);
         if let Some(rate) = read_bytes_per_s {
             if disks.is_empty() {
@@ -134,32 +146,28 @@ impl Limits {
                     service.name
                 )));
             }
-            disks.iter().try_for_each(|disk| group.limit_reads(*disk, rate)).map_err(failed)?;
+            disks.iter().try_for_each(|disk| group.limit_reads(*disk, rate)).map_err(Error::failed)?;
         }
         let (name, since) = (service.name.clone(), Instant::now());
         self.services.push(OfService { name, group, memory_bytes, read_bytes_per_s, disks, since });
         Ok(())
     }
 
-    /// Gives the servers of a network file system so many MiB for pages of files, besides what their programs have now.
-    ///
-    /// These would otherwise be most of a scaled-down memory, and do not become less with it.
-    pub(crate) fn hold_servers(
+    /// Gives each server of a network file system `mib` MiB for pages of files, in addition to what its program has now: that
+    /// would otherwise be most of a scaled-down memory.
+    pub(crate) fn limit_servers(
         &mut self,
-        run: &Run,
-        state: &Path,
-        filesystem: &FileSystem,
+        servers: BTreeMap<String, Group>,
+        mib: u64,
         journal: &mut Journal,
     ) -> Result<(), Error> {
-        let wanted = run.settings.server_memory_mib.or(run.settings.memory_mib);
-        let (Some(mib), Some(access)) = (wanted, &filesystem.network) else { return Ok(()) };
-        for (name, group) in networked::data_groups(state, access)? {
+        for (name, group) in servers {
             let found = group.memory().ok_or_else(|| {
                 Error::Refused(format!("{name}: this host does not say what its control group has in memory"))
             })?;
             let bytes = (found.anonymous_bytes + (mib << 20)).next_multiple_of(1 << 20);
             journal.note(Change::MemoryLimit { group: group.clone(), before_bytes: found.limit_bytes })?;
-            group.shrink_memory(bytes).map_err(failed)?;
+            group.shrink_memory(bytes).map_err(Error::failed)?;
             self.servers.push((name, group, bytes));
         }
         Ok(())

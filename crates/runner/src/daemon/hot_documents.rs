@@ -15,9 +15,9 @@ use weir_study::{Run, RunService};
 use weir_workload::Popularities;
 
 use crate::Error;
-use crate::journal::{Change, Journal};
-use crate::mount;
-use crate::place::{Place, file_path};
+use crate::load::placement::{Placement, file_path};
+use crate::run::child_processes;
+use crate::run::journal::{Change, Journal};
 
 /// The hot documents of a service.
 pub(crate) struct HotDocuments {
@@ -52,7 +52,7 @@ pub(crate) struct HotUse {
 }
 
 /// Whether a service has the files of a class.
-pub(crate) fn is_behind(run: &Run, place: &Place, service: &str) -> bool {
+pub(crate) fn is_behind(run: &Run, place: &Placement, service: &str) -> bool {
     run.services_of(&place.class).last().is_some_and(|last| last.name == service)
 }
 
@@ -92,7 +92,7 @@ impl HotDocuments {
 /// Something of it is refused by the host, or two classes have names that only capitals tell apart.
 pub(crate) fn lay_out(
     run: &Run,
-    places: &[Place],
+    places: &[Placement],
     state: &Path,
     journal: &mut Journal,
 ) -> Result<Vec<HotDocuments>, Error> {
@@ -109,13 +109,13 @@ fn of_service(
     run: &Run,
     service: &RunService,
     hot_mib: u64,
-    places: &[Place],
+    places: &[Placement],
     state: &Path,
     journal: &mut Journal,
 ) -> Result<HotDocuments, Error> {
-    let own: Vec<&Place> = places.iter().filter(|place| is_behind(run, place, &service.name)).collect();
+    let own: Vec<&Placement> = places.iter().filter(|place| is_behind(run, place, &service.name)).collect();
     for (index, place) in own.iter().enumerate() {
-        let is_alike = |other: &&&Place| other.class.name.eq_ignore_ascii_case(&place.class.name);
+        let is_alike = |other: &&&Placement| other.class.name.eq_ignore_ascii_case(&place.class.name);
         if let Some(other) = own[..index].iter().find(is_alike) {
             return Err(Error::Refused(format!(
                 "service {}: classes {} and {} differ in capitals only, which its table of hot documents does not tell apart: rename one",
@@ -130,7 +130,7 @@ fn of_service(
     journal.note(Change::Mounted { point: folder.clone(), source: source.clone().into() })?;
     let inodes = classes.iter().map(|class| class.files.len() + 1).sum::<usize>() + 16;
     let options = format!("size={hot_mib}m,nr_inodes={inodes},mode=0755,nosuid,nodev,noexec");
-    mount::run(
+    child_processes::run(
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&folder),
     )?;
     let mut filler = Filler::default();
@@ -149,7 +149,7 @@ fn of_service(
 
 /// The most popular files until the budget is used up: the first that does not fit ends it. Files of several classes are
 /// compared by their expected share of their class's requests, times its clients.
-fn chosen(places: &[&Place], seed: u64, budget_bytes: u64) -> Result<Vec<HotFiles>, Error> {
+fn chosen(places: &[&Placement], seed: u64, budget_bytes: u64) -> Result<Vec<HotFiles>, Error> {
     let mut candidates = Vec::new();
     for (index, place) in places.iter().enumerate() {
         let Some(recipe) = place.class.recipe.requests() else { continue };
@@ -170,7 +170,7 @@ fn chosen(places: &[&Place], seed: u64, budget_bytes: u64) -> Result<Vec<HotFile
             size_bytes: sizes_bytes[file as usize],
         }));
     }
-    let none = |place: &&Place| HotFiles {
+    let none = |place: &&Placement| HotFiles {
         class: place.class.name.clone(),
         files: Vec::new(),
         size_bytes: 0,

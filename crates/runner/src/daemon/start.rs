@@ -1,19 +1,20 @@
-//! The services of a run: started once its files lie where they should, ended with it.
+//! Daemons of a run: started once its files are in place, stopped with it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use weir_daemons::{Instance, Scope, Service, Start, Tier, start};
 use weir_specs::template::Values;
 use weir_study::{Run, RunService};
 
 use crate::Error;
-use crate::hot::{self, HotDocuments};
-use crate::journal::{Change, Journal};
-use crate::limits::Limits;
-use crate::place::Place;
-use crate::site::{self, Laid};
-use crate::tree;
+use crate::cgroup::limits::Limits;
+use crate::daemon::hot_documents::{self, HotDocuments};
+use crate::daemon::site::{self, Laid};
+use crate::filesystem::owned_folder;
+use crate::load::placement::Placement;
+use crate::run::context::RunContext;
+use crate::run::journal::{Change, Journal};
 
 /// What a service of a run is called in the state folder.
 fn process_name(service: &RunService) -> String {
@@ -48,7 +49,7 @@ pub(crate) fn check(run: &Run) -> Result<(), Error> {
             ));
         }
     }
-    site::look(run)
+    site::check_databases(run)
 }
 
 fn load(wanted: &RunService) -> Result<Service, Error> {
@@ -59,7 +60,7 @@ fn load(wanted: &RunService) -> Result<Service, Error> {
 /// What lies ready for the services of a run.
 pub(crate) struct LaidOut<'a> {
     /// Files of classes.
-    pub(crate) places: &'a [Place],
+    pub(crate) places: &'a [Placement],
     /// Databases of sites.
     pub(crate) sites: &'a [Laid],
     /// Documents in memory.
@@ -71,19 +72,18 @@ pub(crate) struct LaidOut<'a> {
 /// # Errors
 /// One does not come up; its log, in `logs`, says why.
 pub(crate) fn start_all(
-    run: &Run,
-    state: &Path,
+    context: &RunContext<'_>,
     laid: &LaidOut<'_>,
     limits: &Limits,
-    logs: &Path,
     journal: &mut Journal,
 ) -> Result<Vec<Instance>, Error> {
+    let (run, state) = (context.run, context.state());
     let mut instances = Vec::new();
     for wanted in &run.services {
         if let Some(of_site) = &wanted.site
             && let Some(site) = laid.sites.iter().find(|site| site.name == wanted.name)
         {
-            let both = site::start(run, (wanted, of_site), state, site, limits, logs, journal)?;
+            let both = site::start(context, (wanted, of_site), site, limits, journal)?;
             instances.extend(both);
             continue;
         }
@@ -94,7 +94,7 @@ pub(crate) fn start_all(
         let root = if tier.upstream.is_some() { None } else { Some(root(run, wanted, laid.places)?) };
         let name = process_name(wanted);
         let folder = state.join("services").join(&name);
-        tree::own(&folder, state, "service of a run", journal)?;
+        owned_folder::own(&folder, state, "service of a run", journal)?;
         journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
         let start_it = Start {
             scope: Scope::Run,
@@ -108,17 +108,11 @@ pub(crate) fn start_all(
             memory_mib: wanted.memory_mib.or(run.settings.memory_mib).unwrap_or(0),
             set: wanted.settings.clone(),
             own: Values::new(),
-            log: logs.join(format!("{}.log", wanted.name)),
+            log: context.logs().join(format!("{}.log", wanted.name)),
             tier,
             name,
         };
-        let instance = start(&load(wanted)?, state, &start_it).map_err(|error| {
-            if error.is_refusal() {
-                Error::Refused(error.to_string())
-            } else {
-                Error::Failed(error.to_string())
-            }
-        })?;
+        let instance = start(&load(wanted)?, state, &start_it)?;
         instances.push(instance);
     }
     Ok(instances)
@@ -132,10 +126,10 @@ fn address_of(run: &Run, name: &str) -> Result<SocketAddr, Error> {
 }
 
 /// The folder in which each class whose files a service has has one of its own.
-fn root(run: &Run, service: &RunService, places: &[Place]) -> Result<PathBuf, Error> {
+fn root(run: &Run, service: &RunService, places: &[Placement]) -> Result<PathBuf, Error> {
     let mut roots = places
         .iter()
-        .filter(|place| hot::is_behind(run, place, &service.name) && !place.is_raw())
+        .filter(|place| hot_documents::is_behind(run, place, &service.name) && !place.is_raw())
         .filter_map(|place| place.path.parent());
     match (roots.next(), roots.next()) {
         (Some(root), other) if other.is_none_or(|other| other == root) => Ok(root.to_owned()),

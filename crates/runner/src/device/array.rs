@@ -1,4 +1,4 @@
-//! Disks of the inventory made into one, striped: md RAID 0, by mdadm(8).
+//! Striped array of disks of the inventory: md RAID 0, by mdadm(8).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use weir_host::device::{Mark, Written, check_before_writing, random_uuid};
 
 use crate::Error;
-use crate::block_device::Held;
-use crate::journal::{Change, Journal};
-use crate::mount;
+use crate::device::held_disk::Held;
+use crate::run::child_processes;
+use crate::run::journal::{Change, Journal};
 
 /// Stripe units that md takes are multiples of this.
 const UNIT_KIB: u64 = 4;
@@ -55,16 +55,16 @@ pub(crate) fn assemble(
             node.display()
         )));
     }
-    let uuid = random_uuid().map_err(Error::of_host)?;
+    let uuid = random_uuid()?;
     // Undone from the last to the first: stopped, then blanked.
     for member in members.iter() {
-        check_before_writing(&member.claim, member.may_overwrite).map_err(Error::of_host)?;
+        check_before_writing(&member.claim, member.may_overwrite)?;
         journal.note(Change::Formatted(Written::on(&member.claim, Mark::Uuid(uuid.clone()))))?;
     }
     journal.note(Change::Assembled { node: node.to_owned(), uuid: uuid.clone() })?;
     let paths: Vec<PathBuf> = members.iter().map(|member| member.claim.listed().to_owned()).collect();
     members.iter_mut().for_each(|member| member.claim.lend());
-    mount::run(&mut create(node, &paths, stripe_unit_kib, &uuid))
+    child_processes::run(&mut create(node, &paths, stripe_unit_kib, &uuid))
 }
 
 fn create(node: &Path, members: &[PathBuf], stripe_unit_kib: u64, uuid: &str) -> Command {

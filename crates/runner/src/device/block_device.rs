@@ -1,25 +1,18 @@
-//! A block device of this host: who it is, and whether it may be used.
+//! Block device of a run: its identity, and whether it may be used.
 
 use std::fs;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use weir_blockserver::{Control, State};
-use weir_host::device::contents::{self, LABEL_BYTES};
-use weir_host::device::{Claim, Identity};
+use weir_host::device::Identity;
+use weir_host::device::contents::LABEL_BYTES;
 use weir_study::RunDevice;
 
-use crate::testbed::{Device, Disk};
-use crate::{Error, array};
-
-/// Who has a device during a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// The run alone.
-    Own,
-    /// A server that outlives the run.
-    Mounted,
-}
+use crate::Error;
+use crate::device::array;
+use crate::device::held_disk::{Held, Use, hold, hold_disk};
+use crate::device::testbed::Device;
 
 /// A disk with a request queue.
 pub(crate) struct Queue {
@@ -36,13 +29,6 @@ impl Queue {
     pub(crate) fn sys(&self, file: &str) -> PathBuf {
         Path::new("/sys/block").join(&self.kernel_name).join(file)
     }
-}
-
-/// A disk that is held from before it is checked until the run ends.
-pub(crate) struct Held {
-    pub(crate) claim: Claim,
-    /// Whether the inventory permits that what is on it is lost.
-    pub(crate) may_overwrite: bool,
 }
 
 /// A device that has been found fit for use.
@@ -71,7 +57,7 @@ impl BlockDevice {
     /// Finds a device, holds it, and checks that it may be used.
     ///
     /// # Errors
-    /// It is absent, is not what the test bed says, is in use, or is neither blank nor permitted to be overwritten.
+    /// It is absent, is not what the testbed says, is in use, or is neither blank nor permitted to be overwritten.
     pub(crate) fn open(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
         Self::find(wanted, device, Use::Own)
     }
@@ -79,7 +65,7 @@ impl BlockDevice {
     /// Finds a device that a server of a network file system has mounted: nothing on it is touched.
     ///
     /// # Errors
-    /// It is absent, or is not what the test bed says.
+    /// It is absent, or is not what the testbed says.
     pub(crate) fn open_mounted(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
         Self::find(wanted, device, Use::Mounted)
     }
@@ -187,7 +173,17 @@ impl BlockDevice {
     /// Its server does not answer.
     pub(crate) fn set_timing(&mut self, on: bool) -> Result<(), Error> {
         let Some(control) = &mut self.control else { return Ok(()) };
-        control.timing(on).map(|_| ()).map_err(|error| Error::Failed(error.to_string()))
+        control.timing(on).map(|_| ()).map_err(Error::failed)
+    }
+
+    /// Lets a modelled device take the model's time from here on, and begins its statistics.
+    ///
+    /// # Errors
+    /// Its server does not answer.
+    pub(crate) fn start_timing(&mut self) -> Result<(), Error> {
+        self.set_timing(true)?;
+        let Some(control) = &mut self.control else { return Ok(()) };
+        control.stats(true).map(|_| ()).map_err(Error::failed)
     }
 
     /// Bytes read from the disks since boot.
@@ -243,71 +239,4 @@ fn paths(device: &Device) -> Result<Vec<PathBuf>, String> {
 
 fn queue(device: &str, held: &Held, heads: u32) -> Queue {
     Queue { device: device.to_owned(), kernel_name: held.claim.identity().kernel_name.clone(), heads }
-}
-
-fn hold(path: &Path, used: Use) -> Result<Held, String> {
-    let claim = match used {
-        Use::Own => Claim::take(path),
-        Use::Mounted => Claim::pin(path),
-    };
-    claim.map(|claim| Held { claim, may_overwrite: false }).map_err(|error| error.to_string())
-}
-
-/// A disk of the inventory: listed by a stable name, and blank or permitted to be overwritten.
-fn hold_disk(disk: &Disk, used: Use) -> Result<Held, String> {
-    if !disk.path.starts_with("/dev/disk") {
-        return Err(format!(
-            "{} may name another disk after a reboot: list it by a name below /dev/disk/by-id",
-            disk.path.display()
-        ));
-    }
-    let mut held = hold(&disk.path, used)?;
-    if used == Use::Own {
-        held.may_overwrite = permitted(disk, held.claim.identity())?;
-        if !held.may_overwrite {
-            contents::check_blank(&held.claim).map_err(|error| error.to_string())?;
-        }
-    }
-    Ok(held)
-}
-
-fn permitted(disk: &Disk, identity: &Identity) -> Result<bool, String> {
-    match &disk.overwrite {
-        None => Ok(false),
-        Some(text) if identity.is_named_by(text) => Ok(true),
-        Some(text) => Err(format!(
-            "overwrite: {text:?} does not name {}. Nothing on it was changed; give its serial number{} or the name of its link",
-            identity.describe(),
-            identity.serial.as_ref().map_or(String::new(), |serial| format!(" ({serial})"))
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_that_may_move_is_refused() {
-        let disk = Disk { path: "/dev/sda".into(), overwrite: None };
-        assert!(hold_disk(&disk, Use::Own).is_err_and(|text| text.contains("by-id")));
-    }
-
-    #[test]
-    fn a_permission_for_another_disk_is_refused() {
-        let identity = Identity {
-            kernel_name: "sda".to_owned(),
-            size_bytes: 1,
-            serial: Some("S1".to_owned()),
-            wwn: None,
-            link: None,
-            backing: None,
-        };
-        let disk =
-            |overwrite: Option<&str>| Disk { path: "/x".into(), overwrite: overwrite.map(str::to_owned) };
-        assert_eq!(permitted(&disk(None), &identity), Ok(false));
-        assert_eq!(permitted(&disk(Some("S1")), &identity), Ok(true));
-        assert!(permitted(&disk(Some("S2")), &identity).unwrap_err().contains("serial number (S1)"));
-        assert!(permitted(&disk(Some("true")), &identity).is_err());
-    }
 }

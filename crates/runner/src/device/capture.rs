@@ -1,4 +1,4 @@
-//! Capturing what the block layer does while a run's requests are sent.
+//! Capture of the block layer's requests while a run's requests are sent.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a device of a study is on this host, in words: a modelled disk, a real disk, or something else.
+//! Medium of each device of a study on this host: a modelled disk, a real disk, memory or a mounted file system.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use weir_study::{FileSystem, Run};
 
-use crate::given;
-use crate::testbed::{Device, Testbed};
+use crate::device::testbed::{Device, Testbed};
 
 /// What requests go to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +112,7 @@ fn short(path: &Path) -> &str {
     path.strip_prefix("/dev/disk").unwrap_or(path).to_str().unwrap_or("?")
 }
 
-/// What stands for each device of a run on a test bed. A device that the test bed does not list is modelled.
+/// What stands for each device of a run on a testbed. A device that the testbed does not list is modelled.
 pub fn of_devices(run: &Run, testbed: &Testbed) -> BTreeMap<String, Medium> {
     run.devices
         .iter()
@@ -153,7 +152,7 @@ fn elsewhere(run: &Run, testbed: &Testbed) -> Option<Medium> {
     if run.testbed.is_virtual() {
         return None;
     }
-    let filesystem = given::on(FileSystem::load(&run.settings.filesystem)?, testbed);
+    let filesystem = testbed.as_mounted(FileSystem::load(&run.settings.filesystem)?);
     let name = filesystem.name.clone();
     if filesystem.mounted {
         let point = testbed.mounts.get(&name).cloned();
@@ -167,7 +166,7 @@ mod tests {
     use super::*;
 
     fn run(filesystem: &str, testbed: &str) -> Run {
-        let text = include_str!("../tests/data/medium-run.json")
+        let text = include_str!("../../tests/data/medium-run.json")
             .replace("FILESYSTEM", filesystem)
             .replace("TESTBED", testbed);
         serde_json::from_str(&text).unwrap()

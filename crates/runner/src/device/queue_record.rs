@@ -1,4 +1,4 @@
-//! Records of disks' queues that runs have set, so that they are put back by the run itself, the next run or `weir clean`.
+//! Records of the disks' queues that runs have set: the run itself, the next run or `weir clean` puts them back.
 //!
 //! One file per disk in the folder `queues` of the state folder, written before the first setting is changed. It says what the
 //! queue was and what the run makes of it. A disk that is another one by now, or whose queue somebody else has set since, is left.
@@ -45,7 +45,7 @@ pub(crate) fn note(state: &Path, disk: &str, ours: &[(&str, String)]) -> Result<
     let path = file(state, disk);
     let known = read(&path)?;
     let fresh = || {
-        let before = QueueSettings::read(disk).map_err(|error| Error::Failed(error.to_string()))?;
+        let before = QueueSettings::read(disk).map_err(Error::failed)?;
         Ok::<_, Error>(Record { owner: Identity::own(), before, ours: Vec::new() })
     };
     let mut record = match known {
@@ -53,10 +53,10 @@ pub(crate) fn note(state: &Path, disk: &str, ours: &[(&str, String)]) -> Result<
         _ => fresh()?,
     };
     record.ours.extend(ours.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let text = serde_json::to_vec(&record).map_err(|error| Error::Failed(error.to_string()))?;
+    let text = serde_json::to_vec(&record).map_err(Error::failed)?;
     let folder = path.parent().unwrap_or(state);
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-    durable::write(&path, &text, 0o600).map_err(|error| Error::Failed(error.to_string()))
+    durable::write(&path, &text, 0o600).map_err(Error::failed)
 }
 
 /// Puts back the queues that this process, or one that died, has set.
@@ -69,7 +69,7 @@ pub fn put_back(state: &Path) -> Result<PutBack, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PutBack::default()),
         entries => entries.map_err(Error::io("cannot read", &folder))?,
     };
-    durable::remove_unfinished(&folder).map_err(|error| Error::Failed(error.to_string()))?;
+    durable::remove_unfinished(&folder).map_err(Error::failed)?;
     let (mut found, mut failures) = (PutBack::default(), Vec::new());
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|extension| extension == "json")

@@ -1,14 +1,14 @@
-//! Putting a disk's request queue in the state that a cell asks for, and checking that it is there.
+//! Settings of a disk's request queue: scheduler, queue depth, read-ahead, writeback throttling, merging.
 
 use std::fs;
 use std::path::Path;
 
-use weir_study::Settings;
+use weir_study::{Run, Settings};
 
 use crate::Error;
-use crate::block_device::Queue;
-use crate::journal::selected;
-use crate::queue_record;
+use crate::device::block_device::{BlockDevice, Queue};
+use crate::device::queue_record;
+use crate::run::journal::selected;
 
 /// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
 const SCHEDULER_REQUESTS: u32 = 256;
@@ -47,16 +47,28 @@ pub(crate) fn check(queue: &Queue, settings: &Settings) -> Result<(), Error> {
     )))
 }
 
+/// Applies the run's settings to all queues of a device; what was before is on record in `state` first.
+///
+/// # Errors
+/// The kernel does not accept a value.
+pub(crate) fn apply_all(run: &Run, device: &BlockDevice, state: &Path) -> Result<(), Error> {
+    let settings = run.kernel_settings(&device.name);
+    let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+    device.queues.iter().try_for_each(|queue| apply(queue, &settings, is_of_kernel, state))
+}
+
+/// What the queues of a device say that the run did not ask for: checked before and after the measurement.
+pub(crate) fn problems<'a>(run: &Run, device: &'a BlockDevice) -> impl Iterator<Item = String> + use<'a> {
+    let settings = run.kernel_settings(&device.name);
+    let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
+    device.queues.iter().filter_map(move |queue| verify(queue, &settings, is_of_kernel).err())
+}
+
 /// Applies scheduler, tunables, queue depth, writeback throttling and read-ahead; what was before is on record in `state` first.
 ///
 /// # Errors
 /// The kernel does not accept a value.
-pub(crate) fn apply(
-    queue: &Queue,
-    settings: &Settings,
-    is_of_kernel: bool,
-    state: &Path,
-) -> Result<(), Error> {
+fn apply(queue: &Queue, settings: &Settings, is_of_kernel: bool, state: &Path) -> Result<(), Error> {
     let wanted = settings.scheduler.name.as_str();
     let mut ours = vec![
         ("scheduler", "none".to_owned()),
@@ -120,8 +132,8 @@ fn set(queue: &Queue, file: &str, value: &str) -> Result<(), Error> {
     weir_host::sysfs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))
 }
 
-/// Whether the queue is in the state that was asked for: checked before and after the measurement.
-pub(crate) fn verify(queue: &Queue, settings: &Settings, is_of_kernel: bool) -> Result<(), String> {
+/// Whether the queue is in the state that was asked for.
+fn verify(queue: &Queue, settings: &Settings, is_of_kernel: bool) -> Result<(), String> {
     let requests = if settings.scheduler.name == "none" { tags(queue, settings) } else { SCHEDULER_REQUESTS };
     let mut wanted = vec![
         (queue.sys("queue/scheduler"), settings.scheduler.name.clone()),

@@ -1,4 +1,4 @@
-//! Which block device stands for each device of a study on this host: `testbed.json`.
+//! Testbed of a run on this host: the block device of each device of a study (`testbed.json`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_study::FileSystem;
 
 use crate::Error;
 
@@ -57,17 +58,17 @@ pub struct Disk {
 const MOST_BYTES: u64 = 1 << 20;
 
 impl Testbed {
-    /// Reads a test bed.
+    /// Reads a testbed.
     ///
     /// # Errors
-    /// The file cannot be read or is no test bed.
+    /// The file cannot be read or is no testbed.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |error: &dyn std::fmt::Display| Error::Refused(format!("{}: {error}", path.display()));
         let mut text = String::new();
         let file = File::open(path).map_err(|error| refuse(&error))?;
         let read = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| refuse(&error))?;
         if read as u64 > MOST_BYTES {
-            return Err(refuse(&format!("is longer than {MOST_BYTES} bytes, which no test bed is")));
+            return Err(refuse(&format!("is longer than {MOST_BYTES} bytes, the limit of a testbed")));
         }
         serde_json::from_str(&text).map_err(|error| match error.to_string() {
             said if said.contains("overwrite_signature") => refuse(
@@ -75,6 +76,13 @@ impl Testbed {
             ),
             _ => refuse(&error),
         })
+    }
+
+    /// The file system of a run on this testbed: a network file system that the inventory lists as mounted is used as it is, and
+    /// no servers are started for it.
+    pub(crate) fn as_mounted(&self, filesystem: FileSystem) -> FileSystem {
+        let is_mounted = filesystem.network.is_some() && self.mounts.contains_key(&filesystem.name);
+        if is_mounted { filesystem.given() } else { filesystem }
     }
 }
 

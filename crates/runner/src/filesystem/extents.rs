@@ -1,11 +1,12 @@
-//! Where on its device a file system has placed files, by FIEMAP (Documentation/filesystems/fiemap.rst).
+//! Extents of files on their device, by FIEMAP (Documentation/filesystems/fiemap.rst).
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
-use crate::{Error, tree};
+use crate::Error;
+use crate::filesystem::walk;
 
 /// `_IOWR('f', 11, struct fiemap)` of <linux/fs.h>.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
@@ -47,7 +48,7 @@ struct Request {
 /// A file cannot be read, or the file system does not say where it lies.
 pub(crate) fn of_folder(folder: &Path) -> Result<Vec<[u64; 2]>, Error> {
     let mut parts = Vec::new();
-    tree::each_file(folder, &mut |path| of_file(&File::open(path)?, &mut parts))?;
+    walk::each_file(folder, &mut |path| of_file(&File::open(path)?, &mut parts))?;
     Ok(joined(parts))
 }
 

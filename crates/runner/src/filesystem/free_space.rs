@@ -1,4 +1,4 @@
-//! The room of file systems.
+//! Free and used space of file systems.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn statvfs(path: &Path) -> Result<libc::statvfs, Error> {
     if done == 0 {
         Ok(found)
     } else {
-        Err(Error::io("cannot ask for the room of", path)(std::io::Error::last_os_error()))
+        Err(Error::io("cannot read the free space of", path)(std::io::Error::last_os_error()))
     }
 }
 

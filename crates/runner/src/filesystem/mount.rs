@@ -1,4 +1,4 @@
-//! Mounting, checking and unmounting file systems.
+//! Mounts of file systems: made, checked and taken down.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use weir_host::mounts;
 use weir_study::FileSystem;
 
-use crate::{Error, children};
+use crate::Error;
+use crate::run::child_processes;
 
 /// Mounts a file system and checks that it is the one that was wanted.
 pub(crate) fn mount(
@@ -22,7 +23,7 @@ pub(crate) fn mount(
     if !filesystem.on_device {
         options = format!("{options},size={size_mib}m");
     }
-    run(Command::new("mount").args(["-t", kind, "-o", &options]).arg(source).arg(point))?;
+    child_processes::run(Command::new("mount").args(["-t", kind, "-o", &options]).arg(source).arg(point))?;
     check(filesystem, source, point).map_err(Error::Failed)
 }
 
@@ -60,23 +61,6 @@ pub(crate) fn unmount(point: &Path) -> Result<(), String> {
     if mounts::at(point).is_none() { Ok(()) } else { Err(last) }
 }
 
-/// Runs a command to its end, or that of the run; its words become the error.
-pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    children::tie(command);
-    let output = command.output().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            Error::Failed(format!("{name}: not installed; install the package that brings it"))
-        }
-        _ => Error::Failed(format!("{name}: {error}")),
-    })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Failed(format!("{name} failed ({}): {}", output.status, words.trim())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,11 +68,5 @@ mod tests {
     #[test]
     fn what_is_not_mounted_is_unmounted_already() {
         assert_eq!(unmount(Path::new("/nonexistent")), Ok(()));
-    }
-
-    #[test]
-    fn a_command_that_is_absent_or_fails_says_so() {
-        assert!(run(&mut Command::new("mkfs.nonesuch")).unwrap_err().to_string().contains("not installed"));
-        assert!(run(&mut Command::new("false")).unwrap_err().to_string().contains("failed"));
     }
 }

@@ -1,4 +1,4 @@
-//! Runs on network file systems: their servers outlive the run, which has a folder of its own there.
+//! Network file systems of a run: the client that it mounts, servers that outlive it, and its folder there.
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use weir_daemons::cluster::Cluster;
 use weir_daemons::process::{self, Identity, Process};
-use weir_daemons::{Brick, Group, Scope, client};
+use weir_daemons::{Group, Scope, ServerStorage, client};
 use weir_fsbench::{Method, Residency};
 use weir_network::counters;
 use weir_study::{FileSystem, NetworkAccess, Run};
 
 use crate::Error;
-use crate::block_device::BlockDevice;
-use crate::journal::{Change, Journal};
-use crate::limits::Limits;
-use crate::prepare::MountPoint;
-use crate::site;
-use crate::testbed::Testbed;
-use crate::tree;
+use crate::device::block_device::BlockDevice;
+use crate::device::queue_settings;
+use crate::filesystem::mount_point::MountPoint;
+use crate::filesystem::owned_folder;
+use crate::run::context::RunContext;
+use crate::run::journal::{Change, Journal};
 
 /// What the client's process is called in the state folder.
 const CLIENT: &str = "run.client";
@@ -30,12 +29,8 @@ const FORGET_PAUSE: Duration = Duration::from_millis(100);
 /// Files that are written at a time.
 const WRITERS: usize = 8;
 
-fn failed(error: weir_daemons::Error) -> Error {
-    if error.is_refusal() { Error::Refused(error.to_string()) } else { Error::Failed(error.to_string()) }
-}
-
 fn cluster(state: &Path, access: &NetworkAccess) -> Result<Cluster, Error> {
-    let found = Cluster::load(state, &access.cluster).map_err(failed)?;
+    let found = Cluster::load(state, &access.cluster)?;
     found.filter(|cluster| cluster.complete).ok_or_else(|| {
         Error::Refused(format!(
             "{}: the cluster {} is not up: the playbook brings it up, or weir network up and weir cluster up",
@@ -45,15 +40,14 @@ fn cluster(state: &Path, access: &NetworkAccess) -> Result<Cluster, Error> {
     })
 }
 
-/// Opens the disks of the servers, which have mounted them. Without disks of the harness's own there are none to be set.
+/// Opens the disks of the servers, which have mounted them. Where servers keep their data in folders, there are no disks to set.
 pub(crate) fn open_devices(
-    run: &Run,
-    testbed: &Testbed,
-    state: &Path,
+    context: &RunContext<'_>,
     access: &NetworkAccess,
 ) -> Result<Vec<BlockDevice>, Error> {
-    let cluster = cluster(state, access)?;
-    if !cluster.servers.iter().all(|server| matches!(server.brick, Some(Brick::Device(_)))) {
+    let RunContext { run, testbed, .. } = *context;
+    let cluster = cluster(context.state(), access)?;
+    if !cluster.servers.iter().all(|server| matches!(server.storage, Some(ServerStorage::Device(_)))) {
         return match factor_of_disks(run) {
             None => Ok(Vec::new()),
             Some(factor) => Err(Error::Refused(format!(
@@ -72,11 +66,12 @@ pub(crate) fn open_devices(
     }
     let open = |wanted: &weir_study::RunDevice| {
         let device = testbed.devices.get(&wanted.name).ok_or_else(|| {
-            Error::Refused(format!("device `{}` is not in the test bed; name one for it", wanted.name))
+            Error::Refused(format!("device `{}` is not in the testbed; name one for it", wanted.name))
         })?;
         let device = BlockDevice::open_mounted(wanted, device)?;
-        let is_its =
-            |server: &weir_daemons::cluster::Server| server.brick == Some(Brick::Device(device.node.clone()));
+        let is_its = |server: &weir_daemons::cluster::Server| {
+            server.storage == Some(ServerStorage::Device(device.node.clone()))
+        };
         if !cluster.servers.iter().any(is_its) {
             return Err(Error::Refused(format!(
                 "device `{}` ({}) is not what a server of {} has its data on",
@@ -85,7 +80,7 @@ pub(crate) fn open_devices(
                 access.cluster
             )));
         }
-        device.queues.iter().try_for_each(|queue| crate::queue::check(queue, &run.settings))?;
+        device.queues.iter().try_for_each(|queue| queue_settings::check(queue, &run.settings))?;
         Ok(device)
     };
     run.devices.iter().map(open).collect()
@@ -99,12 +94,12 @@ pub(crate) fn factor_of_disks(run: &Run) -> Option<&'static str> {
 
 /// Mounts the file system and makes the run's folder on it.
 pub(crate) fn mount(
-    run: &Run,
-    state: &Path,
-    filesystem: &FileSystem,
+    context: &RunContext<'_>,
     devices: &mut [BlockDevice],
     journal: &mut Journal,
 ) -> Result<MountPoint, Error> {
+    let RunContext { run, filesystem, .. } = *context;
+    let state = context.state();
     if let Some(access) = &filesystem.network {
         set_servers(state, filesystem, access)?;
     }
@@ -114,8 +109,8 @@ pub(crate) fn mount(
     journal.note(Change::Process { state: state.to_owned(), name: CLIENT.to_owned() })?;
     // Writing is not what the run measures: a client that keeps what it has still to send may have the memory for it.
     let filling = Group::of_state(state).within("filling");
-    client::mount(filesystem, state, &path, CLIENT, Scope::Run, filling).map_err(failed)?;
-    let (files, owner) = tree::of_run(&path, &run.id, state, journal)?;
+    client::mount(filesystem, state, &path, CLIENT, Scope::Run, filling)?;
+    let (files, owner) = owned_folder::of_run(&path, &run.id, state, journal)?;
     let device = run.classes.first().map(|class| class.device.clone()).unwrap_or_default();
     Ok(MountPoint { device, source: filesystem.name.clone().into(), path, files, owner: Some(owner) })
 }
@@ -125,7 +120,7 @@ fn set_servers(state: &Path, filesystem: &FileSystem, access: &NetworkAccess) ->
     let of_servers = filesystem.options.iter().filter(|(_, option)| option.of_servers);
     let wanted = of_servers.filter_map(|(name, option)| Some((name.clone(), option.default.clone()?)));
     let wanted = wanted.collect();
-    for line in weir_daemons::cluster::set(state, &access.cluster, &wanted).map_err(failed)? {
+    for line in weir_daemons::cluster::set(state, &access.cluster, &wanted)? {
         eprintln!("{line}");
     }
     Ok(())
@@ -135,13 +130,12 @@ fn set_servers(state: &Path, filesystem: &FileSystem, access: &NetworkAccess) ->
 pub(crate) fn remount(
     state: &Path,
     filesystem: &FileSystem,
-    limits: &Limits,
+    group: Group,
     point: &MountPoint,
 ) -> Result<(), Error> {
-    client::unmount(state, &point.path, CLIENT).map_err(failed)?;
+    client::unmount(state, &point.path, CLIENT)?;
     forget(state, filesystem)?;
-    client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, limits.group("client"))
-        .map_err(failed)?;
+    client::mount(filesystem, state, &point.path, CLIENT, Scope::Run, group)?;
     Ok(())
 }
 
@@ -185,7 +179,7 @@ pub(crate) fn data_groups(
     state: &Path,
     access: &NetworkAccess,
 ) -> Result<std::collections::BTreeMap<String, Group>, Error> {
-    cluster(state, access)?.data_groups(state).map_err(failed)
+    cluster(state, access)?.data_groups(state).map_err(Error::from)
 }
 
 /// Has the page cache forget what servers hold; nothing on a local file system.
@@ -196,7 +190,7 @@ pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error>
     let Some(access) = &filesystem.network else { return Ok(()) };
     let cluster = cluster(state, access)?;
     let mut told = 1;
-    while let Some(left) = cluster.forget().map_err(failed)?.into_iter().find(holds_too_much) {
+    while let Some(left) = cluster.forget()?.into_iter().find(holds_too_much) {
         if told == FORGET_TRIES {
             return Err(Error::Failed(format!(
                 "a server of {} holds {} of {} bytes in its page cache after it was told {told} times to forget them",
@@ -217,24 +211,6 @@ fn holds_too_much(left: &Residency) -> bool {
 /// How many write the files of a class.
 pub(crate) fn writers(filesystem: &FileSystem) -> usize {
     if filesystem.is_remote() { WRITERS } else { 1 }
-}
-
-/// Why reads of a run need not reach the devices; `None` if they must.
-pub(crate) fn cached_by_right(run: &Run, filesystem: &FileSystem) -> Option<&'static str> {
-    if run.access.is_some() {
-        // Client and servers forget the files before each uncached read.
-        None
-    } else if site::all(run).next().is_some() {
-        Some("a database keeps what it has read")
-    } else if run.settings.buffered {
-        Some("files are read through the page cache")
-    } else if filesystem.mounted {
-        Some("its servers are not part of the run")
-    } else if filesystem.network.is_some() {
-        Some("servers read their disks through the page cache")
-    } else {
-        None
-    }
 }
 
 /// What goes over the network while files are written.
@@ -259,5 +235,5 @@ impl Filling {
 }
 
 fn sent_bytes(namespace: &Path) -> Result<u64, Error> {
-    counters(namespace).map(|found| found.sent_bytes).map_err(|error| Error::Failed(error.to_string()))
+    counters(namespace).map(|found| found.sent_bytes).map_err(Error::failed)
 }

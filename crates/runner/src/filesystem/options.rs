@@ -1,20 +1,18 @@
-//! Options of a file system that a run sets: setting them, and reading back what is in force.
+//! Options of a file system that a run sets, and reads back.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use weir_specs::template::{Filled, Value, Values, fill};
-use weir_study::{FileSystem, FsOption, Run};
+use weir_study::FsOption;
 
 use crate::Error;
-use crate::prepare::MountPoint;
-use crate::testbed::Testbed;
+use crate::filesystem::mount_point::MountPoint;
+use crate::run::context::RunContext;
 
 /// The options that a run sets, each with what it is to be.
-fn wanted<'a>(
-    run: &Run,
-    filesystem: &'a FileSystem,
-) -> Result<Vec<(&'a String, &'a FsOption, String)>, Error> {
+fn wanted<'a>(context: &RunContext<'a>) -> Result<Vec<(&'a String, &'a FsOption, String)>, Error> {
+    let RunContext { run, filesystem, .. } = *context;
     let found = |(name, value): (String, String)| {
         let (name, option) = filesystem.options.get_key_value(&name).ok_or_else(|| {
             Error::Refused(format!("filesystem_options.{name}: {} has no such option", filesystem.name))
@@ -28,16 +26,17 @@ fn wanted<'a>(
 }
 
 /// What a role of the playbook said of an option that it set.
-fn told<'a>(testbed: &'a Testbed, filesystem: &FileSystem, name: &str) -> Option<&'a str> {
-    testbed.options.get(&filesystem.name)?.get(name).map(String::as_str)
+fn told<'a>(context: &RunContext<'a>, name: &str) -> Option<&'a str> {
+    context.testbed.options.get(&context.filesystem.name)?.get(name).map(String::as_str)
 }
 
 /// Refuses what a role of the playbook was to set, and has not.
 ///
 /// # Errors
 /// [`Error::Refused`], naming the option and the role.
-pub(crate) fn check(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Result<(), Error> {
-    for (name, option, value) in wanted(run, filesystem)? {
+pub(crate) fn check(context: &RunContext<'_>) -> Result<(), Error> {
+    let filesystem = context.filesystem;
+    for (name, option, value) in wanted(context)? {
         if option.default.is_some() && filesystem.network.is_none() {
             return Err(Error::Refused(format!(
                 "filesystem_options.{name}: {} was mounted before the run, which therefore cannot say how: leave it out of weir_mounts, or leave the option out",
@@ -45,10 +44,10 @@ pub(crate) fn check(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Re
             )));
         }
         let Some(by) = &option.by else { continue };
-        let told = told(testbed, filesystem, name);
+        let told = told(context, name);
         if told != Some(value.as_str()) {
             return Err(Error::Refused(format!(
-                "filesystem_options.{name}: is to be {value}, and the test bed says {}: the playbook has the role {} set it between runs, which one run by itself does not",
+                "filesystem_options.{name}: is to be {value}, and the testbed says {}: the playbook has the role {} set it between runs, which one run by itself does not",
                 told.unwrap_or("nothing of it"),
                 by.role
             )));
@@ -61,8 +60,8 @@ pub(crate) fn check(run: &Run, testbed: &Testbed, filesystem: &FileSystem) -> Re
 ///
 /// # Errors
 /// A command is not installed or fails; it is named with what it said.
-pub(crate) fn set(run: &Run, filesystem: &FileSystem, points: &[MountPoint]) -> Result<(), Error> {
-    for (name, option, value) in wanted(run, filesystem)? {
+pub(crate) fn set(context: &RunContext<'_>, points: &[MountPoint]) -> Result<(), Error> {
+    for (name, option, value) in wanted(context)? {
         for point in points.iter().filter(|_| !option.set.is_empty()) {
             said(name, &filled(&option.set, point, Some((option, &value)))?)?;
         }
@@ -75,14 +74,12 @@ pub(crate) fn set(run: &Run, filesystem: &FileSystem, points: &[MountPoint]) -> 
 /// # Errors
 /// It is not what was set, or cannot be read.
 pub(crate) fn read(
-    run: &Run,
-    testbed: &Testbed,
-    filesystem: &FileSystem,
+    context: &RunContext<'_>,
     points: &[MountPoint],
 ) -> Result<BTreeMap<String, String>, Error> {
     let mut all = BTreeMap::new();
-    for (name, option, value) in wanted(run, filesystem)? {
-        let mut found = told(testbed, filesystem, name).unwrap_or(&value).to_owned();
+    for (name, option, value) in wanted(context)? {
+        let mut found = told(context, name).unwrap_or(&value).to_owned();
         for point in points.iter().filter(|_| !option.read.is_empty()) {
             found = said(name, &filled(&option.read, point, None)?)?;
             if !is(option, &found, &value) {
@@ -96,14 +93,9 @@ pub(crate) fn read(
     Ok(all)
 }
 
-/// What is not any more as it was set.
-pub(crate) fn problems(
-    run: &Run,
-    testbed: &Testbed,
-    filesystem: &FileSystem,
-    points: &[MountPoint],
-) -> Option<String> {
-    read(run, testbed, filesystem, points).err().map(|error| error.to_string())
+/// An option that is not as it was set.
+pub(crate) fn problem(context: &RunContext<'_>, points: &[MountPoint]) -> Option<String> {
+    read(context, points).err().map(|error| error.to_string())
 }
 
 /// Whether what was read is what was wanted.

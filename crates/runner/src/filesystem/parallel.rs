@@ -1,4 +1,4 @@
-//! Doing the same with each of many files, several at a time.
+//! Parallel work on many files.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -32,9 +32,7 @@ pub(crate) fn each<T>(
     thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
         let done = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|_| Err(Error::Failed("a thread that worked on files fell".to_owned())))
+            thread.join().unwrap_or_else(|_| Err(Error::Failed("a file worker thread panicked".to_owned())))
         });
         // All are waited for, whatever one of them says.
         done.collect::<Vec<_>>().into_iter().collect()

@@ -1,34 +1,34 @@
-//! R-HOSTS: whether the hosts of a run were together, and their clocks known.
+//! R-HOSTS: whether the hosts of a run began together, and how well their clocks are known.
 
 use weir_coordination::Record;
 
-use crate::verdict::{Ruling, Status, Verdict};
+use crate::validity::rule::{self, RuleOutcome, Status, Validity};
 
 /// A tenth of what a disk takes for a request: more would blur who came first.
 const BOUND_LIMIT_NS: i64 = 500_000;
 /// Two quartz clocks of 50 ppm each; more, and one was set or stood still.
 const DRIFT_LIMIT_PPM: f64 = 100.0;
 
-fn ruling(status: Status, reason: String) -> Ruling {
-    Ruling { rule: "R-HOSTS".to_owned(), status, reason, value: None, limit: None }
+fn outcome(status: Status, reason: String) -> RuleOutcome {
+    rule::outcome("R-HOSTS", status, reason)
 }
 
 /// A run that came to no end on some host.
-pub(super) fn not_together(reason: String) -> Ruling {
-    ruling(Status::Invalid, reason)
+pub(super) fn not_together(reason: String) -> RuleOutcome {
+    outcome(Status::Invalid, reason)
 }
 
 /// The clocks of a run that came to its end.
-pub(super) fn together(records: &[Record]) -> Ruling {
+pub(super) fn together(records: &[Record]) -> RuleOutcome {
     let clocks = || records.iter().filter_map(|record| Some((record.host.as_str(), record.clocks?)));
     let Some((host, worst)) = clocks().max_by_key(|(_, clocks)| clocks.bound_ns()) else {
-        return ruling(Status::Invalid, "no host knew another's clock".to_owned());
+        return outcome(Status::Invalid, "no host knew another's clock".to_owned());
     };
     let bound_ns = worst.bound_ns();
-    let numbers = |ruling: Ruling| Ruling {
+    let numbers = |outcome: RuleOutcome| RuleOutcome {
         value: Some(bound_ns as f64),
         limit: Some(BOUND_LIMIT_NS as f64),
-        ..ruling
+        ..outcome
     };
     if bound_ns > BOUND_LIMIT_NS {
         let reason = format!(
@@ -36,7 +36,7 @@ pub(super) fn together(records: &[Record]) -> Ruling {
             bound_ns as f64 / 1e6,
             BOUND_LIMIT_NS as f64 / 1e6
         );
-        return numbers(ruling(Status::Invalid, reason));
+        return numbers(outcome(Status::Invalid, reason));
     }
     let drifts = || clocks().filter_map(|(host, clocks)| Some((host, clocks.drift_ppm()?)));
     if let Some((host, (drift, unsure))) =
@@ -45,7 +45,7 @@ pub(super) fn together(records: &[Record]) -> Ruling {
         let reason = format!(
             "the clock of host {host} drifted by {drift:.0} ppm (known to within {unsure:.0}; at most {DRIFT_LIMIT_PPM}): it was set, or its machine stood still"
         );
-        return numbers(ruling(Status::Invalid, reason));
+        return numbers(outcome(Status::Invalid, reason));
     }
     let drift = drifts().map(|(_, (drift, _))| drift.abs()).fold(0.0, f64::max);
     let reason = format!(
@@ -53,33 +53,36 @@ pub(super) fn together(records: &[Record]) -> Ruling {
         records.len(),
         bound_ns as f64 / 1e6
     );
-    numbers(ruling(Status::Valid, reason))
+    numbers(outcome(Status::Valid, reason))
 }
 
 /// Of each rule the worst that became of it on any host, which is named.
-pub(super) fn worst(verdicts: &[(String, Verdict)]) -> Vec<Ruling> {
+pub(super) fn worst(validities: &[(String, Validity)]) -> Vec<RuleOutcome> {
     let rank = |status: Status| match status {
         Status::Invalid => 2,
         Status::Valid => 1,
         Status::Skipped => 0,
     };
     let mut names: Vec<&str> = Vec::new();
-    for ruling in verdicts.iter().flat_map(|(_, verdict)| &verdict.rules) {
-        if !names.contains(&ruling.rule.as_str()) {
-            names.push(&ruling.rule);
+    for outcome in validities.iter().flat_map(|(_, validity)| &validity.rules) {
+        if !names.contains(&outcome.rule.as_str()) {
+            names.push(&outcome.rule);
         }
     }
     let of_rule = |rule: &str| {
-        let all = verdicts
+        let all = validities
             .iter()
-            .flat_map(|(host, verdict)| verdict.rules.iter().map(move |ruling| (host, ruling)));
-        let mut found: Option<(&String, &Ruling)> = None;
-        for (host, ruling) in all.filter(|(_, ruling)| ruling.rule == rule) {
-            if found.is_none_or(|(_, known)| rank(ruling.status) > rank(known.status)) {
-                found = Some((host, ruling));
+            .flat_map(|(host, validity)| validity.rules.iter().map(move |outcome| (host, outcome)));
+        let mut found: Option<(&String, &RuleOutcome)> = None;
+        for (host, outcome) in all.filter(|(_, outcome)| outcome.rule == rule) {
+            if found.is_none_or(|(_, known)| rank(outcome.status) > rank(known.status)) {
+                found = Some((host, outcome));
             }
         }
-        found.map(|(host, ruling)| Ruling { reason: format!("{host}: {}", ruling.reason), ..ruling.clone() })
+        found.map(|(host, outcome)| RuleOutcome {
+            reason: format!("{host}: {}", outcome.reason),
+            ..outcome.clone()
+        })
     };
     names.into_iter().filter_map(of_rule).collect()
 }
@@ -122,12 +125,12 @@ mod tests {
 
     #[test]
     fn the_worst_of_each_rule_is_named_with_its_host() {
-        let rule = |name: &str, status, reason: &str| Ruling {
+        let rule = |name: &str, status, reason: &str| RuleOutcome {
             rule: name.to_owned(),
             reason: reason.to_owned(),
-            ..ruling(status, String::new())
+            ..outcome(status, String::new())
         };
-        let verdicts = [
+        let validities = [
             (
                 "a".to_owned(),
                 vec![rule("R-LATE", Status::Valid, "0.1 ms"), rule("R-LOSS", Status::Skipped, "no disk")],
@@ -141,8 +144,8 @@ mod tests {
                 vec![rule("R-LOSS", Status::Valid, "none lost"), rule("R-CLOCK", Status::Valid, "0")],
             ),
         ];
-        let verdicts = verdicts.map(|(host, rules)| (host, Verdict::of(rules)));
-        let found = worst(&verdicts);
+        let validities = validities.map(|(host, rules)| (host, Validity::of(rules)));
+        let found = worst(&validities);
         let told: Vec<(&str, Status, &str)> =
             found.iter().map(|one| (one.rule.as_str(), one.status, one.reason.as_str())).collect();
         assert_eq!(

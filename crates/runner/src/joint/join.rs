@@ -1,4 +1,4 @@
-//! The parts that hosts left of a run, as one run.
+//! Join of the parts that hosts left of a run into one run.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,12 @@ use weir_coordination::{Record, Role};
 use weir_specs::host_problem;
 use weir_study::Run;
 
-use super::{PART, join_tables, ruling};
+use super::barrier::PART;
+use super::{hosts_rule, join_tables};
 use crate::Error;
-use crate::carry_out::Timing;
-use crate::run_folder::{self, RunFolder, check_part, parts_folder, write_json};
-use crate::verdict::Verdict;
+use crate::run::folder::{self, RunFolder, check_part, parts_folder, write_json};
+use crate::run::outcome::Timing;
+use crate::validity::rule::Validity;
 
 /// What became of a run of several hosts.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub enum Joined {
     /// Its folder is whole.
     Whole {
         /// What is to be thought of its data.
-        verdict: Verdict,
+        validity: Validity,
         /// The longest time that each stage took on any host.
         timing: Timing,
         /// Rows of `requests.parquet`.
@@ -47,7 +48,7 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
             "host {host:?}: names a folder: use letters, digits, -, _ and . only, no . at the beginning"
         )));
     }
-    let place = RunFolder::take(results, &run.id)?;
+    let folder = RunFolder::take(results, &run.id)?;
     let parts = parts_folder(results, &run.id);
     let mut records = Vec::new();
     let mut silent = Vec::new();
@@ -69,8 +70,8 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
             None => silent.push(host.clone()),
         }
     }
-    let joined = judge(run, &parts, &place, &records, silent)?;
-    run_folder::remove_parts(&parts, &run.id)?.iter().for_each(|left| eprintln!("{left}"));
+    let joined = judge(run, &parts, &folder, &records, silent)?;
+    folder::remove_parts(&parts, &run.id)?.iter().for_each(|left| eprintln!("{left}"));
     Ok(joined)
 }
 
@@ -81,7 +82,7 @@ fn is_host(name: &str) -> bool {
 fn judge(
     run: &Run,
     parts: &Path,
-    place: &RunFolder,
+    folder: &RunFolder,
     records: &[Record],
     silent: Vec<String>,
 ) -> Result<Joined, Error> {
@@ -104,26 +105,25 @@ fn judge(
         let why = first.map_or_else(|| "the run did not begin".to_owned(), ToString::to_string);
         return Ok(Joined::Nothing { why, lost });
     }
-    place.make()?;
-    place.write_run(run)?;
-    let partial = place.partial();
+    folder.make()?;
+    folder.write_run(run)?;
+    let partial = folder.partial();
     let rules = match (first, silent.first()) {
         (Some(ended), _) => Err(ended.to_string()),
         (None, Some(host)) => Err(format!("host {host} left nothing of its part")),
         (None, None) => Ok(()),
     };
-    let (verdict, timing, requests) = match rules {
+    let (validity, timing, requests) = match rules {
         Err(reason) => {
             keep_records(parts, records, partial)?;
             write_json(&partial.join("observed.json"), &json!({ "hosts": clocks(records) }))?;
-            let none = Timing { setup_s: 0.0, measured_s: 0.0, teardown_s: 0.0 };
-            (Verdict::of(vec![ruling::not_together(reason)]), none, 0)
+            (Validity::of(vec![hosts_rule::not_together(reason)]), Timing::default(), 0)
         }
         Ok(()) => whole(run, parts, records, partial)?,
     };
-    write_json(&partial.join("verdict.json"), &verdict)?;
-    place.publish()?;
-    Ok(Joined::Whole { verdict, timing, requests, lost })
+    write_json(&partial.join("verdict.json"), &validity)?;
+    folder.publish()?;
+    Ok(Joined::Whole { validity, timing, requests, lost })
 }
 
 /// Data of a run in which all came to the end.
@@ -132,7 +132,7 @@ fn whole(
     parts: &Path,
     records: &[Record],
     partial: &Path,
-) -> Result<(Verdict, Timing, u64), Error> {
+) -> Result<(Validity, Timing, u64), Error> {
     let epoch_ns = one_epoch(records)?;
     let clients_of =
         |class: &str| run.classes.iter().find(|known| known.name == class).map_or(0, |known| known.clients);
@@ -140,7 +140,7 @@ fn whole(
         join_tables::requests(parts, records, clients_of, epoch_ns, &partial.join("requests.parquet"))?;
     join_tables::blocks(parts, records, epoch_ns, &partial.join("block.parquet"))?;
     keep_records(parts, records, partial)?;
-    let mut verdicts = Vec::new();
+    let mut validities = Vec::new();
     let mut timings = Vec::new();
     let mut replay = Value::Null;
     let mut media = Value::Null;
@@ -149,8 +149,8 @@ fn whole(
         let needed = |name: &str| {
             Error::Failed(format!("{}: is absent: the part is not whole", folder.join(name).display()))
         };
-        let found: Verdict = read(&folder.join("verdict.json"))?.ok_or_else(|| needed("verdict.json"))?;
-        verdicts.push((record.host.clone(), found));
+        let found: Validity = read(&folder.join("verdict.json"))?.ok_or_else(|| needed("verdict.json"))?;
+        validities.push((record.host.clone(), found));
         let observed: Value = read(&folder.join("observed.json"))?.ok_or_else(|| needed("observed.json"))?;
         timings.push(observed["timing"].clone());
         if record.role == Role::Client && media.is_null() {
@@ -173,9 +173,9 @@ fn whole(
     };
     let observed = json!({ "replay": replay, "media": media, "hosts": clocks(records), "timing": timing });
     write_json(&partial.join("observed.json"), &observed)?;
-    let mut rules = ruling::worst(&verdicts);
-    rules.push(ruling::together(records));
-    Ok((Verdict::of(rules), timing, requests))
+    let mut rules = hosts_rule::worst(&validities);
+    rules.push(hosts_rule::together(records));
+    Ok((Validity::of(rules), timing, requests))
 }
 
 /// The run's beginning, on which all agree: parts of different attempts are no run.

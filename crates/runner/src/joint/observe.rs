@@ -1,4 +1,4 @@
-//! The part of a server in a run of several hosts: it is asked, and records what its disks do.
+//! Part of a server in a run of several hosts: it records the requests of its disks while clients send theirs.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -9,38 +9,44 @@ use weir_collectors::{Disk, host};
 use weir_coordination::Meeting;
 use weir_study::{Capture as Wanted, Run};
 
-use super::{Meet, PART, begin, from_meeting, part};
+use super::barrier::{PART, begin, from_meeting};
+use super::part::part;
 use crate::Error;
-use crate::capture::{Capture, Recording};
-use crate::carry_out::{Options, Outcome, Timing};
-use crate::journal::{Change, Journal};
-use crate::measure::wall_against_monotonic_ns;
-use crate::run_folder::{RunFolder, write_json};
-use crate::verdict::{Facts, Verdict, clock, loss};
+use crate::device::capture::{Capture, Recording};
+use crate::run::folder::{RunFolder, write_json};
+use crate::run::journal::{Change, Journal};
+use crate::run::measure::wall_against_monotonic_ns;
+use crate::run::options::Options;
+use crate::run::outcome::{Outcome, Timing};
+use crate::validity::facts::Facts;
+use crate::validity::rule::Validity;
+use crate::validity::testbed_rules::{clock, loss};
 
 /// Records the requests of some disks of this host, and the host, while the clients of a run ask.
 ///
 /// # Errors
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way.
-pub fn attend(run: &Run, devices: &[String], options: &Options) -> Result<Outcome, Error> {
-    let Some(meet) = &options.meet else {
+pub fn observe(run: &Run, devices: &[String], options: &Options) -> Result<Outcome, Error> {
+    let Some(coordination) = &options.coordination else {
         return Err(Error::Refused(
-            "a server attends a run of several hosts: say where they meet".to_owned(),
+            "a server observes a run of several hosts: give the coordinator's address (--meet)".to_owned(),
         ));
     };
-    if meet.company.client().is_some() {
-        return Err(Error::Refused(format!("{} is a client of this run: weir run", meet.company.me())));
+    if coordination.roster.client().is_some() {
+        return Err(Error::Refused(format!(
+            "{} is a client of this run: weir run",
+            coordination.roster.me()
+        )));
     }
-    part(run, options, meet, |meeting, place| watch(run, devices, options, meet, meeting, place))
+    part(run, options, coordination, |meeting, folder| watch(run, devices, options, meeting, folder))
 }
 
 fn watch(
     run: &Run,
     devices: &[String],
     options: &Options,
-    meet: &Meet,
     meeting: &mut Meeting,
-    place: &RunFolder,
+    folder: &RunFolder,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
     let disks = devices
@@ -51,16 +57,16 @@ fn watch(
     if disks.is_empty() && run.capture == Wanted::Required {
         return Err(Error::Refused(format!(
             "{}: no disk is named whose requests are to be recorded: list them in the inventory (weir_observed), or say `capture: optional` in the study",
-            meet.company.me()
+            options.coordination.as_ref().map_or("this host", |known| known.roster.me())
         )));
     }
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
     undone.iter().for_each(|line| eprintln!("undone of a run that died: {line}"));
-    journal.note(Change::Partial(place.partial().to_owned()))?;
-    let made = place.make();
-    let done = made.and_then(|()| record(run, &disks, options, place.partial(), meeting, began));
+    journal.note(Change::Partial(folder.partial().to_owned()))?;
+    let made = folder.make();
+    let done = made.and_then(|()| record(run, &disks, options, folder.partial(), meeting, began));
     // What is whole is moved before the journal takes away what is not.
-    let done = done.and_then(|outcome| place.publish().map(|()| outcome));
+    let done = done.and_then(|outcome| folder.publish().map(|()| outcome));
     match (done, journal.undo()) {
         (Ok(_), left) if !left.is_empty() => Err(Error::Failed(format!("not undone: {}", left.join("; ")))),
         (done, _) => done,
@@ -96,16 +102,16 @@ fn record(
         clock_step_ns,
         ..Facts::default()
     };
-    let verdict = Verdict::of(vec![loss(&facts), clock(&facts)]);
+    let validity = Validity::of(vec![loss(&facts), clock(&facts)]);
     let teardown_s = began.elapsed().as_secs_f64() - setup_s - measured_s;
     let timing = Timing { setup_s, measured_s, teardown_s };
     write_json(&partial.join(PART), &record)?;
-    write_json(&partial.join("verdict.json"), &verdict)?;
+    write_json(&partial.join("verdict.json"), &validity)?;
     let observed = json!({
         "capture": capture.as_ref().map(Recording::report),
         "clock_step_ns": clock_step_ns,
         "timing": timing,
     });
     write_json(&partial.join("observed.json"), &observed)?;
-    Ok(Outcome::Done { verdict, timing, requests: 0 })
+    Ok(Outcome::Done { validity, timing, requests: 0 })
 }

@@ -1,29 +1,27 @@
-//! What opening and reading a file costs, as the requests of a run: the benchmark's samples are its rows.
+//! File access benchmark of a run (`access`): each open and read is a row of `requests.parquet`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use serde::Serialize;
 use weir_fsbench::{Cold, Operation, Options, Report, Sample, Witness, bench_before};
 use weir_records::{Op, Request};
 use weir_replayer::clock;
-use weir_study::{FileSystem, Run, RunAccess};
+use weir_study::RunAccess;
 
 use crate::Error;
-use crate::limits::Limits;
-use crate::networked;
-use crate::prepare::MountPoint;
+use crate::cgroup::limits::Limits;
+use crate::filesystem::mount_point::MountPoint;
+use crate::filesystem::network;
+use crate::run::context::RunContext;
 
-/// Samples of a class that may be left out because they were not what they are called.
+/// Share of a class's samples that may be left out because they were not cached or uncached as intended.
 const LEFT_OUT_SHARE: f64 = 0.05;
 
-/// Where a run measures it.
-pub(crate) struct Ground<'a> {
-    pub(crate) state: &'a Path,
-    pub(crate) filesystem: &'a FileSystem,
+/// What the access benchmark of a run works with.
+pub(crate) struct AccessContext<'a> {
+    pub(crate) context: &'a RunContext<'a>,
     pub(crate) limits: &'a Limits,
     pub(crate) points: &'a [MountPoint],
 }
@@ -31,7 +29,7 @@ pub(crate) struct Ground<'a> {
 /// What came out.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Accessed {
-    /// The benchmark's own report: how it is known that samples are what they are called, and what was left out.
+    /// The benchmark's own report: how caching was verified, and what was left out.
     pub(crate) report: Report,
     /// Samples that were taken, by class.
     pub(crate) taken: BTreeMap<String, u64>,
@@ -45,15 +43,16 @@ impl Accessed {
         self.taken.iter().find_map(|(class, taken)| {
             let kept = self.kept.get(class).copied().unwrap_or(0);
             let lost = (*taken).saturating_sub(kept) as f64;
-            (*taken == 0 || lost > *taken as f64 * LEFT_OUT_SHARE)
-                .then(|| format!("of {taken} samples of {class} only {kept} were what they are called"))
+            (*taken == 0 || lost > *taken as f64 * LEFT_OUT_SHARE).then(|| {
+                format!("only {kept} of {taken} samples of {class} were cached or uncached as intended")
+            })
         })
     }
 }
 
 /// Makes rows of samples.
 struct Rows<'a> {
-    ground: &'a Ground<'a>,
+    access: &'a AccessContext<'a>,
     point: &'a MountPoint,
     device: Arc<str>,
     names: BTreeMap<(u8, u64), Arc<str>>,
@@ -100,44 +99,44 @@ impl Witness for Rows<'_> {
     }
 
     fn cold(&mut self) -> Result<(), weir_fsbench::Error> {
-        if self.ground.filesystem.network.is_none() {
+        let RunContext { filesystem, .. } = *self.access.context;
+        if filesystem.network.is_none() {
             return Ok(());
         }
-        // What a client's process keeps to itself goes only with that process.
-        networked::remount(self.ground.state, self.ground.filesystem, self.ground.limits, self.point)
+        // A client's own cache ends with its process.
+        let group = self.access.limits.group("client");
+        network::remount(self.access.context.state(), filesystem, group, self.point)
             .map_err(|error| weir_fsbench::Error::Failed(error.to_string()))
     }
 }
 
 /// Measures on the file system of a run. Times of the rows are relative to `epoch_ns`.
 pub(crate) fn measure(
-    run: &Run,
-    access: &RunAccess,
-    ground: &Ground<'_>,
+    access: &AccessContext<'_>,
+    wanted: &RunAccess,
     epoch_ns: i64,
-    stop: &AtomicBool,
 ) -> Result<(Vec<Request>, Accessed), Error> {
-    let point = ground.points.first().ok_or_else(|| {
+    let RunContext { run, options, .. } = *access.context;
+    let point = access.points.first().ok_or_else(|| {
         Error::Refused(format!("{} has no files to be opened and read", run.settings.filesystem))
     })?;
     let device = run.classes.first().map_or("", |class| class.device.as_str());
     let mut rows = Rows {
-        ground,
+        access,
         point,
         device: device.into(),
         names: BTreeMap::new(),
         origin: (Instant::now(), clock::monotonic_ns() - epoch_ns),
         rows: Vec::new(),
     };
-    let options = Options {
-        sizes_bytes: access.sizes_bytes.clone(),
-        repetitions: access.repetitions,
-        files: access.files,
+    let settings = Options {
+        sizes_bytes: wanted.sizes_bytes.clone(),
+        repetitions: wanted.repetitions,
+        files: wanted.files,
         cold: Cold::Fadvise,
         ..Options::default()
     };
-    let report = bench_before(&point.files, &options, stop, &mut rows)
-        .map_err(|error| Error::Failed(error.to_string()))?;
+    let report = bench_before(&point.files, &settings, &options.stop, &mut rows).map_err(Error::failed)?;
     let mut kept: BTreeMap<String, u64> = BTreeMap::new();
     for row in &rows.rows {
         *kept.entry(row.class.to_string()).or_default() += 1;

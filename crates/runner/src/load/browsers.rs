@@ -1,5 +1,4 @@
-//! Classes that go through a server: browsers ask a web server for the files of the class, or visit a site, over HTTP on
-//! loopback.
+//! Browsers of the classes that go through a web server or a site, over HTTP on loopback.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,20 +11,16 @@ use weir_study::{Engine, Run, RunService};
 use weir_web_client::{Class, Folders, Options, Report, Server, Visit, Visitors, browse};
 
 use crate::Error;
-use crate::place::Place;
-use crate::site::{Visited, Visits};
+use crate::daemon::site::{Visited, Visits};
+use crate::load::placement::Placement;
 
 /// Most connections of a class whose requests do not wait for one another.
 const CONNECTIONS: usize = 1024;
 /// A modelled disk with a long queue may take this long; what takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn failed(error: weir_web_client::Error) -> Error {
-    Error::Failed(error.to_string())
-}
-
 /// The classes of a run that go through a service, with the device that each names in its rows.
-pub(crate) fn classes(run: &Run, places: &[Place]) -> Result<Vec<(Class, Arc<str>)>, Error> {
+pub(crate) fn classes(run: &Run, places: &[Placement]) -> Result<Vec<(Class, Arc<str>)>, Error> {
     places
         .iter()
         .filter(|place| place.class.engine == Engine::Web)
@@ -33,7 +28,7 @@ pub(crate) fn classes(run: &Run, places: &[Place]) -> Result<Vec<(Class, Arc<str
         .collect()
 }
 
-fn class(run: &Run, place: &Place) -> Result<Class, Error> {
+fn class(run: &Run, place: &Placement) -> Result<Class, Error> {
     let asked = &place.class;
     let service = run.services.iter().find(|service| Some(&service.name) == asked.through.as_ref());
     let RunService { port, .. } = service
@@ -124,7 +119,8 @@ impl Asking {
 
     /// Waits for the last answer.
     pub(crate) fn finish(self) -> Result<Asked, Error> {
-        let done = self.thread.join().map_err(|_| Error::Failed("the browsers' thread fell".to_owned()))?;
-        done.map_err(failed)
+        let done =
+            self.thread.join().map_err(|_| Error::Failed("the browsers' thread panicked".to_owned()))?;
+        done.map_err(Error::failed)
     }
 }

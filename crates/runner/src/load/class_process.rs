@@ -1,4 +1,4 @@
-//! A program that carries out one class: it ends with the run, whatever becomes of that.
+//! Process that carries out one class: it ends with the run, however that ends.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -12,14 +12,14 @@ use weir_daemons::Group;
 use crate::Error;
 
 /// How often a run looks whether the program has ended, or is to end.
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A program that carries out one class. It is killed when it is dropped, and by the kernel when this process dies.
-pub(crate) struct Helper {
+pub(crate) struct ClassProcess {
     pub(crate) child: Child,
 }
 
-impl Helper {
+impl ClassProcess {
     /// Starts it, in the class's control group if it has one.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Helper {
         failed: impl FnOnce(io::Error) -> Error,
     ) -> Result<Self, Error> {
         if let Some(group) = group {
-            group.admit(command).map_err(|error| Error::Failed(error.to_string()))?;
+            group.admit(command).map_err(Error::failed)?;
         }
         // SAFETY: prctl is async-signal-safe.
         unsafe {
@@ -41,7 +41,7 @@ impl Helper {
                 Ok(())
             });
         }
-        Ok(Helper { child: command.spawn().map_err(failed)? })
+        Ok(ClassProcess { child: command.spawn().map_err(failed)? })
     }
 
     /// Waits until it has ended.
@@ -58,12 +58,12 @@ impl Helper {
             if let Some(status) = ended {
                 return Ok(status);
             }
-            sleep(GLANCE);
+            sleep(POLL_INTERVAL);
         }
     }
 }
 
-impl Drop for Helper {
+impl Drop for ClassProcess {
     /// Where another class failed, this one must not go on below what is undone.
     fn drop(&mut self) {
         let _ = self.child.kill();

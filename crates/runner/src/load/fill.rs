@@ -9,15 +9,15 @@ use weir_replayer::fill::{Filler, open};
 use weir_replayer::pattern::Key;
 
 use crate::Error;
-use crate::place::{Place, file_path};
-use crate::several;
+use crate::filesystem::parallel;
+use crate::load::placement::{Placement, file_path};
 
 /// Writes all files of a class. On a disk one `writer` lays them down one behind the other, the same in every run; several
 /// save the time of many answers over a network.
 ///
 /// # Errors
 /// The device is full or failed.
-pub(crate) fn fill(place: &Place, seed: u64, writers: usize) -> Result<(), Error> {
+pub(crate) fn fill(place: &Placement, seed: u64, writers: usize) -> Result<(), Error> {
     if place.is_raw() {
         let mut filler = Filler::default();
         let file = open(&place.path, false).map_err(failed(&place.path))?;
@@ -30,7 +30,7 @@ pub(crate) fn fill(place: &Place, seed: u64, writers: usize) -> Result<(), Error
     }
     fs::create_dir_all(&place.path).map_err(failed(&place.path))?;
     let sizes_bytes = place.files.sizes_bytes();
-    several::each(sizes_bytes.len(), writers, Filler::default, |filler, at| {
+    parallel::each(sizes_bytes.len(), writers, Filler::default, |filler, at| {
         let id = u32::try_from(at).unwrap_or(u32::MAX);
         let path = file_path(&place.path, id);
         let key = Key::new(&place.class.name, Some(id), seed);

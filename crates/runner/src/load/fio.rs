@@ -1,4 +1,4 @@
-//! Closed-loop classes: fio does the work, its logs become rows of `requests.parquet`.
+//! Closed-loop classes, carried out by fio: its logs become rows of `requests.parquet`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,10 +16,10 @@ use weir_study::Run;
 use weir_workload::{Access, Arrivals, Distribution, Sizes};
 
 use crate::Error;
-use crate::fio_log::{self, JobLogs};
-use crate::helper::Helper;
-use crate::place::{Place, file_path};
-use crate::room::free_bytes;
+use crate::filesystem::free_space::free_bytes;
+use crate::load::class_process::ClassProcess;
+use crate::load::fio_log::{self, JobLogs};
+use crate::load::placement::{Placement, file_path};
 
 /// With less room than this for its files, fio that says nothing had no room to.
 const LITTLE_ROOM_BYTES: u64 = 64 << 10;
@@ -43,7 +43,7 @@ pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Requ
 
 /// fio carrying out one class.
 pub(crate) struct Job {
-    program: Helper,
+    program: ClassProcess,
     place_index: usize,
     folder: PathBuf,
     clients: u32,
@@ -77,7 +77,7 @@ pub(crate) struct Report {
 /// fio is not installed or cannot start.
 pub(crate) fn start(
     run: &Run,
-    place: &Place,
+    place: &Placement,
     place_index: usize,
     folder: &Path,
     group: Option<&Group>,
@@ -90,7 +90,7 @@ pub(crate) fn start(
     let mut command = Command::new("fio");
     command.args(["--output-format=json", "--output=result.json", "job.fio"]).current_dir(folder);
     command.stdout(words.try_clone().map_err(Error::io("cannot write", folder))?).stderr(words);
-    let program = Helper::start(&mut command, group, |error| match error.kind() {
+    let program = ClassProcess::start(&mut command, group, |error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             Error::Failed("fio: not installed; install the package fio".to_owned())
         }
@@ -100,7 +100,7 @@ pub(crate) fn start(
 }
 
 /// The class in fio's language: one job a client.
-fn job_file(run: &Run, place: &Place) -> Result<String, Error> {
+fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     let recipe = &place.recipe;
     let (
         Arrivals::Closed { depth, think_us, start_s, rate_per_s },
@@ -192,7 +192,7 @@ impl Job {
     pub(crate) fn finish(
         mut self,
         run: &Run,
-        places: &[Place],
+        places: &[Placement],
         epoch_monotonic_ns: i64,
         stop: &AtomicBool,
     ) -> Result<(Vec<Request>, Report), Error> {

@@ -1,4 +1,4 @@
-//! fio's per-request logs as rows.
+//! Rows from fio's per-request logs.
 //!
 //! fio writes two logs that fit together: the issue log (`write_iolog`, version 3) has each request's address and the
 //! microsecond at which it was issued, counted from an instant that fio does not name; the latency log has each
@@ -16,7 +16,7 @@ use weir_study::Run;
 use weir_workload::Deadline;
 
 use crate::Error;
-use crate::place::Place;
+use crate::load::placement::Placement;
 
 /// The logs of one fio job.
 pub(crate) struct JobLogs {
@@ -46,7 +46,7 @@ struct Response {
 /// A log is absent or damaged, or a response has no request.
 pub(crate) fn rows(
     logs: &JobLogs,
-    place: &Place,
+    place: &Placement,
     client: u32,
     run: &Run,
     epoch_monotonic_ns: i64,

@@ -1,4 +1,4 @@
-//! Files of classes that stay on a network file system from run to run: to write them again takes longer than a run.
+//! Files of classes kept on a network file system from run to run: to write them again takes longer than a run.
 //!
 //! Only of classes behind a web server, which is not able to change them, and whose every answer is compared. Between runs a
 //! set lies beside the runs' folders; for a run it is moved into the run's own. A run that fails, or had a wrong answer, keeps
@@ -11,10 +11,13 @@ use sha2::{Digest as _, Sha256};
 use weir_host::owned::{self, Owner};
 use weir_study::{Engine, FileSystem, Run};
 
-use crate::place::Place;
-use crate::prepare::MountPoint;
-use crate::room::free_bytes;
-use crate::{Error, fill, networked, tree};
+use crate::Error;
+use crate::filesystem::free_space::free_bytes;
+use crate::filesystem::mount_point::MountPoint;
+use crate::filesystem::network;
+use crate::filesystem::walk;
+use crate::load::fill;
+use crate::load::placement::Placement;
 
 /// Beside the folders of runs.
 const FOLDER: &str = "weir-kept";
@@ -36,7 +39,7 @@ pub(crate) fn put(
     run: &Run,
     filesystem: &FileSystem,
     points: &[MountPoint],
-    places: &[Place],
+    places: &[Placement],
 ) -> Result<(KeptFiles, u64), Error> {
     let root = filesystem.network.as_ref().and_then(|_| {
         let point = points.first()?;
@@ -54,14 +57,14 @@ pub(crate) fn put(
             }
             root.make_room(place.files.total_bytes())?;
         }
-        fill::fill(place, run.seed, networked::writers(filesystem))?;
+        fill::fill(place, run.seed, network::writers(filesystem))?;
         written_bytes += place.files.total_bytes();
     }
     Ok((kept, written_bytes))
 }
 
 /// Where a set that is like a class's lies between runs; `None` if it cannot be kept. A name says all that its bytes depend on.
-fn lies_at(root: &Path, place: &Place, seed: u64) -> Option<PathBuf> {
+fn lies_at(root: &Path, place: &Placement, seed: u64) -> Option<PathBuf> {
     if place.class.engine != Engine::Web {
         return None;
     }
@@ -93,7 +96,7 @@ impl Root {
         owned::claim(&self.folder, &self.owner, "files that stay from run to run")?;
         if free_bytes(&self.folder)? < bytes.saturating_mul(ROOM) {
             owned::check_removable(&self.folder, &self.owner)?;
-            tree::empty(&self.folder)?;
+            walk::empty(&self.folder)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The open-loop classes of a run as one stream, and where the replayer is to send it.
+//! Open-loop classes of a run as one stream, and where the replayer sends it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use weir_study::{Engine, Priority, Run};
 use weir_workload::{Stream, StreamOptions};
 
 use crate::Error;
-use crate::place::Place;
+use crate::load::placement::Placement;
 
 /// The requests of all open-loop classes in order of intended time.
 pub(crate) struct Merged {
@@ -29,7 +29,7 @@ impl Merged {
     ///
     /// # Errors
     /// A frame-size file cannot be read.
-    pub(crate) fn new<'a>(run: &Run, places: impl IntoIterator<Item = &'a Place>) -> Result<Self, Error> {
+    pub(crate) fn new<'a>(run: &Run, places: impl IntoIterator<Item = &'a Placement>) -> Result<Self, Error> {
         let open_loop = places.into_iter().filter(|place| place.class.engine == Engine::Replay);
         let streams = open_loop
             .map(|place| {
@@ -78,13 +78,13 @@ impl Iterator for Merged {
 }
 
 /// Where each class goes and at which priority.
-pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Place>, buffered: bool) -> Layout {
-    let route = |place: &Place| Route {
+pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Placement>, buffered: bool) -> Layout {
+    let route = |place: &Placement| Route {
         path: place.path.clone(),
         base_offset_bytes: 0,
         priority: place.class.priority.map_or(IoPriority::Inherited, priority),
     };
-    let open_loop: Vec<&Place> =
+    let open_loop: Vec<&Placement> =
         places.into_iter().filter(|place| place.class.engine == Engine::Replay).collect();
     let classes: BTreeMap<String, Route> =
         open_loop.iter().map(|place| (place.class.name.clone(), route(place))).collect();

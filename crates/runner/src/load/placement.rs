@@ -1,4 +1,4 @@
-//! Where the files of each class lie on this host.
+//! Placement of each class's files on this host.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use weir_study::{Engine, Run, RunClass};
 use weir_workload::{FileSet, Workload};
 
 /// The files of a class and where they are.
-pub(crate) struct Place {
+pub(crate) struct Placement {
     /// The class.
     pub(crate) class: RunClass,
     /// What it asks of its files.
@@ -19,7 +19,7 @@ pub(crate) struct Place {
     pub(crate) offsets_bytes: Vec<u64>,
 }
 
-impl Place {
+impl Placement {
     /// Whether the files lie directly on a device.
     pub(crate) fn is_raw(&self) -> bool {
         !self.offsets_bytes.is_empty()
@@ -27,7 +27,7 @@ impl Place {
 }
 
 /// Places the classes of a run that have files. `target` gives the mount point of a device, or its node where it is raw.
-pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec<Place> {
+pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec<Placement> {
     let mut used: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     run.classes
         .iter()
@@ -46,7 +46,7 @@ pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec
             } else {
                 (root.join(&class.name), Vec::new())
             };
-            Place { class: class.clone(), recipe: recipe.clone(), files, path, offsets_bytes }
+            Placement { class: class.clone(), recipe: recipe.clone(), files, path, offsets_bytes }
         })
         .collect()
 }

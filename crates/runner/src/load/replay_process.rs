@@ -1,7 +1,7 @@
-//! An open-loop class that is sent by a process of its own, in a control group of its own.
+//! Process that replays one open-loop class in a control group of its own.
 //!
-//! Version 2 of control groups tells processes apart where disks are concerned, not threads. The process is this program's
-//! `weir replay`: it opens and checks all that it is to send, says `ready`, and begins at the time that it is then told.
+//! The I/O controller of control groups (version 2) tells processes apart, not threads. The process is this program's
+//! `weir replay`: it opens and checks its requests, prints `ready`, reads the instant of the beginning, and sends from there on.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,13 +16,13 @@ use weir_replayer::Fidelity;
 use weir_study::Run;
 
 use crate::Error;
-use crate::helper::Helper;
-use crate::open_loop::Merged;
-use crate::place::Place;
+use crate::load::class_process::ClassProcess;
+use crate::load::open_loop::Merged;
+use crate::load::placement::Placement;
 
 /// A class whose process is ready to send.
-pub(crate) struct Apart {
-    program: Helper,
+pub(crate) struct ReplayProcess {
+    program: ClassProcess,
     said: BufReader<ChildStdout>,
     class: String,
     device: Arc<str>,
@@ -35,7 +35,12 @@ pub(crate) struct Apart {
 ///
 /// # Errors
 /// They cannot be written down, or the process cannot be started or refuses them.
-pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> Result<Option<Apart>, Error> {
+pub(crate) fn start(
+    run: &Run,
+    place: &Placement,
+    group: &Group,
+    folder: &Path,
+) -> Result<Option<ReplayProcess>, Error> {
     let class = &place.class.name;
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     let rows: Vec<Request> = Merged::new(run, [place])?.collect();
@@ -43,7 +48,7 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
         return Ok(None);
     }
     let planned = folder.join("planned.parquet");
-    write_all(&planned, 0, &rows).map_err(|error| Error::Failed(error.to_string()))?;
+    write_all(&planned, 0, &rows).map_err(Error::failed)?;
     let program = std::env::current_exe()
         .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
     let words = folder.join("words.txt");
@@ -68,13 +73,13 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
         command.arg("--buffered");
     }
     let failed = |error: std::io::Error| Error::Failed(format!("replay of class {class}: {error}"));
-    let mut program = Helper::start(&mut command, Some(group), failed)?;
+    let mut program = ClassProcess::start(&mut command, Some(group), failed)?;
     let Some(said) = program.child.stdout.take() else {
         return Err(Error::Failed(format!("replay of class {class} has no output")));
     };
     let device = place.class.device.as_str().into();
     let (said, class) = (BufReader::new(said), class.clone());
-    let mut apart = Apart { program, said, class, device, planned, answered, words };
+    let mut apart = ReplayProcess { program, said, class, device, planned, answered, words };
     let mut line = String::new();
     apart.said.read_line(&mut line).map_err(failed)?;
     if line.trim() != "ready" {
@@ -83,7 +88,7 @@ pub(crate) fn start(run: &Run, place: &Place, group: &Group, folder: &Path) -> R
     Ok(Some(apart))
 }
 
-impl Apart {
+impl ReplayProcess {
     /// Tells it when to begin.
     ///
     /// # Errors
@@ -109,10 +114,9 @@ impl Apart {
         read.map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
         let fidelity = serde_json::from_str(&text)
             .map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
-        let bad = |error: weir_records::Error| Error::Failed(error.to_string());
         let mut rows = Vec::new();
-        for row in TableReader::<Request>::open(&self.answered).map_err(bad)? {
-            let mut row = row.map_err(bad)?;
+        for row in TableReader::<Request>::open(&self.answered).map_err(Error::failed)? {
+            let mut row = row.map_err(Error::failed)?;
             row.device = Some(Arc::clone(&self.device));
             rows.push(row);
         }

@@ -1,4 +1,4 @@
-//! A run that begins warm: its files have been read, and lie in the page cache as far as they fit.
+//! Warm start of a run: its files are read into the page cache as far as they fit.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -8,11 +8,11 @@ use weir_study::{FileSystem, Run};
 use weir_workload::Popularities;
 
 use crate::Error;
-use crate::networked;
-use crate::place::{Place, file_path};
-use crate::several;
-use crate::site::Laid;
-use crate::tree::each_file;
+use crate::daemon::site::Laid;
+use crate::filesystem::network;
+use crate::filesystem::parallel;
+use crate::filesystem::walk::each_file;
+use crate::load::placement::{Placement, file_path};
 
 const PIECE_BYTES: usize = 1 << 20;
 /// What is read, as a multiple of the memory: more would only be driven out again.
@@ -25,11 +25,11 @@ const MEMORIES: u64 = 2;
 pub(crate) fn read(
     run: &Run,
     filesystem: &FileSystem,
-    places: &[Place],
+    places: &[Placement],
     sites: &[Laid],
 ) -> Result<(), Error> {
     // Those of all classes together, so that what is asked for least of any goes first.
-    let mut files: Vec<(f64, &Place, u32)> = Vec::new();
+    let mut files: Vec<(f64, &Placement, u32)> = Vec::new();
     for place in places.iter().filter(|place| !place.is_raw()) {
         let Some(recipe) = place.class.recipe.requests() else { continue };
         let ranks = Popularities::new(&recipe.files, &place.class.name, run.seed).rank_of_file();
@@ -40,7 +40,7 @@ pub(crate) fn read(
     files.sort_by(|one, other| other.0.total_cmp(&one.0));
     let fit = fitting(&files, memory_bytes(run, filesystem));
     let files = &files[files.len() - fit..];
-    several::each(files.len(), networked::writers(filesystem), Vec::new, |piece, at| {
+    parallel::each(files.len(), network::writers(filesystem), Vec::new, |piece, at| {
         let (_, place, file) = files[at];
         let path = file_path(&place.path, file);
         whole_file(&path, piece).map_err(Error::io("cannot read", &path))
@@ -63,9 +63,9 @@ fn memory_bytes(run: &Run, filesystem: &FileSystem) -> u64 {
 }
 
 /// How many of the last files are so large together.
-fn fitting(files: &[(f64, &Place, u32)], memory_bytes: u64) -> usize {
+fn fitting(files: &[(f64, &Placement, u32)], memory_bytes: u64) -> usize {
     let mut room_bytes = memory_bytes.saturating_mul(MEMORIES);
-    let fits = |(_, place, file): &&(f64, &Place, u32)| {
+    let fits = |(_, place, file): &&(f64, &Placement, u32)| {
         let size_bytes = place.files.sizes_bytes()[*file as usize];
         let enough = room_bytes > 0;
         room_bytes = room_bytes.saturating_sub(size_bytes);

@@ -1,5 +1,5 @@
-//! Programs that a run starts and waits for, such as mkfs and mount: they end with the run, and whoever undoes a run that died
-//! waits for them first.
+//! Child processes that a run waits for, such as mkfs and mount: they end with the run, and whoever undoes a run that died waits
+//! for them first.
 //!
 //! Without that, a mount(8) whose run was killed would mount after the run was undone. Each such program inherits a lock, shared
 //! with the run, on a file beside the journal; the kernel drops the lock when the last of them has ended.
@@ -45,7 +45,7 @@ pub(crate) fn hold(state: &Path) -> Result<(), Error> {
         .mode(0o600)
         .open(&path)
         .map_err(Error::io("cannot open", &path))?;
-    serde_json::to_writer(&file, &Identity::own()).map_err(|error| Error::Failed(error.to_string()))?;
+    serde_json::to_writer(&file, &Identity::own()).map_err(Error::failed)?;
     // SAFETY: the descriptor is open; flock touches no memory.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0 {
         return Err(Error::io("cannot lock", &path)(io::Error::last_os_error()));
@@ -72,6 +72,26 @@ pub(crate) fn tie(command: &mut Command) {
             }
         });
     }
+}
+
+/// Runs a command to its end, or to the end of the run; what it prints on standard error becomes the error.
+///
+/// # Errors
+/// It is not installed, or fails.
+pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    tie(command);
+    let output = command.output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Failed(format!("{name}: not installed; install the package that brings it"))
+        }
+        _ => Error::Failed(format!("{name}: {error}")),
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Failed(format!("{name} failed ({}): {}", output.status, words.trim())))
 }
 
 /// Waits until the programs that a run which died had started have ended. Those of a run that lives are none of the caller's.
@@ -140,5 +160,11 @@ mod tests {
         drop(child.stdin.take());
         wait_for_children(state.path()).unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_command_that_is_absent_or_fails_says_so() {
+        assert!(run(&mut Command::new("mkfs.nonesuch")).unwrap_err().to_string().contains("not installed"));
+        assert!(run(&mut Command::new("false")).unwrap_err().to_string().contains("failed"));
     }
 }

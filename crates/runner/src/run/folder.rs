@@ -1,4 +1,4 @@
-//! A run's folder: made aside, sealed by a manifest, and given its name once it is whole.
+//! Folder of a run: made under a partial name, sealed by a manifest, and renamed once it is complete.
 //!
 //! As long as it is not whole it is called `.NAME.partial`, where NAME is the run's id, or `ID.HOST` of a host's part in a run of
 //! several. It bears the marker of the results folder's own id (`.weir/id` in that folder), since that is where another process,
@@ -74,7 +74,7 @@ impl RunFolder {
             lock
         } else {
             eprintln!("run {run}: another process carries it out; waiting for that");
-            NameLock::wait(&own, run).map_err(Error::of_host)?
+            NameLock::wait(&own, run)?
         };
         Self::with(lock, results, run, run, results.join(run))
     }
@@ -96,7 +96,7 @@ impl RunFolder {
         let folder = std::path::absolute(&folder).map_err(Error::io("cannot find", &folder))?;
         // One thread at a time: the id is made under a name of this process.
         let mut making = making();
-        let owner = Owner::of_state(&results.join(OWN_FOLDER)).map_err(Error::of_host)?;
+        let owner = Owner::of_state(&results.join(OWN_FOLDER))?;
         let partial = results.join(format!(".{name}.partial"));
         let replaced = results.join(format!(".{name}.replaced"));
         making.insert(partial.clone());
@@ -109,7 +109,7 @@ impl RunFolder {
     }
 
     /// What it becomes.
-    pub(crate) fn folder(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
 
@@ -123,7 +123,7 @@ impl RunFolder {
             return Err(Error::Refused(format!("{left}. Move it away: run {} needs the name", self.run)));
         }
         let purpose = format!("run {}, not whole yet; made by process {}", self.run, std::process::id());
-        owned::claim(&self.partial, &self.owner, &purpose).map_err(Error::of_host)
+        owned::claim(&self.partial, &self.owner, &purpose).map_err(Error::from)
     }
 
     /// Writes `run.json`.
@@ -155,21 +155,21 @@ impl RunFolder {
     pub(crate) fn publish(&self) -> Result<(), Error> {
         let folder = &self.folder;
         let manifest = Manifest::of(&self.partial, &self.run).map_err(damaged)?;
-        let text = manifest.text().map_err(|error| Error::Failed(error.to_string()))?;
+        let text = manifest.text().map_err(Error::failed)?;
         let path = self.partial.join(MANIFEST);
         fs::write(&path, text).map_err(Error::io("cannot write", &path))?;
-        sync_tree(&self.partial).map_err(Error::of_host)?;
+        sync_tree(&self.partial)?;
         let above = folder.parent().unwrap_or(folder);
         fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
-        owned::release(&self.partial, &self.owner).map_err(Error::of_host)?;
+        owned::release(&self.partial, &self.owner)?;
         if folder.symlink_metadata().is_ok() {
             fs::rename(folder, &self.replaced).map_err(Error::io("cannot replace", folder))?;
         }
         fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
-        sync_folder(above).map_err(Error::of_host)?;
+        sync_folder(above)?;
         // A part lies in a folder of its own, which may be new.
         if let Some(results) = self.partial.parent().filter(|results| *results != above) {
-            sync_folder(results).map_err(Error::of_host)?;
+            sync_folder(results)?;
         }
         if let Some(left) = remove_published(&self.replaced, &self.run)? {
             eprintln!("{left}");
@@ -344,11 +344,11 @@ fn remove_dead(partial: &Path, run: &str) -> Result<Option<String>, Error> {
     } else {
         return Ok(Some(format!("{}: is left as it is: another process makes it", partial.display())));
     };
-    let Some(owner) = Owner::find(&results.join(OWN_FOLDER)).map_err(Error::of_host)? else {
+    let Some(owner) = Owner::find(&results.join(OWN_FOLDER))? else {
         return remove_published(partial, run);
     };
     match owned::is_owned(partial, &owner) {
-        Ok(true) if is_real(partial) => owned::remove(partial, &owner).map(|()| None).map_err(Error::of_host),
+        Ok(true) if is_real(partial) => owned::remove(partial, &owner).map(|()| None).map_err(Error::from),
         // Killed between the marker's end and the rename: sealed, or another's.
         _ => remove_published(partial, run),
     }
@@ -360,7 +360,7 @@ fn is_free(folder: &Path, name: &str) -> Result<bool, Error> {
 }
 
 fn try_lock(results: &Path, name: &str) -> Result<Option<NameLock>, Error> {
-    NameLock::try_take(&results.join(OWN_FOLDER), name).map_err(Error::of_host)
+    NameLock::try_take(&results.join(OWN_FOLDER), name).map_err(Error::from)
 }
 
 /// NAME of `.NAME.KIND`.

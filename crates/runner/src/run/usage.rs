@@ -1,4 +1,4 @@
-//! What a run used: memory, processor time, network.
+//! Resource use of a run: memory, processor time, network, CPU steal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,19 +11,15 @@ use weir_network::{Counters, Network, counters};
 use weir_study::{FileSystem, Run};
 
 use crate::Error;
-use crate::limits::Limits;
-use crate::place::Place;
+use crate::cgroup::limits::{Limits, MemoryUse};
+use crate::load::placement::Placement;
 use weir_host::steal::{Steal, Ticks};
 
-fn failed(error: weir_daemons::Error) -> Error {
-    Error::Failed(error.to_string())
-}
-
 /// Bytes of the files of each class in the page cache; empty where files are not read through it.
-pub(crate) fn residency(run: &Run, places: &[Place]) -> Result<BTreeMap<String, Residency>, Error> {
-    let cached = |place: &&Place| run.settings.buffered && !place.is_raw();
-    let of = |place: &Place| {
-        let found = weir_fsbench::residency(&place.path).map_err(|error| Error::Failed(error.to_string()))?;
+pub(crate) fn residency(run: &Run, places: &[Placement]) -> Result<BTreeMap<String, Residency>, Error> {
+    let cached = |place: &&Placement| run.settings.buffered && !place.is_raw();
+    let of = |place: &Placement| {
+        let found = weir_fsbench::residency(&place.path).map_err(Error::failed)?;
         Ok((place.class.name.clone(), found))
     };
     places.iter().filter(cached).map(of).collect()
@@ -47,20 +43,6 @@ pub(crate) struct Use {
     pub(crate) memory_of: BTreeMap<String, Memory>,
 }
 
-/// What groups whose memory is limited hold.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct MemoryUse {
-    /// The run's own, if it is limited: all that it starts on this host.
-    #[serde(flatten)]
-    pub(crate) run: Option<Memory>,
-    /// Services with a limit of their own, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) services: BTreeMap<String, Memory>,
-    /// Servers of a network file system, by process.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) servers: BTreeMap<String, Memory>,
-}
-
 impl Use {
     pub(crate) fn now(state: &Path, filesystem: &FileSystem, limits: &Limits) -> Result<Self, Error> {
         let mut found = Use {
@@ -72,16 +54,15 @@ impl Use {
             memory_of: BTreeMap::new(),
         };
         if filesystem.network.is_some()
-            && let Some(network) = Network::load(state).map_err(|error| Error::Failed(error.to_string()))?
+            && let Some(network) = Network::load(state).map_err(Error::failed)?
         {
             for host in &network.hosts {
-                let moved =
-                    counters(&host.namespace.path()).map_err(|error| Error::Failed(error.to_string()))?;
+                let moved = counters(&host.namespace.path()).map_err(Error::failed)?;
                 found.network.insert(host.name.clone(), moved);
             }
         }
         found.cpu.insert("driver".to_owned(), own_cpu());
-        for process in process::all(state).map_err(failed)? {
+        for process in process::all(state).map_err(Error::failed)? {
             if let Some(memory) = process.launch.group.memory() {
                 found.memory_of.insert(process.launch.name.clone(), memory);
             }

@@ -1,6 +1,7 @@
-//! Rules of what was asked: that all of it was, when it should be, and answered.
+//! Rules about the load: every request was sent, on time, and answered.
 
-use super::{Facts, Ruling, Status, at_most, ruling};
+use super::facts::Facts;
+use super::rule::{RuleOutcome, Status, at_most, outcome};
 
 /// Median lateness of a replay that changes no response time worth measuring on a disk.
 const LATENESS_MEDIAN_LIMIT_NS: f64 = 250_000.0;
@@ -11,23 +12,23 @@ const SPAN_ERROR_LIMIT: f64 = 0.002;
 /// fio's histogram has 64 bins to a factor of two, 1.6 % each; twice that is disagreement.
 const PERCENTILE_DIFFERENCE_LIMIT: f64 = 0.03;
 
-pub(super) fn exits(facts: &Facts<'_>) -> Ruling {
+pub(super) fn exits(facts: &Facts<'_>) -> RuleOutcome {
     match facts.fio.iter().find(|report| report.exit_code != Some(0) || report.errors > 0) {
         Some(report) => {
             let code = report.exit_code.map_or("a signal".to_owned(), |code| format!("code {code}"));
             let words = report.words.lines().next().unwrap_or("no words");
-            ruling(
+            outcome(
                 "R-EXIT",
                 Status::Invalid,
                 format!("fio for class {} ended with {code}: {words}", report.class),
             )
         }
-        None if facts.fio.is_empty() => ruling("R-EXIT", Status::Skipped, "no other program took part"),
-        None => ruling("R-EXIT", Status::Valid, "every program ended with code 0"),
+        None if facts.fio.is_empty() => outcome("R-EXIT", Status::Skipped, "fio carried out no class"),
+        None => outcome("R-EXIT", Status::Valid, "fio ended with code 0"),
     }
 }
 
-pub(super) fn planned(facts: &Facts<'_>) -> Ruling {
+pub(super) fn planned(facts: &Facts<'_>) -> RuleOutcome {
     let (mut planned, mut done) = (0, 0);
     if let Some(fidelity) = facts.fidelity {
         planned += fidelity.planned;
@@ -37,7 +38,7 @@ pub(super) fn planned(facts: &Facts<'_>) -> Ruling {
         planned += report.requests;
         done += report.rows;
     }
-    // A request that came to nothing is a row as well: R-ERRORS counts it.
+    // A failed request is a row as well: R-ERRORS counts it.
     for class in facts.web.iter().flat_map(|report| &report.classes) {
         planned += class.requests;
         done += class.answered + class.failed;
@@ -46,23 +47,27 @@ pub(super) fn planned(facts: &Facts<'_>) -> Ruling {
         let (taken, kept) = (accessed.taken.values().sum::<u64>(), accessed.kept.values().sum::<u64>());
         let (status, reason) = match accessed.unfit() {
             Some(reason) => (Status::Invalid, reason),
-            None => (Status::Valid, format!("{kept} of {taken} samples were what they are called")),
+            None => (Status::Valid, format!("{kept} of {taken} samples were cached or uncached as intended")),
         };
-        return Ruling {
+        return RuleOutcome {
             value: Some(kept as f64),
             limit: Some(taken as f64),
-            ..ruling("R-PLANNED", status, reason)
+            ..outcome("R-PLANNED", status, reason)
         };
     }
     let reason = format!("{done} of {planned} requests were sent and completed");
     let status =
         if done == planned && done > 0 && facts.rows >= done { Status::Valid } else { Status::Invalid };
-    Ruling { value: Some(done as f64), limit: Some(planned as f64), ..ruling("R-PLANNED", status, reason) }
+    RuleOutcome {
+        value: Some(done as f64),
+        limit: Some(planned as f64),
+        ..outcome("R-PLANNED", status, reason)
+    }
 }
 
-pub(super) fn percentiles(facts: &Facts<'_>) -> Ruling {
+pub(super) fn percentiles(facts: &Facts<'_>) -> RuleOutcome {
     match facts.fio.iter().filter_map(|report| report.percentile_difference).reduce(f64::max) {
-        None => ruling(
+        None => outcome(
             "R-FIO",
             Status::Skipped,
             "no closed-loop class with enough requests to compare percentiles",
@@ -77,7 +82,7 @@ pub(super) fn percentiles(facts: &Facts<'_>) -> Ruling {
     }
 }
 
-pub(super) fn errors(facts: &Facts<'_>) -> Ruling {
+pub(super) fn errors(facts: &Facts<'_>) -> RuleOutcome {
     let reason = match &facts.first_failure {
         Some(first) => format!("{} requests failed, the first with {first}", facts.failed),
         None => "no request failed".to_owned(),
@@ -85,14 +90,14 @@ pub(super) fn errors(facts: &Facts<'_>) -> Ruling {
     at_most("R-ERRORS", facts.failed as f64, 0.0, &reason)
 }
 
-pub(super) fn lateness(facts: &Facts<'_>) -> Ruling {
+pub(super) fn lateness(facts: &Facts<'_>) -> RuleOutcome {
     let replayed =
         facts.fidelity.map(|fidelity| (fidelity.lateness_median_ns as f64, fidelity.lateness_p99_ns as f64));
-    // A browser that waits for its answer is late as well where it does not turn to it.
+    // A browser that is busy with another answer is late as well.
     let asked = facts.web.map(|report| (report.lateness.p50_ns as f64, report.lateness.p99_ns as f64));
     let Some((median, p99)) = replayed.into_iter().chain(asked).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
     else {
-        return ruling("R-LATE", Status::Skipped, "nothing was sent by weir itself");
+        return outcome("R-LATE", Status::Skipped, "weir itself sent no requests");
     };
     let reason = format!(
         "sent {:.3} ms late at the median (at most {:.3}), {:.3} ms at the 99th percentile (at most {:.3})",
@@ -103,13 +108,13 @@ pub(super) fn lateness(facts: &Facts<'_>) -> Ruling {
     );
     let late = median > LATENESS_MEDIAN_LIMIT_NS || p99 > LATENESS_P99_LIMIT_NS;
     let status = if late { Status::Invalid } else { Status::Valid };
-    Ruling { value: Some(p99), limit: Some(LATENESS_P99_LIMIT_NS), ..ruling("R-LATE", status, reason) }
+    RuleOutcome { value: Some(p99), limit: Some(LATENESS_P99_LIMIT_NS), ..outcome("R-LATE", status, reason) }
 }
 
-pub(super) fn span(facts: &Facts<'_>) -> Ruling {
+pub(super) fn span(facts: &Facts<'_>) -> RuleOutcome {
     match facts.fidelity.map(|fidelity| fidelity.span_error) {
-        None => ruling("R-SPAN", Status::Skipped, "no open-loop class"),
-        Some(None) => ruling("R-SPAN", Status::Skipped, "fewer than two requests"),
+        None => outcome("R-SPAN", Status::Skipped, "no open-loop class"),
+        Some(None) => outcome("R-SPAN", Status::Skipped, "fewer than two requests"),
         Some(Some(error)) => {
             let reason = format!("the schedule was stretched by {:.4} %", error * 100.0);
             at_most("R-SPAN", error.abs(), SPAN_ERROR_LIMIT, &reason)

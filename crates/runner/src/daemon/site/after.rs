@@ -1,4 +1,4 @@
-//! Whether what a site holds after a run fits together, and whether all is there that was acknowledged.
+//! Check of a site after a run: its data are consistent, and everything that was acknowledged is in them.
 
 use std::path::Path;
 
@@ -7,8 +7,11 @@ use serde_json::{Map, Value, json};
 use weir_study::{Run, RunService, Site};
 use weir_web_site::check::{Checked, Rule, read_orders};
 
+use super::data::Laid;
+use super::database::{
+    DATABASE, address, administrator, all, benchmark, database, of_site, process_name, user,
+};
 use super::visit::{Visited, orders_file};
-use super::{DATABASE, Laid, address, administrator, all, benchmark, database, of_site, process_name, user};
 use crate::Error;
 
 /// What was found at a site.
@@ -90,7 +93,7 @@ pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Res
     let mut found = Vec::new();
     for (service, site) in all(run) {
         let Some(laid) = sites.iter().find(|laid| laid.name == service.name) else { continue };
-        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), crate::room::used_bytes)?;
+        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), crate::filesystem::free_space::used_bytes)?;
         let (acknowledged, hot, rules, error) = match look(service, site, state, logs) {
             Ok((acknowledged, hot, checked)) => (acknowledged, hot, checked.rules, None),
             Err(error) => (0, Vec::new(), Vec::new(), Some(error.to_string())),
@@ -145,7 +148,9 @@ fn look(service: &RunService, site: &Site, state: &Path, logs: &Path) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{Facts, Status, judge};
+    use crate::validity::facts::Facts;
+    use crate::validity::judge::judge;
+    use crate::validity::rule::Status;
 
     /// A site with two acknowledgements, of which so many are not there.
     fn after(lost: u64, error: Option<&str>) -> After {
@@ -182,7 +187,7 @@ mod tests {
     fn what_was_acknowledged_and_is_not_there_breaks_the_rule() {
         let (status, reason) = ruling(&after(0, None));
         assert_eq!(status, Status::Valid);
-        assert!(reason.contains("2 rules hold, of 2 acknowledged 2 are there"), "{reason}");
+        assert!(reason.contains("2 rules hold; 2 of 2 acknowledged writes were found"), "{reason}");
         let (status, reason) = ruling(&after(1, None));
         assert_eq!(status, Status::Invalid);
         assert!(reason.contains("1 violations, the first acknowledged: token a-0: not there"), "{reason}");

@@ -1,4 +1,4 @@
-//! Putting the data of a site where its database serves them from, as they are before each run.
+//! Data of a site, copied to where its database serves them from, as they are before each run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,11 +7,13 @@ use std::process::Command;
 
 use weir_study::{Run, RunService};
 
-use super::{Kept, hot_folder};
-use crate::journal::{Change, Journal};
-use crate::room::free_bytes;
-use crate::tree::{each_file, forget_pages};
-use crate::{Error, mount};
+use super::database::hot_folder;
+use super::kept::Kept;
+use crate::Error;
+use crate::filesystem::free_space::free_bytes;
+use crate::filesystem::walk::{each_file, forget_pages};
+use crate::run::child_processes;
+use crate::run::journal::{Change, Journal};
 
 /// Data that lie in place.
 pub(crate) struct Laid {
@@ -64,7 +66,7 @@ pub(crate) fn lay_out(
             free_bytes >> 20
         )));
     }
-    weir_daemons::lay_out(&from, &data).map_err(super::failed)?;
+    weir_daemons::lay_out(&from, &data)?;
     // The memory of the run is for its own files.
     forget_pages(&from)?;
     let (mut hot, mut hot_bytes) = (None, 0);
@@ -78,8 +80,10 @@ pub(crate) fn lay_out(
         journal.note(Change::Mounted { point: path.clone(), source: source.clone().into() })?;
         // Rows that are changed are written anew, and what they were stays for a while.
         let options = format!("size={},mode=0700,noatime", 2 * hot_bytes + (64 << 20));
-        mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&path))?;
-        weir_daemons::lay_out(&from, &path).map_err(super::failed)?;
+        child_processes::run(
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&path),
+        )?;
+        weir_daemons::lay_out(&from, &path)?;
         forget_pages(&from)?;
         hot = Some(path);
     }

@@ -1,4 +1,4 @@
-//! Data of a site as they are before each run: loaded once into a database of their own, and kept in the state folder.
+//! Snapshot of a site's data as they are before each run: loaded once into a database, and kept in the state folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,11 +16,11 @@ use weir_web_site::database::Engine;
 use weir_web_site::hot::Hot;
 use weir_web_site::load::{LoadOptions, load};
 
-use super::{DATABASE, address, administrator, benchmark, database, failed, hot_folder, of_site, user};
+use super::database::{DATABASE, address, administrator, benchmark, database, hot_folder, of_site, user};
 use crate::Error;
-use crate::journal::{Change, Journal};
-use crate::run_folder::write_json;
-use crate::tree;
+use crate::filesystem::owned_folder;
+use crate::run::folder::write_json;
+use crate::run::journal::{Change, Journal};
 
 /// Version of how data are kept.
 const LAYOUT: u32 = 2;
@@ -104,12 +104,12 @@ pub(crate) fn keep(
         facts: facts.collect(),
         schema: sha256(statements.join("\n").as_bytes()),
         database: site.database.clone(),
-        version: weir_daemons::version(&described).map_err(failed)?,
+        version: weir_daemons::version(&described)?,
         owner: (owner.uid, owner.gid),
         hot_tables: site.hot_tables.clone(),
         hot_folder: hot.clone(),
     };
-    let text = serde_json::to_vec(&decides).map_err(|error| Error::Failed(error.to_string()))?;
+    let text = serde_json::to_vec(&decides).map_err(Error::failed)?;
     let all = state.join("snapshots");
     fs::create_dir_all(&all).map_err(Error::io("cannot make", &all))?;
     // The journal lets only one run at a time work in a state folder; this also holds for what has no journal.
@@ -126,7 +126,7 @@ pub(crate) fn keep(
     // A name that is a hash has no extension of its own.
     let partial = folder.with_extension("partial");
     for place in [Some(&partial), hot.as_ref(), Some(&run_folder)].into_iter().flatten() {
-        let owner = tree::own(place, state, PURPOSE, journal)?;
+        let owner = owned_folder::own(place, state, PURPOSE, journal)?;
         // Left by a run that died.
         owned::empty(place, &owner)?;
     }
@@ -161,7 +161,7 @@ pub(crate) fn keep(
     };
     let administrator = administrator(site, &owner);
     let to = address(service, site, &run_folder, &administrator, DATABASE)?;
-    start(&described, state, &wanted).map_err(failed)?;
+    start(&described, state, &wanted)?;
     let options = LoadOptions {
         jobs: JOBS,
         replace: false,
@@ -184,7 +184,7 @@ pub(crate) fn keep(
         load(&to, &*population, options, &|_| {}).map(drop)
     };
     fill().map_err(of_site(&service.name))?;
-    if stop(state, &name).map_err(failed)?.is_none_or(|ended| ended.killed) {
+    if stop(state, &name)?.is_none_or(|ended| ended.killed) {
         return Err(Error::Failed(format!(
             "site {}: its database did not end in order after it was loaded: see {}",
             service.name,
@@ -200,7 +200,7 @@ pub(crate) fn keep(
     let kept = Kept { decides, load_s: began.elapsed().as_secs_f64(), folder };
     write_json(&partial.join("about.json"), &kept)?;
     fs::rename(&partial, &kept.folder).map_err(Error::io("cannot complete", &kept.folder))?;
-    tree::remove(&run_folder)?;
+    owned_folder::remove(&run_folder)?;
     Ok(kept)
 }
 

@@ -1,18 +1,19 @@
-//! The database server and the application server of a site.
+//! Servers of a site: the database server and the application server.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
 
 use weir_daemons::{Instance, Ready, Scope, Service, Signal, Start, Stop};
 use weir_specs::template::Values;
-use weir_study::{Run, RunService, Site};
+use weir_study::{RunService, Site};
 
-use super::{DATABASE, Laid, address, database, failed, process_name, user};
+use super::data::Laid;
+use super::database::{DATABASE, address, database, process_name, user};
 use crate::Error;
-use crate::journal::{Change, Journal};
-use crate::limits::Limits;
-use crate::tree;
+use crate::cgroup::limits::Limits;
+use crate::filesystem::owned_folder;
+use crate::run::context::RunContext;
+use crate::run::journal::{Change, Journal};
 
 /// Connections to the database besides those of the application server: the check, and who looks on.
 const OTHER_CONNECTIONS: u32 = 10;
@@ -24,25 +25,24 @@ const DATABASE_HOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// # Errors
 /// One does not come up; its log, in `logs`, says why.
 pub(crate) fn start(
-    run: &Run,
+    context: &RunContext<'_>,
     (service, site): (&RunService, &Site),
-    state: &Path,
     laid: &Laid,
     limits: &Limits,
-    logs: &Path,
     journal: &mut Journal,
 ) -> Result<[Instance; 2], Error> {
+    let (run, state, logs) = (context.run, context.state(), context.logs());
     let described = database(site)?;
     let owner = user(&described)?;
     let mut start = |part: &str, described: &Service, start: Start| {
         let name = process_name(service, part);
         let folder = state.join("services").join(&name);
-        tree::own(&folder, state, "service of a run", journal)?;
+        owned_folder::own(&folder, state, "service of a run", journal)?;
         journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
         let group = limits.group(&format!("{}-{part}", service.name));
         let log = logs.join(format!("{}-{part}.log", service.name));
         weir_daemons::start(described, state, &Start { name, run: folder, group, log, ..start })
-            .map_err(failed)
+            .map_err(Error::from)
     };
     let plain = Start {
         name: String::new(),
@@ -57,7 +57,7 @@ pub(crate) fn start(
         memory_mib: run.settings.memory_mib.unwrap_or(0),
         set: BTreeMap::new(),
         own: Values::new(),
-        log: logs.to_owned(),
+        log: logs.clone(),
         tier: weir_daemons::Tier::default(),
     };
     let mut set = site.settings.clone();

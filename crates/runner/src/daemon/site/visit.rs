@@ -12,7 +12,7 @@ use weir_web_client::{Class, ClassReport, Outcome, Server};
 use weir_web_site::browse::{Browsers, OrderLog, Pages, read_status};
 use weir_workload::sessions::SessionModel;
 
-use super::{all, of_site};
+use super::database::{all, of_site};
 use crate::Error;
 
 /// Where the acknowledgements of a site are written to.
