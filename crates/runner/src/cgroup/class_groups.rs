@@ -28,11 +28,11 @@ struct OfClass {
     device: String,
     group: Group,
     wanted: ControlGroup,
-    /// The disk that its requests are sent to, and what it had asked of it when the requests began.
+    /// The disk of its requests, and the bytes read and written before they began.
     disk: Option<(Disk, (u64, u64))>,
 }
 
-/// What is told of a class in `observed.json`.
+/// `controllers.classes` of `observed.json`.
 #[derive(Debug, Serialize)]
 struct ClassReport {
     group: String,
@@ -78,7 +78,7 @@ pub(crate) fn move_controller(context: &RunContext<'_>, journal: &mut Journal) -
 }
 
 impl ClassGroups {
-    /// Makes a group for each class of a run that has any, and asks whether this kernel has what they are to be told.
+    /// Makes a group for each class of a run that has any, and checks that this kernel has the controllers they need.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if it has not; [`Error::Failed`] if a group cannot be made.
@@ -109,7 +109,7 @@ impl ClassGroups {
         self.classes.iter().any(|class| class.wanted.weight.is_some())
     }
 
-    /// Finds out what the disks cost, where that divides them. What is on them is lost.
+    /// Calibrates the cost model of the disks, where weights divide them. Data on the disks are lost.
     ///
     /// # Errors
     /// A disk cannot be measured.
@@ -127,7 +127,7 @@ impl ClassGroups {
     /// Tells the groups and the cost model what the study says, and reads that back.
     ///
     /// # Errors
-    /// The kernel refuses, or says something else.
+    /// The kernel refuses, or reads back another value.
     pub(crate) fn set(&mut self, devices: &[BlockDevice], journal: &mut Journal) -> Result<(), Error> {
         for class in &mut self.classes {
             let device = devices.iter().find(|device| device.name == class.device);

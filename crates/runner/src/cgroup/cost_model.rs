@@ -27,12 +27,12 @@ pub(crate) struct Cost {
     calibrated: bool,
 }
 
-/// What is told of it in `observed.json`.
+/// `cost` of a disk in `observed.json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     model: CostModel,
     bounds: String,
-    /// Whether it was measured before the run; else the study gives it.
+    /// Whether it was measured before the run; otherwise it is the study's.
     calibrated: bool,
 }
 
@@ -94,7 +94,7 @@ impl Cost {
         &self.kernel_name
     }
 
-    /// What the kernel is told, by file.
+    /// The lines written to the kernel, by file.
     fn lines(&self) -> [(&'static str, String); 2] {
         [
             (MODEL, format!("ctrl=user model=linear {}", self.model.words())),
@@ -105,7 +105,7 @@ impl Cost {
     /// Tells the kernel, and reads it back.
     ///
     /// # Errors
-    /// It refuses, or says something else.
+    /// The kernel refuses, or reads back another value.
     pub(crate) fn set(&self, journal: &mut Journal) -> Result<(), Error> {
         for (name, line) in self.lines() {
             let path = cost_file(name).ok_or_else(|| Error::Failed(format!("{name} is gone")))?;

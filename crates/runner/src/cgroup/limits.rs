@@ -20,7 +20,7 @@ const UNLIMITED: u64 = 1 << 50;
 pub(crate) struct Limits {
     group: Group,
     memory_bytes: Option<u64>,
-    /// Where this process was before.
+    /// Groups of this process before.
     came_from: Vec<(PathBuf, PathBuf)>,
     /// Of services that have some of their own.
     services: Vec<OfService>,
@@ -84,7 +84,7 @@ impl Limits {
     pub(crate) fn enter(&self, journal: &mut Journal) -> Result<(), Error> {
         let Some(bytes) = self.memory_bytes else { return Ok(()) };
         journal.note(Change::Group(self.group.clone()))?;
-        // Processes lie in groups within it: in version 2 a group that hands on controllers has none of its own.
+        // Processes are in groups within it: in version 2 a group that enables controllers for others has no processes.
         let driver = self.group.within("driver");
         driver
             .make()
@@ -93,7 +93,7 @@ impl Limits {
             .map_err(Error::failed)
     }
 
-    /// Goes back to where this process was, so that the group can be removed.
+    /// Moves this process back to its former group, so that the run's can be removed.
     pub(crate) fn leave(&self) {
         if self.memory_bytes.is_some()
             && let Err(error) = Group::leave(&self.came_from)
@@ -107,7 +107,7 @@ impl Limits {
         self.group.within(name)
     }
 
-    /// Lets everything in the group have what it needs: what is asked of its servers from here on is not part of the run.
+    /// Lifts the memory limit: requests to its servers from here on are not part of the run.
     pub(crate) fn lift(&self) -> Result<(), Error> {
         if self.memory_bytes.is_some() {
             self.group.limit_memory(UNLIMITED).map_err(Error::failed)
@@ -163,7 +163,7 @@ impl Limits {
     ) -> Result<(), Error> {
         for (name, group) in servers {
             let found = group.memory().ok_or_else(|| {
-                Error::Refused(format!("{name}: this host does not say what its control group has in memory"))
+                Error::Refused(format!("{name}: this host does not report the memory of its control group"))
             })?;
             let bytes = (found.anonymous_bytes + (mib << 20)).next_multiple_of(1 << 20);
             journal.note(Change::MemoryLimit { group: group.clone(), before_bytes: found.limit_bytes })?;
@@ -173,7 +173,7 @@ impl Limits {
         Ok(())
     }
 
-    /// What is held in memory by what is limited; `None` where nothing is.
+    /// Memory in use by all groups with a limit; `None` where there is no limit.
     pub(crate) fn memory(&self) -> Option<MemoryUse> {
         let limited = |service: &&OfService| service.memory_bytes.is_some();
         let services = self.services.iter().filter(limited);

@@ -1,4 +1,4 @@
-//! Hot documents: the most popular files of a service's classes lie in memory as well, and are served from there.
+//! Hot documents: the most popular files of a web server's classes, copied to memory and served from there.
 //!
 //! The hybrid file system of Vaidyanathan et al., section 4.5.
 
@@ -36,7 +36,7 @@ struct HotFiles {
     expected_share: f64,
 }
 
-/// What they were, and what they took: `hot` of `observed.json`.
+/// Hot documents of a class and the requests they served: `hot` of `observed.json`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct HotUse {
     /// Files in memory.
@@ -57,7 +57,7 @@ pub(crate) fn is_behind(run: &Run, place: &Placement, service: &str) -> bool {
 }
 
 impl HotDocuments {
-    /// What the service is told.
+    /// The folder and paths for the daemon's configuration.
     pub(crate) fn served(&self) -> Hot {
         let of = |class: &HotFiles| {
             let name = class.class.clone();
@@ -66,7 +66,7 @@ impl HotDocuments {
         Hot { folder: self.folder.clone(), uris: self.classes.iter().flat_map(of).collect() }
     }
 
-    /// What they took, by class.
+    /// The requests that they served, by class.
     pub(crate) fn used(&self, rows: &[Request]) -> BTreeMap<String, HotUse> {
         let of = |class: &HotFiles| {
             let mut files = class.files.clone();

@@ -16,12 +16,12 @@ use crate::load::placement::Placement;
 use crate::run::context::RunContext;
 use crate::run::journal::{Change, Journal};
 
-/// What a service of a run is called in the state folder.
+/// A daemon's name in the state folder.
 fn process_name(service: &RunService) -> String {
     format!("run.{}", service.name)
 }
 
-/// Whether every service of a run is known, installed, and can do what it is to.
+/// Checks that every daemon of a run is known, installed, and can do what the study asks of it.
 ///
 /// # Errors
 /// One is not or cannot; the text says what to do.
@@ -35,7 +35,7 @@ pub(crate) fn check(run: &Run) -> Result<(), Error> {
         let refused = |text: &str| Err(Error::Refused(format!("service {}: {text}", wanted.name)));
         if wanted.before.is_some() && !service.passes_on() {
             return refused(&format!(
-                "{} passes nothing on to another one: leave `before` out",
+                "{} cannot pass requests on to another daemon: leave `before` out",
                 service.name
             ));
         }
@@ -57,7 +57,7 @@ fn load(wanted: &RunService) -> Result<Service, Error> {
     Service::load(name).ok_or_else(|| Error::Refused(format!("service {name} is unknown")))
 }
 
-/// What lies ready for the services of a run.
+/// What the daemons of a run serve.
 pub(crate) struct LaidOut<'a> {
     /// Files of classes.
     pub(crate) places: &'a [Placement],
@@ -67,7 +67,7 @@ pub(crate) struct LaidOut<'a> {
     pub(crate) hot: &'a [HotDocuments],
 }
 
-/// Starts the services of a run, in order, and waits until each answers. The journal knows them before they are there.
+/// Starts the daemons of a run, in order, and waits until each answers. The journal lists each before it is started.
 ///
 /// # Errors
 /// One does not come up; its log, in `logs`, says why.
@@ -125,7 +125,7 @@ fn address_of(run: &Run, name: &str) -> Result<SocketAddr, Error> {
         .ok_or_else(|| Error::Refused(format!("service {name} is not one of the run")))
 }
 
-/// The folder in which each class whose files a service has has one of its own.
+/// The folder above the folders of the classes whose files a daemon serves.
 fn root(run: &Run, service: &RunService, places: &[Placement]) -> Result<PathBuf, Error> {
     let mut roots = places
         .iter()
@@ -140,7 +140,7 @@ fn root(run: &Run, service: &RunService, places: &[Placement]) -> Result<PathBuf
     }
 }
 
-/// What is not as it was: a service that ended by itself measured nothing.
+/// Daemons that ended by themselves.
 pub(crate) fn problems(instances: &[Instance]) -> impl Iterator<Item = String> + '_ {
     instances
         .iter()

@@ -129,7 +129,7 @@ impl BlockDevice {
         }
     }
 
-    /// Whether a run must give it back blank: a modelled device forgets what was written to it by itself.
+    /// Whether a run must give it back blank: a modelled device discards its data by itself.
     pub(crate) fn is_real(&self) -> bool {
         self.server.is_none()
     }

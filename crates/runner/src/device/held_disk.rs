@@ -6,7 +6,7 @@ use weir_host::device::{Claim, Identity, contents};
 
 use crate::device::testbed::Disk;
 
-/// Who has a device during a run.
+/// Who uses a device during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// The run alone.

@@ -131,7 +131,7 @@ pub fn of_devices(run: &Run, testbed: &Testbed) -> BTreeMap<String, Medium> {
         .collect()
 }
 
-/// What each class of a run asks: media that differ between the servers of a network file system are told one after another.
+/// Medium of each class of a run; of a network file system the media of all servers, if they differ.
 pub fn of_classes(run: &Run, testbed: &Testbed) -> BTreeMap<String, String> {
     let devices = of_devices(run, testbed);
     let every: std::collections::BTreeSet<String> = devices.values().map(Medium::to_string).collect();
@@ -147,7 +147,7 @@ pub fn of_classes(run: &Run, testbed: &Testbed) -> BTreeMap<String, String> {
     run.classes.iter().map(|class| (class.name.clone(), of_class(&class.device))).collect()
 }
 
-/// Where files lie if not on the run's devices.
+/// Medium of files that are not on the run's devices.
 fn elsewhere(run: &Run, testbed: &Testbed) -> Option<Medium> {
     if run.testbed.is_virtual() {
         return None;

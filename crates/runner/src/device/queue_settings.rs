@@ -123,7 +123,7 @@ fn apply(queue: &Queue, settings: &Settings, is_of_kernel: bool, state: &Path) -
     verify(queue, settings, is_of_kernel).map_err(Error::Failed)
 }
 
-/// Sets a file of the queue that does not say so already.
+/// Sets a file of the queue, unless it has the value already.
 fn set(queue: &Queue, file: &str, value: &str) -> Result<(), Error> {
     let path = queue.sys("queue").join(file);
     if says(&path, value).is_ok() {

@@ -17,10 +17,10 @@ use crate::load::placement::Placement;
 /// Where the kernel's scheduler orders requests, the server passes them through unchanged.
 const PASS_THROUGH: &str = "fcfs";
 const PASS_THROUGH_DEPTH: u32 = 128;
-/// How often a server is asked that is still busy with what was asked before.
+/// Interval at which a busy server is asked again.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// A server with a policy during a run.
+/// Scheduler of a device's server during a run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct InForce {
     /// What the run asked for.
@@ -33,7 +33,7 @@ pub(crate) struct InForce {
     pub(crate) stats: Option<LiveStats>,
 }
 
-/// What is known of a server until the run is over.
+/// What a server was asked for.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     device: String,
@@ -61,7 +61,7 @@ pub(crate) fn arrange(
     if found != asked.completed() {
         let policy = &found.policy;
         return Err(Error::Failed(format!(
-            "device `{name}`: its server was told scheduler `{}`, and has `{policy}` or other classes",
+            "device `{name}`: its server was set to scheduler `{}`, but reads back `{policy}` or other classes",
             asked.policy
         )));
     }
@@ -90,7 +90,7 @@ fn scheduler_of(run: &Run, device: &str) -> (String, u32) {
     }
 }
 
-/// What a run asks of the server of a device: where classes share it, each is told by where its files lie.
+/// Arrangement of a device's server for a run: where classes share the device, the server tells them apart by their files' ranges.
 ///
 /// # Errors
 /// A file system does not say where it has placed them.
@@ -107,13 +107,13 @@ pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Placement]) -
         .collect();
     let is_raw = places.iter().all(Placement::is_raw);
     if scheduler.is_of_kernel() && !is_raw {
-        // Nobody needs to tell them apart, and not every file system could.
+        // No scheduler of weir's orders them, and not every file system reports extents.
         askers.drain(..askers.len().saturating_sub(1));
     }
     let last = askers.len().saturating_sub(1);
     let classes = askers.iter().zip(0..).map(|((class, told), at)| {
         let place = places.iter().find(|place| place.class.name == class.name);
-        // Whoever is the last has what is nobody's, so that policies know of no class that the study does not have.
+        // Unattributed requests are assigned to the last class, so that schedulers know only the study's classes.
         let spec = class_spec(class, told, place, askers.len() > 1);
         let on_files = place.filter(|_| !is_raw && askers.len() > 1);
         let extents_bytes = on_files.map_or(Ok(Vec::new()), |place| extents::of_folder(&place.path))?;
@@ -165,7 +165,7 @@ fn stream_bytes(class: &RunClass, place: &Placement) -> Option<u64> {
         return None;
     };
     if let Arrivals::Closed { .. } = arrivals {
-        // As fio is told where its clients begin.
+        // The same offsets as in fio's job file.
         let weir_workload::Sizes::Drawn(weir_workload::Distribution::Fixed { bytes }) = sizes else {
             return None;
         };
@@ -208,7 +208,7 @@ fn until(at_ns: u64) -> Duration {
     Duration::from_nanos(at_ns.saturating_sub(now_ns))
 }
 
-/// What was in force, and what became of each class, by device.
+/// Reads back the scheduler in force and the statistics of each class, by device.
 pub(crate) fn read_back(
     devices: &mut [BlockDevice],
     asked: &[Asked],
@@ -229,7 +229,7 @@ pub(crate) fn read_back(
 }
 
 impl InForce {
-    /// The policy, in words; `Err` says what is not as it was asked for.
+    /// The scheduler in force, in words; `Err` says how it differs from the run's.
     pub(crate) fn verify(&self) -> Result<String, String> {
         let Arrangement { policy, queue_depth, .. } = &self.asked;
         match &self.found {
@@ -247,7 +247,7 @@ impl InForce {
 
 #[cfg(test)]
 impl InForce {
-    /// A server that told its statistics and nothing else.
+    /// A server that reported its statistics and nothing else.
     pub(crate) fn of_stats(stats: LiveStats) -> Self {
         let asked = Arrangement { policy: String::new(), queue_depth: 1, seed: 0, classes: Vec::new() };
         InForce { asked, found: None, began_with_run: true, stats: Some(stats) }

@@ -19,7 +19,7 @@ pub struct Testbed {
     /// Where file systems are mounted that are there before a run, by their name in studies.
     #[serde(default)]
     pub mounts: BTreeMap<String, PathBuf>,
-    /// Options of file systems that whoever set them has looked at, by the file system's name and their own.
+    /// Options of file systems as the playbook's role reported them, by the file system's name and their own.
     #[serde(default)]
     pub options: BTreeMap<String, BTreeMap<String, String>>,
 }

@@ -1,4 +1,4 @@
-//! Cold caches: what was written reaches its device, and no cache keeps it.
+//! Caches dropped before a run: what was written is on its device, and in no cache.
 
 use crate::Error;
 use crate::cgroup::limits::Limits;

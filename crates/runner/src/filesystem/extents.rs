@@ -45,7 +45,7 @@ struct Request {
 /// The parts of the device that the files of a folder are on: of each the first byte and the one after the last, in order and apart.
 ///
 /// # Errors
-/// A file cannot be read, or the file system does not say where it lies.
+/// A file cannot be read, or the file system does not report its extents.
 pub(crate) fn of_folder(folder: &Path) -> Result<Vec<[u64; 2]>, Error> {
     let mut parts = Vec::new();
     walk::each_file(folder, &mut |path| of_file(&File::open(path)?, &mut parts))?;

@@ -25,7 +25,7 @@ pub(crate) fn free_bytes(path: &Path) -> Result<u64, Error> {
     statvfs(path).map(|found| found.f_bavail * found.f_frsize)
 }
 
-/// Bytes that lie on a file system.
+/// Bytes used on a file system.
 pub(crate) fn used_bytes(path: &Path) -> Result<u64, Error> {
     statvfs(path).map(|found| (found.f_blocks - found.f_bfree) * found.f_frsize)
 }

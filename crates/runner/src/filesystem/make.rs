@@ -101,7 +101,7 @@ fn make_file_system(
     let uuid = random_uuid()?;
     let must_be_given_back = device.is_real() && !device.is_array;
     if device.is_array {
-        // The members are the array's now; the array itself is what is formatted.
+        // The array holds its members now; the array itself is formatted.
         let mut array = Claim::take(&device.node)?;
         return format(&mut array, &words, &uuid, true).map(|_| ()).map_err(Error::from);
     }

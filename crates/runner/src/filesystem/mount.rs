@@ -27,7 +27,7 @@ pub(crate) fn mount(
     check(filesystem, source, point).map_err(Error::Failed)
 }
 
-/// Whether what is mounted is what should be: a mount that failed quietly would measure the file system below.
+/// Checks that the wanted file system is mounted: after a mount that failed without an error, the run would measure the one below.
 pub(crate) fn check(filesystem: &FileSystem, source: &Path, point: &Path) -> Result<(), String> {
     let Some(wanted) = &filesystem.mount_type else { return Ok(()) };
     match mounts::at(point) {

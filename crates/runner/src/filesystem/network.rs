@@ -19,11 +19,11 @@ use crate::filesystem::owned_folder;
 use crate::run::context::RunContext;
 use crate::run::journal::{Change, Journal};
 
-/// What the client's process is called in the state folder.
+/// Name of the client's process in the state folder.
 const CLIENT: &str = "run.client";
-/// Pages that servers may hold after they were told to forget, as a share: those that are just in use.
+/// Share of a server's data that may stay in its page cache after it was dropped: pages in use.
 const HELD_SHARE: f64 = 0.01;
-/// How often they are told, and how long they have in between.
+/// Attempts to drop pages, and the pause between them.
 const FORGET_TRIES: u32 = 10;
 const FORGET_PAUSE: Duration = Duration::from_millis(100);
 /// Files that are written at a time.
@@ -107,7 +107,7 @@ pub(crate) fn mount(
     devices.iter_mut().try_for_each(|device| device.set_timing(false))?;
     let path = point_of(state, filesystem);
     journal.note(Change::Process { state: state.to_owned(), name: CLIENT.to_owned() })?;
-    // Writing is not what the run measures: a client that keeps what it has still to send may have the memory for it.
+    // The run does not measure writing its files: the client's write buffers are outside of its memory limit.
     let filling = Group::of_state(state).within("filling");
     client::mount(filesystem, state, &path, CLIENT, Scope::Run, filling)?;
     let (files, owner) = owned_folder::of_run(&path, &run.id, state, journal)?;
@@ -115,7 +115,7 @@ pub(crate) fn mount(
     Ok(MountPoint { device, source: filesystem.name.clone().into(), path, files, owner: Some(owner) })
 }
 
-/// Has the servers work as the options of the file system say, which is what they have by default or what the run sets.
+/// Sets the servers' options of the file system: the defaults, or what the run sets.
 fn set_servers(state: &Path, filesystem: &FileSystem, access: &NetworkAccess) -> Result<(), Error> {
     let of_servers = filesystem.options.iter().filter(|(_, option)| option.of_servers);
     let wanted = of_servers.filter_map(|(name, option)| Some((name.clone(), option.default.clone()?)));
@@ -126,7 +126,7 @@ fn set_servers(state: &Path, filesystem: &FileSystem, access: &NetworkAccess) ->
     Ok(())
 }
 
-/// Nothing of what was written is remembered: by the client, which is mounted afresh, nor by the page cache of the servers.
+/// Drops what was written from all caches: the client is mounted afresh, servers drop their pages.
 pub(crate) fn remount(
     state: &Path,
     filesystem: &FileSystem,
@@ -139,8 +139,8 @@ pub(crate) fn remount(
     Ok(())
 }
 
-/// Why a run that failed may have failed: its client has ended. It is mounted once more, outside of the run's memory, so that
-/// the run's files can be removed. `None` if it lives, or nothing was mounted.
+/// Says that the client has ended, which may be why a run failed, and mounts it again outside of the run's memory limit so that
+/// the run's files can be removed. `None` if the client is alive, or nothing was mounted.
 pub(crate) fn revive_client(state: &Path, filesystem: &FileSystem) -> Option<String> {
     filesystem.network.as_ref()?;
     let known = process::find(state, CLIENT).ok()??;
@@ -158,7 +158,7 @@ pub(crate) fn revive_client(state: &Path, filesystem: &FileSystem) -> Option<Str
     ))
 }
 
-/// What is not as it should be: a client that ended measured nothing.
+/// A client that ended while the run was measured.
 pub(crate) fn problem(state: &Path, filesystem: &FileSystem) -> Option<String> {
     filesystem.network.as_ref()?;
     let known = process::find(state, CLIENT).ok().flatten();
@@ -174,7 +174,7 @@ fn point_of(state: &Path, filesystem: &FileSystem) -> PathBuf {
     state.join("mnt").join(&filesystem.name)
 }
 
-/// The control groups of what holds data on the servers, by process.
+/// The control groups of the servers' processes that hold data, by process.
 pub(crate) fn data_groups(
     state: &Path,
     access: &NetworkAccess,
@@ -182,10 +182,10 @@ pub(crate) fn data_groups(
     cluster(state, access)?.data_groups(state).map_err(Error::from)
 }
 
-/// Has the page cache forget what servers hold; nothing on a local file system.
+/// Drops the servers' page cache; does nothing on a local file system.
 ///
-/// Also once all files were opened: whatever that took of them. A server that is about to end a write or a look at its own data
-/// keeps some pages meanwhile, and is told again.
+/// Called again once all files were opened, which reads parts of them. A server that is writing back, or reading its own metadata,
+/// keeps some pages in use: it is asked again.
 pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error> {
     let Some(access) = &filesystem.network else { return Ok(()) };
     let cluster = cluster(state, access)?;
@@ -193,7 +193,7 @@ pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error>
     while let Some(left) = cluster.forget()?.into_iter().find(holds_too_much) {
         if told == FORGET_TRIES {
             return Err(Error::Failed(format!(
-                "a server of {} holds {} of {} bytes in its page cache after it was told {told} times to forget them",
+                "a server of {} holds {} of {} bytes in its page cache after {told} attempts to drop them",
                 access.cluster, left.cached_bytes, left.total_bytes
             )));
         }
@@ -203,17 +203,17 @@ pub(crate) fn forget(state: &Path, filesystem: &FileSystem) -> Result<(), Error>
     Ok(())
 }
 
-/// Whether more of a server's data is in memory than what is just in use.
+/// Whether more of a server's data is in memory than pages in use.
 fn holds_too_much(left: &Residency) -> bool {
     left.method == Method::Cachestat && left.cached_bytes as f64 > left.total_bytes as f64 * HELD_SHARE
 }
 
-/// How many write the files of a class.
+/// Threads that write the files of a class.
 pub(crate) fn writers(filesystem: &FileSystem) -> usize {
     if filesystem.is_remote() { WRITERS } else { 1 }
 }
 
-/// What goes over the network while files are written.
+/// Counter of bytes sent over the network while files are written.
 pub(crate) struct Filling {
     namespace: std::path::PathBuf,
     sent_before: u64,

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::filesystem::mount_point::MountPoint;
 use crate::run::context::RunContext;
 
-/// The options that a run sets, each with what it is to be.
+/// The options that a run sets, each with its value.
 fn wanted<'a>(context: &RunContext<'a>) -> Result<Vec<(&'a String, &'a FsOption, String)>, Error> {
     let RunContext { run, filesystem, .. } = *context;
     let found = |(name, value): (String, String)| {
@@ -25,12 +25,12 @@ fn wanted<'a>(context: &RunContext<'a>) -> Result<Vec<(&'a String, &'a FsOption,
     run.settings.options().into_iter().map(found).collect()
 }
 
-/// What a role of the playbook said of an option that it set.
+/// The value that a role of the playbook reported.
 fn told<'a>(context: &RunContext<'a>, name: &str) -> Option<&'a str> {
     context.testbed.options.get(&context.filesystem.name)?.get(name).map(String::as_str)
 }
 
-/// Refuses what a role of the playbook was to set, and has not.
+/// Refuses a run whose options a role of the playbook should have set, and has not.
 ///
 /// # Errors
 /// [`Error::Refused`], naming the option and the role.
@@ -56,10 +56,10 @@ pub(crate) fn check(context: &RunContext<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Carries out the commands that set options, on the folder of the run, in which nothing lies yet.
+/// Runs the commands that set options, on the still empty folder of the run.
 ///
 /// # Errors
-/// A command is not installed or fails; it is named with what it said.
+/// A command is not installed or fails; the error has its output.
 pub(crate) fn set(context: &RunContext<'_>, points: &[MountPoint]) -> Result<(), Error> {
     for (name, option, value) in wanted(context)? {
         for point in points.iter().filter(|_| !option.set.is_empty()) {
@@ -69,10 +69,10 @@ pub(crate) fn set(context: &RunContext<'_>, points: &[MountPoint]) -> Result<(),
     Ok(())
 }
 
-/// What is in force, by option, as it is read; of what cannot be read on this host what whoever set it said.
+/// The values in force, by option, as read back; where this host cannot read them, as the playbook's role reported them.
 ///
 /// # Errors
-/// It is not what was set, or cannot be read.
+/// An option differs from what was set, or cannot be read.
 pub(crate) fn read(
     context: &RunContext<'_>,
     points: &[MountPoint],
@@ -98,7 +98,7 @@ pub(crate) fn problem(context: &RunContext<'_>, points: &[MountPoint]) -> Option
     read(context, points).err().map(|error| error.to_string())
 }
 
-/// Whether what was read is what was wanted.
+/// Whether the value read is the one wanted.
 fn is(option: &FsOption, found: &str, wanted: &str) -> bool {
     let parts = |text: &'static [char], all: &str| -> Vec<String> {
         all.split(text).filter(|part| !part.is_empty()).map(str::to_owned).collect()

@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::Error;
 
-/// Does `work` with the numbers from 0 to `count`, in about this order, by so many `workers`, each with what `tools` gives it.
+/// Calls `work` with the numbers from 0 to `count`, in about this order, on `workers` threads; `tools` makes the state of each.
 ///
 /// # Errors
 /// That of a worker; the others go on to the end.

@@ -43,7 +43,7 @@ pub(crate) fn forget_pages(folder: &Path) -> Result<(), Error> {
     })
 }
 
-/// Removes what is in a folder, but for its marker.
+/// Removes all that is in a folder, except its marker.
 ///
 /// # Errors
 /// Something cannot be removed; the rest may be gone.

@@ -4,7 +4,7 @@ use weir_coordination::Record;
 
 use crate::validity::rule::{self, RuleOutcome, Status, Validity};
 
-/// A tenth of what a disk takes for a request: more would blur who came first.
+/// A tenth of a disk's service time: with a larger error the order of requests is unknown.
 const BOUND_LIMIT_NS: i64 = 500_000;
 /// Two quartz clocks of 50 ppm each; more, and one was set or stood still.
 const DRIFT_LIMIT_PPM: f64 = 100.0;
@@ -13,12 +13,12 @@ fn outcome(status: Status, reason: String) -> RuleOutcome {
     rule::outcome("R-HOSTS", status, reason)
 }
 
-/// A run that came to no end on some host.
+/// Outcome for a run that some host did not complete.
 pub(super) fn not_together(reason: String) -> RuleOutcome {
     outcome(Status::Invalid, reason)
 }
 
-/// The clocks of a run that came to its end.
+/// Outcome for a run that all hosts completed: its clocks.
 pub(super) fn together(records: &[Record]) -> RuleOutcome {
     let clocks = || records.iter().filter_map(|record| Some((record.host.as_str(), record.clocks?)));
     let Some((host, worst)) = clocks().max_by_key(|(_, clocks)| clocks.bound_ns()) else {
@@ -56,7 +56,7 @@ pub(super) fn together(records: &[Record]) -> RuleOutcome {
     numbers(outcome(Status::Valid, reason))
 }
 
-/// Of each rule the worst that became of it on any host, which is named.
+/// The worst outcome of each rule on any host; the reason names the host.
 pub(super) fn worst(validities: &[(String, Validity)]) -> Vec<RuleOutcome> {
     let rank = |status: Status| match status {
         Status::Invalid => 2,

@@ -15,12 +15,12 @@ use crate::run::folder::{self, RunFolder, check_part, parts_folder, write_json};
 use crate::run::outcome::Timing;
 use crate::validity::rule::Validity;
 
-/// What became of a run of several hosts.
+/// Outcome of a join.
 #[derive(Debug, Clone)]
 pub enum Joined {
-    /// Its folder is whole.
+    /// Its folder is complete.
     Whole {
-        /// What is to be thought of its data.
+        /// Whether its data may be used.
         validity: Validity,
         /// The longest time that each stage took on any host.
         timing: Timing,
@@ -38,7 +38,7 @@ pub enum Joined {
     },
 }
 
-/// Makes one run of the parts that lie in `.ID.parts/HOST/` of the study's results, and removes them.
+/// Makes one run of the parts in `.ID.parts/HOST/` of the study's results, and removes them.
 ///
 /// # Errors
 /// A part is damaged, is of another run, or the folder cannot be written.
@@ -95,7 +95,7 @@ fn judge(
         let why = format!("no host left anything of the run ({}): each says why above", silent.join(", "));
         return Ok(Joined::Nothing { why, lost: Vec::new() });
     }
-    // Who was first to notice knows best when it was.
+    // The host that noticed first knows the time best.
     let first = ended().min_by_key(|ended| ended.after_ns.unwrap_or(i64::MIN));
     let mut lost: Vec<String> =
         ended().map(|ended| ended.host.clone()).chain(silent.iter().cloned()).collect();
@@ -126,7 +126,7 @@ fn judge(
     Ok(Joined::Whole { validity, timing, requests, lost })
 }
 
-/// Data of a run in which all came to the end.
+/// Data of a run that all hosts completed.
 fn whole(
     run: &Run,
     parts: &Path,
@@ -178,7 +178,7 @@ fn whole(
     Ok((Validity::of(rules), timing, requests))
 }
 
-/// The run's beginning, on which all agree: parts of different attempts are no run.
+/// The run's epoch, the same in all parts: parts of different attempts are no run.
 fn one_epoch(records: &[Record]) -> Result<i64, Error> {
     let mut epochs: Vec<Option<i64>> = records.iter().map(|record| record.epoch_ns).collect();
     epochs.dedup();
@@ -190,7 +190,7 @@ fn one_epoch(records: &[Record]) -> Result<i64, Error> {
     }
 }
 
-/// How the hosts' clocks were apart, by host.
+/// Clock offsets, by host.
 fn clocks(records: &[Record]) -> Value {
     let of = |record: &Record| {
         let drift = record.clocks.and_then(|clocks| clocks.drift_ppm());
@@ -206,7 +206,7 @@ fn clocks(records: &[Record]) -> Value {
     Value::Object(records.iter().map(of).collect::<Map<_, _>>())
 }
 
-/// What each host said of itself: `hosts/NAME/`.
+/// Records of each host: `hosts/NAME/`.
 fn keep_records(parts: &Path, records: &[Record], partial: &Path) -> Result<(), Error> {
     for record in records {
         let to = partial.join("hosts").join(&record.host);
@@ -219,7 +219,7 @@ fn keep_records(parts: &Path, records: &[Record], partial: &Path) -> Result<(), 
         }
         let logs = parts.join(&record.host).join("logs");
         if logs.exists() {
-            // The part stays whole until the run is.
+            // The part stays complete until the run is.
             copy_tree(&logs, &to.join("logs"))?;
         }
     }

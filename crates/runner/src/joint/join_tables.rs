@@ -44,7 +44,7 @@ impl Teller {
     }
 }
 
-/// One part's table on its way into the whole.
+/// Table of one part.
 struct Source {
     rows: Peekable<TableReader<Request>>,
     teller: Teller,
@@ -84,7 +84,7 @@ pub(super) fn requests(
         for (at, source) in sources.iter_mut().enumerate() {
             let due_ns = match source.rows.peek() {
                 None => continue,
-                // Damage is told before all else.
+                // Damage is reported first.
                 Some(Err(_)) => i64::MIN,
                 Some(Ok(row)) => source.teller.tell(row.intended_ns),
             };

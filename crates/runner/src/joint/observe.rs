@@ -22,7 +22,7 @@ use crate::validity::facts::Facts;
 use crate::validity::rule::Validity;
 use crate::validity::testbed_rules::{clock, loss};
 
-/// Records the requests of some disks of this host, and the host, while the clients of a run ask.
+/// Records the requests of some disks of this host while the clients of a run send theirs.
 ///
 /// # Errors
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way.
@@ -65,7 +65,7 @@ fn watch(
     journal.note(Change::Partial(folder.partial().to_owned()))?;
     let made = folder.make();
     let done = made.and_then(|()| record(run, &disks, options, folder.partial(), meeting, began));
-    // What is whole is moved before the journal takes away what is not.
+    // A complete folder is renamed before the journal removes partial ones.
     let done = done.and_then(|outcome| folder.publish().map(|()| outcome));
     match (done, journal.undo()) {
         (Ok(_), left) if !left.is_empty() => Err(Error::Failed(format!("not undone: {}", left.join("; ")))),

@@ -50,7 +50,7 @@ impl Accessed {
     }
 }
 
-/// Makes rows of samples.
+/// Rows made of samples.
 struct Rows<'a> {
     access: &'a AccessContext<'a>,
     point: &'a MountPoint,
@@ -87,7 +87,7 @@ impl Witness for Rows<'_> {
             op: Op::Read,
             offset: 0,
             size_bytes: if sample.operation == Operation::OpenClose { 0 } else { sample.size_bytes },
-            // Whoever waits for each answer wants the next when it is sent.
+            // A closed loop intends a request when it sends it.
             intended_ns: began_ns,
             submitted_ns: Some(began_ns),
             completed_ns: Some(began_ns.saturating_add(took_ns)),

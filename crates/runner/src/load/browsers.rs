@@ -34,7 +34,7 @@ fn class(run: &Run, place: &Placement) -> Result<Class, Error> {
     let RunService { port, .. } = service
         .ok_or_else(|| Error::Refused(format!("class {}: its service is not one of the run", asked.name)))?;
     let refused = |error: weir_web_client::Error| Error::Refused(format!("class {}: {error}", asked.name));
-    // The folder of the class lies in the server's root.
+    // The folder of the class is in the server's root.
     let server = Server::new(&format!("http://127.0.0.1:{port}/{}", asked.name)).map_err(refused)?;
     let visit = match asked.think_ms {
         Some(think_ms) => Visit::Closed { clients: asked.clients, think_ns: think_ms * 1e6 },
@@ -59,17 +59,17 @@ pub(crate) struct Asking {
     thread: JoinHandle<Result<Asked, weir_web_client::Error>>,
 }
 
-/// What became of what they asked.
+/// Outcome of the browsers' requests.
 pub(crate) struct Asked {
     /// A row for every request.
     pub(crate) rows: Vec<Request>,
     pub(crate) report: Report,
-    /// What sites were asked for.
+    /// Pages of sites.
     pub(crate) visited: Visited,
 }
 
 impl Asking {
-    /// Begins; `None` where there is nobody to ask.
+    /// Starts the browsers; `None` where no class has any.
     pub(crate) fn begin(
         mut classes: Vec<(Class, Arc<str>)>,
         visits: Vec<Visits>,
@@ -82,7 +82,7 @@ impl Asking {
         }
         let mut visited = Visited::default();
         let documents = classes.len();
-        // Browsers who think ask for little of a processor: others are not to make them late.
+        // Browsers with think times need little CPU: a real-time priority keeps them from being late.
         let all_think = classes.is_empty();
         for visits in visits {
             visited.note(&visits);

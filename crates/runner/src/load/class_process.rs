@@ -11,10 +11,10 @@ use weir_daemons::Group;
 
 use crate::Error;
 
-/// How often a run looks whether the program has ended, or is to end.
+/// Interval at which a run checks whether the process has ended, or is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A program that carries out one class. It is killed when it is dropped, and by the kernel when this process dies.
+/// A process that carries out one class. It is killed when it is dropped, and by the kernel when this process dies.
 pub(crate) struct ClassProcess {
     pub(crate) child: Child,
 }
@@ -64,7 +64,7 @@ impl ClassProcess {
 }
 
 impl Drop for ClassProcess {
-    /// Where another class failed, this one must not go on below what is undone.
+    /// When another class fails, this one must not use devices that are being undone.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! Writing the files of a class, so that what is read later has been written: reads of blocks that were never written do
+//! Files of a class, written before they are read: reads of blocks that were never written do
 //! not reach the device.
 
 use std::fs;

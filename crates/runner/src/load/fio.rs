@@ -21,11 +21,11 @@ use crate::load::class_process::ClassProcess;
 use crate::load::fio_log::{self, JobLogs};
 use crate::load::placement::{Placement, file_path};
 
-/// With less room than this for its files, fio that says nothing had no room to.
+/// With less free space than this, fio ends without a message because it cannot write one.
 const LITTLE_ROOM_BYTES: u64 = 64 << 10;
 
-/// How much later than they were answered fio says that requests of a class were: all of them together, in ns, at most. When its
-/// time is up, a client waits for whatever it has in flight, and gives all of that the time of the last.
+/// Upper bound of the time by which fio overstates completions of a class, summed over its requests, in ns. At the end of its run
+/// time a fio client waits for all requests in flight, and stamps all of them with the completion of the last.
 pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Request>) -> i64 {
     let mut clients: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
     for row in rows {
@@ -218,7 +218,7 @@ impl Job {
                 ("", Ok(free)) if free < LITTLE_ROOM_BYTES => {
                     format!("{folder} is full ({free} bytes are left)")
                 }
-                ("", _) => format!("it said nothing; its files are in {folder}"),
+                ("", _) => format!("it printed nothing; its files are in {folder}"),
                 (words, _) => words.to_owned(),
             };
             return Err(Error::Failed(format!("fio for class {} failed ({status}): {words}", report.class)));

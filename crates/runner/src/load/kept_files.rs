@@ -21,17 +21,17 @@ use crate::load::placement::Placement;
 
 /// Beside the folders of runs.
 const FOLDER: &str = "weir-kept";
-/// Room to leave for what a run's files need, as a multiple: a server does not remove at once what was removed.
+/// Free space needed, as a multiple of the files' size: a server frees removed files late.
 const ROOM: u64 = 2;
 
 /// The sets of files that a run has from the runs before it, or leaves to those after it.
 #[derive(Default)]
 pub(crate) struct KeptFiles {
-    /// Where each is during the run, and where between runs.
+    /// The folder of each set during the run, and between runs.
     sets: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Puts the files of all classes in place; gives what was written, in bytes, too.
+/// Puts the files of all classes in place; also returns the bytes written.
 ///
 /// # Errors
 /// The file system is full or failed.
@@ -63,7 +63,7 @@ pub(crate) fn put(
     Ok((kept, written_bytes))
 }
 
-/// Where a set that is like a class's lies between runs; `None` if it cannot be kept. A name says all that its bytes depend on.
+/// Folder of a class's set between runs; `None` if it cannot be kept. The name is a hash of all that its bytes depend on.
 fn lies_at(root: &Path, place: &Placement, seed: u64) -> Option<PathBuf> {
     if place.class.engine != Engine::Web {
         return None;
@@ -76,7 +76,7 @@ fn lies_at(root: &Path, place: &Placement, seed: u64) -> Option<PathBuf> {
     Some(root.join(name))
 }
 
-/// The folder that all sets lie in, which bears the marker of the state folder.
+/// The folder of all sets, which bears the marker of the state folder.
 struct Root {
     folder: PathBuf,
     owner: Owner,

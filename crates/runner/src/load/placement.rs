@@ -20,7 +20,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Whether the files lie directly on a device.
+    /// Whether the files are ranges of a raw device.
     pub(crate) fn is_raw(&self) -> bool {
         !self.offsets_bytes.is_empty()
     }

@@ -15,7 +15,7 @@ use crate::filesystem::walk::each_file;
 use crate::load::placement::{Placement, file_path};
 
 const PIECE_BYTES: usize = 1 << 20;
-/// What is read, as a multiple of the memory: more would only be driven out again.
+/// Bytes read, as a multiple of the memory: more would be evicted again.
 const MEMORIES: u64 = 2;
 
 /// Reads the files of each class, the most popular ones last, as far as memory holds them, and all of each site's database.
@@ -28,7 +28,7 @@ pub(crate) fn read(
     places: &[Placement],
     sites: &[Laid],
 ) -> Result<(), Error> {
-    // Those of all classes together, so that what is asked for least of any goes first.
+    // Files of all classes together, the least popular ones first.
     let mut files: Vec<(f64, &Placement, u32)> = Vec::new();
     for place in places.iter().filter(|place| !place.is_raw()) {
         let Some(recipe) = place.class.recipe.requests() else { continue };

@@ -1,5 +1,5 @@
-//! Child processes that a run waits for, such as mkfs and mount: they end with the run, and whoever undoes a run that died waits
-//! for them first.
+//! Child processes that a run waits for, such as mkfs and mount: they end with the run, and undoing a run that died
+//! waits for them first.
 //!
 //! Without that, a mount(8) whose run was killed would mount after the run was undone. Each such program inherits a lock, shared
 //! with the run, on a file beside the journal; the kernel drops the lock when the last of them has ended.

@@ -1,11 +1,11 @@
 //! Folder of a run: made under a partial name, sealed by a manifest, and renamed once it is complete.
 //!
-//! As long as it is not whole it is called `.NAME.partial`, where NAME is the run's id, or `ID.HOST` of a host's part in a run of
+//! Until it is complete it is called `.NAME.partial`, where NAME is the run's id, or `ID.HOST` of a host's part in a run of
 //! several. It bears the marker of the results folder's own id (`.weir/id` in that folder), since that is where another process,
 //! with another state folder or after a reboot, finds what a dead run left. The marker goes just before the folder gets its
 //! name; from then on the manifest says what weir wrote in it. What has neither is not weir's and is left as it is.
 //!
-//! Whoever makes a run holds the lock on its name (`.weir/locks`) from before it touches anything until the folder is whole or
+//! A process that makes a run holds the lock on its name (`.weir/locks`) from before it touches anything until the folder is complete or
 //! gone. A partial folder whose name can be locked is therefore a dead process's.
 
 use std::collections::BTreeSet;
@@ -103,12 +103,12 @@ impl RunFolder {
         Ok(RunFolder { run: run.to_owned(), partial, replaced, folder, owner, _lock: lock })
     }
 
-    /// Where the run's data lie as long as it is not whole.
+    /// Folder of the run's data until it is complete.
     pub(crate) fn partial(&self) -> &Path {
         &self.partial
     }
 
-    /// What it becomes.
+    /// The complete folder.
     pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
@@ -148,7 +148,7 @@ impl RunFolder {
         }
     }
 
-    /// Seals it and gives it its name, in place of one of that name. After a crash there is the one or the other, whole.
+    /// Seals the folder and renames it, in place of one of that name. After a crash one of the two is there, complete.
     ///
     /// # Errors
     /// Something cannot be written; the folder keeps its partial name.
@@ -167,7 +167,7 @@ impl RunFolder {
         }
         fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
         sync_folder(above)?;
-        // A part lies in a folder of its own, which may be new.
+        // A part is in a folder of its own, which may be new.
         if let Some(results) = self.partial.parent().filter(|results| *results != above) {
             sync_folder(results)?;
         }
@@ -214,8 +214,8 @@ pub(crate) fn take_back(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Removes what dead processes left in a study's folder of results: partial folders and runs that were replaced. Says what it
-/// left because it is not weir's.
+/// Removes what dead processes left in a study's folder of results: partial folders and runs that were replaced. Returns a line for each
+/// folder that it left because it is not weir's.
 ///
 /// # Errors
 /// Something that is weir's cannot be removed.
@@ -233,7 +233,7 @@ pub fn sweep(results: &Path) -> Result<Vec<String>, Error> {
     Ok(left)
 }
 
-/// Removes the parts of runs of several hosts that were never joined. Says what it left because it is not weir's.
+/// Removes the parts of runs of several hosts that were never joined. Returns a line for each folder that it left because it is not weir's.
 ///
 /// # Errors
 /// Something that is weir's cannot be removed.

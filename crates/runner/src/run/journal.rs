@@ -96,7 +96,7 @@ impl Journal {
         self.save()
     }
 
-    /// Notes what a setting says, then sets it. A setting that already says so is left alone.
+    /// Notes the value of a setting, then sets it. A setting that already has the value is left alone.
     ///
     /// # Errors
     /// The setting cannot be read or written.

@@ -21,7 +21,7 @@ use crate::filesystem::owned_folder;
 use crate::run::folder;
 use crate::run::journal::{Change, Content, Journal, selected};
 
-/// What undoing the changes of a run that died came to.
+/// Result of undoing the changes of a run that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// What was undone, a line each.
@@ -32,11 +32,11 @@ pub struct Recovered {
 }
 
 impl Journal {
-    /// Begins a journal. What a dead run left behind is undone first; the texts say what that was.
+    /// Begins a journal. What a dead run left behind is undone first, a line each.
     ///
     /// # Errors
     /// Another run is being carried out, the folder cannot be written, or a dead run left what is not provably its own:
-    /// that is said once, and the next run begins.
+    /// that is reported once, and the next run begins.
     pub(crate) fn begin(folder: &Path) -> Result<(Self, Vec<String>), Error> {
         let lock = lock(folder)?;
         let Recovered { undone, left } = undo_dead(folder)?;
@@ -79,7 +79,7 @@ fn lock(folder: &Path) -> Result<FolderLock, Error> {
     })
 }
 
-/// Undoes what a dead run left behind; says what that was, and what was left because it is not provably that run's.
+/// Undoes what a dead run left behind.
 ///
 /// # Errors
 /// The run is alive, or something of it cannot be undone yet.

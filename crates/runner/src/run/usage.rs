@@ -32,12 +32,12 @@ pub(crate) struct Use {
     pub(crate) network: BTreeMap<String, Counters>,
     /// Processor time: `driver` is this process; others by their name in the state folder.
     pub(crate) cpu: BTreeMap<String, Cpu>,
-    /// Processor time of the machine that others had.
+    /// CPU steal of the machine.
     pub(crate) stolen: Option<Steal>,
     /// All ticks until then.
     #[serde(skip)]
     ticks: Option<Ticks>,
-    /// At the end: of what is limited.
+    /// At the end: of groups with a limit.
     pub(crate) memory: Option<MemoryUse>,
     /// At the end: of each process, by its name in the state folder.
     pub(crate) memory_of: BTreeMap<String, Memory>,

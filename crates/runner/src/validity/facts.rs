@@ -8,7 +8,7 @@ use crate::load::access::Accessed;
 use crate::load::fio::Report;
 use crate::validity::transit::Transit;
 
-/// What the rules look at.
+/// What the rules look at; of a part of a run, the rest is absent.
 #[derive(Default)]
 pub(crate) struct Facts<'a> {
     /// Of the open-loop classes.
@@ -33,7 +33,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) capture_required: bool,
     /// Bytes that the application read, and that the devices did; absent where there is no device.
     pub(crate) read_bytes: Option<(u64, u64)>,
-    /// Why what was read need not have come from the devices; absent if it must.
+    /// Why reads need not have reached the devices; absent if they must.
     pub(crate) cached_by_right: Option<&'static str>,
     /// Of a network file system: bytes that were written to it, and that left the client's host meanwhile.
     pub(crate) written: Option<(u64, u64)>,
@@ -43,16 +43,16 @@ pub(crate) struct Facts<'a> {
     pub(crate) clock_step_ns: f64,
     /// Mounts and queues that are not as they should be at the end.
     pub(crate) state: Vec<String>,
-    /// Of control groups of classes: that they were as set and had the requests, or what is wrong; absent where there are none.
+    /// Control groups of classes: as set and with their class's requests, or what is wrong; absent where there are none.
     pub(crate) controls: Option<Result<String, String>>,
     /// Of modelled devices, by name.
     pub(crate) models: Vec<(String, Stats)>,
-    /// Of devices with policies, by name: which was in force, or what was not as the run asked.
+    /// Devices with one of weir's schedulers: the scheduler in force, or how it differs from the run's.
     pub(crate) schedulers: Vec<(String, Result<String, String>)>,
-    /// Of classes under these policies, by name: what their requests met on their way there.
+    /// Classes under these schedulers: transit of their requests.
     pub(crate) transits: Vec<(String, Transit)>,
     /// Whether files are ranges of the device, so that only its limits can cut a request.
     pub(crate) is_raw: bool,
-    /// Share of the time in which processors had work and were not given to this machine.
+    /// CPU steal as a share of the processor time wanted.
     pub(crate) cpu_steal: f64,
 }

@@ -8,11 +8,11 @@ use weir_study::{Engine, Run};
 use crate::device::server_scheduler::InForce;
 use crate::load::fio;
 
-/// What a class's requests met between client and server.
+/// Transit of a class's requests between client and server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Transit {
-    /// They came whole: how long they and their answers were on their way, on average, in ms. Between these two, where the client
-    /// does not know better.
+    /// They came whole. Mean time of request and answer between client and server, in ms: within these bounds, where the client does
+    /// not know better.
     Whole { least_ms: f64, most_ms: f64 },
     /// The kernel made more of them than the client asked for: how many were asked for and how many came.
     Cut { asked: u64, came: u64 },

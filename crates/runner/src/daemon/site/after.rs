@@ -32,7 +32,7 @@ pub(crate) struct After {
     hot_bytes: u64,
     /// Bytes in memory after it.
     hot_bytes_after: u64,
-    /// What the database's catalog says of tables, and indexes with files of their own, that lie elsewhere: name, place.
+    /// Tables and indexes that the database's catalog has in another place: name, place.
     hot: Vec<(String, String)>,
     /// What was acknowledged.
     acknowledged: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Findings {
 }
 
 impl After {
-    /// What of it is judged. What was acknowledged is looked for by rules of that name, by kind.
+    /// What R-SITE judges. Rules named `acknowledged...` look for what was acknowledged, by kind.
     pub(crate) fn findings(&self) -> Findings {
         let mut findings = Findings {
             site: self.name.clone(),
@@ -88,7 +88,7 @@ impl After {
 /// Looks at every site; their databases must still answer.
 ///
 /// # Errors
-/// What lies in memory cannot be asked for. A database that fails is a finding, no error.
+/// The memory file system cannot be read. A database that fails is a finding, no error.
 pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Result<Vec<After>, Error> {
     let mut found = Vec::new();
     for (service, site) in all(run) {

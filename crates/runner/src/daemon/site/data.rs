@@ -15,23 +15,23 @@ use crate::filesystem::walk::{each_file, forget_pages};
 use crate::run::child_processes;
 use crate::run::journal::{Change, Journal};
 
-/// Data that lie in place.
+/// Data of a site in place.
 pub(crate) struct Laid {
     /// Name of the service.
     pub(crate) name: String,
     /// The data folder.
     pub(crate) data: PathBuf,
-    /// What lies there, in bytes on the disk.
+    /// Its size, in bytes on the disk.
     pub(crate) data_bytes: u64,
-    /// The tmpfs with the tables that lie in memory.
+    /// The tmpfs with the tables in memory.
     pub(crate) hot: Option<PathBuf>,
-    /// What lies there, in bytes.
+    /// Its size, in bytes.
     pub(crate) hot_bytes: u64,
-    /// What they are a copy of.
+    /// The snapshot that they are a copy of.
     pub(crate) kept: Kept,
 }
 
-/// Copies what was kept of a site onto the file system of the classes that go through it. `target` gives the run's folder on
+/// Copies a site's snapshot onto the file system of the classes that go through it. `target` gives the run's folder on
 /// the file system of a device.
 ///
 /// # Errors
@@ -78,7 +78,7 @@ pub(crate) fn lay_out(
         journal.note(Change::Folder(path.clone()))?;
         let source = format!("weir-hot-{}", service.name);
         journal.note(Change::Mounted { point: path.clone(), source: source.clone().into() })?;
-        // Rows that are changed are written anew, and what they were stays for a while.
+        // The database writes changed rows anew, and keeps the old versions for a while.
         let options = format!("size={},mode=0700,noatime", 2 * hot_bytes + (64 << 20));
         child_processes::run(
             Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&path),

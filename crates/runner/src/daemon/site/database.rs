@@ -12,7 +12,7 @@ use crate::Error;
 /// The database within the server.
 pub(super) const DATABASE: &str = "site";
 
-/// The sites of a run, with the services that they are.
+/// The sites of a run, with their daemons.
 pub(crate) fn all(run: &Run) -> impl Iterator<Item = (&RunService, &Site)> {
     run.services.iter().filter_map(|service| Some((service, service.site.as_ref()?)))
 }
@@ -36,7 +36,7 @@ pub(super) fn database(site: &Site) -> Result<Service, Error> {
         .ok_or_else(|| Error::Refused(format!("database {} is unknown", site.database)))
 }
 
-/// The user as whom the database server runs; the application server, too: it is known by the socket.
+/// The user of the database server and of the application server, which the socket authenticates.
 pub(super) fn user(database: &Service) -> Result<User, Error> {
     let found = database.users.iter().find_map(|name| User::find(name).ok());
     found.ok_or_else(|| {
@@ -48,12 +48,12 @@ pub(super) fn user(database: &Service) -> Result<User, Error> {
     })
 }
 
-/// How the process of a part of a site is called in the state folder.
+/// Name of a process of a site in the state folder.
 pub(super) fn process_name(service: &RunService, part: &str) -> String {
     format!("run.{}-{part}", service.name)
 }
 
-/// Where tables lie that are to be in memory: the same in all runs, as the database's own files name it.
+/// Folder of tables in memory: the same in all runs, because the database's own files name it.
 pub(super) fn hot_folder(state: &Path, service: &RunService) -> PathBuf {
     state.join("mnt").join(format!("{}.hot", service.name))
 }
@@ -96,7 +96,7 @@ pub(super) fn administrator(site: &Site, user: &User) -> String {
     if site.database == Engine::PostgreSql.name() { user.name.clone() } else { "root".to_owned() }
 }
 
-/// Whether the databases of a run are known and installed.
+/// Checks that the databases of a run are known and installed.
 ///
 /// # Errors
 /// One is not; the text says what to install.

@@ -31,7 +31,7 @@ const LOCK: &str = ".lock";
 /// Threads that load.
 const JOBS: usize = 2;
 
-/// All that decides what is kept: another value of any of it, and other data are kept beside it.
+/// Everything that determines a snapshot: with another value of any field, another snapshot is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Decides {
     layout: u32,
@@ -44,11 +44,11 @@ struct Decides {
     /// Whom the files belong to.
     owner: (u32, u32),
     hot_tables: Vec<String>,
-    /// Where these lie; the database's own files name it.
+    /// Their folder; the database's own files name it.
     hot_folder: Option<PathBuf>,
 }
 
-/// Data that are kept: a folder `data`, and `hot` if some tables lie elsewhere.
+/// A snapshot: a folder `data`, and `hot` if some tables are in memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Kept {
     decides: Decides,
@@ -72,7 +72,7 @@ fn sha256(bytes: &[u8]) -> String {
 /// Finds the data of a site, or loads them.
 ///
 /// # Errors
-/// The database cannot be started or filled; its log lies in `logs`.
+/// The database cannot be started or filled; its log is in `logs`.
 pub(crate) fn keep(
     service: &RunService,
     site: &Site,
@@ -204,8 +204,8 @@ pub(crate) fn keep(
     Ok(kept)
 }
 
-/// Removes the data that are kept of sites, folders without the state folder's marker excepted. Gives what was removed, and says
-/// what was left.
+/// Removes the snapshots of sites, except folders without the state folder's marker. Returns what was removed, and a line for each
+/// folder that was left.
 ///
 /// # Errors
 /// Something that is marked cannot be removed, or runs load a site just now.

@@ -15,7 +15,7 @@ use crate::filesystem::owned_folder;
 use crate::run::context::RunContext;
 use crate::run::journal::{Change, Journal};
 
-/// Connections to the database besides those of the application server: the check, and who looks on.
+/// Connections to the database in addition to the application server's: the check, and people.
 const OTHER_CONNECTIONS: u32 = 10;
 /// Where the database listens besides its socket: not where the application server does, at the same port.
 const DATABASE_HOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -79,7 +79,7 @@ fn application(database: &Service, site: &Site, address: &str) -> Service {
         name: format!("{}-app", site.benchmark),
         description: "the application server of a site".to_owned(),
         packages: Vec::new(),
-        // Not by its path: the server's user may not be let into the folder that the program lies in.
+        // Not by its path: the server's user may have no access to the program's folder.
         programs: words(&["/proc/self/exe"]),
         users: database.users.clone(),
         version: words(&["--version"]),
