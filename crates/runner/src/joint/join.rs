@@ -11,8 +11,9 @@ use weir_study::Run;
 use super::barrier::PART;
 use super::{hosts_rule, join_tables};
 use crate::Error;
-use crate::run::folder::{self, RunFolder, check_part, parts_folder, write_json};
+use crate::run::folder::{RunFolder, check_part, parts_folder, write_json};
 use crate::run::outcome::Timing;
+use crate::run::sweep::remove_parts;
 use crate::validity::rule::Validity;
 
 /// Outcome of a join.
@@ -71,7 +72,7 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
         }
     }
     let joined = judge(run, &parts, &folder, &records, silent)?;
-    folder::remove_parts(&parts, &run.id)?.iter().for_each(|left| eprintln!("{left}"));
+    remove_parts(&parts, &run.id)?.iter().for_each(|left| eprintln!("{left}"));
     Ok(joined)
 }
 

@@ -11,9 +11,10 @@ use super::barrier::{PART, from_meeting};
 use crate::Error;
 use crate::device::testbed::Testbed;
 use crate::run::carry_out::attempt;
-use crate::run::folder::{RunFolder, remove_published, write_json};
+use crate::run::folder::{RunFolder, write_json};
 use crate::run::options::{Coordination, Options};
 use crate::run::outcome::Outcome;
+use crate::run::sweep::remove_published;
 
 /// What this host knows before it joins the others for a run.
 fn config(coordination: &Coordination, run: &str, stop: &Arc<AtomicBool>) -> JoinConfig {

@@ -11,5 +11,6 @@ pub(crate) mod measure;
 pub(crate) mod options;
 pub(crate) mod outcome;
 pub(crate) mod prepare;
+pub(crate) mod sweep;
 pub(crate) mod undo;
 pub(crate) mod usage;

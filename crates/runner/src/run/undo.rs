@@ -18,8 +18,8 @@ use crate::Error;
 use crate::device::array;
 use crate::filesystem::mount;
 use crate::filesystem::owned_folder;
-use crate::run::folder;
 use crate::run::journal::{Change, Content, Journal, selected};
+use crate::run::sweep;
 
 /// Result of undoing the changes of a run that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -203,7 +203,7 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
         Change::MemoryLimit { group, before_bytes } => {
             group.restore_memory(*before_bytes).map_err(|error| failed(&error))
         }
-        Change::Partial(path) => folder::take_back(path).map_err(|error| failed(&error)),
+        Change::Partial(path) => sweep::take_back(path).map_err(|error| failed(&error)),
         Change::Formatted(written) => match written.give_back() {
             GivenBack::Blanked | GivenBack::Nothing => Ok(()),
             GivenBack::Left(why) => Err(NotUndone::Left(why)),
