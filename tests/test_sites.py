@@ -116,7 +116,7 @@ def _look_at_verdict(folder, shop):
     rules = {rule["rule"]: rule for rule in json.loads((folder / "verdict.json").read_text())["rules"]}
     for rule in ("R-PLANNED", "R-ERRORS", "R-SITE", "R-STATE"):
         assert rules[rule]["status"] == "valid", rules[rule]
-    assert f"of {len(orders)} acknowledged {len(orders)} are there" in rules["R-SITE"]["reason"]
+    assert f"{len(orders)} of {len(orders)} acknowledged writes were found" in rules["R-SITE"]["reason"]
 
 
 def _look_at_tables(shop, folder):

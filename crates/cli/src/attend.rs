@@ -48,8 +48,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         attempts: 1,
         stop: stop_on_signal(),
         move_io_controller: false,
-        meet: args.meet.read()?,
+        coordination: args.meet.read()?,
     };
-    let outcome = weir_runner::attend(&run, &args.device, &options).map_err(classify)?;
+    let outcome = weir_runner::observe(&run, &args.device, &options).map_err(classify)?;
     Ok(report(&run, &outcome, args.json))
 }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde_json::json;
 use weir_daemons::cluster::{Cluster, Description, down};
-use weir_daemons::spread::{self, Members};
-use weir_daemons::{Brick, Group, Scope, bring_up, client};
+use weir_daemons::multi_host_cluster::{self, Members};
+use weir_daemons::{Group, Scope, ServerStorage, bring_up, client};
 use weir_network::Network;
 use weir_specs::one_of;
 use weir_study::FileSystem;
@@ -119,12 +119,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let state = args.state.own()?.to_owned();
     match args.action {
         Action::Up { name, servers, device, data } => {
-            let bricks: Vec<Brick> = match (device.is_empty(), data.is_empty()) {
-                (true, true) => vec![Brick::Own; servers],
+            let storages: Vec<ServerStorage> = match (device.is_empty(), data.is_empty()) {
+                (true, true) => vec![ServerStorage::Own; servers],
                 (false, _) => device.iter().map(|node| device_of(node)).collect::<Result<_, _>>()?,
                 (true, false) => data.iter().map(|folder| folder_of(folder)).collect::<Result<_, _>>()?,
             };
-            let cluster = brought_up(&name, &state, &bricks)?;
+            let cluster = brought_up(&name, &state, &storages)?;
             if args.json {
                 println!("{}", serde_json::to_string(&cluster)?);
             } else {
@@ -135,12 +135,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
         Action::Serve { name, hosts, data, device } => {
-            let brick = match (data, device) {
+            let storage = match (data, device) {
                 (Some(folder), _) => folder_of(&folder)?,
                 (None, Some(node)) => device_of(&node)?,
-                (None, None) => Brick::Own,
+                (None, None) => ServerStorage::Own,
             };
-            let served = spread::serve(&described(&name)?, &state, &hosts.into(), &brick).map_err(failed)?;
+            let served = multi_host_cluster::serve(&described(&name)?, &state, &hosts.into(), &storage)
+                .map_err(failed)?;
             if args.json {
                 println!("{}", json!({"changed": served.started, "room_bytes": served.room_bytes}));
             } else {
@@ -150,8 +151,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Join { filesystem, point, hosts, room_bytes } => {
             let point = std::path::absolute(point)?;
             let (found, name) = (load(&filesystem)?, client_name(&point));
-            let changed =
-                spread::join(&found, &state, &hosts.into(), &point, &name, room_bytes).map_err(failed)?;
+            let changed = multi_host_cluster::join(&found, &state, &hosts.into(), &point, &name, room_bytes)
+                .map_err(failed)?;
             if args.json {
                 println!("{}", json!({"changed": changed}));
             } else {
@@ -207,24 +208,26 @@ fn client_name(point: &Path) -> String {
     format!("mount-{plain}")
 }
 
-fn folder_of(folder: &Path) -> anyhow::Result<Brick> {
-    folder.canonicalize().map(Brick::Folder).map_err(|error| {
+fn folder_of(folder: &Path) -> anyhow::Result<ServerStorage> {
+    folder.canonicalize().map(ServerStorage::Folder).map_err(|error| {
         bad_input(format!("--data {}: {error}. Make it, or name another empty folder", folder.display()))
     })
 }
 
-fn device_of(node: &Path) -> anyhow::Result<Brick> {
-    node.canonicalize().map(Brick::Device).map_err(|error| bad_input(format!("{}: {error}", node.display())))
+fn device_of(node: &Path) -> anyhow::Result<ServerStorage> {
+    node.canonicalize()
+        .map(ServerStorage::Device)
+        .map_err(|error| bad_input(format!("{}: {error}", node.display())))
 }
 
 fn described(name: &str) -> anyhow::Result<Description> {
     Description::load(name).ok_or_else(|| bad_input(one_of("cluster", name, Description::names())))
 }
 
-fn brought_up(name: &str, state: &Path, bricks: &[Brick]) -> anyhow::Result<Cluster> {
+fn brought_up(name: &str, state: &Path, storages: &[ServerStorage]) -> anyhow::Result<Cluster> {
     let description = described(name)?;
     let network = Network::load(state).map_err(|error| anyhow!(error))?.ok_or_else(|| {
         bad_input(format!("{}: no test network is up: weir network up client,server-0,...", state.display()))
     })?;
-    bring_up(&description, &network, state, bricks).map_err(failed)
+    bring_up(&description, &network, state, storages).map_err(failed)
 }

@@ -37,8 +37,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Err(bad_input(format!("run {} is one of a host alone: there is nothing to join", run.id)));
     }
     match weir_runner::join(&run, &args.hosts, &args.results).map_err(classify)? {
-        Joined::Whole { verdict, timing, requests, lost } => {
-            Ok(report_done(&run, &verdict, &timing, requests, &lost, args.json))
+        Joined::Whole { validity, timing, requests, lost } => {
+            Ok(report_done(&run, &validity, &timing, requests, &lost, args.json))
         }
         Joined::Nothing { why, lost } => {
             if args.json {

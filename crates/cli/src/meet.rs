@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use weir_coordination::{Roster, Token};
-use weir_runner::Meet;
+use weir_runner::Coordination;
 
 use crate::exit::bad_input;
 
@@ -33,13 +33,13 @@ impl MeetArgs {
     ///
     /// # Errors
     /// An address, a name or the token cannot be used.
-    pub fn read(&self) -> anyhow::Result<Option<Meet>> {
+    pub fn read(&self) -> anyhow::Result<Option<Coordination>> {
         let (Some(meet), Some(host), Some(token)) = (&self.meet, &self.host, &self.token) else {
             return Ok(None);
         };
-        let company = Roster::new(host, &self.clients, &self.servers).map_err(bad_input)?;
+        let roster = Roster::new(host, &self.clients, &self.servers).map_err(bad_input)?;
         let token = Token::read(token).map_err(bad_input)?;
-        Ok(Some(Meet { company, address: resolve(meet)?, token }))
+        Ok(Some(Coordination { roster, address: resolve(meet)?, token }))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Verdict};
+use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Validity};
 use weir_study::limits::Excess;
 use weir_study::{Plan, Run};
 
@@ -77,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         attempts: args.attempts,
         stop: stop_on_signal(),
         move_io_controller: args.move_io_controller,
-        meet: args.meet.read()?,
+        coordination: args.meet.read()?,
     };
     let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(classify)?;
     Ok(report(&run, &outcome, args.json))
@@ -136,8 +136,8 @@ pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Outcome::Done { verdict, timing, requests } => {
-            report_done(run, verdict, timing, *requests, &[], as_json)
+        Outcome::Done { validity, timing, requests } => {
+            report_done(run, validity, timing, *requests, &[], as_json)
         }
         Outcome::Skipped { reason } => {
             if as_json {
@@ -164,22 +164,22 @@ pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
 /// Says what a run that was carried out is worth, and which hosts were lost in it; the exit code that goes with it.
 pub fn report_done(
     run: &Run,
-    verdict: &Verdict,
+    validity: &Validity,
     timing: &Timing,
     requests: u64,
     lost: &[String],
     as_json: bool,
 ) -> ExitCode {
-    let broken: Vec<String> = verdict
+    let broken: Vec<String> = validity
         .rules
         .iter()
-        .filter(|ruling| ruling.status == Status::Invalid)
-        .map(|ruling| format!("{}: {}", ruling.rule, ruling.reason))
+        .filter(|rule| rule.status == Status::Invalid)
+        .map(|rule| format!("{}: {}", rule.rule, rule.reason))
         .collect();
     if as_json {
         let mut value = json!({
             "id": run.id,
-            "status": verdict.status,
+            "status": validity.status,
             "requests": requests,
             "timing": timing,
             "broken": broken,

@@ -187,16 +187,15 @@ impl Progress {
         self.bar.inc(1);
         let (requests, valid) = match outcome {
             Outcome::Present => (0, !weir_runner::is_invalid(&results.join(&run.id))),
-            Outcome::Done { verdict, requests, .. } => (*requests, verdict.status != Status::Invalid),
+            Outcome::Done { validity, requests, .. } => (*requests, validity.status != Status::Invalid),
             // Of several hosts: there are none in virtual time.
             Outcome::Ended { .. } | Outcome::Skipped { .. } => (0, false),
         };
-        if let Outcome::Done { verdict, .. } = outcome
+        if let Outcome::Done { validity, .. } = outcome
             && !valid
         {
-            let broken = verdict.rules.iter().filter(|ruling| ruling.status == Status::Invalid);
-            let why: Vec<String> =
-                broken.map(|ruling| format!("{}: {}", ruling.rule, ruling.reason)).collect();
+            let broken = validity.rules.iter().filter(|rule| rule.status == Status::Invalid);
+            let why: Vec<String> = broken.map(|rule| format!("{}: {}", rule.rule, rule.reason)).collect();
             self.bar.suspend(|| println!("{} {}: INVALID ({})", run.id, describe(run), why.join("; ")));
         }
         if let Some(told) = &self.told

@@ -8,11 +8,11 @@ use weir_specs::template::{Filled, Value, fill};
 use weir_study::FileSystem;
 
 use crate::Error;
-use crate::brick::{Brick, run};
 use crate::cgroup::Group;
 use crate::client;
 use crate::cluster::{Cluster, Description, check, down, plan, start_here};
 use crate::process::Scope;
+use crate::server_storage::{ServerStorage, run};
 
 /// Starts the servers of a cluster, waits until all have joined, sets it up, and checks that a file that is written goes over
 /// the network.
@@ -24,9 +24,9 @@ pub fn bring_up(
     description: &Description,
     network: &Network,
     state: &Path,
-    bricks: &[Brick],
+    storages: &[ServerStorage],
 ) -> Result<Cluster, Error> {
-    let cluster = plan(description, network, bricks)?;
+    let cluster = plan(description, network, storages)?;
     // What is refused here leaves one that is up as it is.
     check(description, &cluster, state)?;
     let brought = start_here(description, cluster, state).and_then(|(cluster, _)| {

@@ -16,11 +16,11 @@ use weir_specs::template::{Filled, Value, Values, fill};
 use weir_study::{FileSystem, NetworkAccess as Access};
 
 use crate::Error;
-use crate::brick::unmount as unmount_point;
 use crate::cgroup::Group;
 use crate::cluster::Cluster;
 use crate::process::{self, Launch, Scope};
 use crate::ready::last_words;
+use crate::server_storage::unmount as unmount_point;
 use crate::start::on_path;
 
 /// How long a client may take until it is mounted.

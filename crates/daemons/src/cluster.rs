@@ -18,10 +18,10 @@ use weir_specs::{Document, one_of};
 use weir_testbeds::CLUSTERS;
 
 use crate::Error;
-use crate::brick::{self, Brick, Holder};
 use crate::cgroup::Group;
 use crate::description::Daemon;
 use crate::process::{self, Scope};
+use crate::server_storage::{self, Holder, ServerStorage};
 use crate::start::{Start, Tier, check_installed, start};
 
 /// Description of a cluster: `testbeds/clusters/NAME.yml`.
@@ -118,7 +118,8 @@ pub struct Server {
     /// Its network namespace.
     pub namespace: PathBuf,
     /// Storage of its data; absent on other machines, which have their own record.
-    pub brick: Option<Brick>,
+    #[serde(rename = "brick")]
+    pub storage: Option<ServerStorage>,
     /// Folder of its data; absent until it is ready.
     pub data: Option<PathBuf>,
 }
@@ -208,12 +209,12 @@ impl Cluster {
 
     /// Servers on this machine.
     pub(crate) fn servers_here(&self) -> impl Iterator<Item = &Server> {
-        self.servers.iter().filter(|server| server.brick.is_some())
+        self.servers.iter().filter(|server| server.storage.is_some())
     }
 
     /// Number of its processes on this machine.
     fn expected(&self, description: &Description) -> usize {
-        let first = self.servers.first().is_some_and(|server| server.brick.is_some());
+        let first = self.servers.first().is_some_and(|server| server.storage.is_some());
         let of =
             |member: &Member| if member.on == On::First { first.into() } else { self.servers_here().count() };
         description.daemons.iter().map(of).sum()
@@ -245,8 +246,8 @@ pub fn server_name(index: usize) -> String {
     format!("server-{index}")
 }
 
-/// Starts the servers of a cluster, one for each brick, on the hosts `server-0`, `server-1` and so on; one that is up already
-/// with the same bricks is left as it is.
+/// Starts the servers of a cluster, one for each place in `storages`, on the hosts `server-0`, `server-1` and so on; one that is up already
+/// with the same storage is left as it is.
 ///
 /// # Errors
 /// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a daemon does not come up: [`down`] takes
@@ -255,9 +256,9 @@ pub fn up(
     description: &Description,
     network: &Network,
     state: &Path,
-    bricks: &[Brick],
+    storages: &[ServerStorage],
 ) -> Result<Cluster, Error> {
-    let cluster = plan(description, network, bricks)?;
+    let cluster = plan(description, network, storages)?;
     check(description, &cluster, state)?;
     start_here(description, cluster, state).map(|(cluster, _)| cluster)
 }
@@ -266,7 +267,11 @@ pub fn up(
 ///
 /// # Errors
 /// [`Error::Refused`] if hosts are missing.
-pub(crate) fn plan(description: &Description, network: &Network, bricks: &[Brick]) -> Result<Cluster, Error> {
+pub(crate) fn plan(
+    description: &Description,
+    network: &Network,
+    storages: &[ServerStorage],
+) -> Result<Cluster, Error> {
     let host = |name: &str| {
         network.host(name).ok_or_else(|| {
             Error::Refused(format!(
@@ -276,10 +281,10 @@ pub(crate) fn plan(description: &Description, network: &Network, bricks: &[Brick
         })
     };
     let client = host(CLIENT)?;
-    let servers = bricks.iter().enumerate().map(|(index, brick)| {
+    let servers = storages.iter().enumerate().map(|(index, storage)| {
         let host = host(&server_name(index))?;
         let (address, namespace) = (host.address, host.namespace.path());
-        Ok(Server { host: host.name.clone(), address, namespace, brick: Some(brick.clone()), data: None })
+        Ok(Server { host: host.name.clone(), address, namespace, storage: Some(storage.clone()), data: None })
     });
     Ok(Cluster {
         name: description.name.clone(),
@@ -307,19 +312,21 @@ pub(crate) fn check(description: &Description, cluster: &Cluster, state: &Path) 
     {
         return Ok(());
     }
-    let before: Vec<&Brick> =
-        known.iter().flat_map(|known| &known.servers).filter_map(|server| server.brick.as_ref()).collect();
+    let before: Vec<&ServerStorage> =
+        known.iter().flat_map(|known| &known.servers).filter_map(|server| server.storage.as_ref()).collect();
     for server in &cluster.servers {
-        let Some(brick) = &server.brick else { continue };
+        let Some(storage) = &server.storage else { continue };
         let holder = Holder { state, purpose: &cluster.purpose(server) };
-        brick.check(holder, before.contains(&brick))?;
+        storage.check(holder, before.contains(&storage))?;
     }
-    check_apart(cluster.servers.iter().filter_map(|server| server.brick.as_ref()?.path()))?;
+    check_apart(cluster.servers.iter().filter_map(|server| server.storage.as_ref()?.path()))?;
     for member in &description.daemons {
         let daemon = member.load(name)?;
         let user = check_installed(&daemon)?;
-        let folders = cluster.servers.iter().filter_map(|server| match &server.brick {
-            Some(Brick::Folder(folder)) if member.on == On::Each => Some(folder.join(brick::DATA)),
+        let folders = cluster.servers.iter().filter_map(|server| match &server.storage {
+            Some(ServerStorage::Folder(folder)) if member.on == On::Each => {
+                Some(folder.join(server_storage::DATA))
+            }
             _ => None,
         });
         for data in folders {
@@ -379,9 +386,9 @@ pub(crate) fn start_here(
     let folder = Cluster::folder(state, name);
     for index in 0..cluster.servers.len() {
         let server = &cluster.servers[index];
-        let Some(brick) = &server.brick else { continue };
+        let Some(storage) = &server.storage else { continue };
         let holder = Holder { state, purpose: &cluster.purpose(server) };
-        let data = brick.make(holder, &folder.join(&server.host).join("brick"))?;
+        let data = storage.make(holder, &folder.join(&server.host).join("brick"))?;
         cluster.servers[index].data = Some(data);
     }
     cluster.save(state)?;
@@ -465,7 +472,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
     let set: BTreeMap<String, String> = set.map(|(name, value)| (name.clone(), value.clone())).collect();
     let count = if member.on == On::First { 1 } else { cluster.servers.len() };
     for (index, server) in cluster.servers[..count].iter().enumerate() {
-        if server.brick.is_none() {
+        if server.storage.is_none() {
             continue;
         }
         // Those that have a number have that of their server.
@@ -526,11 +533,11 @@ pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
     }
     if let Some(cluster) = Cluster::load(state, name)? {
         for server in &cluster.servers {
-            let Some(brick) = &server.brick else { continue };
+            let Some(storage) = &server.storage else { continue };
             let holder = Holder { state, purpose: &cluster.purpose(server) };
             let is_cleared =
-                brick.clear(holder, &folder.join(&server.host).join("brick")).map_err(as_failure)?;
-            if let (false, Some(path), true) = (is_cleared, brick.path(), server.data.is_some()) {
+                storage.clear(holder, &folder.join(&server.host).join("brick")).map_err(as_failure)?;
+            if let (false, Some(path), true) = (is_cleared, storage.path(), server.data.is_some()) {
                 gone.push(format!("nothing in {}, which bears no marker of this cluster", path.display()));
             }
         }

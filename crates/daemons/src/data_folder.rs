@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use weir_host::owned::{self, Owner};
 
 use crate::Error;
-use crate::brick::DATA;
 use crate::description::Daemon;
+use crate::server_storage::DATA;
 use crate::start::check_installed;
 
 /// What the marker says.

@@ -4,9 +4,8 @@
 //! starts it in the foreground as an unprivileged user, in a network namespace and a control group of its own, and waits until
 //! it answers. The process is written down before it is the program (see [`process`]), so that whoever comes after a crash
 //! ends exactly that one. [`cluster`] starts the daemons of a network file system on the hosts of a test network and mounts
-//! it as a client does; [`spread`] does so where these hosts are machines of their own.
+//! it as a client does; [`multi_host_cluster`] does so where each host is a machine of its own.
 
-mod brick;
 mod bring_up;
 pub mod cgroup;
 pub mod client;
@@ -20,15 +19,15 @@ mod injection;
 pub mod io_controller;
 mod io_group;
 mod limit;
+pub mod multi_host_cluster;
 pub mod process;
 mod ready;
+mod server_storage;
 mod snapshot;
-pub mod spread;
 mod start;
 mod user;
 mod values;
 
-pub use brick::Brick;
 pub use bring_up::bring_up;
 pub use cgroup::Group;
 pub use data_folder::DataFolder;
@@ -37,6 +36,7 @@ pub use error::Error;
 pub use io_group::{IoVersion, cost_file, io_version};
 pub use limit::Disk;
 pub use process::{Scope, stop_all};
+pub use server_storage::ServerStorage;
 pub use snapshot::{Snapshot, lay_out, restore, snapshot};
 pub use start::{Hot, Instance, Start, Tier, check_start, start, stop, version};
 pub use user::User;

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use weir_fsbench::mounted_at;
 
 use crate::Error;
-use crate::brick::unmount;
 use crate::cgroup::{Group, enter};
+use crate::server_storage::unmount;
 use crate::user::User;
 
 /// Lifetime of a recorded process.

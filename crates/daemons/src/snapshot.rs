@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use weir_host::owned;
 
 use crate::Error;
-use crate::brick::DATA;
 use crate::data_folder::{DataFolder, RESTORING};
+use crate::server_storage::DATA;
 
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

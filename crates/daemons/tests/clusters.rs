@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::State;
 use weir_daemons::cluster::{Description, down, up};
-use weir_daemons::{Brick, Daemon, Group, Ready, Scope, bring_up, client, process};
+use weir_daemons::{Daemon, Group, Ready, Scope, ServerStorage, bring_up, client, process};
 use weir_network::{Spec, Subnet, counters, up as network_up};
 use weir_study::FileSystem;
 
@@ -70,9 +70,9 @@ fn carries_files(name: &str) {
     let short: String = name.chars().take(3).collect();
     let spec = Spec { name: format!("t{short}-{}", std::process::id()), subnet, hosts, rate_mbit: None };
     let network = network_up(&spec, state).unwrap();
-    let bricks = vec![Brick::Own; 3];
-    let cluster = bring_up(&description, &network, state, &bricks).unwrap();
-    assert_eq!(up(&description, &network, state, &bricks).unwrap(), cluster, "what is up is left as it is");
+    let storages = vec![ServerStorage::Own; 3];
+    let cluster = bring_up(&description, &network, state, &storages).unwrap();
+    assert_eq!(up(&description, &network, state, &storages).unwrap(), cluster, "what is up is left as it is");
 
     let point = state.join("mnt");
     let group = Group::of_state(state).within("mount");

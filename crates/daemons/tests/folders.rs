@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use weir_daemons::cluster::{Cluster, Description, down, down_all};
-use weir_daemons::spread::{Members, serve};
-use weir_daemons::{Brick, restore, snapshot};
+use weir_daemons::multi_host_cluster::{Members, serve};
+use weir_daemons::{ServerStorage, restore, snapshot};
 use weir_host::owned::{self, MARKER, Owner};
 
 /// A cluster without daemons: all that is done is done to folders.
@@ -23,10 +23,14 @@ fn bare() -> Description {
     }
 }
 
-fn serve_on(description: &Description, state: &Path, brick: &Brick) -> Result<bool, weir_daemons::Error> {
+fn serve_on(
+    description: &Description,
+    state: &Path,
+    storage: &ServerStorage,
+) -> Result<bool, weir_daemons::Error> {
     let server = Ipv4Addr::new(10, 1, 0, 1);
     let members = Members { servers: vec![server], clients: vec![Ipv4Addr::new(10, 1, 0, 2)], own: server };
-    serve(description, state, &members, brick).map(|served| served.started)
+    serve(description, state, &members, storage).map(|served| served.started)
 }
 
 struct Place {
@@ -76,7 +80,8 @@ fn listed(folder: &Path) -> Vec<(PathBuf, Option<String>)> {
 fn a_cluster_on_a_folder_with_files_is_refused_and_nothing_is_recorded() {
     let place = Place::new();
     for description in [bare(), Description::load("moosefs").unwrap()] {
-        let refused = serve_on(&description, &place.state, &Brick::Folder(place.photos.clone())).unwrap_err();
+        let refused =
+            serve_on(&description, &place.state, &ServerStorage::Folder(place.photos.clone())).unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains("\"2024\""), "{refused}");
         assert!(!place.state.exists(), "nothing is recorded");
         assert_eq!(down(&place.state, &description.name).unwrap(), Vec::<String>::new());
@@ -88,7 +93,7 @@ fn a_cluster_on_a_folder_with_files_is_refused_and_nothing_is_recorded() {
 fn a_record_that_lists_a_folder_without_a_marker_clears_nothing() {
     let place = Place::new();
     // As weir left it that recorded before it checked.
-    assert!(serve_on(&bare(), &place.state, &Brick::Folder(place.empty.clone())).unwrap());
+    assert!(serve_on(&bare(), &place.state, &ServerStorage::Folder(place.empty.clone())).unwrap());
     let file = place.state.join("clusters/bare/cluster.json");
     let record = fs::read_to_string(&file).unwrap();
     fs::write(&file, record.replace("empty", "photos")).unwrap();
@@ -101,16 +106,16 @@ fn a_record_that_lists_a_folder_without_a_marker_clears_nothing() {
 #[test]
 fn data_lie_beside_the_marker_and_go_with_it() {
     let place = Place::new();
-    let brick = Brick::Folder(place.empty.clone());
-    assert!(serve_on(&bare(), &place.state, &brick).unwrap());
-    assert!(!serve_on(&bare(), &place.state, &brick).unwrap(), "it was up");
+    let storage = ServerStorage::Folder(place.empty.clone());
+    assert!(serve_on(&bare(), &place.state, &storage).unwrap());
+    assert!(!serve_on(&bare(), &place.state, &storage).unwrap(), "it was up");
     let cluster = Cluster::load(&place.state, "bare").unwrap().unwrap();
     assert_eq!(cluster.servers[0].data.as_deref(), Some(&*place.empty.join("data")));
     assert!(place.empty.join(MARKER).is_file());
     fs::write(place.empty.join("data/chunk"), "of the cluster").unwrap();
     fs::write(place.empty.join("notes"), "of the user").unwrap();
     // A refusal leaves one that is up as it is.
-    let refused = serve_on(&bare(), &place.state, &Brick::Folder(place.photos.clone())).unwrap_err();
+    let refused = serve_on(&bare(), &place.state, &ServerStorage::Folder(place.photos.clone())).unwrap_err();
     assert!(refused.is_refusal());
     assert!(place.empty.join("data/chunk").exists());
     down(&place.state, "bare").unwrap();
@@ -122,7 +127,7 @@ fn data_lie_beside_the_marker_and_go_with_it() {
 fn a_folder_is_of_one_server_of_one_cluster() {
     let place = Place::new();
     let refused = |state: &Path, folder: &Path, word: &str| {
-        let refused = serve_on(&bare(), state, &Brick::Folder(folder.to_owned())).unwrap_err();
+        let refused = serve_on(&bare(), state, &ServerStorage::Folder(folder.to_owned())).unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains(word), "{refused}");
     };
     refused(&place.state, &place.photos.join("nonesuch"), "Make it");
@@ -132,11 +137,11 @@ fn a_folder_is_of_one_server_of_one_cluster() {
     fs::remove_dir_all(&place.state).unwrap();
 
     let other = place.state.with_file_name("other");
-    assert!(serve_on(&bare(), &other, &Brick::Folder(place.empty.clone())).unwrap());
+    assert!(serve_on(&bare(), &other, &ServerStorage::Folder(place.empty.clone())).unwrap());
     refused(&place.state, &place.empty, "another state folder");
     refused(&place.state, &place.empty.join("data"), "which a weir made");
     let second = Description { name: "second".to_owned(), ..bare() };
-    let taken = serve_on(&second, &other, &Brick::Folder(place.empty.clone())).unwrap_err();
+    let taken = serve_on(&second, &other, &ServerStorage::Folder(place.empty.clone())).unwrap_err();
     assert!(taken.is_refusal() && place.empty.join("data").is_dir(), "{taken}");
     assert!(!other.join("clusters/second").exists() && !place.state.exists());
     down(&other, "bare").unwrap();
@@ -166,9 +171,9 @@ fn child_that_is_killed() {
     let Some(folder) = std::env::var_os("WEIR_FOLDERS_CHILD").map(PathBuf::from) else { return };
     let [state, photos, empty, kept] = ["state", "photos", "empty", "kept"].map(|name| folder.join(name));
     loop {
-        let _ = serve_on(&bare(), &state, &Brick::Folder(empty.clone()));
+        let _ = serve_on(&bare(), &state, &ServerStorage::Folder(empty.clone()));
         let _ = fs::write(empty.join("data/chunk"), "of the cluster");
-        let _ = serve_on(&bare(), &state, &Brick::Folder(photos.clone()));
+        let _ = serve_on(&bare(), &state, &ServerStorage::Folder(photos.clone()));
         let _ = down(&state, "bare");
         let _ = restore(&state, &kept, &photos);
         let _ = restore(&state, &kept, &folder.join("database"));
@@ -211,7 +216,7 @@ fn whenever_a_process_is_killed_nothing_of_others_is_lost_and_all_is_taken_down(
         // A marker that was just being made is taken by the next cluster.
         let is_clean = left.iter().all(|(path, _)| path.ends_with("lost+found") || path.ends_with(MARKER));
         assert!(is_clean, "round {round}: {left:?}");
-        serve_on(&bare(), &place.state, &Brick::Folder(place.empty.clone())).unwrap();
+        serve_on(&bare(), &place.state, &ServerStorage::Folder(place.empty.clone())).unwrap();
         down(&place.state, "bare").unwrap();
         assert_eq!(listed(&place.empty).len(), 1, "round {round}");
         restore(&place.state, &kept, &folder.join("database")).unwrap();
@@ -226,15 +231,17 @@ fn folders_of_two_servers_are_checked_before_any_is_touched() {
     let place = Place::new();
     let second = place.empty.with_file_name("second");
     fs::create_dir_all(second.join("inner")).unwrap();
-    let folder = |path: &Path| Brick::Folder(path.to_owned());
-    let up = |bricks: &[Brick]| weir_daemons::bring_up(&bare(), &network.network, &place.state, bricks);
-    for (bricks, word) in [
+    let folder = |path: &Path| ServerStorage::Folder(path.to_owned());
+    let up = |storages: &[ServerStorage]| {
+        weir_daemons::bring_up(&bare(), &network.network, &place.state, storages)
+    };
+    for (storages, word) in [
         (vec![folder(&place.empty), folder(&place.photos)], "\"2024\""),
         (vec![folder(&place.empty), folder(&place.empty)], "overlap"),
         (vec![folder(&place.empty), folder(&second.join("../empty"))], "overlap"),
         (vec![folder(&second.join("inner")), folder(&second)], "is not empty"),
     ] {
-        let refused = up(&bricks).unwrap_err();
+        let refused = up(&storages).unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains(word), "{refused}");
         assert_eq!(listed(&place.empty), []);
         assert!(!place.state.exists());
@@ -284,7 +291,7 @@ fn a_marked_folder_is_known_by_the_state_folder_that_made_it() {
     let owner = Owner::of_state(&place.state).unwrap();
     owned::claim(&place.empty, &owner, "data of cluster bare, server-0").unwrap();
     // Left by one that died: it is taken again.
-    assert!(serve_on(&bare(), &place.state, &Brick::Folder(place.empty.clone())).unwrap());
+    assert!(serve_on(&bare(), &place.state, &ServerStorage::Folder(place.empty.clone())).unwrap());
     down(&place.state, "bare").unwrap();
     assert_eq!(listed(&place.empty), []);
     let none: BTreeMap<String, String> = BTreeMap::new();

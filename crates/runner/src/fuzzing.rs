@@ -1,4 +1,4 @@
-//! What fuzz targets call: parsers of bytes that come from elsewhere. Not part of the interface.
+//! Entry points of fuzz targets: parsers of bytes that come from elsewhere. Not part of the interface.
 
 use weir_study::{Plan, Run};
 
@@ -6,7 +6,7 @@ use weir_study::{Plan, Run};
 pub fn fio_logs(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let mut text = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
-    crate::fio_log::fuzzing(&text(), &text());
+    crate::load::fio_log::fuzzing(&text(), &text());
 }
 
 /// JSON that a run leaves behind, or that one is begun with.
@@ -19,5 +19,5 @@ pub fn json(data: &[u8]) {
         plan.runs.iter().for_each(|run| drop(run.check_limits()));
     }
     let _ = serde_json::from_slice::<crate::Testbed>(data);
-    let _ = serde_json::from_slice::<crate::Verdict>(data);
+    let _ = serde_json::from_slice::<crate::Validity>(data);
 }

@@ -1,68 +1,49 @@
-//! One run of a study on this host.
+//! Runs of a study on this host.
 //!
-//! [`carry_out`] puts the devices in the state that the run asks for, writes its files, sends its requests,
-//! captures what the block layer did, judges whether the data may be believed, and leaves a folder that is
-//! whole or not there. Whatever it changes on the host it writes down first, so that a run that is killed can
-//! be undone by the next ([`recover`]).
+//! [`carry_out`] puts the devices in the state that the run asks for, writes its files, sends its requests, captures the block
+//! layer's, judges whether the data may be used, and leaves a folder that is complete or absent. Every change of the host is
+//! recorded on disk before it is made, so that a run that is killed is undone by the next one ([`recover`]).
 
-mod access;
-mod apart;
-mod array;
-mod block_device;
-mod capture;
-mod carry_out;
-mod children;
-mod control;
-mod cost;
-mod cost_probe;
+mod cgroup;
+mod daemon;
+mod device;
 mod error;
-mod extents;
-mod fill;
-mod fio;
-mod fio_log;
-mod fs_options;
+mod filesystem;
 #[doc(hidden)]
 pub mod fuzzing;
-mod given;
-mod helper;
-mod hot;
 mod joint;
-mod journal;
-mod kept_files;
-mod limits;
-mod live;
-mod measure;
-mod medium;
-mod mount;
-mod networked;
-mod open_loop;
-mod place;
-mod prepare;
-mod queue;
-mod queue_record;
-mod room;
-mod run_folder;
-mod service;
-mod several;
+mod load;
+mod run;
 mod simulate;
-mod site;
-mod stage;
-mod testbed;
-mod tree;
-mod usage;
-mod verdict;
-mod warm;
-mod web;
+mod validity;
 
-pub use carry_out::{Options, Outcome, Timing, carry_out};
-pub use children::wait_for_children;
+pub use daemon::site::remove_kept;
+pub use device::medium::{Medium, of_classes, of_devices};
+pub use device::queue_record::{PutBack, put_back as put_queues_back};
+pub use device::testbed::{Device, Disk, Testbed};
 pub use error::Error;
-pub use joint::{Joined, Meet, attend, join};
-pub use journal::{Recovered, recover};
-pub use medium::{Medium, of_classes, of_devices};
-pub use queue_record::{PutBack, put_back as put_queues_back};
-pub use run_folder::{sweep, sweep_parts};
+pub use joint::{Joined, join, observe};
+pub use run::child_processes::wait_for_children;
+pub use run::options::{Coordination, Options};
+pub use run::outcome::{Outcome, Timing};
+pub use run::sweep::{sweep, sweep_parts};
+pub use run::undo::{Recovered, recover};
 pub use simulate::simulate;
-pub use site::remove_kept;
-pub use testbed::{Device, Disk, Testbed};
-pub use verdict::{Ruling, Status, Verdict, is_invalid, is_skipped};
+pub use validity::rule::{RuleOutcome, Status, Validity, is_invalid, is_skipped};
+
+/// Carries out one run: on this host alone, or this host's part of it.
+///
+/// # Errors
+/// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way; what had been
+/// done was undone then.
+pub fn carry_out(run: &weir_study::Run, testbed: &Testbed, options: &Options) -> Result<Outcome, Error> {
+    match (&run.hosts, &options.coordination) {
+        (Some(_), Some(coordination)) => joint::carry_out(run, testbed, options, coordination),
+        (None, None) => run::carry_out::carry_out(run, testbed, options),
+        (Some(hosts), None) => Err(Error::Refused(format!(
+            "run {} takes {} client hosts: give the coordinator's address (--meet), as the playbook does",
+            run.id, hosts.clients
+        ))),
+        (None, Some(_)) => Err(Error::Refused(format!("run {} takes one host: leave out --meet", run.id))),
+    }
+}

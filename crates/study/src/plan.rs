@@ -22,7 +22,7 @@ use crate::site::SiteBenchmark;
 use crate::spec::{Class, Settings, Study, Wants};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
-use crate::{access, counterpart, device_scheduler, fs_option, recipe, simulated, surroundings};
+use crate::{access, counterpart, daemon_checks, device_scheduler, fs_option, recipe, simulated};
 
 /// What a study may refer to.
 pub struct Context<'a> {
@@ -330,7 +330,7 @@ fn resolve(
         hosts: study.hosts,
         classes,
         devices,
-        services: if testbed == Testbed::Device { surroundings::services(study) } else { Vec::new() },
+        services: if testbed == Testbed::Device { daemon_checks::services(study) } else { Vec::new() },
         access: access::resolved(study),
     }
 }

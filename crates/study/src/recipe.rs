@@ -5,10 +5,10 @@ use std::path::Path;
 use weir_specs::{Document, Problems, one_of};
 use weir_workload::sessions::{AnyWorkload, SessionModel, SessionWorkload};
 
+use crate::daemon_chain;
 use crate::plan::Context;
 use crate::site::{Site, SiteBenchmark};
 use crate::spec::{Class, Study};
-use crate::tiers;
 
 /// Finds, alters and checks the workload of a class; `field` is the class's.
 ///
@@ -24,7 +24,7 @@ pub(crate) fn resolve(
     let catalog = context.workloads;
     let problem =
         |at: &str, message: String| Problems::from(document.problem(format!("{field}.{at}"), message));
-    let service = class.through.as_ref().and_then(|through| tiers::last(study, through));
+    let service = class.through.as_ref().and_then(|through| daemon_chain::last(study, through));
     let site = service.and_then(|service| service.site.as_ref());
     let of_requests = catalog.names().any(|name| name == class.workload);
     if let Some(site) = site {

@@ -16,8 +16,8 @@ use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
-    access, control_check, counterpart, device_scheduler, fs_option, hosts, limits, recipe, simulated,
-    surroundings, tiers,
+    access, control_check, counterpart, daemon_chain, daemon_checks, device_scheduler, fs_option, hosts, limits,
+    recipe, simulated,
 };
 
 /// Share of a device that files may fill: a file system needs room for itself.
@@ -47,7 +47,7 @@ pub(crate) fn check(
         check.factors();
         check.settings("hold", &study.hold);
         check.excludes();
-        for (field, message) in surroundings::check(study, testbed, context)
+        for (field, message) in daemon_checks::check(study, testbed, context)
             .into_iter()
             .chain(access::check(study, testbed))
             .chain(hosts::check(study, testbed))
@@ -61,7 +61,7 @@ pub(crate) fn check(
             .iter()
             .filter_map(|(class, workload)| Some((class.clone(), workload.requests()?.clone())))
             .collect();
-        for (field, message) in tiers::check(study, testbed, &of_requests) {
+        for (field, message) in daemon_chain::check(study, testbed, &of_requests) {
             check.problem(field, message);
         }
         for (field, message) in admission_check::check(study, &of_requests) {

@@ -1,4 +1,4 @@
-//! The parts that hosts left of a run, as one run.
+//! Join of the parts that hosts left of a run into one run.
 
 use std::fs;
 use std::path::Path;
@@ -8,19 +8,21 @@ use weir_coordination::{Record, Role};
 use weir_specs::host_problem;
 use weir_study::Run;
 
-use super::{PART, join_tables, ruling};
+use super::barrier::PART;
+use super::{hosts_rule, join_tables};
 use crate::Error;
-use crate::carry_out::Timing;
-use crate::run_folder::{self, RunFolder, check_part, parts_folder, write_json};
-use crate::verdict::Verdict;
+use crate::run::folder::{RunFolder, check_part, parts_folder, write_json};
+use crate::run::outcome::Timing;
+use crate::run::sweep::remove_parts;
+use crate::validity::rule::Validity;
 
-/// What became of a run of several hosts.
+/// Outcome of a join.
 #[derive(Debug, Clone)]
 pub enum Joined {
-    /// Its folder is whole.
+    /// Its folder is complete.
     Whole {
-        /// What is to be thought of its data.
-        verdict: Verdict,
+        /// Whether its data may be used.
+        validity: Validity,
         /// The longest time that each stage took on any host.
         timing: Timing,
         /// Rows of `requests.parquet`.
@@ -37,7 +39,7 @@ pub enum Joined {
     },
 }
 
-/// Makes one run of the parts that lie in `.ID.parts/HOST/` of the study's results, and removes them.
+/// Makes one run of the parts in `.ID.parts/HOST/` of the study's results, and removes them.
 ///
 /// # Errors
 /// A part is damaged, is of another run, or the folder cannot be written.
@@ -47,7 +49,7 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
             "host {host:?}: names a folder: use letters, digits, -, _ and . only, no . at the beginning"
         )));
     }
-    let place = RunFolder::take(results, &run.id)?;
+    let folder = RunFolder::take(results, &run.id)?;
     let parts = parts_folder(results, &run.id);
     let mut records = Vec::new();
     let mut silent = Vec::new();
@@ -69,8 +71,8 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
             None => silent.push(host.clone()),
         }
     }
-    let joined = judge(run, &parts, &place, &records, silent)?;
-    run_folder::remove_parts(&parts, &run.id)?.iter().for_each(|left| eprintln!("{left}"));
+    let joined = judge(run, &parts, &folder, &records, silent)?;
+    remove_parts(&parts, &run.id)?.iter().for_each(|left| eprintln!("{left}"));
     Ok(joined)
 }
 
@@ -81,7 +83,7 @@ fn is_host(name: &str) -> bool {
 fn judge(
     run: &Run,
     parts: &Path,
-    place: &RunFolder,
+    folder: &RunFolder,
     records: &[Record],
     silent: Vec<String>,
 ) -> Result<Joined, Error> {
@@ -94,7 +96,7 @@ fn judge(
         let why = format!("no host left anything of the run ({}): each says why above", silent.join(", "));
         return Ok(Joined::Nothing { why, lost: Vec::new() });
     }
-    // Who was first to notice knows best when it was.
+    // The host that noticed first knows the time best.
     let first = ended().min_by_key(|ended| ended.after_ns.unwrap_or(i64::MIN));
     let mut lost: Vec<String> =
         ended().map(|ended| ended.host.clone()).chain(silent.iter().cloned()).collect();
@@ -104,35 +106,34 @@ fn judge(
         let why = first.map_or_else(|| "the run did not begin".to_owned(), ToString::to_string);
         return Ok(Joined::Nothing { why, lost });
     }
-    place.make()?;
-    place.write_run(run)?;
-    let partial = place.partial();
+    folder.make()?;
+    folder.write_run(run)?;
+    let partial = folder.partial();
     let rules = match (first, silent.first()) {
         (Some(ended), _) => Err(ended.to_string()),
         (None, Some(host)) => Err(format!("host {host} left nothing of its part")),
         (None, None) => Ok(()),
     };
-    let (verdict, timing, requests) = match rules {
+    let (validity, timing, requests) = match rules {
         Err(reason) => {
             keep_records(parts, records, partial)?;
             write_json(&partial.join("observed.json"), &json!({ "hosts": clocks(records) }))?;
-            let none = Timing { setup_s: 0.0, measured_s: 0.0, teardown_s: 0.0 };
-            (Verdict::of(vec![ruling::not_together(reason)]), none, 0)
+            (Validity::of(vec![hosts_rule::not_together(reason)]), Timing::default(), 0)
         }
         Ok(()) => whole(run, parts, records, partial)?,
     };
-    write_json(&partial.join("verdict.json"), &verdict)?;
-    place.publish()?;
-    Ok(Joined::Whole { verdict, timing, requests, lost })
+    write_json(&partial.join("verdict.json"), &validity)?;
+    folder.publish()?;
+    Ok(Joined::Whole { validity, timing, requests, lost })
 }
 
-/// Data of a run in which all came to the end.
+/// Data of a run that all hosts completed.
 fn whole(
     run: &Run,
     parts: &Path,
     records: &[Record],
     partial: &Path,
-) -> Result<(Verdict, Timing, u64), Error> {
+) -> Result<(Validity, Timing, u64), Error> {
     let epoch_ns = one_epoch(records)?;
     let clients_of =
         |class: &str| run.classes.iter().find(|known| known.name == class).map_or(0, |known| known.clients);
@@ -140,7 +141,7 @@ fn whole(
         join_tables::requests(parts, records, clients_of, epoch_ns, &partial.join("requests.parquet"))?;
     join_tables::blocks(parts, records, epoch_ns, &partial.join("block.parquet"))?;
     keep_records(parts, records, partial)?;
-    let mut verdicts = Vec::new();
+    let mut validities = Vec::new();
     let mut timings = Vec::new();
     let mut replay = Value::Null;
     let mut media = Value::Null;
@@ -149,8 +150,8 @@ fn whole(
         let needed = |name: &str| {
             Error::Failed(format!("{}: is absent: the part is not whole", folder.join(name).display()))
         };
-        let found: Verdict = read(&folder.join("verdict.json"))?.ok_or_else(|| needed("verdict.json"))?;
-        verdicts.push((record.host.clone(), found));
+        let found: Validity = read(&folder.join("verdict.json"))?.ok_or_else(|| needed("verdict.json"))?;
+        validities.push((record.host.clone(), found));
         let observed: Value = read(&folder.join("observed.json"))?.ok_or_else(|| needed("observed.json"))?;
         timings.push(observed["timing"].clone());
         if record.role == Role::Client && media.is_null() {
@@ -173,12 +174,12 @@ fn whole(
     };
     let observed = json!({ "replay": replay, "media": media, "hosts": clocks(records), "timing": timing });
     write_json(&partial.join("observed.json"), &observed)?;
-    let mut rules = ruling::worst(&verdicts);
-    rules.push(ruling::together(records));
-    Ok((Verdict::of(rules), timing, requests))
+    let mut rules = hosts_rule::worst(&validities);
+    rules.push(hosts_rule::together(records));
+    Ok((Validity::of(rules), timing, requests))
 }
 
-/// The run's beginning, on which all agree: parts of different attempts are no run.
+/// The run's epoch, the same in all parts: parts of different attempts are no run.
 fn one_epoch(records: &[Record]) -> Result<i64, Error> {
     let mut epochs: Vec<Option<i64>> = records.iter().map(|record| record.epoch_ns).collect();
     epochs.dedup();
@@ -190,7 +191,7 @@ fn one_epoch(records: &[Record]) -> Result<i64, Error> {
     }
 }
 
-/// How the hosts' clocks were apart, by host.
+/// Clock offsets, by host.
 fn clocks(records: &[Record]) -> Value {
     let of = |record: &Record| {
         let drift = record.clocks.and_then(|clocks| clocks.drift_ppm());
@@ -206,7 +207,7 @@ fn clocks(records: &[Record]) -> Value {
     Value::Object(records.iter().map(of).collect::<Map<_, _>>())
 }
 
-/// What each host said of itself: `hosts/NAME/`.
+/// Records of each host: `hosts/NAME/`.
 fn keep_records(parts: &Path, records: &[Record], partial: &Path) -> Result<(), Error> {
     for record in records {
         let to = partial.join("hosts").join(&record.host);
@@ -219,7 +220,7 @@ fn keep_records(parts: &Path, records: &[Record], partial: &Path) -> Result<(), 
         }
         let logs = parts.join(&record.host).join("logs");
         if logs.exists() {
-            // The part stays whole until the run is.
+            // The part stays complete until the run is.
             copy_tree(&logs, &to.join("logs"))?;
         }
     }

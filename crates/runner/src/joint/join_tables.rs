@@ -1,4 +1,4 @@
-//! The tables of all parts as one, on the coordinator's clock.
+//! Tables of all parts of a run, merged on the coordinator's clock.
 
 use std::iter::Peekable;
 use std::path::Path;
@@ -8,10 +8,6 @@ use weir_coordination::Record;
 use weir_records::{BlockRequest, OfHost, Request, TableReader, TableWriter};
 
 use crate::Error;
-
-fn failed(error: weir_records::Error) -> Error {
-    Error::Failed(error.to_string())
-}
 
 /// Tells a part's times, which count from the run's beginning on its own clock, in those of the coordinator.
 pub(super) struct Teller {
@@ -48,7 +44,7 @@ impl Teller {
     }
 }
 
-/// One part's table on its way into the whole.
+/// Table of one part.
 struct Source {
     rows: Peekable<TableReader<Request>>,
     teller: Teller,
@@ -71,7 +67,8 @@ pub(super) fn requests(
     let mut sources = Vec::new();
     for record in records {
         let Some(client) = record.client else { continue };
-        let table = TableReader::open(&parts.join(&record.host).join("requests.parquet")).map_err(failed)?;
+        let table =
+            TableReader::open(&parts.join(&record.host).join("requests.parquet")).map_err(Error::failed)?;
         sources.push(Source {
             rows: table.peekable(),
             teller: Teller::new(record),
@@ -79,7 +76,7 @@ pub(super) fn requests(
             client: client as u64,
         });
     }
-    let mut writer = TableWriter::create(out, epoch_ns).map_err(failed)?;
+    let mut writer = TableWriter::create(out, epoch_ns).map_err(Error::failed)?;
     let mut number = 0;
     loop {
         // A part's own order stays: telling its times moves none past another.
@@ -87,7 +84,7 @@ pub(super) fn requests(
         for (at, source) in sources.iter_mut().enumerate() {
             let due_ns = match source.rows.peek() {
                 None => continue,
-                // Damage is told before all else.
+                // Damage is reported first.
                 Some(Err(_)) => i64::MIN,
                 Some(Ok(row)) => source.teller.tell(row.intended_ns),
             };
@@ -98,15 +95,15 @@ pub(super) fn requests(
         let Some((_, at)) = next else { break };
         let source = &mut sources[at];
         let Some(row) = source.rows.next() else { break };
-        let mut row = source.teller.request(row.map_err(failed)?);
+        let mut row = source.teller.request(row.map_err(Error::failed)?);
         let through = u64::from(row.client) + source.client * u64::from(clients_of(&row.class));
         row.client = u32::try_from(through)
             .map_err(|_| Error::Failed(format!("class {}: more clients than can be numbered", row.class)))?;
         row.request = number;
         number += 1;
-        writer.write(&OfHost { row, host: Arc::clone(&source.host) }).map_err(failed)?;
+        writer.write(&OfHost { row, host: Arc::clone(&source.host) }).map_err(Error::failed)?;
     }
-    writer.close().map_err(failed)
+    writer.close().map_err(Error::failed)
 }
 
 /// Puts `block.parquet` of all parts that have one behind one another; writes nothing if none has.
@@ -122,14 +119,14 @@ pub(super) fn blocks(parts: &Path, records: &[Record], epoch_ns: i64, out: &Path
         }
         let (teller, host): (_, Arc<str>) = (Teller::new(record), record.host.as_str().into());
         if writer.is_none() {
-            writer = Some(TableWriter::create(out, epoch_ns).map_err(failed)?);
+            writer = Some(TableWriter::create(out, epoch_ns).map_err(Error::failed)?);
         }
-        for row in TableReader::<BlockRequest>::open(&path).map_err(failed)? {
-            let row = teller.block(row.map_err(failed)?);
+        for row in TableReader::<BlockRequest>::open(&path).map_err(Error::failed)? {
+            let row = teller.block(row.map_err(Error::failed)?);
             if let Some(writer) = &mut writer {
-                writer.write(&OfHost { row, host: Arc::clone(&host) }).map_err(failed)?;
+                writer.write(&OfHost { row, host: Arc::clone(&host) }).map_err(Error::failed)?;
             }
         }
     }
-    writer.map(TableWriter::close).transpose().map(drop).map_err(failed)
+    writer.map(TableWriter::close).transpose().map(drop).map_err(Error::failed)
 }

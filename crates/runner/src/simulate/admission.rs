@@ -16,7 +16,7 @@ use weir_workload::movie;
 use super::bound;
 use crate::Error;
 
-/// Streams of random numbers beside those of clients: which streams ask, and what the policy draws. Apart, so that all
+/// Streams of random numbers beside those of clients: which streams ask, and what the policy draws. ReplayProcess, so that all
 /// policies are asked the same.
 const STREAMS_ASK: u64 = u64::MAX;
 const POLICY_DRAWS: u64 = u64::MAX - 1;
@@ -38,7 +38,7 @@ pub(super) struct Stream {
 
 /// What admission control did.
 #[derive(Debug)]
-pub(super) struct LetIn {
+pub(super) struct AdmittedStreams {
     /// In the order in which they asked.
     pub(super) streams: Vec<Stream>,
     /// How many asked, by class.
@@ -61,7 +61,7 @@ struct Film {
 ///
 /// # Errors
 /// A film cannot be read, or no controller can be made of the settings.
-pub(super) fn let_in(run: &Run, settings: &AdmissionSettings) -> Result<LetIn, Error> {
+pub(super) fn admit_streams(run: &Run, settings: &AdmissionSettings) -> Result<AdmittedStreams, Error> {
     let refused = |error: AdmissionError| Error::Refused(format!("admission: {error}"));
     let Some(device) = run.devices.first() else {
         return Err(Error::Refused("admission: there is no device to admit streams to".to_owned()));
@@ -109,7 +109,7 @@ pub(super) fn let_in(run: &Run, settings: &AdmissionSettings) -> Result<LetIn, E
             Err(refusal) => last = Some(refusal),
         }
     }
-    Ok(LetIn { streams, asked, refused: last, table: admission.table().clone() })
+    Ok(AdmittedStreams { streams, asked, refused: last, table: admission.table().clone() })
 }
 
 fn draw_film(films: &[Film], mut at: u32) -> &Film {

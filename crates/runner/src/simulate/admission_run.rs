@@ -5,17 +5,17 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use weir_study::{AdmissionSettings, Records, Run};
 
-use super::admission::{LetIn, Stream, let_in};
+use super::admission::{AdmittedStreams, Stream, admit_streams};
 use crate::Error;
-use crate::run_folder::write_json;
+use crate::run::folder::write_json;
 
 /// Carries it out and writes what came of it into the run's folder.
 ///
 /// # Errors
-/// As [`let_in`], or the folder cannot be written.
-pub(super) fn carry_out(run: &Run, folder: &Path) -> Result<LetIn, Error> {
+/// As [`admit_streams`], or the folder cannot be written.
+pub(super) fn carry_out(run: &Run, folder: &Path) -> Result<AdmittedStreams, Error> {
     let settings = settings_of(run)?;
-    let found = let_in(run, settings)?;
+    let found = admit_streams(run, settings)?;
     write_json(&folder.join("admission.json"), &document(run, settings, &found))?;
     if run.records == Records::Requests {
         write_json(&folder.join("load.json"), &load(run, settings, &found))?;
@@ -33,7 +33,7 @@ pub(super) fn settings_of(run: &Run) -> Result<&AdmissionSettings, Error> {
 }
 
 /// What admission control did, for people and for the analysis.
-pub(super) fn document(run: &Run, settings: &AdmissionSettings, found: &LetIn) -> Value {
+pub(super) fn document(run: &Run, settings: &AdmissionSettings, found: &AdmittedStreams) -> Value {
     let classes: Map<String, Value> = run
         .classes
         .iter()
@@ -80,7 +80,7 @@ fn streams(streams: &[&Stream]) -> Map<String, Value> {
 
 /// Shares of the disks' time that the streams are granted at their worst: over all rounds until the last stream ends, and
 /// over those in which all streams play.
-fn utilisation(settings: &AdmissionSettings, found: &LetIn) -> Value {
+fn utilisation(settings: &AdmissionSettings, found: &AdmittedStreams) -> Value {
     let table = &found.table;
     let mean = |disks: std::ops::Range<u32>, rounds: std::ops::Range<u64>| {
         let cells = u64::from(disks.end - disks.start) * rounds.end.saturating_sub(rounds.start);
@@ -105,7 +105,7 @@ fn utilisation(settings: &AdmissionSettings, found: &LetIn) -> Value {
 }
 
 /// The load of each disk in each round, in ppm of a round, and what a stream of each class needs.
-fn load(run: &Run, settings: &AdmissionSettings, found: &LetIn) -> Value {
+fn load(run: &Run, settings: &AdmissionSettings, found: &AdmittedStreams) -> Value {
     let table = &found.table;
     let ppm = |disk, round| {
         (u128::from(table.load_ns(disk, round)) * 1_000_000 / u128::from(settings.round_ns().max(1))) as u64

@@ -1,4 +1,4 @@
-//! A run in virtual time: the same specification, the same folder, no device.
+//! Simulation of a run in virtual time: the same specification, the same folder, no device.
 
 mod admission;
 mod admission_run;
@@ -20,9 +20,9 @@ use weir_simulator::server::{Limits, Outcome as Simulated, Served};
 use weir_study::{Records, Run, Testbed};
 
 use crate::Error;
-use crate::carry_out::{Outcome, Timing};
-use crate::run_folder::{RunFolder, write_json};
-use crate::verdict::{Ruling, Status, Verdict, is_invalid};
+use crate::run::folder::{RunFolder, write_json};
+use crate::run::outcome::{Outcome, Timing};
+use crate::validity::rule::{Status, Validity, is_invalid, outcome};
 use series::Series;
 use summary::Summary;
 
@@ -69,17 +69,17 @@ fn serve(run: &Run, place: &RunFolder) -> Result<Outcome, Error> {
     }
     let (simulated, summary, series, requests) = measure(run, server, partial)?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
-    let verdict = judge(run, &simulated, &summary);
+    let validity = judge(run, &simulated, &summary);
     write_json(&partial.join("summary.json"), &summary.document(&simulated.heads))?;
     if let Some(series) = series {
         write_json(&partial.join("series.json"), &series.document())?;
     }
-    write_json(&partial.join("verdict.json"), &verdict)?;
+    write_json(&partial.join("verdict.json"), &validity)?;
     let timing =
         Timing { setup_s, measured_s, teardown_s: began.elapsed().as_secs_f64() - setup_s - measured_s };
     write_json(&partial.join("observed.json"), &observed(&simulated, timing))?;
     place.publish()?;
-    Ok(Outcome::Done { verdict, timing, requests })
+    Ok(Outcome::Done { validity, timing, requests })
 }
 
 /// Carries out one run of admission control alone.
@@ -93,25 +93,24 @@ fn admit(run: &Run, place: &RunFolder) -> Result<Outcome, Error> {
     let refused = found.refused.as_ref().map(|refused| format!("refused: {refused}"));
     let because = refused.unwrap_or_else(|| "none was refused".to_owned());
     let reason = format!("{asked} streams asked, {} admitted; {because}", found.streams.len());
-    let rule = "R-PLANNED".to_owned();
-    let rule = Ruling { rule, status: Status::Valid, reason, value: None, limit: None };
-    let verdict = Verdict::of(vec![rule]);
-    write_json(&partial.join("verdict.json"), &verdict)?;
+    let validity = Validity::of(vec![outcome("R-PLANNED", Status::Valid, reason)]);
+    write_json(&partial.join("verdict.json"), &validity)?;
     let timing = Timing { setup_s: 0.0, measured_s: began.elapsed().as_secs_f64(), teardown_s: 0.0 };
     write_json(&partial.join("observed.json"), &json!({"timing": timing}))?;
     place.publish()?;
-    Ok(Outcome::Done { verdict, timing, requests: u64::from(asked) })
+    Ok(Outcome::Done { validity, timing, requests: u64::from(asked) })
 }
 
 /// What came of a run, its summary, its series if one is kept, and how many requests there were.
 type Measured = (Simulated, Summary, Option<Series>, u64);
 
 fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured, Error> {
-    let failed = |error: weir_records::Error| Error::Failed(error.to_string());
     let names: Vec<(Arc<str>, Arc<str>)> =
         run.classes.iter().map(|class| (class.name.as_str().into(), class.device.as_str().into())).collect();
     let mut writer = match run.records {
-        Records::Requests => Some(TableWriter::create(&partial.join("requests.parquet"), 0).map_err(failed)?),
+        Records::Requests => {
+            Some(TableWriter::create(&partial.join("requests.parquet"), 0).map_err(Error::failed)?)
+        }
         Records::Summary => None,
     };
     let mut summary = Summary::new(run)?;
@@ -136,10 +135,10 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured,
     };
     let simulated = server.run(limits, &mut record).map_err(|error| Error::Refused(error.to_string()))?;
     if let Some(error) = broken {
-        return Err(failed(error));
+        return Err(Error::failed(error));
     }
     if let Some(writer) = writer {
-        writer.close().map_err(failed)?;
+        writer.close().map_err(Error::failed)?;
     }
     Ok((simulated, summary, series, number))
 }
@@ -171,23 +170,16 @@ fn row(served: &Served, number: u64, class: Arc<str>, device: Arc<str>, warmup: 
 
 /// What may be thought of the data. Nothing in virtual time is late, lost or shared with others; what can go wrong is
 /// that the server cannot keep up.
-fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Verdict {
-    let ruling = |rule: &str, status, reason: String| Ruling {
-        rule: rule.to_owned(),
-        status,
-        reason,
-        value: None,
-        limit: None,
-    };
-    let planned = ruling(
+fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Validity {
+    let planned = outcome(
         "R-PLANNED",
         Status::Valid,
         format!("{} requests were asked, {} answered", simulated.asked, simulated.answered),
     );
     let saturated = match simulated.saturation {
-        None => ruling("R-SATURATED", Status::Valid, "every queue drained".to_owned()),
+        None => outcome("R-SATURATED", Status::Valid, "every queue drained".to_owned()),
         // It is a result, not a fault: the load is beyond what this server can do.
-        Some(saturation) => ruling(
+        Some(saturation) => outcome(
             "R-SATURATED",
             Status::Valid,
             format!(
@@ -203,15 +195,15 @@ fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Verdict {
     };
     let asked = summary.measured();
     let some = if asked > 0 {
-        ruling("R-SOME", Status::Valid, format!("{asked} requests in the measured interval"))
+        outcome("R-SOME", Status::Valid, format!("{asked} requests in the measured interval"))
     } else {
-        ruling(
+        outcome(
             "R-SOME",
             Status::Invalid,
             "no request in the measured interval: make it longer, or use more clients".to_owned(),
         )
     };
-    Verdict::of(vec![planned, some, saturated])
+    Validity::of(vec![planned, some, saturated])
 }
 
 fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {

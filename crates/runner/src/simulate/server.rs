@@ -7,7 +7,7 @@ use weir_simulator::server::{Head, Limits, Outcome, Served, Server, ServerClass,
 use weir_study::{Run, RunDevice, SimulatedClass};
 use weir_workload::FileSet;
 
-use super::admission::{LetIn, let_in};
+use super::admission::{AdmittedStreams, admit_streams};
 use super::places::{Heads, Places, head_bytes};
 use super::{admission_run, clients, streams};
 use crate::Error;
@@ -18,7 +18,7 @@ const CACHE_HIT_NS: u64 = 10_000;
 /// A server that is ready.
 pub(super) struct Built {
     server: Server<Model>,
-    let_in: Option<LetIn>,
+    admit_streams: Option<AdmittedStreams>,
 }
 
 impl Built {
@@ -33,7 +33,7 @@ impl Built {
     /// What admission control did, if there is one.
     pub(super) fn admission(&self, run: &Run) -> Option<serde_json::Value> {
         let settings = run.settings.admission.as_ref()?;
-        Some(admission_run::document(run, settings, self.let_in.as_ref()?))
+        Some(admission_run::document(run, settings, self.admit_streams.as_ref()?))
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         }
     }
     let admission = run.settings.admission.as_ref();
-    let admitted = admission.map(|settings| let_in(run, settings)).transpose()?;
+    let admitted = admission.map(|settings| admit_streams(run, settings)).transpose()?;
     let mut places = Places::new(run);
     let mut servers = Vec::new();
     for (number, (class, simulated)) in run.classes.iter().zip(&simulated).enumerate() {
@@ -109,7 +109,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         });
     }
     let server = Server::new(heads, servers).map_err(|error| Error::Refused(error.to_string()))?;
-    Ok(Built { server, let_in: admitted })
+    Ok(Built { server, admit_streams: admitted })
 }
 
 fn new_head(

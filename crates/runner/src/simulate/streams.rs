@@ -11,7 +11,7 @@ use weir_simulator::server::{Ask, ClassLayout, FilePlace, ServerClass, Source, V
 use weir_study::{AdmissionSettings, Run, RunClass, StreamLayout};
 use weir_workload::Sizes;
 
-use super::admission::LetIn;
+use super::admission::AdmittedStreams;
 use crate::Error;
 
 /// Of the random numbers by which films are placed.
@@ -33,7 +33,7 @@ pub(super) fn server_class(
     run: &Run,
     settings: &AdmissionSettings,
     class: usize,
-    admitted: &LetIn,
+    admitted: &AdmittedStreams,
     volume: Volume,
     head_bytes: u64,
 ) -> Result<ServerClass, Error> {

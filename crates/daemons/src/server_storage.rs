@@ -1,0 +1,237 @@
+//! Storage of a cluster's server: a folder, or a device that is formatted and mounted for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_fsbench::mounted_at;
+use weir_host::device::contents::check_blank;
+use weir_host::device::{Claim, GivenBack, Mark, Written, make_file_system, random_uuid};
+use weir_host::owned::{self, Owner};
+use weir_host::{durable, mounts};
+use weir_study::FileSystem;
+
+use crate::Error;
+
+/// What a server's data lie on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerStorage {
+    /// An empty folder that is there, and stays: it is marked, and data go into a folder in it.
+    Folder(PathBuf),
+    /// A block device; its data are lost.
+    Device(PathBuf),
+    /// A folder of the cluster's own, which goes with it.
+    Own,
+}
+
+/// What a device gets: what most distributions would give it.
+const ON_DEVICES: &str = "ext4";
+/// Where data lie in a folder that weir marked: programs want a folder of their own that is empty at first.
+pub(crate) const DATA: &str = "data";
+
+/// Whose data the storage holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holder<'a> {
+    /// The state folder, whose id the marker has.
+    pub(crate) state: &'a Path,
+    /// Cluster and server, as the marker says it.
+    pub(crate) purpose: &'a str,
+}
+
+impl Holder<'_> {
+    /// Whether a folder bears this holder's marker.
+    fn has(self, folder: &Path) -> Result<bool, Error> {
+        let Some(owner) = Owner::find(self.state)? else { return Ok(false) };
+        let marker = owned::marker(folder)?;
+        Ok(marker.is_some_and(|marker| marker.owner == owner && marker.purpose == self.purpose))
+    }
+}
+
+impl ServerStorage {
+    /// Whether the place can be made ready; touches nothing. `again` says that the cluster's record lists it already: what lies
+    /// on the device is then the cluster's own.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it holds anything that is not the cluster's.
+    pub(crate) fn check(&self, holder: Holder<'_>, again: bool) -> Result<(), Error> {
+        match self {
+            ServerStorage::Own => Ok(()),
+            ServerStorage::Folder(folder) => check_folder(folder, holder),
+            ServerStorage::Device(_) if again => Ok(()),
+            ServerStorage::Device(node) => {
+                let claim = Claim::take(node)?;
+                Ok(check_blank(&claim)?)
+            }
+        }
+    }
+
+    /// Makes the place ready. `point` is where a device is mounted, or the folder of its own; returns where data go.
+    ///
+    /// # Errors
+    /// The folder is not there or not empty, or the device cannot be formatted or mounted.
+    pub(crate) fn make(&self, holder: Holder<'_>, point: &Path) -> Result<PathBuf, Error> {
+        fs::create_dir_all(point).map_err(Error::io("cannot make", point))?;
+        match self {
+            ServerStorage::Own => Ok(point.to_owned()),
+            ServerStorage::Folder(folder) => make_folder(folder, holder),
+            ServerStorage::Device(node) => make_device(node, point),
+        }
+    }
+
+    /// Gives the place back. What was put into a folder that stays is removed if the folder bears the holder's marker; `false` if
+    /// it does not, and was left as it is.
+    ///
+    /// # Errors
+    /// It is still in use.
+    pub(crate) fn clear(&self, holder: Holder<'_>, point: &Path) -> Result<bool, Error> {
+        match self {
+            ServerStorage::Own => Ok(true),
+            ServerStorage::Device(node) => clear_device(node, point),
+            ServerStorage::Folder(folder) => {
+                if !holder.has(folder)? {
+                    return Ok(false);
+                }
+                let owner = Owner::of_state(holder.state)?;
+                owned::remove_inside(folder, &owner, DATA)?;
+                owned::release(folder, &owner)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// The folder or device of somebody's that it lies on.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            ServerStorage::Own => None,
+            ServerStorage::Folder(path) | ServerStorage::Device(path) => Some(path),
+        }
+    }
+}
+
+fn check_folder(folder: &Path, holder: Holder<'_>) -> Result<(), Error> {
+    let real = folder.canonicalize().map_err(|error| {
+        Error::Refused(format!(
+            "{} is to hold a server's data: {error}. Make it, or name another folder",
+            folder.display()
+        ))
+    })?;
+    if holder.state.canonicalize().is_ok_and(|state| real.starts_with(state)) {
+        return Err(Error::Refused(format!(
+            "{} lies in the state folder {}. Name a folder outside of it",
+            folder.display(),
+            holder.state.display()
+        )));
+    }
+    for above in real.ancestors().skip(1) {
+        if !matches!(owned::marker(above), Ok(None)) {
+            return Err(Error::Refused(format!(
+                "{} lies in {}, which a weir made (it has a marker {}). Name a folder outside of it",
+                folder.display(),
+                above.display(),
+                owned::MARKER
+            )));
+        }
+    }
+    // Left by a cluster of this name that died: its own.
+    if holder.has(&real)? { Ok(()) } else { Ok(owned::check_empty(&real)?) }
+}
+
+/// Marks a folder, and makes the one for data in it.
+fn make_folder(folder: &Path, holder: Holder<'_>) -> Result<PathBuf, Error> {
+    check_folder(folder, holder)?;
+    let left_behind = holder.has(folder)?;
+    let owner = Owner::of_state(holder.state)?;
+    owned::claim(folder, &owner, holder.purpose)?;
+    if left_behind {
+        owned::remove_inside(folder, &owner, DATA)?;
+    }
+    let data = folder.join(DATA);
+    fs::create_dir(&data).map_err(Error::io("cannot make", &data))?;
+    Ok(data)
+}
+
+/// Formats a blank device and mounts it. What is about to be made is recorded before it is, beside the mount point.
+fn make_device(node: &Path, point: &Path) -> Result<PathBuf, Error> {
+    let filesystem = FileSystem::load(ON_DEVICES)
+        .ok_or_else(|| Error::Failed(format!("file system {ON_DEVICES} is unknown")))?;
+    let mut claim = Claim::take(node)?;
+    check_blank(&claim)?;
+    let uuid = random_uuid()?;
+    let written = Written::on(&claim, Mark::Uuid(uuid.clone()));
+    let text = serde_json::to_vec(&written).map_err(|error| Error::Failed(error.to_string()))?;
+    durable::write(&record(point), &text, 0o600)?;
+    make_file_system(&mut claim, &filesystem.make_command(), &uuid, false)?;
+    let (kind, options) = (filesystem.mount_type.unwrap_or_default(), filesystem.mount_options);
+    run(Command::new("mount").args(["-t", &kind, "-o", &options]).arg(node).arg(point))?;
+    // Not the top itself, where lost+found is.
+    let data = point.join(DATA);
+    fs::create_dir_all(&data).map_err(Error::io("cannot make", &data))?;
+    Ok(data)
+}
+
+/// Unmounts a device and makes it blank for whoever uses it next, if it is the one that was formatted, with what was made on it.
+/// `false` if it is not, and was left as it is.
+fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
+    let file = record(point);
+    let text = match fs::read(&file) {
+        // Nothing was made on it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        read => read.map_err(Error::io("cannot read", &file))?,
+    };
+    let written: Written = serde_json::from_slice(&text).map_err(|error| {
+        Error::Refused(format!("{}: {error}. Look at {}", file.display(), node.display()))
+    })?;
+    if mounts::at(point).is_some_and(|mount| mount.source == node) {
+        unmount(point)?;
+    }
+    match written.give_back() {
+        GivenBack::Blanked | GivenBack::Nothing => {}
+        GivenBack::Left(why) => {
+            eprintln!("{why}");
+            fs::remove_file(&file).map_err(Error::io("cannot remove", &file))?;
+            return Ok(false);
+        }
+        GivenBack::Failed(why) => return Err(Error::Failed(why)),
+    }
+    fs::remove_file(&file).map_err(Error::io("cannot remove", &file))?;
+    Ok(true)
+}
+
+/// Where it is recorded what was made on a device.
+fn record(point: &Path) -> PathBuf {
+    point.with_file_name("device.json")
+}
+
+/// Unmounts; nothing being mounted is fine. A busy mount is given a moment: a dying process may hold it.
+pub(crate) fn unmount(point: &Path) -> Result<(), Error> {
+    let mut last = String::new();
+    for attempt in 0..50 {
+        if mounted_at(point).is_none() {
+            return Ok(());
+        }
+        if attempt > 0 {
+            sleep(Duration::from_millis(100));
+        }
+        if let Err(error) = run(Command::new("umount").arg(point)) {
+            last = error.to_string();
+        }
+    }
+    if mounted_at(point).is_none() {
+        Ok(())
+    } else {
+        Err(Error::Failed(format!("{}: {last}", point.display())))
+    }
+}
+
+pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| Error::Failed(format!("{name}: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Error::Failed(format!("{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}

@@ -1,0 +1,236 @@
+//! Control groups of a run's classes: made, set as the study says, read back, and checked for whose requests they had.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use weir_daemons::cgroup::Cpu;
+use weir_daemons::{Disk, Group, IoVersion, io_controller, io_version};
+use weir_records::{Op, Request};
+use weir_study::{ControlGroup, Engine, Run};
+
+use crate::Error;
+use crate::cgroup::cost_model::{self, Cost};
+use crate::cgroup::limits::Limits;
+use crate::device::block_device::BlockDevice;
+use crate::run::context::RunContext;
+use crate::run::journal::{Change, Journal};
+
+/// The control groups of a run; of a run without there are none.
+#[derive(Default)]
+pub(crate) struct ClassGroups {
+    classes: Vec<OfClass>,
+    costs: Vec<Cost>,
+}
+
+struct OfClass {
+    name: String,
+    device: String,
+    group: Group,
+    wanted: ControlGroup,
+    /// The disk of its requests, and the bytes read and written before they began.
+    disk: Option<(Disk, (u64, u64))>,
+}
+
+/// `controllers.classes` of `observed.json`.
+#[derive(Debug, Serialize)]
+struct ClassReport {
+    group: String,
+    set: String,
+    read_back: Option<String>,
+    /// By the kernel's count, while requests were sent; absent where it does not count.
+    read_bytes: Option<u64>,
+    written_bytes: Option<u64>,
+    /// Of all processes in it since they were started.
+    cpu: Option<Cpu>,
+}
+
+/// `controllers` of `observed.json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// Version of control groups that the disks are with.
+    version: u8,
+    /// Whether they were moved there for this study.
+    moved: bool,
+    classes: BTreeMap<String, ClassReport>,
+    /// Cost models, by the disk's kernel name.
+    cost: BTreeMap<String, cost_model::Report>,
+}
+
+/// Whether a run has control groups.
+pub(crate) fn has_any(run: &Run) -> bool {
+    run.classes.iter().any(|class| class.cgroup.is_some())
+}
+
+/// Moves the kernel's controller of disks to version 2, where that is allowed and a run has use for it.
+///
+/// # Errors
+/// It cannot be moved: then the run cannot be had here.
+pub(crate) fn move_controller(context: &RunContext<'_>, journal: &mut Journal) -> Result<(), Error> {
+    let RunContext { run, options, .. } = *context;
+    if !options.move_io_controller || !has_any(run) || io_version() != Some(IoVersion::One) {
+        return Ok(());
+    }
+    journal.note(Change::IoController(options.state.clone()))?;
+    io_controller::move_to_two(&options.state).map(|_| ()).map_err(|error| {
+        Error::Unavailable(format!("the controller of disks cannot be moved to version 2: {error}"))
+    })
+}
+
+impl ClassGroups {
+    /// Makes a group for each class of a run that has any, and checks that this kernel has the controllers they need.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if it has not; [`Error::Failed`] if a group cannot be made.
+    pub(crate) fn make(run: &Run, limits: &Limits, journal: &mut Journal) -> Result<Self, Error> {
+        let mut made = ClassGroups::default();
+        if !has_any(run) {
+            return Ok(made);
+        }
+        for class in run.classes.iter().filter(|class| matches!(class.engine, Engine::Fio | Engine::Replay)) {
+            let group = limits.group(&format!("class-{}", class.name));
+            journal.note(Change::Group(group.clone()))?;
+            group.make().map_err(Error::failed)?;
+            let wanted = class.cgroup.unwrap_or_default();
+            if let Some(why) = group.lacks(&wanted) {
+                return Err(Error::Unavailable(format!("class {}: {why}", class.name)));
+            }
+            let (name, device) = (class.name.clone(), class.device.clone());
+            made.classes.push(OfClass { name, device, group, wanted, disk: None });
+        }
+        if made.weighs() {
+            cost_model::check().map_err(Error::Unavailable)?;
+        }
+        Ok(made)
+    }
+
+    /// Whether the cost model divides the disks.
+    fn weighs(&self) -> bool {
+        self.classes.iter().any(|class| class.wanted.weight.is_some())
+    }
+
+    /// Calibrates the cost model of the disks, where weights divide them. Data on the disks are lost.
+    ///
+    /// # Errors
+    /// A disk cannot be measured.
+    pub(crate) fn calibrate(
+        &mut self,
+        context: &RunContext<'_>,
+        devices: &mut [BlockDevice],
+    ) -> Result<(), Error> {
+        if self.weighs() {
+            self.costs = cost_model::of(context, devices)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the groups and the cost model what the study says, and reads that back.
+    ///
+    /// # Errors
+    /// The kernel refuses, or reads back another value.
+    pub(crate) fn set(&mut self, devices: &[BlockDevice], journal: &mut Journal) -> Result<(), Error> {
+        for class in &mut self.classes {
+            let device = devices.iter().find(|device| device.name == class.device);
+            let Some(device) = device else { continue };
+            let disk = Disk::of(&device.node).map_err(Error::failed)?;
+            class.group.set_io(&[disk], &class.wanted).map_err(Error::failed)?;
+            class.disk = Some((disk, (0, 0)));
+        }
+        self.costs.iter().try_for_each(|cost| cost.set(journal))
+    }
+
+    /// Notes what the groups have asked for until now; called when requests are about to be sent.
+    pub(crate) fn begin(&mut self) {
+        for class in &mut self.classes {
+            if let Some((disk, before)) = &mut class.disk {
+                *before = class.group.io_bytes(*disk).unwrap_or_default();
+            }
+        }
+    }
+
+    /// The group of a class; `None` where the run has none.
+    pub(crate) fn group(&self, class: &str) -> Option<&Group> {
+        self.classes.iter().find(|known| known.name == class).map(|known| &known.group)
+    }
+
+    /// Bytes that a class's group read and wrote since [`ClassGroups::begin`].
+    fn moved(&self, class: &OfClass) -> Option<(u64, u64)> {
+        let (disk, before) = class.disk?;
+        // Version 1 counts where a disk is throttled, and nowhere else (block/blk-throttle.h).
+        let is_counted = io_version() == Some(IoVersion::Two)
+            || self.classes.iter().any(|other| other.device == class.device && !other.wanted.max.is_none());
+        let now = class.group.io_bytes(disk).filter(|_| is_counted)?;
+        Some((now.0.saturating_sub(before.0), now.1.saturating_sub(before.1)))
+    }
+
+    /// What of the groups is not as it was set, or why the requests of a class were not its group's; `None` of a run without.
+    pub(crate) fn judge(&self, rows: &[Request]) -> Option<Result<String, String>> {
+        if self.classes.is_empty() {
+            return None;
+        }
+        let mut counted = 0;
+        for class in &self.classes {
+            let Some((disk, _)) = class.disk else { continue };
+            let found = class.group.io(disk, &class.wanted);
+            if found != class.wanted {
+                return Some(Err(format!(
+                    "the group of {} says `{found}`, not `{}`",
+                    class.name, class.wanted
+                )));
+            }
+            let Some((read, written)) = self.moved(class) else { continue };
+            counted += 1;
+            for (op, by_group, what) in [(Op::Read, read, "read"), (Op::Write, written, "wrote")] {
+                let of_class = rows.iter().filter(|row| *row.class == *class.name && row.op == op);
+                let asked: u64 = of_class
+                    .filter(|row| row.completed_ns.is_some() && row.status == 0)
+                    .map(|row| row.size_bytes)
+                    .sum();
+                if (by_group as f64) < asked as f64 * LEAST_SHARE {
+                    return Some(Err(format!(
+                        "{} {what} {asked} bytes, but its group only {by_group}",
+                        class.name
+                    )));
+                }
+            }
+        }
+        if let Some(problem) = self.costs.iter().find_map(Cost::problem) {
+            return Some(Err(problem));
+        }
+        let groups = self.classes.len();
+        let how = if counted == groups {
+            ", and the kernel counted each class's bytes in its own".to_owned()
+        } else {
+            format!("; this kernel counts bytes for {counted} of them")
+        };
+        Some(Ok(format!("{groups} groups were as set, before and after{how}")))
+    }
+
+    /// For `observed.json`; `None` of a run without groups.
+    pub(crate) fn report(&self, state: &Path) -> Option<Report> {
+        if self.classes.is_empty() {
+            return None;
+        }
+        let of = |class: &OfClass| {
+            let moved = self.moved(class);
+            let report = ClassReport {
+                group: class.group.to_string(),
+                set: class.wanted.to_string(),
+                read_back: class.disk.map(|(disk, _)| class.group.io(disk, &class.wanted).to_string()),
+                read_bytes: moved.map(|(read, _)| read),
+                written_bytes: moved.map(|(_, written)| written),
+                cpu: class.group.cpu(),
+            };
+            (class.name.clone(), report)
+        };
+        Some(Report {
+            version: if io_version() == Some(IoVersion::Two) { 2 } else { 1 },
+            moved: io_controller::is_moved(state),
+            classes: self.classes.iter().map(of).collect(),
+            cost: self.costs.iter().map(|cost| (cost.kernel_name().to_owned(), cost.report())).collect(),
+        })
+    }
+}
+
+/// A group's count has all bytes of its class but what the kernel rounds.
+const LEAST_SHARE: f64 = 0.98;

@@ -1,0 +1,144 @@
+//! Calibration of the kernel's I/O cost model: what a disk does in a second, measured before files are on it.
+//!
+//! As the kernel's own tools/cgroup/iocost_coef_gen.py does with fio: direct requests of one kind at a time, more at once
+//! than the device takes. What is on the disk is lost.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng as _;
+use weir_study::CostModel;
+
+use crate::Error;
+
+/// Requests of which the model counts how many there are in a second.
+const SMALL_BYTES: u64 = 4096;
+/// Requests of which it counts the bytes.
+const LARGE_BYTES: u64 = 1 << 20;
+/// Sequential requests begin again from the first byte behind this one: memory behind a modelled disk is not to fill up.
+const SEQUENTIAL_BYTES: u64 = 64 << 20;
+/// Long enough for some seventy random requests of a disk.
+const RANDOM: Duration = Duration::from_millis(700);
+const SEQUENTIAL: Duration = Duration::from_millis(300);
+/// More at once than this measures the scheduler of processors.
+const MOST_AT_ONCE: u32 = 32;
+/// Random places differ between kinds and threads, and not between runs.
+const SEED: u64 = 0x0010_c057;
+
+/// One kind of request.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    write: bool,
+    random: bool,
+    size_bytes: u64,
+}
+
+/// Measures a disk, with `at_once` requests outstanding.
+///
+/// # Errors
+/// It cannot be opened, a request fails, or the run is to end.
+pub(crate) fn measure(
+    node: &Path,
+    size_bytes: u64,
+    at_once: u32,
+    stop: &AtomicBool,
+) -> Result<CostModel, Error> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(node)
+        .map_err(Error::io("cannot open", node))?;
+    let rate = |write, random, size| {
+        let kind = Kind { write, random, size_bytes: size };
+        let done = rate_per_s(&file, size_bytes, at_once.clamp(1, MOST_AT_ONCE), kind, stop);
+        done.map_err(Error::io("cannot measure", node))
+    };
+    let whole = |rate_per_s: f64| (rate_per_s.round() as u64).max(1);
+    Ok(CostModel {
+        rbps: whole(rate(false, false, LARGE_BYTES)? * LARGE_BYTES as f64),
+        rseqiops: whole(rate(false, false, SMALL_BYTES)?),
+        rrandiops: whole(rate(false, true, SMALL_BYTES)?),
+        wbps: whole(rate(true, false, LARGE_BYTES)? * LARGE_BYTES as f64),
+        wseqiops: whole(rate(true, false, SMALL_BYTES)?),
+        wrandiops: whole(rate(true, true, SMALL_BYTES)?),
+    })
+}
+
+/// Requests of one kind that are answered in a second.
+fn rate_per_s(
+    file: &File,
+    size_bytes: u64,
+    at_once: u32,
+    kind: Kind,
+    stop: &AtomicBool,
+) -> std::io::Result<f64> {
+    let (next, answered) = (AtomicU64::new(0), AtomicU64::new(0));
+    let places = if kind.random { size_bytes } else { size_bytes.min(SEQUENTIAL_BYTES) } / kind.size_bytes;
+    let began = Instant::now();
+    let end = began + if kind.random { RANDOM } else { SEQUENTIAL };
+    let ask = |thread: u64| -> std::io::Result<()> {
+        let mut random = ChaCha8Rng::seed_from_u64(SEED + thread);
+        let mut memory = vec![0u8; (kind.size_bytes + SMALL_BYTES) as usize];
+        // Direct requests want memory at a multiple of the disk's blocks.
+        let first = memory.as_ptr().align_offset(SMALL_BYTES as usize);
+        let buffer = &mut memory[first..first + kind.size_bytes as usize];
+        while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+            let place = if kind.random {
+                random.random_range(0..places.max(1))
+            } else {
+                next.fetch_add(1, Ordering::Relaxed) % places.max(1)
+            };
+            let offset = place * kind.size_bytes;
+            if kind.write {
+                file.write_all_at(buffer, offset)?;
+            } else {
+                file.read_exact_at(buffer, offset)?;
+            }
+            answered.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    let ask = &ask;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..u64::from(at_once)).map(|thread| scope.spawn(move || ask(thread))).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread failed")))
+        })
+    })?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(std::io::Error::other("interrupted; undone"));
+    }
+    // The last answers come after the end: their time counts as well.
+    Ok(answered.into_inner() as f64 / began.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_counted() {
+        let folder = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
+        let path = folder.path().join("disk");
+        File::create(&path).unwrap().set_len(8 << 20).unwrap();
+        if OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path).is_err() {
+            eprintln!("skipped: needs a file system with direct I/O");
+            return;
+        }
+        let model = measure(&path, 8 << 20, 2, &AtomicBool::new(false)).unwrap();
+        // Any disk does more in large requests than in small ones, and more than one of each.
+        assert!(
+            model.rbps > model.rseqiops * SMALL_BYTES && model.wbps > model.wseqiops * SMALL_BYTES,
+            "{model:?}"
+        );
+        assert!(model.rrandiops > 1 && model.wrandiops > 1, "{model:?}");
+        assert!(measure(&path, 8 << 20, 2, &AtomicBool::new(true)).is_err());
+    }
+}

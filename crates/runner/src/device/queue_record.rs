@@ -1,0 +1,157 @@
+//! Records of the disks' queues that runs have set: the run itself, the next run or `weir clean` puts them back.
+//!
+//! One file per disk in the folder `queues` of the state folder, written before the first setting is changed. It says what the
+//! queue was and what the run makes of it. A disk that is another one by now, or whose queue somebody else has set since, is left.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use weir_blockserver::QueueSettings;
+use weir_host::durable;
+use weir_host::process::Identity;
+
+use crate::Error;
+
+const FOLDER: &str = "queues";
+
+/// What is recorded of one disk.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    /// The run's process.
+    owner: Identity,
+    /// What the queue said before.
+    before: QueueSettings,
+    /// Files of the queue and each value that the run gives them.
+    ours: Vec<(String, String)>,
+}
+
+/// What became of the queues that a run had set, as lines.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct PutBack {
+    /// Queues that are as they were.
+    pub undone: Vec<String>,
+    /// Queues that were left, with the reason; their records are gone.
+    pub left: Vec<String>,
+}
+
+/// Records what the queue of a disk says, and what the run is about to make of it. Of a queue that is on record already only the
+/// latter is added.
+///
+/// # Errors
+/// The record cannot be written: then the queue must not be changed.
+pub(crate) fn note(state: &Path, disk: &str, ours: &[(&str, String)]) -> Result<(), Error> {
+    let path = file(state, disk);
+    let known = read(&path)?;
+    let fresh = || {
+        let before = QueueSettings::read(disk).map_err(Error::failed)?;
+        Ok::<_, Error>(Record { owner: Identity::own(), before, ours: Vec::new() })
+    };
+    let mut record = match known {
+        Some(record) if record.before.is_there() => record,
+        _ => fresh()?,
+    };
+    record.ours.extend(ours.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    let text = serde_json::to_vec(&record).map_err(Error::failed)?;
+    let folder = path.parent().unwrap_or(state);
+    fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    durable::write(&path, &text, 0o600).map_err(Error::failed)
+}
+
+/// Puts back the queues that this process, or one that died, has set.
+///
+/// # Errors
+/// A record is damaged, or the kernel refuses a value: the text lists all. Other queues were put back.
+pub fn put_back(state: &Path) -> Result<PutBack, Error> {
+    let folder = state.join(FOLDER);
+    let entries = match fs::read_dir(&folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PutBack::default()),
+        entries => entries.map_err(Error::io("cannot read", &folder))?,
+    };
+    durable::remove_unfinished(&folder).map_err(Error::failed)?;
+    let (mut found, mut failures) = (PutBack::default(), Vec::new());
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|extension| extension == "json")
+            && let Err(error) = put_one_back(&path, &mut found)
+        {
+            failures.push(error.to_string());
+        }
+    }
+    if failures.is_empty() { Ok(found) } else { Err(Error::Failed(failures.join("; "))) }
+}
+
+fn put_one_back(path: &Path, found: &mut PutBack) -> Result<(), Error> {
+    let Some(record) = read(path)? else { return Ok(()) };
+    if record.owner.is_alive() && record.owner != Identity::own() {
+        return Ok(());
+    }
+    let disk = &record.before.disk;
+    if record.before.is_there() {
+        match foreign(&record) {
+            Some(why) => found.left.push(why),
+            None => {
+                record.before.put_back().map_err(|error| {
+                    Error::Failed(format!("the queue of {disk} is not put back: {error}"))
+                })?;
+                found.undone.push(format!("queue of {disk}"));
+            }
+        }
+    }
+    fs::remove_file(path).map_err(Error::io("cannot remove", path))
+}
+
+/// Why a queue is not the run's to put back any more: somebody else has chosen another scheduler, or set another value. Depth and
+/// throttling follow the scheduler.
+fn foreign(record: &Record) -> Option<String> {
+    let now = QueueSettings::read(&record.before.disk).ok()?;
+    let is_known = |name: &str, before: &str, now: &str| {
+        before == now || record.ours.iter().any(|(known, value)| known == name && value == now)
+    };
+    let text = |name: &str, value: &str| {
+        format!("the queue of {} is left: {name} is {value}, which no run has set", record.before.disk)
+    };
+    if !is_known("scheduler", &record.before.scheduler, &now.scheduler) {
+        return Some(text("scheduler", &now.scheduler));
+    }
+    let before = |name: &str| {
+        record.before.others.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
+    };
+    let compared =
+        now.others.iter().filter(|(name, _)| matches!(name.as_str(), "nomerges" | "read_ahead_kb"));
+    compared
+        .filter(|(name, value)| !is_known(name, before(name), value))
+        .map(|(name, value)| text(name, value))
+        .next()
+}
+
+fn file(state: &Path, disk: &str) -> PathBuf {
+    // The kernel writes `!` for `/` in names.
+    state.join(FOLDER).join(format!("{disk}.json"))
+}
+
+fn read(path: &Path) -> Result<Option<Record>, Error> {
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(Error::io("cannot read", path))?,
+    };
+    let record: Record = serde_json::from_slice(&text).map_err(|error| {
+        Error::Failed(format!(
+            "{}: is no record of a queue ({error}). Look at what it lists, set that, then remove the file",
+            path.display()
+        ))
+    })?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    if record.before.disk != name || name.contains('/') || name.starts_with('.') {
+        return Err(Error::Failed(format!(
+            "{}: names another disk ({}). Look at it, then remove it",
+            path.display(),
+            record.before.disk
+        )));
+    }
+    Ok(Some(record))
+}
+
+#[cfg(test)]
+#[path = "queue_record_tests.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! Testbed of a run on this host: the block device of each device of a study (`testbed.json`).
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use weir_study::FileSystem;
+
+use crate::Error;
+
+/// The devices of this host, by their name in the study.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Testbed {
+    /// By name.
+    pub devices: BTreeMap<String, Device>,
+    /// Where file systems are mounted that are there before a run, by their name in studies.
+    #[serde(default)]
+    pub mounts: BTreeMap<String, PathBuf>,
+    /// Options of file systems as the playbook's role reported them, by the file system's name and their own.
+    #[serde(default)]
+    pub options: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// One device of this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Device {
+    /// Made by `weir serve`; the path of its state file.
+    Modelled {
+        /// State file.
+        state: PathBuf,
+    },
+    /// A disk that the inventory lists; its data are lost.
+    Disk(Disk),
+    /// Disks that the inventory lists, to be made one, striped; their data are lost.
+    Array {
+        /// As many as the study gives the device heads.
+        members: Vec<Disk>,
+    },
+}
+
+/// A disk that the inventory lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// A name that does not change with the order of discovery: below `/dev/disk/by-*`.
+    pub path: PathBuf,
+    /// Permission to lose what is on it: its serial number, its WWN or the name of its link, compared with the disk before it is
+    /// used. Absent: it must be blank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overwrite: Option<String>,
+}
+
+/// Bytes of the largest file that is read.
+const MOST_BYTES: u64 = 1 << 20;
+
+impl Testbed {
+    /// Reads a testbed.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no testbed.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let refuse = |error: &dyn std::fmt::Display| Error::Refused(format!("{}: {error}", path.display()));
+        let mut text = String::new();
+        let file = File::open(path).map_err(|error| refuse(&error))?;
+        let read = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| refuse(&error))?;
+        if read as u64 > MOST_BYTES {
+            return Err(refuse(&format!("is longer than {MOST_BYTES} bytes, the limit of a testbed")));
+        }
+        serde_json::from_str(&text).map_err(|error| match error.to_string() {
+            said if said.contains("overwrite_signature") => refuse(
+                &"overwrite_signature permits the loss of any disk's data. Name the disk whose data may be lost: overwrite: \"SERIAL\" (weir device show PATH tells its serial number)",
+            ),
+            _ => refuse(&error),
+        })
+    }
+
+    /// The file system of a run on this testbed: a network file system that the inventory lists as mounted is used as it is, and
+    /// no servers are started for it.
+    pub(crate) fn as_mounted(&self, filesystem: FileSystem) -> FileSystem {
+        let is_mounted = filesystem.network.is_some() && self.mounts.contains_key(&filesystem.name);
+        if is_mounted { filesystem.given() } else { filesystem }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_device_is_read() {
+        let text = r#"{"devices": {
+            "text": {"modelled": {"state": "/run/weir/devices/text.json"}},
+            "video": {"disk": {"path": "/dev/disk/by-id/a"}},
+            "shared": {"array": {"members": [
+                {"path": "/dev/disk/by-id/a"}, {"path": "/dev/disk/by-id/b", "overwrite": "S1"}]}}},
+            "mounts": {"lustre": "/mnt/lustre"}}"#;
+        let testbed: Testbed = serde_json::from_str(text).unwrap();
+        let disk = |path: &str, overwrite: Option<&str>| Disk {
+            path: path.into(),
+            overwrite: overwrite.map(str::to_owned),
+        };
+        let members = vec![disk("/dev/disk/by-id/a", None), disk("/dev/disk/by-id/b", Some("S1"))];
+        assert_eq!(testbed.devices["video"], Device::Disk(members[0].clone()));
+        assert_eq!(testbed.devices["shared"], Device::Array { members });
+        assert_eq!(testbed.mounts["lustre"], Path::new("/mnt/lustre"));
+    }
+
+    #[test]
+    fn a_permission_that_names_no_disk_is_refused_with_the_remedy() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("testbed.json");
+        let text =
+            r#"{"devices": {"a": {"disk": {"path": "/dev/disk/by-id/a", "overwrite_signature": true}}}}"#;
+        std::fs::write(&path, text).unwrap();
+        let refused = Testbed::read(&path).unwrap_err();
+        assert!(refused.is_refusal() && refused.to_string().contains("weir device show"), "{refused}");
+    }
+
+    #[test]
+    fn a_misspelt_field_is_refused() {
+        let text = r#"{"devices": {"a": {"disk": {"path": "/dev/x", "overwrite": true}}}}"#;
+        assert!(serde_json::from_str::<Testbed>(text).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! Mounts of file systems: made, checked and taken down.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use weir_host::mounts;
+use weir_study::FileSystem;
+
+use crate::Error;
+use crate::run::child_processes;
+
+/// Mounts a file system and checks that it is the one that was wanted.
+pub(crate) fn mount(
+    filesystem: &FileSystem,
+    source: &Path,
+    point: &Path,
+    size_mib: u64,
+) -> Result<(), Error> {
+    let Some(kind) = &filesystem.mount_type else { return Ok(()) };
+    let mut options = filesystem.mount_options.clone();
+    if !filesystem.on_device {
+        options = format!("{options},size={size_mib}m");
+    }
+    child_processes::run(Command::new("mount").args(["-t", kind, "-o", &options]).arg(source).arg(point))?;
+    check(filesystem, source, point).map_err(Error::Failed)
+}
+
+/// Checks that the wanted file system is mounted: after a mount that failed without an error, the run would measure the one below.
+pub(crate) fn check(filesystem: &FileSystem, source: &Path, point: &Path) -> Result<(), String> {
+    let Some(wanted) = &filesystem.mount_type else { return Ok(()) };
+    match mounts::at(point) {
+        None => Err(format!("{}: nothing is mounted; {wanted} should be", point.display())),
+        Some(found) if !filesystem.is_of_type(&found.fs_type) => {
+            Err(format!("{}: {} is mounted; {wanted} should be", point.display(), found.fs_type))
+        }
+        Some(found) if filesystem.on_device && found.source != source => {
+            let (found, wanted) = (found.source.display(), source.display());
+            Err(format!("{}: {found} is mounted; {wanted} should be", point.display()))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Unmounts; nothing being mounted is fine. A busy mount is given a moment: a dying process may hold it.
+pub(crate) fn unmount(point: &Path) -> Result<(), String> {
+    let mut last = String::new();
+    for attempt in 0..20 {
+        if mounts::at(point).is_none() {
+            return Ok(());
+        }
+        if attempt > 0 {
+            sleep(Duration::from_millis(100));
+        }
+        match Command::new("umount").arg(point).output() {
+            Ok(output) => last = String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => last = error.to_string(),
+        }
+    }
+    if mounts::at(point).is_none() { Ok(()) } else { Err(last) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_mounted_is_unmounted_already() {
+        assert_eq!(unmount(Path::new("/nonexistent")), Ok(()));
+    }
+}

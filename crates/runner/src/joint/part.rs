@@ -1,0 +1,95 @@
+//! Part of one host in a run of several hosts.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use weir_coordination::{Ended, JoinConfig, Meeting, Record, Timeouts};
+use weir_study::Run;
+
+use super::barrier::{PART, from_meeting};
+use crate::Error;
+use crate::device::testbed::Testbed;
+use crate::run::carry_out::attempt;
+use crate::run::folder::{RunFolder, write_json};
+use crate::run::options::{Coordination, Options};
+use crate::run::outcome::Outcome;
+use crate::run::sweep::remove_published;
+
+/// What this host knows before it joins the others for a run.
+fn config(coordination: &Coordination, run: &str, stop: &Arc<AtomicBool>) -> JoinConfig {
+    let Coordination { roster, address, token } = coordination.clone();
+    let (run, stop) = (run.to_owned(), Arc::clone(stop));
+    JoinConfig { roster, address, token, run, timeouts: Timeouts::default(), stop }
+}
+
+/// Carries out the part of a client.
+pub(crate) fn carry_out(
+    run: &Run,
+    testbed: &Testbed,
+    options: &Options,
+    coordination: &Coordination,
+) -> Result<Outcome, Error> {
+    let Some(client) = coordination.roster.client() else {
+        return Err(Error::Refused(format!(
+            "{} is a server of this run: weir attend",
+            coordination.roster.me()
+        )));
+    };
+    part(run, options, coordination, |meeting, folder| {
+        attempt(&run.part(client), testbed, options, folder, 1, Some(meeting))
+    })
+}
+
+/// Joins the other hosts, does the work, and reports its end: to the others, and in the part's folder.
+pub(super) fn part(
+    run: &Run,
+    options: &Options,
+    coordination: &Coordination,
+    work: impl FnOnce(&mut Meeting, &RunFolder) -> Result<Outcome, Error>,
+) -> Result<Outcome, Error> {
+    let (named, wanted) =
+        (coordination.roster.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
+    if named != wanted {
+        return Err(Error::Refused(format!("run {} takes {wanted} clients; {named} are named", run.id)));
+    }
+    let folder = RunFolder::take_part(&options.results, &run.id, coordination.roster.me())?;
+    // Left by an earlier attempt.
+    if let Some(left) = remove_published(folder.path(), &run.id)? {
+        return Err(Error::Refused(format!("{left}. Move it away: this part needs its name")));
+    }
+    let began = Instant::now();
+    let mut meeting = match Meeting::join(config(coordination, &run.id, &options.stop)) {
+        Ok(meeting) => meeting,
+        Err(weir_coordination::Error::Ended(ended)) => {
+            let record = Record::of_none(&coordination.roster, &run.id, Some(ended.clone()));
+            return leave(&folder, &record, ended, began);
+        }
+        Err(error) => return Err(from_meeting(error)),
+    };
+    let done = work(&mut meeting, &folder);
+    if done.is_err() {
+        folder.discard();
+    }
+    match (done, meeting.ended()) {
+        (Ok(outcome), _) => Ok(outcome),
+        (Err(error), Some(ended)) => {
+            // Mostly a consequence of what ended the run; not if something could not be undone.
+            eprintln!("{error}");
+            leave(&folder, &meeting.record(), ended, began)
+        }
+        (Err(error), None) => {
+            meeting.fail(&error.to_string());
+            Err(error)
+        }
+    }
+}
+
+/// Leaves a record of a run that another host ended, in folder of data.
+fn leave(folder: &RunFolder, record: &Record, ended: Ended, began: Instant) -> Result<Outcome, Error> {
+    folder.make()?;
+    write_json(&folder.partial().join(PART), record)?;
+    folder.publish()?;
+    let spent_s = began.elapsed().as_secs_f64();
+    Ok(Outcome::Ended { ended, spent_s })
+}

@@ -1,0 +1,126 @@
+//! Browsers of the classes that go through a web server or a site, over HTTP on loopback.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use weir_records::Request;
+use weir_study::{Engine, Run, RunService};
+use weir_web_client::{Class, Folders, Options, Report, Server, Visit, Visitors, browse};
+
+use crate::Error;
+use crate::daemon::site::{Visited, Visits};
+use crate::load::placement::Placement;
+
+/// Most connections of a class whose requests do not wait for one another.
+const CONNECTIONS: usize = 1024;
+/// A modelled disk with a long queue may take this long; what takes longer has failed.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The classes of a run that go through a service, with the device that each names in its rows.
+pub(crate) fn classes(run: &Run, places: &[Placement]) -> Result<Vec<(Class, Arc<str>)>, Error> {
+    places
+        .iter()
+        .filter(|place| place.class.engine == Engine::Web)
+        .map(|place| Ok((class(run, place)?, place.class.device.as_str().into())))
+        .collect()
+}
+
+fn class(run: &Run, place: &Placement) -> Result<Class, Error> {
+    let asked = &place.class;
+    let service = run.services.iter().find(|service| Some(&service.name) == asked.through.as_ref());
+    let RunService { port, .. } = service
+        .ok_or_else(|| Error::Refused(format!("class {}: its service is not one of the run", asked.name)))?;
+    let refused = |error: weir_web_client::Error| Error::Refused(format!("class {}: {error}", asked.name));
+    // The folder of the class is in the server's root.
+    let server = Server::new(&format!("http://127.0.0.1:{port}/{}", asked.name)).map_err(refused)?;
+    let visit = match asked.think_ms {
+        Some(think_ms) => Visit::Closed { clients: asked.clients, think_ns: think_ms * 1e6 },
+        None => Visit::Open { clients: asked.clients, connections: CONNECTIONS },
+    };
+    let visitors = Visitors {
+        class: asked.name.clone(),
+        seed: run.seed,
+        folders: Some(Folders::One),
+        visit,
+        warmup_ns: run.warmup_ns(),
+        duration_ns: run.length_ns(),
+        // Paths of recordings are absolute in a plan.
+        folder: Path::new("/").to_owned(),
+        threads: 1,
+    };
+    visitors.class(&place.recipe, server).map_err(refused)
+}
+
+/// Browsers at work.
+pub(crate) struct Asking {
+    thread: JoinHandle<Result<Asked, weir_web_client::Error>>,
+}
+
+/// Outcome of the browsers' requests.
+pub(crate) struct Asked {
+    /// A row for every request.
+    pub(crate) rows: Vec<Request>,
+    pub(crate) report: Report,
+    /// Pages of sites.
+    pub(crate) visited: Visited,
+}
+
+impl Asking {
+    /// Starts the browsers; `None` where no class has any.
+    pub(crate) fn begin(
+        mut classes: Vec<(Class, Arc<str>)>,
+        visits: Vec<Visits>,
+        run: &Run,
+        epoch_ns: i64,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Option<Self>, Error> {
+        if classes.is_empty() && visits.is_empty() {
+            return Ok(None);
+        }
+        let mut visited = Visited::default();
+        let documents = classes.len();
+        // Browsers with think times need little CPU: a real-time priority keeps them from being late.
+        let all_think = classes.is_empty();
+        for visits in visits {
+            visited.note(&visits);
+            classes.push((visits.class, visits.device));
+        }
+        let ns = |ns: i64| Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
+        let options = Options {
+            epoch_monotonic_ns: Some(epoch_ns),
+            duration: ns(run.length_ns()),
+            warmup: ns(run.warmup_ns()),
+            timeout: TIMEOUT,
+            stop: Arc::clone(stop),
+            fifo_priority: all_think.then_some(1),
+            ..Options::default()
+        };
+        let work = move || {
+            let (classes, devices): (Vec<Class>, Vec<Arc<str>>) = classes.into_iter().unzip();
+            let names: Vec<Arc<str>> = classes.iter().map(|class| Arc::clone(&class.name)).collect();
+            let mut rows = Vec::new();
+            let report = browse(classes, &options, |outcome| {
+                let class = outcome.class as usize;
+                rows.push(outcome.to_request(&names[class], &devices[class]));
+                if let Some(site) = class.checked_sub(documents) {
+                    visited.add(site, outcome);
+                }
+            })?;
+            Ok(Asked { rows, report, visited })
+        };
+        let thread = std::thread::Builder::new().name("web".to_owned()).spawn(work);
+        Ok(Some(Asking {
+            thread: thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?,
+        }))
+    }
+
+    /// Waits for the last answer.
+    pub(crate) fn finish(self) -> Result<Asked, Error> {
+        let done =
+            self.thread.join().map_err(|_| Error::Failed("the browsers' thread panicked".to_owned()))?;
+        done.map_err(Error::failed)
+    }
+}

@@ -1,0 +1,72 @@
+//! Process that carries out one class: it ends with the run, however that ends.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use weir_daemons::Group;
+
+use crate::Error;
+
+/// Interval at which a run checks whether the process has ended, or is to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A process that carries out one class. It is killed when it is dropped, and by the kernel when this process dies.
+pub(crate) struct ClassProcess {
+    pub(crate) child: Child,
+}
+
+impl ClassProcess {
+    /// Starts it, in the class's control group if it has one.
+    ///
+    /// # Errors
+    /// The group cannot take it, or it cannot be started, which `failed` puts into words.
+    pub(crate) fn start(
+        command: &mut Command,
+        group: Option<&Group>,
+        failed: impl FnOnce(io::Error) -> Error,
+    ) -> Result<Self, Error> {
+        if let Some(group) = group {
+            group.admit(command).map_err(Error::failed)?;
+        }
+        // SAFETY: prctl is async-signal-safe.
+        unsafe {
+            command.pre_exec(|| {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+                    return Err(io::Error::last_os_error());
+                }
+                Ok(())
+            });
+        }
+        Ok(ClassProcess { child: command.spawn().map_err(failed)? })
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// The run is to end first; or the system's error, with the program's name.
+    pub(crate) fn wait(&mut self, name: &str, stop: &AtomicBool) -> Result<ExitStatus, Error> {
+        let failed = |error: io::Error| Error::Failed(format!("{name}: {error}"));
+        loop {
+            let ended = self.child.try_wait().map_err(failed)?;
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Failed("interrupted; undone".to_owned()));
+            }
+            if let Some(status) = ended {
+                return Ok(status);
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+impl Drop for ClassProcess {
+    /// When another class fails, this one must not use devices that are being undone.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

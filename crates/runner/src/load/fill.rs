@@ -1,0 +1,43 @@
+//! Files of a class, written before they are read: reads of blocks that were never written do
+//! not reach the device.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use weir_replayer::fill::{Filler, open};
+use weir_replayer::pattern::Key;
+
+use crate::Error;
+use crate::filesystem::parallel;
+use crate::load::placement::{Placement, file_path};
+
+/// Writes all files of a class. On a disk one `writer` lays them down one behind the other, the same in every run; several
+/// save the time of many answers over a network.
+///
+/// # Errors
+/// The device is full or failed.
+pub(crate) fn fill(place: &Placement, seed: u64, writers: usize) -> Result<(), Error> {
+    if place.is_raw() {
+        let mut filler = Filler::default();
+        let file = open(&place.path, false).map_err(failed(&place.path))?;
+        for (offset, size) in place.offsets_bytes.iter().zip(place.files.sizes_bytes()) {
+            // On a raw device the replayer knows no files: the pattern is the device's.
+            let key = Key::new(&place.class.name, None, seed);
+            filler.write(&file, key, *offset, *offset, *size).map_err(failed(&place.path))?;
+        }
+        return file.sync_all().map_err(failed(&place.path));
+    }
+    fs::create_dir_all(&place.path).map_err(failed(&place.path))?;
+    let sizes_bytes = place.files.sizes_bytes();
+    parallel::each(sizes_bytes.len(), writers, Filler::default, |filler, at| {
+        let id = u32::try_from(at).unwrap_or(u32::MAX);
+        let path = file_path(&place.path, id);
+        let key = Key::new(&place.class.name, Some(id), seed);
+        filler.file(&path, key, sizes_bytes[at]).map_err(failed(&path))
+    })
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
+    Error::io("cannot fill", path)
+}

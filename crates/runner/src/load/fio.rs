@@ -1,0 +1,377 @@
+//! Closed-loop classes, carried out by fio: its logs become rows of `requests.parquet`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+use serde_json::Value;
+use weir_daemons::Group;
+use weir_records::{Op, Request};
+use weir_specs::template;
+use weir_study::Run;
+use weir_workload::{Access, Arrivals, Distribution, Sizes};
+
+use crate::Error;
+use crate::filesystem::free_space::free_bytes;
+use crate::load::class_process::ClassProcess;
+use crate::load::fio_log::{self, JobLogs};
+use crate::load::placement::{Placement, file_path};
+
+/// With less free space than this, fio ends without a message because it cannot write one.
+const LITTLE_ROOM_BYTES: u64 = 64 << 10;
+
+/// Upper bound of the time by which fio overstates completions of a class, summed over its requests, in ns. At the end of its run
+/// time a fio client waits for all requests in flight, and stamps all of them with the completion of the last.
+pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Request>) -> i64 {
+    let mut clients: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
+    for row in rows {
+        let Some(completed_ns) = row.completed_ns.filter(|completed_ns| *completed_ns > end_ns) else {
+            continue;
+        };
+        let late_ns = completed_ns - end_ns.max(row.submitted_ns.unwrap_or(row.intended_ns));
+        let (all_ns, last_ns) = clients.entry(row.client).or_default();
+        *all_ns += late_ns;
+        *last_ns = (*last_ns).max(late_ns);
+    }
+    // The last one's time is its own.
+    clients.values().map(|(all_ns, last_ns)| all_ns - last_ns).sum()
+}
+
+/// fio carrying out one class.
+pub(crate) struct Job {
+    program: ClassProcess,
+    place_index: usize,
+    folder: PathBuf,
+    clients: u32,
+}
+
+/// What fio said of one class, and how our rows compare.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    /// The class.
+    pub(crate) class: String,
+    /// fio's version.
+    pub(crate) version: String,
+    /// Exit code; absent if a signal ended it.
+    pub(crate) exit_code: Option<i32>,
+    /// Requests that fio counted, over all jobs and directions.
+    pub(crate) requests: u64,
+    /// Rows made from its logs.
+    pub(crate) rows: u64,
+    /// Errors that fio counted, and its words.
+    pub(crate) errors: u64,
+    /// Largest difference between fio's own percentiles and those of the rows, over jobs, directions and the
+    /// 50th, 90th and 99th percentile, as a share of fio's; absent where there are too few rows to compare.
+    pub(crate) percentile_difference: Option<f64>,
+    /// Standard error output, if there was any.
+    pub(crate) words: String,
+}
+
+/// Starts fio for a class, in the class's control group if it has one. Its logs go to `folder`.
+///
+/// # Errors
+/// fio is not installed or cannot start.
+pub(crate) fn start(
+    run: &Run,
+    place: &Placement,
+    place_index: usize,
+    folder: &Path,
+    group: Option<&Group>,
+) -> Result<Job, Error> {
+    fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    let file = folder.join("job.fio");
+    fs::write(&file, job_file(run, place)?).map_err(Error::io("cannot write", &file))?;
+    let words = folder.join("words.txt");
+    let words = File::create(&words).map_err(Error::io("cannot write", &words))?;
+    let mut command = Command::new("fio");
+    command.args(["--output-format=json", "--output=result.json", "job.fio"]).current_dir(folder);
+    command.stdout(words.try_clone().map_err(Error::io("cannot write", folder))?).stderr(words);
+    let program = ClassProcess::start(&mut command, group, |error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Failed("fio: not installed; install the package fio".to_owned())
+        }
+        _ => Error::Failed(format!("fio: {error}")),
+    })?;
+    Ok(Job { program, place_index, folder: folder.to_owned(), clients: place.class.clients })
+}
+
+/// The class in fio's language: one job a client.
+fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
+    let recipe = &place.recipe;
+    let (
+        Arrivals::Closed { depth, think_us, start_s, rate_per_s },
+        Sizes::Drawn(Distribution::Fixed { bytes }),
+    ) = (&recipe.arrivals, &recipe.sizes)
+    else {
+        return Err(Error::Refused(format!(
+            "class {}: not a closed loop of one request size",
+            place.class.name
+        )));
+    };
+    let mode = match (recipe.access, recipe.read_share) {
+        (Access::Random, share) if share >= 1.0 => "randread",
+        (Access::Random, share) if share <= 0.0 => "randwrite",
+        (Access::Random | Access::Recorded, _) => "randrw",
+        (Access::Sequential, share) if share >= 1.0 => "read",
+        (Access::Sequential, share) if share <= 0.0 => "write",
+        (Access::Sequential, _) => "rw",
+    };
+    let size = place.files.total_bytes();
+    let (file, offset) = match place.offsets_bytes.first() {
+        Some(offset) => (place.path.clone(), *offset),
+        None => (file_path(&place.path, 0), 0),
+    };
+    // fio takes `$` for a variable, and a line for an option.
+    template::Value::path(&file)
+        .map_err(|problem| Error::Refused(format!("class {}: {problem}", place.class.name)))?;
+    let mut text = String::from("[global]\n");
+    let mut option = |name: &str, value: &dyn std::fmt::Display| {
+        let _ = writeln!(text, "{name}={value}");
+    };
+    // What comes behind a colon would be another file.
+    option("filename", &file.to_string_lossy().replace(':', "\\:"));
+    option("offset", &offset);
+    option("size", &size);
+    option("rw", &mode);
+    option("rwmixread", &(recipe.read_share * 100.0).round());
+    option("bs", &bytes);
+    option("iodepth", &depth);
+    option("thinktime", &think_us);
+    option("ioengine", &"io_uring");
+    option("direct", &u8::from(!run.settings.buffered));
+    option("thread", &1);
+    option("time_based", &1);
+    // It counts from when the job begins.
+    let start_ms = (start_s * 1e3).round() as i64;
+    if start_ms > 0 {
+        option("startdelay", &format!("{start_ms}ms"));
+    }
+    option("runtime", &format!("{}ms", (run.length_ns() / 1_000_000 - start_ms).max(1)));
+    if let Some(rate_per_s) = rate_per_s {
+        // fio takes whole requests a second.
+        option("rate_iops", &rate_per_s.round().max(1.0));
+    }
+    option("norandommap", &1);
+    option("allow_mounted_write", &0);
+    // Completion stamps on CLOCK_MONOTONIC, in ms; the issue log refines them to microseconds.
+    option("log_alternate_epoch", &1);
+    option("log_alternate_epoch_clock_id", &libc::CLOCK_MONOTONIC);
+    option("log_offset", &1);
+    option("lat_percentiles", &1);
+    if let Some(priority) = place.class.priority {
+        option("prioclass", &priority.class());
+        option("prio", &priority.level());
+    }
+    for client in 0..place.class.clients {
+        let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
+        // Each client has its own addresses, and sequential ones begin apart.
+        let _ = writeln!(text, "randseed={}", seed(run.seed, client));
+        if recipe.access == Access::Sequential && place.class.clients > 1 {
+            let share = size / u64::from(place.class.clients) / bytes * bytes;
+            let _ =
+                writeln!(text, "offset={}\nsize={}", offset + share * u64::from(client), share.max(*bytes));
+        }
+    }
+    Ok(text)
+}
+
+/// A client's seed: fio reads it as a signed number and refuses one of 2^63 or more.
+fn seed(run_seed: u64, client: u32) -> u64 {
+    run_seed.wrapping_add(u64::from(client)) & (u64::MAX >> 1)
+}
+
+impl Job {
+    /// Waits for fio and turns its logs into rows relative to the run's start.
+    ///
+    /// # Errors
+    /// fio left no logs, or they do not fit together.
+    pub(crate) fn finish(
+        mut self,
+        run: &Run,
+        places: &[Placement],
+        epoch_monotonic_ns: i64,
+        stop: &AtomicBool,
+    ) -> Result<(Vec<Request>, Report), Error> {
+        let place = &places[self.place_index];
+        let status = self.program.wait("fio", stop)?;
+        let words = fs::read_to_string(self.folder.join("words.txt")).unwrap_or_default();
+        let mut report = Report {
+            class: place.class.name.clone(),
+            version: String::new(),
+            exit_code: status.code(),
+            requests: 0,
+            rows: 0,
+            errors: 0,
+            percentile_difference: None,
+            words: words.trim().to_owned(),
+        };
+        let result = self.folder.join("result.json");
+        let text = fs::read_to_string(&result).map_err(Error::io("fio left no result", &result))?;
+        // With errors fio puts words before the JSON.
+        let Some(start) = text.find('{') else {
+            let folder = self.folder.display();
+            let words = match (report.words.as_str(), free_bytes(&self.folder)) {
+                ("", Ok(free)) if free < LITTLE_ROOM_BYTES => {
+                    format!("{folder} is full ({free} bytes are left)")
+                }
+                ("", _) => format!("it printed nothing; its files are in {folder}"),
+                (words, _) => words.to_owned(),
+            };
+            return Err(Error::Failed(format!("fio for class {} failed ({status}): {words}", report.class)));
+        };
+        let json = &text[start..];
+        let value: Value = serde_json::from_str(json)
+            .map_err(|error| Error::Failed(format!("{}: {error}", result.display())))?;
+        summarise(&value, &mut report);
+        let mut rows = Vec::new();
+        for client in 0..self.clients {
+            let logs = JobLogs {
+                issues: self.folder.join(format!("issue.{client}.log")),
+                responses: self.folder.join(format!("{client}_lat.{}.log", client + 1)),
+            };
+            let found = fio_log::rows(&logs, place, client, run, epoch_monotonic_ns)?;
+            let difference = percentile_difference(&value["jobs"][client as usize], &found);
+            report.percentile_difference =
+                [report.percentile_difference, difference].into_iter().flatten().reduce(f64::max);
+            rows.extend(found);
+        }
+        report.rows = rows.iter().filter(|row| row.completed_ns.is_some()).count() as u64;
+        // Logs hold what the rows hold; job and result stay.
+        for client in 0..self.clients {
+            for name in ["lat", "clat", "slat"] {
+                let _ = fs::remove_file(self.folder.join(format!("{client}_{name}.{}.log", client + 1)));
+            }
+            let _ = fs::remove_file(self.folder.join(format!("issue.{client}.log")));
+        }
+        Ok((rows, report))
+    }
+}
+
+/// Fewer rows than this leave a 99th percentile to chance.
+const FEWEST_ROWS_TO_COMPARE: usize = 200;
+
+/// See [`Report::percentile_difference`]; for one job.
+fn percentile_difference(job: &Value, rows: &[Request]) -> Option<f64> {
+    let mut largest: Option<f64> = None;
+    for (name, op) in [("read", Op::Read), ("write", Op::Write)] {
+        let mut responses: Vec<i64> = rows
+            .iter()
+            .filter(|row| row.op == op)
+            .filter_map(|row| Some(row.completed_ns? - row.submitted_ns?))
+            .collect();
+        if responses.len() < FEWEST_ROWS_TO_COMPARE {
+            continue;
+        }
+        responses.sort_unstable();
+        for (key, per_cent) in [("50.000000", 50), ("90.000000", 90), ("99.000000", 99)] {
+            // Of the total latency: fio's other percentiles leave out the time of submission.
+            let fio = job[name]["lat_ns"]["percentile"][key].as_f64()?;
+            let ours = fio_log::percentile(&responses, per_cent)? as f64;
+            let difference = (ours - fio).abs() / fio.max(1.0);
+            largest = Some(largest.map_or(difference, |known| known.max(difference)));
+        }
+    }
+    largest
+}
+
+/// Counts over every job and direction.
+fn summarise(value: &Value, report: &mut Report) {
+    report.version = value["fio version"].as_str().unwrap_or_default().to_owned();
+    for job in value["jobs"].as_array().into_iter().flatten() {
+        report.errors +=
+            job["total_err"].as_u64().unwrap_or(0) + u64::from(job["error"].as_i64().unwrap_or(0) != 0);
+        for direction in ["read", "write"] {
+            report.requests += job[direction]["total_ios"].as_u64().unwrap_or(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(latency_ns: i64) -> Request {
+        Request {
+            request: 0,
+            class: "records".into(),
+            client: 0,
+            device: None,
+            file: None,
+            op: Op::Read,
+            offset: 0,
+            size_bytes: 4096,
+            intended_ns: 0,
+            submitted_ns: Some(0),
+            completed_ns: Some(latency_ns),
+            deadline_ns: None,
+            served_ns: None,
+            status: 0,
+            warmup: false,
+        }
+    }
+
+    #[test]
+    fn only_what_several_requests_of_a_client_took_after_the_end_is_uncertain() {
+        // One client with two requests in flight when its second is up, and one with one.
+        let row = |client, submitted_ms: i64, completed_ms: i64| Request {
+            client,
+            submitted_ns: Some(submitted_ms * 1_000_000),
+            completed_ns: Some(completed_ms * 1_000_000),
+            ..row(0)
+        };
+        let rows = [
+            row(0, 10, 20),
+            row(0, 900, 1100),
+            row(0, 950, 1100),
+            row(1, 990, 1300),
+            row(2, 1050, 1100),
+            row(2, 900, 1100),
+        ];
+        assert_eq!(overstated_ns(1_000_000_000, rows.iter()), 100_000_000 + 50_000_000);
+        assert_eq!(overstated_ns(2_000_000_000, rows.iter()), 0);
+    }
+
+    fn job(p50: f64, p90: f64, p99: f64) -> Value {
+        json!({"read": {"lat_ns": {"percentile": {"50.000000": p50, "90.000000": p90, "99.000000": p99}}}})
+    }
+
+    #[test]
+    fn percentiles_are_compared_at_the_worst_of_three() {
+        let rows: Vec<Request> = (1..=1000).map(row).collect();
+        assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows), Some(0.0));
+        assert_eq!(percentile_difference(&job(500.0, 900.0, 1980.0), &rows), Some(0.5));
+        assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows[..100]), None);
+    }
+
+    #[test]
+    fn seeds_are_numbers_that_fio_reads() {
+        assert_eq!(seed(7, 2), 9);
+        assert!(seed(u64::MAX - 1, 0) < 1 << 63 && seed(u64::MAX, 1) < 1 << 63);
+    }
+
+    #[test]
+    fn every_job_and_direction_is_counted() {
+        let value = json!({"fio version": "fio-3.33", "jobs": [
+            {"error": 0, "total_err": 0, "read": {"total_ios": 3}, "write": {"total_ios": 4}},
+            {"error": 5, "total_err": 2, "read": {"total_ios": 10}, "write": {"total_ios": 0}},
+        ]});
+        let mut report = Report {
+            class: String::new(),
+            version: String::new(),
+            exit_code: Some(0),
+            requests: 0,
+            rows: 0,
+            errors: 0,
+            percentile_difference: None,
+            words: String::new(),
+        };
+        summarise(&value, &mut report);
+        assert_eq!((report.requests, report.errors, report.version.as_str()), (17, 3, "fio-3.33"));
+    }
+}

@@ -1,0 +1,98 @@
+//! Open-loop classes of a run as one stream, and where the replayer sends it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use weir_records::Request;
+use weir_replayer::{IoPriority, Layout, Route};
+use weir_study::{Engine, Priority, Run};
+use weir_workload::{Stream, StreamOptions};
+
+use crate::Error;
+use crate::load::placement::Placement;
+
+/// The requests of all open-loop classes in order of intended time.
+///
+/// Numbers are those within each class; the table of the run has its own.
+pub(crate) struct Merged {
+    streams: Vec<Source>,
+}
+
+struct Source {
+    stream: std::iter::Peekable<Stream>,
+    offsets_bytes: Vec<u64>,
+}
+
+impl Merged {
+    /// Begins the streams of some classes of a run: of those that are open loops.
+    ///
+    /// # Errors
+    /// A frame-size file cannot be read.
+    pub(crate) fn new<'a>(run: &Run, places: impl IntoIterator<Item = &'a Placement>) -> Result<Self, Error> {
+        let open_loop = places.into_iter().filter(|place| place.class.engine == Engine::Replay);
+        let streams = open_loop
+            .map(|place| {
+                let options = StreamOptions {
+                    class: place.class.name.clone(),
+                    clients: place.class.clients,
+                    seed: run.seed,
+                    duration_ns: run.length_ns(),
+                    warmup_ns: run.warmup_ns(),
+                    // Paths of recordings are absolute in a plan.
+                    folder: Path::new("/").to_owned(),
+                };
+                let stream = Stream::new(&place.recipe, options).map_err(Error::Refused)?.peekable();
+                Ok(Source { stream, offsets_bytes: place.offsets_bytes.clone() })
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(Merged { streams })
+    }
+
+    /// Whether there is nothing to send.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+}
+
+impl Iterator for Merged {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        let due = |source: &mut Source| source.stream.peek().map(|request| request.intended_ns);
+        let first = (0..self.streams.len())
+            .filter_map(|index| Some((due(&mut self.streams[index])?, index)))
+            .min()
+            .map(|(_, index)| &mut self.streams[index])?;
+        let mut request = first.stream.next()?;
+        if let Some(offset) = request.file.and_then(|file| first.offsets_bytes.get(file as usize)) {
+            request.offset += offset;
+            request.file = None;
+        }
+        Some(request)
+    }
+}
+
+/// Where each class goes and at which priority.
+pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Placement>, buffered: bool) -> Layout {
+    let route = |place: &Placement| Route {
+        path: place.path.clone(),
+        name: Some(place.class.device.clone()),
+        base_offset_bytes: 0,
+        priority: place.class.priority.map_or(IoPriority::Inherited, priority),
+    };
+    let open_loop: Vec<&Placement> =
+        places.into_iter().filter(|place| place.class.engine == Engine::Replay).collect();
+    let classes: BTreeMap<String, Route> =
+        open_loop.iter().map(|place| (place.class.name.clone(), route(place))).collect();
+    let allow_writes = open_loop.iter().any(|place| place.recipe.may_write());
+    Layout { default: None, classes, allow_writes, buffered, shared: false }
+}
+
+fn priority(priority: Priority) -> IoPriority {
+    let level = priority.level() as u8;
+    match priority.class() {
+        1 => IoPriority::RealTime(level),
+        2 => IoPriority::BestEffort(level),
+        _ => IoPriority::Idle,
+    }
+}

@@ -1,0 +1,127 @@
+//! Process that replays one open-loop class in a control group of its own.
+//!
+//! The I/O controller of control groups (version 2) tells processes apart, not threads. The process is this program's
+//! `weir replay`: it opens and checks its requests, prints `ready`, reads the instant of the beginning, and sends from there on.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use weir_daemons::Group;
+use weir_records::{Request, read_all, write_all};
+use weir_replayer::Fidelity;
+use weir_study::Run;
+
+use crate::Error;
+use crate::load::class_process::ClassProcess;
+use crate::load::open_loop::Merged;
+use crate::load::placement::Placement;
+
+/// A class whose process is ready to send.
+pub(crate) struct ReplayProcess {
+    program: ClassProcess,
+    said: BufReader<ChildStdout>,
+    class: String,
+    planned: PathBuf,
+    answered: PathBuf,
+    words: PathBuf,
+}
+
+/// Gets ready to send the requests of an open-loop class; `None` if it has none.
+///
+/// # Errors
+/// They cannot be written down, or the process cannot be started or refuses them.
+pub(crate) fn start(
+    run: &Run,
+    place: &Placement,
+    group: &Group,
+    folder: &Path,
+) -> Result<Option<ReplayProcess>, Error> {
+    let class = &place.class.name;
+    fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
+    let rows: Vec<Request> = Merged::new(run, [place])?.collect();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let planned = folder.join("planned.parquet");
+    write_all(&planned, 0, &rows).map_err(Error::failed)?;
+    let program = std::env::current_exe()
+        .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
+    let words = folder.join("words.txt");
+    let answered = folder.join("answered.parquet");
+    let mut command = Command::new(program);
+    command
+        .arg("replay")
+        .arg(&planned)
+        .args(["--target".as_ref(), place.path.as_os_str()])
+        .args(["--target-name", &place.class.device])
+        .args(["--out".as_ref(), answered.as_os_str()])
+        .args(["--seed", &run.seed.to_string(), "--json", "--await-epoch", "--shared"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(File::create(&words).map_err(Error::io("cannot write", &words))?);
+    if let Some(priority) = place.class.priority {
+        command.args(["--priority", &format!("{class}={priority}")]);
+    }
+    if place.recipe.may_write() {
+        command.arg("--allow-writes");
+    }
+    if run.settings.buffered {
+        command.arg("--buffered");
+    }
+    let failed = |error: std::io::Error| Error::Failed(format!("replay of class {class}: {error}"));
+    let mut program = ClassProcess::start(&mut command, Some(group), failed)?;
+    let Some(said) = program.child.stdout.take() else {
+        return Err(Error::Failed(format!("replay of class {class} has no output")));
+    };
+    let (said, class) = (BufReader::new(said), class.clone());
+    let mut apart = ReplayProcess { program, said, class, planned, answered, words };
+    let mut line = String::new();
+    apart.said.read_line(&mut line).map_err(failed)?;
+    if line.trim() != "ready" {
+        return Err(apart.failure("did not begin"));
+    }
+    Ok(Some(apart))
+}
+
+impl ReplayProcess {
+    /// Tells it when to begin.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub(crate) fn begin(&mut self, epoch_monotonic_ns: i64) -> Result<(), Error> {
+        let Some(mut told) = self.program.child.stdin.take() else {
+            return Err(self.failure("was told before"));
+        };
+        writeln!(told, "{epoch_monotonic_ns}").map_err(|_| self.failure("ended before it began"))
+    }
+
+    /// Waits for it; its rows are relative to the run's start.
+    ///
+    /// # Errors
+    /// It failed, or the run is to end.
+    pub(crate) fn finish(mut self, stop: &AtomicBool) -> Result<(Vec<Request>, Fidelity), Error> {
+        let status = self.program.wait(&format!("replay of class {}", self.class), stop)?;
+        if !status.success() {
+            return Err(self.failure("failed"));
+        }
+        let mut text = String::new();
+        let read = self.said.read_to_string(&mut text);
+        read.map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
+        let fidelity = serde_json::from_str(&text)
+            .map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
+        let bad = |error: weir_records::Error| Error::Failed(error.to_string());
+        let rows = read_all(&self.answered).map_err(bad)?;
+        // The run's table holds what these hold.
+        let _ = fs::remove_file(&self.planned);
+        let _ = fs::remove_file(&self.answered);
+        Ok((rows, fidelity))
+    }
+
+    fn failure(&self, how: &str) -> Error {
+        let words = fs::read_to_string(&self.words).unwrap_or_default();
+        Error::Failed(format!("replay of class {} {how}: {}", self.class, words.trim()))
+    }
+}

@@ -1,0 +1,170 @@
+//! Child processes that a run waits for, such as mkfs and mount: they end with the run, and undoing a run that died
+//! waits for them first.
+//!
+//! Without that, a mount(8) whose run was killed would mount after the run was undone. Each such program inherits a lock, shared
+//! with the run, on a file beside the journal; the kernel drops the lock when the last of them has ended.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use weir_host::process::Identity;
+
+use crate::Error;
+
+const NAME: &str = ".weir-children";
+
+/// A program that is killed within a system call ends with that call.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The lock of the run that this process carries out.
+static LOCK: Mutex<Option<Arc<File>>> = Mutex::new(None);
+
+fn path(state: &Path) -> PathBuf {
+    state.join("journal").join(NAME)
+}
+
+/// Takes the lock for the run that begins.
+///
+/// # Errors
+/// The state folder cannot be written, or programs of another run still have it.
+pub(crate) fn hold(state: &Path) -> Result<(), Error> {
+    let path = path(state);
+    let file = File::options()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(Error::io("cannot open", &path))?;
+    serde_json::to_writer(&file, &Identity::own()).map_err(Error::failed)?;
+    // SAFETY: the descriptor is open; flock touches no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0 {
+        return Err(Error::io("cannot lock", &path)(io::Error::last_os_error()));
+    }
+    *LOCK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(file));
+    Ok(())
+}
+
+/// Has a program end with this process, and hold the run's lock until it does.
+pub(crate) fn tie(command: &mut Command) {
+    let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // SAFETY: prctl and fcntl are async-signal-safe; the descriptor is open as long as the closure, which holds it.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            // Close on exec is set by default, and taken off in the new process alone.
+            match &lock {
+                Some(lock) if libc::fcntl(lock.as_raw_fd(), libc::F_SETFD, 0) == -1 => {
+                    Err(io::Error::last_os_error())
+                }
+                _ => Ok(()),
+            }
+        });
+    }
+}
+
+/// Runs a command to its end, or to the end of the run; what it prints on standard error becomes the error.
+///
+/// # Errors
+/// It is not installed, or fails.
+pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    tie(command);
+    let output = command.output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Failed(format!("{name}: not installed; install the package that brings it"))
+        }
+        _ => Error::Failed(format!("{name}: {error}")),
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Failed(format!("{name} failed ({}): {}", output.status, words.trim())))
+}
+
+/// Waits until the programs that a run which died had started have ended. Those of a run that lives are none of the caller's.
+///
+/// # Errors
+/// One does not end.
+pub fn wait_for_children(state: &Path) -> Result<(), Error> {
+    wait_for(&path(state), PATIENCE)
+}
+
+fn wait_for(path: &Path, patience: Duration) -> Result<(), Error> {
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(Error::io("cannot read", path))?,
+    };
+    // A record that was cut off is of a run that had started nothing yet.
+    if serde_json::from_slice::<Identity>(&text).is_ok_and(Identity::is_alive) {
+        return Ok(());
+    }
+    let file = File::open(path).map_err(Error::io("cannot open", path))?;
+    let began = Instant::now();
+    loop {
+        // SAFETY: the descriptor is open; flock touches no memory.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(());
+        }
+        if began.elapsed() > patience {
+            return Err(Error::Failed(format!(
+                "programs that a run which died had started have not ended after {} s: end them (fuser {} lists them), then try again",
+                patience.as_secs(),
+                path.display()
+            )));
+        }
+        sleep(POLL_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn programs_of_a_run_that_died_are_waited_for() {
+        let state = tempfile::tempdir().unwrap();
+        fs::create_dir(state.path().join("journal")).unwrap();
+        wait_for_children(state.path()).unwrap();
+        hold(state.path()).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo started; read -r _"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        tie(&mut command);
+        let mut child = command.spawn().unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0; 7]).unwrap();
+        // This process lives, so its programs are none of the caller's.
+        wait_for_children(state.path()).unwrap();
+
+        // As if the run had died: its end of the lock is closed, and its record is of another start.
+        drop(command);
+        *LOCK.lock().unwrap() = None;
+        let dead = Identity { started_ticks: 1, ..Identity::own() };
+        fs::write(path(state.path()), serde_json::to_vec(&dead).unwrap()).unwrap();
+        let refused = wait_for(&path(state.path()), Duration::from_millis(100)).unwrap_err().to_string();
+        assert!(refused.contains(NAME), "{refused}");
+        drop(child.stdin.take());
+        wait_for_children(state.path()).unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_command_that_is_absent_or_fails_says_so() {
+        assert!(run(&mut Command::new("mkfs.nonesuch")).unwrap_err().to_string().contains("not installed"));
+        assert!(run(&mut Command::new("false")).unwrap_err().to_string().contains("failed"));
+    }
+}

@@ -1,0 +1,42 @@
+//! Context of a run: what every step of it works with.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use weir_study::{FileSystem, Run};
+
+use crate::device::testbed::Testbed;
+use crate::run::folder::RunFolder;
+use crate::run::options::Options;
+
+/// What every step of a run on this host works with.
+pub(crate) struct RunContext<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) testbed: &'a Testbed,
+    pub(crate) options: &'a Options,
+    /// Where the run's data are written.
+    pub(crate) folder: &'a RunFolder,
+    /// The file system of the run as this host has it.
+    pub(crate) filesystem: &'a FileSystem,
+    /// When the attempt began.
+    pub(crate) began: Instant,
+    /// Number of the attempt, from 1.
+    pub(crate) attempt: u32,
+}
+
+impl RunContext<'_> {
+    /// The state folder.
+    pub(crate) fn state(&self) -> &Path {
+        &self.options.state
+    }
+
+    /// Folder of the run's data until it is complete.
+    pub(crate) fn partial(&self) -> &Path {
+        self.folder.partial()
+    }
+
+    /// Folder of what other programs print.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.partial().join("logs")
+    }
+}

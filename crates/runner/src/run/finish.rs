@@ -1,0 +1,200 @@
+//! End of a run: what was measured is checked, judged and written to the run's folder.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use weir_records::{Op, Request, write_all};
+use weir_study::{Capture, Run};
+
+use crate::Error;
+use crate::cgroup::limits::Limits;
+use crate::daemon::site::{self, After, Visited};
+use crate::daemon::start;
+use crate::device::block_device::BlockDevice;
+use crate::device::capture::Recording;
+use crate::device::{medium, queue_settings};
+use crate::filesystem::{mount, options};
+use crate::joint::barrier::PART;
+use crate::load::access;
+use crate::run::context::RunContext;
+use crate::run::folder::write_json;
+use crate::run::measure::Measured;
+use crate::run::outcome::Timing;
+use crate::run::prepare::Prepared;
+use crate::run::usage::{Use, residency};
+use crate::validity::facts::Facts;
+use crate::validity::judge::judge;
+use crate::validity::rule::Validity;
+use crate::validity::{testbed_rules, transit};
+
+/// A run whose data are in its partial folder.
+pub(crate) struct Finished {
+    pub(crate) observed: serde_json::Value,
+    pub(crate) validity: Validity,
+    pub(crate) timing: Timing,
+    pub(crate) requests: u64,
+    /// When it was finished, in seconds from the run's beginning.
+    pub(crate) ended_s: f64,
+}
+
+/// Checks and judges what was measured, and writes all but `observed.json`, which gets the timing once all is undone.
+///
+/// # Errors
+/// Something cannot be read or written.
+pub(crate) fn finish(
+    context: &RunContext<'_>,
+    mut prepared: Prepared,
+    mut measured: Measured,
+    limits: &Limits,
+    used: &Use,
+) -> Result<Finished, Error> {
+    let RunContext { run, testbed, began, attempt, .. } = *context;
+    let problems = state_problems(context, &prepared, limits);
+    if run.settings.buffered || !prepared.sites.is_empty() {
+        // Requests from here on are not part of the run. Other rules judge a server that died.
+        prepared.devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
+    }
+    if !prepared.sites.is_empty() {
+        limits.lift()?;
+    }
+    let sites = site::check(run, context.state(), &context.logs(), &prepared.sites)?;
+    let visited = std::mem::take(&mut measured.sent.visited);
+    let evidence =
+        Evidence { context, prepared: &prepared, measured: &measured, limits, sites: &sites, used };
+    let facts = evidence.facts(problems)?;
+    let validity = Validity { attempt, ..judge(&facts) };
+    let all_answered = facts.failed == 0;
+    let mut observed = evidence.record(visited, &validity)?;
+    observed["devices"] = json!(medium::of_devices(run, testbed));
+    observed["media"] = json!(medium::of_classes(run, testbed));
+    if all_answered {
+        prepared.kept_files.leave();
+    }
+    let ended_s = began.elapsed().as_secs_f64();
+    let (setup_s, measured_s) = (measured.setup_s, measured.measured_s);
+    let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };
+    Ok(Finished { observed, validity, timing, requests: measured.sent.rows.len() as u64, ended_s })
+}
+
+/// What is not as it was set: mounts, devices, queues, limits, options, daemons.
+fn state_problems(context: &RunContext<'_>, prepared: &Prepared, limits: &Limits) -> Vec<String> {
+    let RunContext { run, filesystem, .. } = *context;
+    let Prepared { devices, points, daemons, .. } = prepared;
+    let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
+    let changed = devices.iter().flat_map(BlockDevice::problems);
+    let queues = devices.iter().flat_map(|device| queue_settings::problems(run, device));
+    mounts
+        .chain(changed)
+        .chain(queues)
+        .chain(limits.problems())
+        .chain(options::problem(context, points))
+        .chain(start::problems(daemons))
+        .collect()
+}
+
+/// All that is known of a run once it was measured.
+struct Evidence<'a> {
+    context: &'a RunContext<'a>,
+    prepared: &'a Prepared,
+    measured: &'a Measured,
+    limits: &'a Limits,
+    sites: &'a [After],
+    used: &'a Use,
+}
+
+impl<'a> Evidence<'a> {
+    /// What the validity rules look at.
+    fn facts(&self, state: Vec<String>) -> Result<Facts<'a>, Error> {
+        let RunContext { run, filesystem, .. } = *self.context;
+        let Evidence { prepared, measured, sites, used, .. } = *self;
+        let sent = &measured.sent;
+        let failed = || sent.rows.iter().filter(|row| row.status != 0);
+        let error = |row: &Request| std::io::Error::from_raw_os_error(row.status).to_string();
+        Ok(Facts {
+            fidelity: sent.fidelity.as_ref(),
+            fio: &sent.fio,
+            web: sent.web.as_ref(),
+            access: sent.access.as_ref(),
+            failed: failed().count() as u64,
+            first_failure: failed().next().map(error),
+            rows: sent.rows.len() as u64,
+            loss: measured.capture.as_ref().map(Recording::loss),
+            allowed_loss: run.allowed_loss,
+            capture_required: run.capture == Capture::Required,
+            read_bytes: (!prepared.devices.is_empty())
+                .then(|| (read_bytes(run, &sent.rows), measured.device_read_bytes)),
+            cached_by_right: testbed_rules::cached_by_right(run, filesystem),
+            written: match &run.access {
+                Some(access) => {
+                    prepared.filling.as_ref().map(|it| it.end(access.total_bytes())).transpose()?
+                }
+                None => prepared.moved,
+            },
+            transits: transit::of_classes(run, &sent.rows, &measured.schedulers),
+            is_raw: filesystem.mount_type.is_none(),
+            clock_step_ns: measured.clock_step_ns,
+            sites: sites.iter().map(After::findings).collect(),
+            state,
+            controls: prepared.groups.judge(&sent.rows),
+            models: measured.models.clone(),
+            schedulers: measured
+                .schedulers
+                .iter()
+                .map(|(device, found)| (device.clone(), found.verify()))
+                .collect(),
+            cpu_steal: used.stolen.map_or(0.0, |stolen| stolen.of_wanted),
+        })
+    }
+
+    /// Writes all but `observed.json`, and returns that.
+    fn record(&self, visited: Visited, validity: &Validity) -> Result<serde_json::Value, Error> {
+        let Evidence { context, prepared, measured, limits, sites, used } = *self;
+        let (sent, partial) = (&measured.sent, context.partial());
+        let residency = residency(context.run, &prepared.places)?;
+        write_all(&partial.join("requests.parquet"), measured.epoch_ns, &sent.rows).map_err(Error::failed)?;
+        if !prepared.sites.is_empty() {
+            write_all(&partial.join("pages.parquet"), measured.epoch_ns, &measured.pages)
+                .map_err(Error::failed)?;
+        }
+        write_json(&partial.join("verdict.json"), validity)?;
+        if let Some(met) = &measured.met {
+            write_json(&partial.join(PART), met)?;
+        }
+        let models: BTreeMap<&String, _> =
+            measured.models.iter().map(|(name, stats)| (name, stats)).collect();
+        let hot: BTreeMap<&String, _> =
+            prepared.hot.iter().map(|hot| (&hot.service, hot.used(&sent.rows))).collect();
+        Ok(json!({
+            "replay": sent.fidelity,
+            "fio": sent.fio,
+            "web": sent.web,
+            "access": sent.access,
+            "capture": measured.capture.as_ref().map(Recording::report),
+            "models": models,
+            "live": measured.schedulers,
+            "device_read_bytes": measured.device_read_bytes,
+            "clock_step_ns": measured.clock_step_ns,
+            "controllers": prepared.groups.report(context.state()),
+            "services": prepared.daemons,
+            "filesystem_options": prepared.options,
+            "sites": site::observed(sites, visited, sent.web.as_ref()),
+            "network": used.network,
+            "cpu": used.cpu,
+            "stolen": used.stolen,
+            "memory": used.memory,
+            "memory_of": used.memory_of,
+            "reads": limits.reads(),
+            "hot": hot,
+            "residency": residency,
+        }))
+    }
+}
+
+/// Bytes that requests read, as far as they were answered, and that need not have been in the page cache.
+fn read_bytes(run: &Run, rows: &[Request]) -> u64 {
+    if let Some(access) = &run.access {
+        return access::uncached_bytes(access, rows);
+    }
+    let read = |row: &&Request| row.op == Op::Read && row.status == 0 && row.completed_ns.is_some();
+    rows.iter().filter(read).map(|row| row.size_bytes).sum()
+}

@@ -1,0 +1,368 @@
+//! Folder of a run: made under a partial name, sealed by a manifest, and renamed once it is complete.
+//!
+//! Until it is complete it is called `.NAME.partial`, where NAME is the run's id, or `ID.HOST` of a host's part in a run of
+//! several. It bears the marker of the results folder's own id (`.weir/id` in that folder), since that is where another process,
+//! with another state folder or after a reboot, finds what a dead run left. The marker goes just before the folder gets its
+//! name; from then on the manifest says what weir wrote in it. What has neither is not weir's and is left as it is.
+//!
+//! A process that makes a run holds the lock on its name (`.weir/locks`) from before it touches anything until the folder is
+//! complete or gone. A partial folder whose name can be locked is therefore a dead process's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use weir_host::durable::{sync_folder, sync_tree};
+use weir_host::lock::NameLock;
+use weir_host::owned::{self, Owner};
+use weir_records::Manifest;
+use weir_records::manifest::{Depth, MANIFEST, RESULTS_FORMAT, RESULTS_FORMAT_FIELD};
+use weir_study::Run;
+
+use crate::Error;
+use crate::run::sweep::{OWN_FOLDER, making, remove_dead, remove_published, try_lock};
+
+/// The folder of a run, or of a host's part of it, that this process alone makes.
+#[derive(Debug)]
+pub(crate) struct RunFolder {
+    run: String,
+    partial: PathBuf,
+    replaced: PathBuf,
+    folder: PathBuf,
+    owner: Owner,
+    _lock: NameLock,
+}
+
+impl RunFolder {
+    /// Takes a run of a folder of results for this process.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if another process has it; nothing was touched.
+    pub(crate) fn take(results: &Path, run: &str) -> Result<Self, Error> {
+        Self::locked(results, run, run, results.join(run))
+    }
+
+    /// Takes a host's part of a run, which becomes `folder`.
+    ///
+    /// # Errors
+    /// As [`RunFolder::take`].
+    pub(crate) fn take_part(results: &Path, run: &str, host: &str) -> Result<Self, Error> {
+        Self::locked(results, run, &format!("{run}.{host}"), parts_folder(results, run).join(host))
+    }
+
+    /// The same, but waits until it can be had. Says so, if it has to.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn wait(results: &Path, run: &str) -> Result<Self, Error> {
+        let own = results.join(OWN_FOLDER);
+        let lock = if let Some(lock) = try_lock(results, run)? {
+            lock
+        } else {
+            eprintln!("run {run}: another process carries it out; waiting for that");
+            NameLock::wait(&own, run)?
+        };
+        Self::with(lock, results, run, run, results.join(run))
+    }
+
+    fn locked(results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
+        let tried = try_lock(results, name)?;
+        let lock = tried.ok_or_else(|| {
+            Error::Refused(format!(
+                "another process carries out run {run} in {}: wait until it has ended",
+                results.display()
+            ))
+        })?;
+        Self::with(lock, results, run, name, folder)
+    }
+
+    fn with(lock: NameLock, results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
+        // The journal has it, and may be read from another folder.
+        let results = std::path::absolute(results).map_err(Error::io("cannot find", results))?;
+        let folder = std::path::absolute(&folder).map_err(Error::io("cannot find", &folder))?;
+        // One thread at a time: the id is made under a name of this process.
+        let mut making = making();
+        let owner = Owner::of_state(&results.join(OWN_FOLDER))?;
+        let partial = results.join(format!(".{name}.partial"));
+        let replaced = results.join(format!(".{name}.replaced"));
+        making.insert(partial.clone());
+        Ok(RunFolder { run: run.to_owned(), partial, replaced, folder, owner, _lock: lock })
+    }
+
+    /// Folder of the run's data until it is complete.
+    pub(crate) fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// The complete folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes it, empty. What a dead process left under its name goes.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if something that weir did not make has its name: that is left as it is.
+    pub(crate) fn make(&self) -> Result<(), Error> {
+        let partial = remove_dead(&self.partial, &self.run)?;
+        if let Some(left) = partial.or(remove_published(&self.replaced, &self.run)?) {
+            return Err(Error::Refused(format!("{left}. Move it away: run {} needs the name", self.run)));
+        }
+        let purpose = format!("run {}, not whole yet; made by process {}", self.run, std::process::id());
+        owned::claim(&self.partial, &self.owner, &purpose).map_err(Error::from)
+    }
+
+    /// Writes `run.json`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn write_run(&self, run: &Run) -> Result<(), Error> {
+        let path = self.partial.join("run.json");
+        let mut document = serde_json::to_value(run)
+            .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
+        // A run that says this has a manifest: one that was lost is missed.
+        document[RESULTS_FORMAT_FIELD] = json!(RESULTS_FORMAT);
+        write_json(&path, &document)
+    }
+
+    /// Removes it.
+    pub(crate) fn discard(&self) {
+        match remove_dead(&self.partial, &self.run) {
+            Ok(None) => {}
+            Ok(Some(left)) => eprintln!("{left}"),
+            Err(error) => eprintln!("{error}"),
+        }
+    }
+
+    /// Seals the folder and renames it, in place of one of that name. After a crash one of the two is there, complete.
+    ///
+    /// # Errors
+    /// Something cannot be written; the folder keeps its partial name.
+    pub(crate) fn publish(&self) -> Result<(), Error> {
+        let folder = &self.folder;
+        let manifest = Manifest::of(&self.partial, &self.run).map_err(damaged)?;
+        let text = manifest.text().map_err(Error::failed)?;
+        let path = self.partial.join(MANIFEST);
+        fs::write(&path, text).map_err(Error::io("cannot write", &path))?;
+        sync_tree(&self.partial)?;
+        let above = folder.parent().unwrap_or(folder);
+        fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
+        owned::release(&self.partial, &self.owner)?;
+        if folder.symlink_metadata().is_ok() {
+            fs::rename(folder, &self.replaced).map_err(Error::io("cannot replace", folder))?;
+        }
+        fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
+        sync_folder(above)?;
+        // A part is in a folder of its own, which may be new.
+        if let Some(results) = self.partial.parent().filter(|results| *results != above) {
+            sync_folder(results)?;
+        }
+        if let Some(left) = remove_published(&self.replaced, &self.run)? {
+            eprintln!("{left}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        making().remove(&self.partial);
+    }
+}
+
+/// Writes a JSON document.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
+    fs::write(path, text + "\n").map_err(Error::io("cannot write", path))
+}
+
+/// The folder of all parts of a run, as they are fetched: one for each host.
+pub(crate) fn parts_folder(results: &Path, run: &str) -> PathBuf {
+    results.join(format!(".{run}.parts"))
+}
+
+/// Whether a part is as its host left it.
+///
+/// # Errors
+/// A file of it is damaged or missing, or it has no manifest.
+pub(crate) fn check_part(folder: &Path, run: &str) -> Result<(), Error> {
+    let again =
+        |what: String| Error::Failed(format!("{what}: remove the folder, and carry out the run again"));
+    let manifest = Manifest::read(folder).map_err(|damage| again(damage.to_string()))?.ok_or_else(|| {
+        again(format!("{}: is missing: the part is not whole", folder.join(MANIFEST).display()))
+    })?;
+    if manifest.run != run {
+        let path = folder.join(MANIFEST);
+        return Err(again(format!("{}: is of run {}, not of {run}", path.display(), manifest.run)));
+    }
+    match manifest.compare(folder, Depth::Content).map_err(damaged)?.first() {
+        Some(damage) => Err(again(damage.to_string())),
+        None => Ok(()),
+    }
+}
+
+fn damaged(damage: weir_records::Damage) -> Error {
+    Error::Failed(damage.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_records::manifest::METRICS;
+
+    use super::*;
+    use crate::run::sweep::{sweep, sweep_parts, take_back};
+
+    const RUN: &str = "0123456789ab";
+
+    #[test]
+    fn many_threads_begin_in_a_new_folder_of_results() {
+        let place = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let results = place.path();
+                scope.spawn(move || {
+                    RunFolder::take(results, &format!("run-{number}")).unwrap().make().unwrap()
+                });
+            }
+        });
+        assert_eq!(sweep(place.path()).unwrap(), [""; 0]);
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    fn written(results: &Path, text: &str) -> RunFolder {
+        let folder = RunFolder::take(results, RUN).unwrap();
+        folder.make().unwrap();
+        fs::create_dir(folder.partial().join("logs")).unwrap();
+        write_json(&folder.partial().join("observed.json"), &json!(text)).unwrap();
+        fs::write(folder.partial().join("logs/a.log"), text).unwrap();
+        folder
+    }
+
+    fn names(results: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(results)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != OWN_FOLDER)
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_published_folder_is_sealed_and_replaces_the_one_before() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join(RUN);
+        for text in ["first", "second"] {
+            written(place.path(), text).publish().unwrap();
+            fs::write(target.join(METRICS), "derived").unwrap();
+        }
+        assert_eq!(names(place.path()), [RUN]);
+        assert_eq!(fs::read_to_string(target.join("logs/a.log")).unwrap(), "second");
+        assert!(!target.join(owned::MARKER).exists());
+        let manifest = Manifest::read(&target).unwrap().unwrap();
+        assert_eq!(manifest.compare(&target, Depth::Content).unwrap(), []);
+        assert_eq!(manifest.run, RUN);
+    }
+
+    #[test]
+    fn what_a_user_put_into_a_replaced_run_is_left() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join(RUN);
+        written(place.path(), "first").publish().unwrap();
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        written(place.path(), "second").publish().unwrap();
+        let replaced = place.path().join(format!(".{RUN}.replaced"));
+        assert_eq!(fs::read_to_string(replaced.join("notes.txt")).unwrap(), "mine");
+        assert!(!replaced.join("observed.json").exists());
+        assert!(sweep(place.path()).unwrap()[0].contains("did not write"));
+    }
+
+    #[test]
+    fn a_users_folder_of_a_partial_name_is_left_and_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let partial = place.path().join(format!(".{RUN}.partial"));
+        fs::create_dir(&partial).unwrap();
+        fs::write(partial.join("photo.jpg"), "precious").unwrap();
+        let folder = RunFolder::take(place.path(), RUN).unwrap();
+        let refused = folder.make().unwrap_err();
+        assert!(refused.is_refusal() && refused.to_string().contains(".partial"), "{refused}");
+        folder.discard();
+        drop(folder);
+        take_back(&partial).unwrap();
+        assert_eq!(sweep(place.path()).unwrap().len(), 1);
+        assert_eq!(fs::read_to_string(partial.join("photo.jpg")).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_folder_that_replaced_ours_is_left() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = written(place.path(), "ours");
+        let partial = folder.partial().to_owned();
+        fs::rename(&partial, place.path().join("elsewhere")).unwrap();
+        fs::create_dir(&partial).unwrap();
+        fs::write(partial.join("a"), "theirs").unwrap();
+        drop(folder);
+        take_back(&partial).unwrap();
+        assert_eq!(fs::read_to_string(partial.join("a")).unwrap(), "theirs");
+        // A link to a folder of ours is not followed.
+        let link = place.path().join(".ffffffffffff.partial");
+        std::os::unix::fs::symlink(place.path().join("elsewhere"), &link).unwrap();
+        take_back(&link).unwrap();
+        assert!(place.path().join("elsewhere/observed.json").exists());
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_removed_and_what_a_living_one_makes_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = written(place.path(), "half");
+        let partial = folder.partial().to_owned();
+        // As another process sees it: the lock is held, and the folder is not this process's.
+        making().remove(&partial);
+        take_back(&partial).unwrap();
+        assert!(sweep(place.path()).unwrap()[0].contains("another process"));
+        assert!(partial.exists());
+        assert!(RunFolder::take(place.path(), RUN).unwrap_err().is_refusal());
+        drop(folder);
+        assert_eq!(sweep(place.path()).unwrap(), [""; 0]);
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_process_that_died_just_before_the_name_left_a_sealed_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = written(place.path(), "whole");
+        let target = place.path().join(RUN);
+        folder.publish().unwrap();
+        let partial = folder.partial().to_owned();
+        fs::rename(&target, &partial).unwrap();
+        drop(folder);
+        take_back(&partial).unwrap();
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    #[test]
+    fn parts_that_weir_made_are_removed_and_damaged_ones_told() {
+        let place = tempfile::tempdir().unwrap();
+        let parts = place.path().join(format!(".{RUN}.parts"));
+        for host in ["a", "b"] {
+            let folder = RunFolder::take_part(place.path(), RUN, host).unwrap();
+            folder.make().unwrap();
+            write_json(&folder.partial().join("part.json"), &json!(host)).unwrap();
+            folder.publish().unwrap();
+        }
+        check_part(&parts.join("a"), RUN).unwrap();
+        fs::write(parts.join("a/part.json"), "\"b\"\n").unwrap();
+        let error = check_part(&parts.join("a"), RUN).unwrap_err().to_string();
+        assert!(error.contains("a/part.json: is damaged"), "{error}");
+        assert!(check_part(&parts.join("b"), "other").is_err());
+        fs::create_dir(parts.join("mine")).unwrap();
+        fs::write(parts.join("mine/a"), "").unwrap();
+        assert_eq!(sweep_parts(place.path()).unwrap().len(), 1);
+        assert!(parts.join("mine/a").exists() && !parts.join("a").exists() && !parts.join("b").exists());
+    }
+}

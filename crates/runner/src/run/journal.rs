@@ -1,0 +1,171 @@
+//! Journal of what a run changes on this host: each change is on disk before it is made.
+//!
+//! The run itself, the next run or `weir clean` undoes what is in it ([`crate::run::undo`]).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use weir_daemons::Group;
+use weir_host::device::Written;
+use weir_host::durable;
+use weir_host::lock::FolderLock;
+use weir_host::process::Identity;
+
+use crate::Error;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Change {
+    /// A folder was made; it is removed if it is empty.
+    Folder(PathBuf),
+    /// A file system was mounted.
+    Mounted {
+        /// Where.
+        point: PathBuf,
+        /// What, as the table of mounts names it.
+        source: PathBuf,
+    },
+    /// Listed disks were made one, striped.
+    Assembled {
+        /// Where the array appears.
+        node: PathBuf,
+        /// The UUID that it was given.
+        uuid: String,
+    },
+    /// A listed disk was written to; it is made blank for the next run.
+    Formatted(Written),
+    /// A setting below /sys had this value.
+    Setting {
+        /// The file.
+        path: PathBuf,
+        /// What it said before.
+        before: String,
+        /// What it says because of the run; journals of before had none.
+        #[serde(default)]
+        set: Option<String>,
+    },
+    /// A folder of results that is not complete.
+    Partial(PathBuf),
+    /// A folder with all that is in it was made on a file system that outlives the run.
+    Tree(PathBuf),
+    /// A process of this name was started in this state folder: the client of a network file system, or a service.
+    Process {
+        /// The state folder.
+        state: PathBuf,
+        /// Its name there.
+        name: String,
+    },
+    /// A control group was made.
+    Group(Group),
+    /// A control group that outlives the run had this memory limit.
+    MemoryLimit {
+        /// The group.
+        group: Group,
+        /// Its limit before; none if absent.
+        before_bytes: Option<u64>,
+    },
+    /// The kernel's controller of disks was moved to version 2 of control groups, as this state folder has it.
+    IoController(PathBuf),
+}
+
+/// What is in the journal's file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Content {
+    #[serde(flatten)]
+    pub(super) run: Identity,
+    pub(super) changes: Vec<Change>,
+}
+
+/// The journal of the run that is being carried out on this host: there is at most one.
+pub(crate) struct Journal {
+    pub(super) path: PathBuf,
+    pub(super) content: Content,
+    /// Of two runs that begin at once one is refused.
+    pub(super) _lock: FolderLock,
+}
+
+impl Journal {
+    /// Notes a change that is about to be made.
+    ///
+    /// # Errors
+    /// The journal cannot be written; then the change must not be made.
+    pub(crate) fn note(&mut self, change: Change) -> Result<(), Error> {
+        self.content.changes.push(change);
+        self.save()
+    }
+
+    /// Notes the value of a setting, then sets it. A setting that already has the value is left alone.
+    ///
+    /// # Errors
+    /// The setting cannot be read or written.
+    pub(crate) fn set(&mut self, path: &Path, value: &str) -> Result<(), Error> {
+        let now = read_setting(path).map_err(Error::io("cannot read", path))?;
+        if now != value {
+            let known = |change: &Change| matches!(change, Change::Setting { path: of, .. } if of == path);
+            if self.content.changes.iter().any(known) {
+                self.note_read_back(path, value.to_owned())?;
+            } else {
+                let set = Some(value.to_owned());
+                self.note(Change::Setting { path: path.to_owned(), before: now, set })?;
+            }
+            weir_host::sysfs::write(path, value)
+                .map_err(Error::io(&format!("cannot write {value:?} to"), path))?;
+            let says = read_setting(path).map_err(Error::io("cannot read", path))?;
+            self.note_read_back(path, says)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what the setting that was changed last says: the kernel may have rounded it.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub(crate) fn note_read_back(&mut self, path: &Path, says: String) -> Result<(), Error> {
+        let of_path = self.content.changes.iter_mut().rev().find_map(|change| match change {
+            Change::Setting { path: known, set, .. } if known == path => Some(set),
+            _ => None,
+        });
+        match of_path {
+            Some(set) if set.as_ref() != Some(&says) => {
+                *set = Some(says);
+                self.save()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the journal, and syncs it to disk.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn save(&self) -> Result<(), Error> {
+        let text = serde_json::to_vec(&self.content).map_err(Error::failed)?;
+        durable::write(&self.path, &text, 0o600).map_err(Error::from)
+    }
+}
+
+/// What a setting says.
+fn read_setting(path: &Path) -> std::io::Result<String> {
+    Ok(selected(fs::read_to_string(path)?.trim()).to_owned())
+}
+
+/// `b` of `a [b] c`, the way /sys shows a choice; anything else as it is.
+pub(crate) fn selected(text: &str) -> &str {
+    match (text.find('['), text.find(']')) {
+        (Some(open), Some(close)) if open < close => &text[open + 1..close],
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_what_stands_in_brackets() {
+        assert_eq!(selected("none [mq-deadline] bfq"), "mq-deadline");
+        assert_eq!(selected("128"), "128");
+    }
+}

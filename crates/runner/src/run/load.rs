@@ -1,0 +1,133 @@
+//! Load of a run: every engine of its classes, made ready, then sending from one instant on.
+
+use std::sync::Arc;
+
+use weir_records::Request;
+use weir_replayer::{Fidelity, Targets};
+use weir_study::Engine;
+use weir_web_client::Class;
+
+use crate::Error;
+use crate::cgroup::class_groups::ClassGroups;
+use crate::daemon::site::{self, Visited, Visits};
+use crate::filesystem::network;
+use crate::load::access::{self, AccessContext, Accessed};
+use crate::load::browsers::{self, Asking};
+use crate::load::fio;
+use crate::load::open_loop::{Merged, layout};
+use crate::load::placement::Placement;
+use crate::load::replay_process::{self, ReplayProcess};
+use crate::run::context::RunContext;
+
+/// The engines of a run, ready to send.
+pub(crate) struct Load<'a> {
+    context: &'a RunContext<'a>,
+    places: &'a [Placement],
+    groups: &'a ClassGroups,
+    /// Open-loop classes without control groups: all are sent by one clock.
+    stream: Merged,
+    targets: Targets,
+    /// Open-loop classes with control groups, each in a process of its own.
+    replays: Vec<ReplayProcess>,
+    browsers: Vec<(Class, Arc<str>)>,
+    visits: Vec<Visits>,
+}
+
+/// What the engines sent, and what became of it.
+#[derive(Default)]
+pub(crate) struct Sent {
+    pub(crate) rows: Vec<Request>,
+    pub(crate) fidelity: Option<Fidelity>,
+    pub(crate) fio: Vec<fio::Report>,
+    pub(crate) web: Option<weir_web_client::Report>,
+    pub(crate) visited: Visited,
+    pub(crate) access: Option<Accessed>,
+}
+
+impl<'a> Load<'a> {
+    /// Opens what requests are sent to, and starts processes that wait for the beginning.
+    ///
+    /// # Errors
+    /// Something cannot be opened or started.
+    pub(crate) fn prepare(
+        context: &'a RunContext<'a>,
+        places: &'a [Placement],
+        groups: &'a ClassGroups,
+    ) -> Result<Self, Error> {
+        let RunContext { run, options, filesystem, .. } = *context;
+        // The kernel tells processes apart in control groups, not threads: a class with a group has a process.
+        let (grouped, together): (Vec<&Placement>, Vec<&Placement>) =
+            places.iter().partition(|place| groups.group(&place.class.name).is_some());
+        let stream = Merged::new(run, together.iter().copied())?;
+        let targets =
+            Targets::open(&layout(together.iter().copied(), run.settings.buffered)).map_err(Error::failed)?;
+        let mut replays = Vec::new();
+        for place in grouped.into_iter().filter(|place| place.class.engine == Engine::Replay) {
+            let Some(group) = groups.group(&place.class.name) else { continue };
+            let folder = context.logs().join(format!("replay-{}", place.class.name));
+            replays.extend(replay_process::start(run, place, group, &folder)?);
+        }
+        if !run.settings.warm_start {
+            network::forget(&options.state, filesystem)?;
+        }
+        let browsers = browsers::classes(run, places)?;
+        let visits = site::visits(run, &context.logs(), &options.stop)?;
+        Ok(Load { context, places, groups, stream, targets, replays, browsers, visits })
+    }
+
+    /// Sends all requests from an instant of CLOCK_MONOTONIC on, and waits for the last answer.
+    ///
+    /// # Errors
+    /// An engine cannot be started, or failed.
+    pub(crate) fn send(mut self, epoch_ns: i64, access: &AccessContext<'_>) -> Result<Sent, Error> {
+        let RunContext { run, options, .. } = *self.context;
+        let jobs = self.start_fio()?;
+        self.replays.iter_mut().try_for_each(|replay| replay.begin(epoch_ns))?;
+        let asking = Asking::begin(self.browsers, self.visits, run, epoch_ns, &options.stop)?;
+        let mut sent = Sent::default();
+        if !self.stream.is_empty() {
+            let replay_options = weir_replayer::Options {
+                epoch_monotonic_ns: Some(epoch_ns),
+                stop: Arc::clone(&options.stop),
+                seed: run.seed,
+                ..weir_replayer::Options::default()
+            };
+            let sink = |row: Request| sent.rows.push(row);
+            let fidelity = weir_replayer::replay(self.stream, &self.targets, &replay_options, sink);
+            sent.fidelity = Some(fidelity.map_err(Error::failed)?);
+        }
+        for replay in self.replays {
+            let (found, fidelity) = replay.finish(&options.stop)?;
+            sent.rows.extend(found);
+            sent.fidelity = Some(match sent.fidelity {
+                None => fidelity,
+                Some(others) => others.and(fidelity),
+            });
+        }
+        for job in jobs {
+            let (found, report) = job.finish(run, self.places, epoch_ns, &options.stop)?;
+            sent.rows.extend(found);
+            sent.fio.push(report);
+        }
+        if let Some(asking) = asking {
+            let asked = asking.finish()?;
+            sent.rows.extend(asked.rows);
+            (sent.web, sent.visited) = (Some(asked.report), asked.visited);
+        }
+        if let Some(wanted) = &run.access {
+            let (found, report) = access::measure(access, wanted, epoch_ns)?;
+            sent.rows.extend(found);
+            sent.access = Some(report);
+        }
+        Ok(sent)
+    }
+
+    fn start_fio(&self) -> Result<Vec<fio::Job>, Error> {
+        let of_fio = |(_, place): &(usize, &Placement)| place.class.engine == Engine::Fio;
+        let start = |(index, place): (usize, &Placement)| {
+            let folder = self.context.logs().join(format!("fio-{}", place.class.name));
+            fio::start(self.context.run, place, index, &folder, self.groups.group(&place.class.name))
+        };
+        self.places.iter().enumerate().filter(of_fio).map(start).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! Measurement of a run: from the start of the capture to the last answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use weir_coordination::{Meeting, Record};
+use weir_records::Page;
+use weir_replayer::clock;
+
+use crate::Error;
+use crate::cgroup::limits::Limits;
+use crate::device::block_device::BlockDevice;
+use crate::device::capture::{Capture, Recording};
+use crate::device::server_scheduler::{self, InForce};
+use crate::joint::barrier;
+use crate::load::access::AccessContext;
+use crate::run::context::RunContext;
+use crate::run::load::{Load, Sent};
+use crate::run::prepare::Prepared;
+
+/// Requests begin this long after everything is ready, so that the first is not late.
+const LEAD: Duration = Duration::from_millis(20);
+
+/// What came out of the measurement.
+pub(crate) struct Measured {
+    pub(crate) sent: Sent,
+    pub(crate) epoch_ns: i64,
+    pub(crate) pages: Vec<Page>,
+    pub(crate) capture: Option<Recording>,
+    pub(crate) models: Vec<(String, weir_blockserver::Stats)>,
+    /// Of devices with schedulers of weir's own, by name.
+    pub(crate) schedulers: BTreeMap<String, InForce>,
+    pub(crate) device_read_bytes: u64,
+    pub(crate) clock_step_ns: f64,
+    pub(crate) setup_s: f64,
+    pub(crate) measured_s: f64,
+    /// Of a part of a run of several hosts: when it began, and on which clock.
+    pub(crate) met: Option<Record>,
+}
+
+/// Sends what the classes ask for, and waits for the last answer.
+///
+/// # Errors
+/// Something cannot be opened or started, or failed.
+pub(crate) fn measure(
+    context: &RunContext<'_>,
+    prepared: &mut Prepared,
+    limits: &Limits,
+    mut meeting: Option<&mut Meeting>,
+) -> Result<Measured, Error> {
+    let RunContext { run, began, .. } = *context;
+    prepared.groups.begin();
+    let devices = &mut prepared.devices;
+    let load = Load::prepare(context, &prepared.places, &prepared.groups)?;
+    let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
+    let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
+    let capture = Capture::start(run, &names, &context.partial().join("block.parquet"), context.state())?;
+    let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
+    let wall_before = wall_against_monotonic_ns();
+    let epoch_ns = match &mut meeting {
+        None => clock::monotonic_ns() + lead_ns,
+        Some(meeting) => barrier::begin(meeting, LEAD)?,
+    };
+    let begun = server_scheduler::begin(devices, epoch_ns)?;
+    let setup_s = began.elapsed().as_secs_f64();
+
+    let mut sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
+    let measured_s = began.elapsed().as_secs_f64() - setup_s;
+    // A host that is done waits for the others: they still send.
+    let met = meeting.map(Meeting::end).transpose().map_err(barrier::from_meeting)?;
+    let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
+    let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
+    let capture = capture.map(|capture| capture.stop(epoch_ns));
+    let mut models = Vec::new();
+    for device in devices.iter_mut() {
+        // A server that died answers no more; its requests failed, which R-ERRORS judges.
+        if let Some(Ok(stats)) = device.control.as_mut().map(|control| control.stats(false)) {
+            models.push((device.name.clone(), stats));
+        }
+    }
+    let schedulers = server_scheduler::read_back(devices, &prepared.schedulers, &begun);
+    let order = |class: &str| prepared.places.iter().position(|place| place.class.name == class);
+    sent.rows.sort_by(|a, b| {
+        let at_once = || (order(&a.class), a.request).cmp(&(order(&b.class), b.request));
+        a.intended_ns.cmp(&b.intended_ns).then_with(at_once)
+    });
+    let mut pages = Vec::new();
+    for (row, number) in sent.rows.iter_mut().zip(0..) {
+        pages.extend(sent.visited.take(row, number));
+        row.request = number;
+    }
+    let device_read_bytes = after.saturating_sub(before);
+    Ok(Measured {
+        sent,
+        epoch_ns,
+        pages,
+        capture,
+        models,
+        schedulers,
+        device_read_bytes,
+        clock_step_ns,
+        setup_s,
+        measured_s,
+        met,
+    })
+}
+
+/// Wall clock minus monotonic clock, in ns: constant unless somebody sets the wall clock.
+pub(crate) fn wall_against_monotonic_ns() -> i64 {
+    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(wall.as_nanos()).unwrap_or(0) - clock::monotonic_ns()
+}

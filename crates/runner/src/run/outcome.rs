@@ -1,0 +1,45 @@
+//! Outcome of a run, and where its time went.
+
+use serde::Serialize;
+use weir_coordination::Ended;
+
+use crate::validity::rule::Validity;
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// Its folder exists already; nothing was done.
+    Present,
+    /// It was carried out; its folder is complete.
+    Done {
+        /// Whether its data may be used.
+        validity: Validity,
+        /// Time before, during and after the requests.
+        timing: Timing,
+        /// Rows of `requests.parquet`.
+        requests: u64,
+    },
+    /// This host's kernel lacks what the run varies; its folder says so.
+    Skipped {
+        /// What the kernel lacks.
+        reason: String,
+    },
+    /// Another host of the run ended it; what was done here was undone.
+    Ended {
+        /// Which host, and how.
+        ended: Ended,
+        /// Time until then, in seconds.
+        spent_s: f64,
+    },
+}
+
+/// Time of each stage of a run, in seconds.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Timing {
+    /// Devices, file systems, files, collectors.
+    pub setup_s: f64,
+    /// Requests.
+    pub measured_s: f64,
+    /// Records, validity, undoing.
+    pub teardown_s: f64,
+}

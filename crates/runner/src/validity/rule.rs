@@ -1,0 +1,103 @@
+//! Validity rules and their outcomes: `verdict.json`.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Status of a rule, or of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The rule holds.
+    Valid,
+    /// The rule is broken: the run's data are not plotted.
+    Invalid,
+    /// The rule does not apply, or could not be checked; the reason says which.
+    Skipped,
+}
+
+/// Outcome of one rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RuleOutcome {
+    /// Its id, documented in docs/validity.md.
+    pub rule: String,
+    /// Whether it holds.
+    pub status: Status,
+    /// Why, for people.
+    pub reason: String,
+    /// What was measured, where that is a number.
+    pub value: Option<f64>,
+    /// What is allowed, where that is a number.
+    pub limit: Option<f64>,
+}
+
+/// `verdict.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Validity {
+    /// Invalid if any rule is broken.
+    pub status: Status,
+    /// All rules, in a fixed order.
+    pub rules: Vec<RuleOutcome>,
+    /// Whether only rules about lateness are broken while there was CPU steal: the same run may be valid another time.
+    #[serde(default)]
+    pub disturbed: bool,
+    /// Number of the attempt, from 1: earlier ones were disturbed.
+    #[serde(default = "first")]
+    pub attempt: u32,
+}
+
+fn first() -> u32 {
+    1
+}
+
+impl Validity {
+    /// What follows from rules, at the first attempt.
+    pub(crate) fn of(rules: Vec<RuleOutcome>) -> Validity {
+        let broken = rules.iter().any(|rule| rule.status == Status::Invalid);
+        let status = if broken { Status::Invalid } else { Status::Valid };
+        Validity { status, rules, disturbed: false, attempt: first() }
+    }
+}
+
+/// Whether a folder holds a run that was judged invalid.
+pub fn is_invalid(folder: &Path) -> bool {
+    is_in(folder, Status::Invalid)
+}
+
+/// Whether a folder holds a run that this host could not carry out.
+pub fn is_skipped(folder: &Path) -> bool {
+    is_in(folder, Status::Skipped)
+}
+
+fn is_in(folder: &Path, status: Status) -> bool {
+    let text = std::fs::read(folder.join("verdict.json")).unwrap_or_default();
+    serde_json::from_slice::<Validity>(&text).is_ok_and(|validity| validity.status == status)
+}
+
+/// The validity of a run that this host could not carry out.
+pub(crate) fn skipped(why: &str) -> Validity {
+    let rules = vec![outcome("R-CONTROL", Status::Skipped, why)];
+    Validity { status: Status::Skipped, ..Validity::of(rules) }
+}
+
+/// Rules that a machine breaks by being late, for which CPU steal may be the cause.
+const RULES_OF_TIME: [&str; 4] = ["R-LATE", "R-SPAN", "R-MODEL", "R-WAY"];
+
+impl RuleOutcome {
+    pub(super) fn is_broken(&self) -> bool {
+        self.status == Status::Invalid
+    }
+
+    pub(super) fn is_of_time(&self) -> bool {
+        RULES_OF_TIME.contains(&self.rule.as_str())
+    }
+}
+
+pub(crate) fn outcome(rule: &str, status: Status, reason: impl Into<String>) -> RuleOutcome {
+    RuleOutcome { rule: rule.to_owned(), status, reason: reason.into(), value: None, limit: None }
+}
+
+pub(super) fn at_most(rule: &str, value: f64, limit: f64, what: &str) -> RuleOutcome {
+    let status = if value <= limit { Status::Valid } else { Status::Invalid };
+    RuleOutcome { value: Some(value), limit: Some(limit), ..outcome(rule, status, what) }
+}

@@ -1,0 +1,147 @@
+//! Daemons of a study, in the order in which they start, and checks of the fields that concern them.
+
+use std::collections::BTreeMap;
+
+use weir_specs::{name_problem, one_of};
+
+use crate::daemon_chain;
+use crate::filesystem::FileSystem;
+use crate::level::Architecture;
+use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
+use crate::run::RunService;
+use crate::settings;
+use crate::site::{self, Site};
+use crate::spec::{Class, Settings, Study, StudyService};
+use crate::testbed::Testbed;
+
+/// The services of each run of a study, in the order in which they are started: what is asked before what asks it.
+pub(crate) fn services(study: &Study) -> Vec<RunService> {
+    let of = |(name, service): (&String, &StudyService)| RunService {
+        name: name.clone(),
+        service: service.service.clone(),
+        site: service.site.clone().map(Site::whole),
+        port: service.port,
+        settings: service.settings.clone(),
+        before: service.before.clone(),
+        hot_mib: service.hot_mib,
+        memory_mib: service.memory_mib,
+        read_mb_s: service.read_mb_s,
+    };
+    let mut all: Vec<RunService> = study.services.iter().map(of).collect();
+    all.sort_by_key(|service| daemon_chain::depth(study, &service.name));
+    all
+}
+
+/// What is wrong, by field.
+pub(crate) fn check(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec<(String, String)> {
+    let mut found = check_services(study, testbed, context);
+    found.extend(study.classes.iter().flat_map(|(name, class)| check_through(study, name, class)));
+    found.extend(check_network(study));
+    found
+}
+
+/// Whether a service is installed is asked when a run begins: it differs from host to host.
+fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec<(String, String)> {
+    let mut ports: BTreeMap<u16, &str> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (name, service) in &study.services {
+        let field = format!("services.{name}");
+        let of_site = site::check(study, name, service, context).into_iter();
+        found.extend(of_site.map(|(at, message)| (format!("{field}{at}"), message)));
+        if let Some(kind) = &service.service {
+            let of_service = settings::check(kind, &format!("{field}.settings"), &service.settings, context);
+            found.extend(of_service);
+        }
+        let mut problem = |at: &str, message: String| found.push((format!("{field}{at}"), message));
+        if let Some(kind) = &service.service
+            && !context.services.iter().any(|known| known.name == *kind)
+        {
+            let known = context.services.iter().map(|known| known.name.as_str());
+            problem(".service", one_of("service", kind, known));
+        }
+        if let Some(message) = name_problem(name) {
+            problem("", message);
+        }
+        if !daemon_chain::is_asked(study, name) {
+            problem("", format!("no class goes `through: {name}`: let one, or leave the service out"));
+        }
+        if let Some(other) = ports.insert(service.port, name) {
+            problem(".port", format!("is {}, as that of {other}", service.port));
+        }
+        if testbed.is_virtual() {
+            problem("", "is for `testbed: device` only: leave it out".to_owned());
+        }
+    }
+    found
+}
+
+/// A class that goes through a service.
+fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut problem = |at: &str, message: String| found.push((format!("classes.{name}.{at}"), message));
+    let Some(through) = &class.through else {
+        if class.think_ms.is_some() {
+            problem(
+                "think_ms",
+                "is of clients that go `through` a service: name one, or leave it out".to_owned(),
+            );
+        }
+        return found;
+    };
+    if class.think_ms.is_some_and(|think_ms| !(0.0..=1e9).contains(&think_ms)) {
+        problem("think_ms", "must be from 0 to 1e9".to_owned());
+    }
+    let is_site = daemon_chain::last(study, through).is_some_and(|service| service.site.is_some());
+    if is_site && class.think_ms.is_some() {
+        problem("think_ms", "is given, but sessions have pauses of their own: alter the workload's by `with: {sessions.think: ...}`".to_owned());
+    }
+    if !study.services.contains_key(through) {
+        problem("through", one_of("service", through, study.services.keys().map(String::as_str)));
+    }
+    if class.priority.is_some() {
+        problem(
+            "priority",
+            "is that of requests to a disk, which a server sends for all who ask it: leave it out".to_owned(),
+        );
+    }
+    let cells = || cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
+    let levels = || cells().map(|cell| apply(&study.hold, &cell));
+    let has_files = |settings: &Settings| {
+        FileSystem::load(&settings.filesystem).is_none_or(|found| found.mount_type.is_some())
+    };
+    // Of a site that is said once, at the service.
+    if !is_site && let Some(settings) = levels().find(|settings| !has_files(settings)) {
+        problem(
+            "through",
+            format!(
+                "is {through}, which serves files; on {} there are none: use a file system",
+                settings.filesystem
+            ),
+        );
+    }
+    let others = study.classes.iter().filter(|(_, other)| other.through.as_ref() == Some(through));
+    if others.count() > 1 && levels().any(|settings| settings.architecture == Architecture::Partitioned) {
+        problem(
+            "through",
+            format!(
+                "is {through} as another class's is, but with `architecture: partitioned` each has a file system of its own: give each a service"
+            ),
+        );
+    }
+    found
+}
+
+/// A network file system is one over all disks.
+fn check_network(study: &Study) -> Option<(String, String)> {
+    let name = cross(&levels_by_factor(study)).into_iter().find_map(|cell| {
+        let settings = apply(&study.hold, &cell);
+        let found = FileSystem::load(&settings.filesystem)?;
+        let apart = settings.architecture == Architecture::Partitioned && found.is_remote();
+        (apart && !is_excluded(study, &cell)).then_some(found.name)
+    })?;
+    let message = format!(
+        "has {name} with `architecture: partitioned`, but its servers are one file system for all classes: use integrated, or exclude {{filesystem: {name}, architecture: partitioned}}"
+    );
+    let varied = study.factors.filesystem.is_some();
+    Some((if varied { "factors.filesystem" } else { "hold.filesystem" }.to_owned(), message))
+}
