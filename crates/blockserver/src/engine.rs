@@ -12,7 +12,7 @@ use weir_simulator::{Completion, Device, IoRequest, Op};
 
 use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::backing::Backing;
-use crate::clock::{now_ns, run_first};
+use crate::clock::now_ns;
 use crate::filesystem::FileService;
 use crate::stats::{Counters, Occupancy, Stats, Times};
 
@@ -272,7 +272,7 @@ impl Engine {
     /// Puts the calling reader thread ahead of ordinary ones, so that arrivals are stamped on time.
     pub fn enter_reader(&self) {
         if self.lock().device.is_some() {
-            run_first(TIMING_PRIORITY - 1);
+            weir_host::thread::request_fifo(TIMING_PRIORITY - 1);
         }
     }
 

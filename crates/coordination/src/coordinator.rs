@@ -6,10 +6,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use weir_host::clock::monotonic_ns;
+
 use crate::poll::Waker;
 use crate::poll_loop::PollLoop;
 use crate::session::{Progress, Session, lock};
-use crate::{Clocks, Ended, Error, JoinConfig, Message, Offset, Record, monotonic_ns};
+use crate::{Clocks, Ended, Error, JoinConfig, Message, Offset, Record};
 
 /// The part of the coordinator.
 pub struct Coordinator {

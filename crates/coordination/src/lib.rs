@@ -32,7 +32,7 @@ mod session;
 mod timeouts;
 mod token;
 
-pub use clock::{Clocks, Exchange, Offset, monotonic_ns};
+pub use clock::{Clocks, Exchange, Offset};
 pub use error::{Ended, Error};
 pub use join_config::JoinConfig;
 pub use line::{LineBuffer, MOST_BYTES};

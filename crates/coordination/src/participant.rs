@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use weir_host::clock::monotonic_ns;
+
 use crate::connect::{Connected, connect};
 use crate::poll;
 use crate::sealed::{Opener, Sealer};
 use crate::session::{POLL_INTERVAL, lock};
 use crate::{
     Clocks, Ended, Error, Exchange, JoinConfig, LineBuffer, MOST_BYTES, Message, Offset, Record, Timeouts,
-    monotonic_ns,
 };
 
 /// The run has not begun.

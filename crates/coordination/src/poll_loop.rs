@@ -5,12 +5,14 @@ use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_host::clock::monotonic_ns;
+
 use crate::accept::{Authenticated, Strangers, printable};
 use crate::connection::{Connection, Received};
 use crate::poll;
 use crate::sealed::{Opener, Sealer};
 use crate::session::{Peer, Progress, Session, Shared, lock};
-use crate::{Ended, Message, monotonic_ns};
+use crate::{Ended, Message};
 
 /// Longest wait: the end of a run that nobody announces is noticed by then.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{TOKEN, address, config, join, timeouts};
-use weir_coordination::{Error, JoinConfig, Meeting, Record, Role, Roster, Timeouts, Token, monotonic_ns};
+use weir_coordination::{Error, JoinConfig, Meeting, Record, Role, Roster, Timeouts, Token};
+use weir_host::clock::monotonic_ns;
 
 /// A whole part, which asks for so long.
 fn part(me: &str, address: SocketAddr, asks: Duration) -> Result<(Record, i64), Error> {

@@ -13,7 +13,6 @@
 mod blocking;
 mod buffer;
 mod check;
-pub mod clock;
 mod error;
 mod feed;
 mod fidelity;

@@ -200,7 +200,7 @@ pub(crate) fn begin(devices: &mut [BlockDevice], epoch_ns: i64) -> Result<Vec<(S
 
 /// Time from now to an instant of CLOCK_MONOTONIC; zero if it is past.
 fn until(at_ns: u64) -> Duration {
-    let now_ns = u64::try_from(weir_replayer::clock::monotonic_ns()).unwrap_or(0);
+    let now_ns = u64::try_from(weir_host::clock::monotonic_ns()).unwrap_or(0);
     Duration::from_nanos(at_ns.saturating_sub(now_ns))
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_coordination::{Meeting, Record};
+use weir_host::clock::{self, wall_minus_monotonic_ns};
 use weir_records::{Op, Page, Request};
-use weir_replayer::{Fidelity, Targets, clock};
+use weir_replayer::{Fidelity, Targets};
 use weir_study::{Engine, Run};
 
 use crate::Error;
@@ -89,7 +90,7 @@ pub(crate) fn measure(
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
-    let wall_before = wall_against_monotonic_ns();
+    let wall_before = wall_minus_monotonic_ns();
     let epoch_ns = match &mut meeting {
         None => clock::monotonic_ns() + lead_ns,
         Some(meeting) => joint::begin(meeting, LEAD)?,
@@ -160,7 +161,7 @@ pub(crate) fn measure(
     // Whoever is done first waits for the others: they still ask.
     let met = meeting.map(Meeting::end).transpose().map_err(joint::from_meeting)?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
-    let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
+    let clock_step_ns = (wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
     let mut models = Vec::new();
     for device in devices.iter_mut() {
@@ -195,12 +196,6 @@ pub(crate) fn measure(
         measured_s,
         met,
     })
-}
-
-/// Wall clock minus monotonic clock, in ns: constant unless somebody sets the wall clock.
-pub(crate) fn wall_against_monotonic_ns() -> i64 {
-    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(wall.as_nanos()).unwrap_or(0) - clock::monotonic_ns()
 }
 
 /// Bytes that the application read and that need not have been in the page cache.

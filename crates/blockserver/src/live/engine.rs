@@ -22,7 +22,7 @@ use super::policy_text::PolicyText;
 use super::tally::Tally;
 use crate::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::backing::Backing;
-use crate::clock::{now_ns, run_first};
+use crate::clock::now_ns;
 use crate::stats::{Counters, Occupancy};
 
 /// Makes the machines of the heads in their first state, from a seed.
@@ -289,7 +289,7 @@ impl Engine {
     /// Puts the calling thread, which takes requests in, ahead of ordinary ones, so that arrivals are stamped on time.
     pub fn enter_reader(&self) {
         if !self.setup.is_instant {
-            run_first(TIMING_PRIORITY - 1);
+            weir_host::thread::request_fifo(TIMING_PRIORITY - 1);
         }
     }
 

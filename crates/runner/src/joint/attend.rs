@@ -14,7 +14,6 @@ use crate::Error;
 use crate::capture::{Capture, Recording};
 use crate::carry_out::{Options, Outcome, Timing};
 use crate::journal::{Change, Journal};
-use crate::measure::wall_against_monotonic_ns;
 use crate::run_folder::{RunFolder, write_json};
 use crate::verdict::{Facts, Verdict, clock, loss};
 
@@ -78,12 +77,12 @@ fn record(
     write_json(&partial.join("host.json"), &host::record(disks, &[]))?;
     let names: Vec<&str> = disks.iter().map(|disk| &*disk.name).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
-    let wall_before = wall_against_monotonic_ns();
+    let wall_before = weir_host::clock::wall_minus_monotonic_ns();
     let setup_s = began.elapsed().as_secs_f64();
     let epoch_ns = begin(meeting, std::time::Duration::ZERO)?;
     meeting.wait_for_clients().map_err(from_meeting)?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
-    let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
+    let clock_step_ns = (weir_host::clock::wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
     let record = meeting.end().map_err(from_meeting)?;
     if options.stop.load(Ordering::Relaxed) {
