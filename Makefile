@@ -149,7 +149,7 @@ bench-traces: setup ## Speed of the trace readers, beside pandas' (and libCacheS
 	$(PYTHON) crates/trace/benches/peers.py target/release/examples/count_requests
 
 bench-caches: setup ## Rate of the cache simulators, beside libCacheSim's
-	@crates/trace/bench_caches.sh
+	@crates/cache/bench_caches.sh
 
 bench-hosts: setup ## What the playbook costs on 5 and on 50 hosts, which are network namespaces (needs root)
 	$(PYTHON) ansible/bench/hosts.py

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use weir_host::device::LoopInfo;
+use weir_host::process::{Handle, Identity};
 
 use crate::control::Control;
 use crate::error::Error;
 use crate::loop_device;
-use crate::process::Process;
 use crate::queue::QueueSettings;
 use crate::spec::ServeSpec;
 use crate::stats::Stats;
@@ -28,6 +28,13 @@ pub struct BlockDevice {
     pub major: u32,
     /// Minor number.
     pub minor: u32,
+}
+
+impl BlockDevice {
+    /// Major and minor number.
+    pub(crate) fn number(&self) -> (u32, u32) {
+        (self.major, self.minor)
+    }
 }
 
 /// The block device of a class of a partitioned server.
@@ -239,7 +246,7 @@ impl State {
     }
 
     /// The server's process, if it is still running.
-    pub(crate) fn process(&self) -> Option<Process> {
-        Process::find(self.pid, self.pid_started_ticks)
+    pub(crate) fn process(&self) -> Option<Handle> {
+        Identity { pid: self.pid, started_ticks: self.pid_started_ticks }.open()
     }
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use weir_host::clock;
 use weir_records::{Request, TableReader, TableWriter};
 use weir_replayer::{
-    Check, Fidelity, IoPriority, Layout, Options, Reordered, Route, StreamSummary, Targets, clock, replay,
+    Check, Fidelity, IoPriority, Layout, Options, Reordered, Route, StreamSummary, Targets, replay,
 };
 
 use crate::exit::bad_input;

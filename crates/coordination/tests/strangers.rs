@@ -362,8 +362,7 @@ impl FewTasks {
             std::fs::write(folder.join("pids.max"), MOST_TASKS).map_err(|_| "pids.max cannot be set")?;
             return Ok(group);
         }
-        // SAFETY: takes nothing and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
+        if !rustix::process::geteuid().is_root() {
             return Err("no pids controller of version 1, and not root");
         }
         Ok(FewTasks::OtherUser)

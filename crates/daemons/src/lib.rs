@@ -13,7 +13,6 @@ pub mod client;
 pub mod cluster;
 mod data_folder;
 mod description;
-mod error;
 mod handed_on;
 #[cfg(test)]
 mod injection;
@@ -33,7 +32,6 @@ pub use bring_up::bring_up;
 pub use cgroup::Group;
 pub use data_folder::DataFolder;
 pub use description::{Ready, Service, Signal, Stop};
-pub use error::Error;
 pub use io_group::{IoVersion, cost_file, io_version};
 pub use limit::Disk;
 pub use process::{Scope, stop_all};
@@ -41,3 +39,4 @@ pub use service::{Hot, Instance, Start, Tier, check_start, start, stop, version}
 pub use snapshot::{Snapshot, lay_out, restore, snapshot};
 pub use user::User;
 pub use values::check_settings;
+pub use weir_host::Error;

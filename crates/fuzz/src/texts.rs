@@ -9,7 +9,7 @@ pub(crate) fn texts(data: &[u8]) {
     let text = String::from_utf8_lossy(rest);
     match kind {
         0 => weir_collectors::fuzzing::proc(&text),
-        1 => weir_blockserver::fuzzing::mount(rest),
+        1 => drop(weir_host::mounts::parse(rest)),
         2 => weir_host::steal::Ticks::fuzzing(&text),
         3 => weir_blockserver::fuzzing::policy(&text),
         4 => weir_web_site::fuzzing::address(&text),

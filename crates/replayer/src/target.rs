@@ -8,10 +8,10 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_content::{file_id, file_name};
 
 use crate::Error;
 use crate::buffer::Buffer;
-use crate::files::{file_id, file_name};
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -134,7 +134,7 @@ impl Targets {
         let file = match (target.kind, request.file) {
             (Kind::Directory, Some(id)) => {
                 let index = target.by_id.get(&id).ok_or_else(|| {
-                    format!("file {id} ({}) is not in directory {path}", crate::file_name(id))
+                    format!("file {id} ({}) is not in directory {path}", weir_content::file_name(id))
                 })?;
                 &target.files[*index]
             }
@@ -147,7 +147,7 @@ impl Targets {
             (Kind::BlockDevice | Kind::File, Some(id)) => {
                 return Err(format!(
                     "it asks for file {id} but its target {path} is not a directory; name a directory with {} in it",
-                    crate::file_name(id)
+                    weir_content::file_name(id)
                 ));
             }
         };
@@ -164,7 +164,7 @@ impl Targets {
         };
         if end > file.size_bytes {
             let name = match request.file {
-                Some(id) => target.path.join(crate::file_name(id)).display().to_string(),
+                Some(id) => target.path.join(weir_content::file_name(id)).display().to_string(),
                 None => path.to_string(),
             };
             return Err(format!(

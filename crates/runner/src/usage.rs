@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use weir_daemons::cgroup::{Cpu, Memory};
 use weir_daemons::process;
-use weir_fsbench::Residency;
+use weir_host::page_cache::{self, Residency};
 use weir_network::{Counters, Network, counters};
 use weir_study::{FileSystem, Run};
 
@@ -23,7 +23,7 @@ fn failed(error: weir_daemons::Error) -> Error {
 pub(crate) fn residency(run: &Run, places: &[Place]) -> Result<BTreeMap<String, Residency>, Error> {
     let cached = |place: &&Place| run.settings.buffered && !place.is_raw();
     let of = |place: &Place| {
-        let found = weir_fsbench::residency(&place.path).map_err(|error| Error::Failed(error.to_string()))?;
+        let found = page_cache::residency(&place.path).map_err(|error| Error::Failed(error.to_string()))?;
         Ok((place.class.name.clone(), found))
     };
     places.iter().filter(cached).map(of).collect()

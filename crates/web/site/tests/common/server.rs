@@ -24,8 +24,7 @@ pub struct Server {
 pub fn server(engine: Engine) -> Option<Server> {
     let service = Service::load(engine.name()).unwrap();
     let user = service.users.iter().find_map(|name| User::find(name).ok());
-    // SAFETY: geteuid has no preconditions.
-    let is_root = unsafe { libc::geteuid() } == 0;
+    let is_root = rustix::process::geteuid().is_root();
     let obstacle = match (&user, weir_daemons::version(&service)) {
         _ if !is_root => Some("only root can start a server as another user".to_owned()),
         (_, Err(error)) => Some(error.to_string()),
