@@ -1,4 +1,4 @@
-//! Options of who carries out a run together with other hosts.
+//! Options of a run of several hosts.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use weir_runner::Meet;
 
 use crate::exit::bad_input;
 
-/// Where the hosts of a run meet; all or none of these are given.
+/// Coordination of the hosts of a run; all or none of these are given.
 #[derive(clap::Args)]
 pub struct MeetArgs {
-    /// Of a run of several hosts: where they meet. The first client listens there.
+    /// Run of several hosts: address of the coordinator, which is the first client
     #[arg(long, value_name = "ADDRESS:PORT", requires_all = ["host", "clients", "token"])]
     meet: Option<String>,
     /// Name of this host.
@@ -23,7 +23,7 @@ pub struct MeetArgs {
     /// Names of all server hosts.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "meet")]
     servers: Vec<String>,
-    /// File with a random text of 32 characters or more that all hosts of the study have, and nobody else: it lets them in.
+    /// File with the secret of the hosts of a study: 32 random characters or more
     #[arg(long, value_name = "FILE", requires = "meet")]
     token: Option<PathBuf>,
 }
@@ -37,9 +37,9 @@ impl MeetArgs {
         let (Some(meet), Some(host), Some(token)) = (&self.meet, &self.host, &self.token) else {
             return Ok(None);
         };
-        let company = Roster::new(host, &self.clients, &self.servers).map_err(bad_input)?;
+        let roster = Roster::new(host, &self.clients, &self.servers).map_err(bad_input)?;
         let token = Token::read(token).map_err(bad_input)?;
-        Ok(Some(Meet { company, address: resolve(meet)?, token }))
+        Ok(Some(Meet { roster, address: resolve(meet)?, token }))
     }
 }
 

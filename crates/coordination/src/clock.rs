@@ -1,4 +1,4 @@
-//! How far one host's clock is from another's, and telling its times in the other's.
+//! Clock offset between two hosts, and conversion of times from one clock to the other.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::json;
-use weir_coordination::{Ended, Meeting};
+use weir_coordination::{Coordination, Ended};
 use weir_records::write_all;
 use weir_study::{Capture, Engine, FileSystem, Run};
 
@@ -56,7 +56,7 @@ impl Options {
     pub(crate) fn own_name(&self, run: &Run) -> String {
         match &self.meet {
             None => run.id.clone(),
-            Some(meet) => format!("{}.{}", run.id, meet.company.me()),
+            Some(meet) => format!("{}.{}", run.id, meet.roster.me()),
         }
     }
 }
@@ -111,7 +111,7 @@ pub fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outc
         (None, None) => {}
         (Some(hosts), None) => {
             return Err(Error::Refused(format!(
-                "run {} is one of {} hosts at once: say where they meet (--meet), as the playbook does",
+                "run {} is one of {} hosts at once: give the coordinator's address (--meet), as the playbook does",
                 run.id, hosts.clients
             )));
         }
@@ -159,7 +159,7 @@ pub(crate) fn alone(
     run: &Run,
     testbed: &Testbed,
     options: &Options,
-    meeting: Option<&mut Meeting>,
+    meeting: Option<&mut Coordination>,
     place: &RunFolder,
     attempt: u32,
 ) -> Result<Outcome, Error> {
@@ -250,7 +250,7 @@ struct Bench<'a> {
 
 fn prepare_and_measure(
     bench: &Bench<'_>,
-    meeting: Option<&mut Meeting>,
+    meeting: Option<&mut Coordination>,
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Finished, Error> {

@@ -57,7 +57,7 @@ mod web;
 pub use carry_out::{Options, Outcome, Timing, carry_out};
 pub use children::wait_for_children;
 pub use error::Error;
-pub use joint::{Joined, Meet, attend, join};
+pub use joint::{Joined, Meet, join, observe};
 pub use journal::{Recovered, recover};
 pub use medium::{Medium, of_classes, of_devices};
 pub use queue_record::{PutBack, put_back as put_queues_back};

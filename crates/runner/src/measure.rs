@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_coordination::{Meeting, Record};
+use weir_coordination::{Coordination, Record};
 use weir_host::clock::{self, wall_minus_monotonic_ns};
 use weir_records::{Op, Page, Request};
 use weir_replayer::{Fidelity, Targets};
@@ -60,7 +60,7 @@ pub(crate) struct Measured {
 pub(crate) fn measure(
     run: &Run,
     options: &Options,
-    mut meeting: Option<&mut Meeting>,
+    mut meeting: Option<&mut Coordination>,
     devices: &mut [BlockDevice],
     places: &[Place],
     policies: &[Asked],
@@ -159,7 +159,7 @@ pub(crate) fn measure(
     }
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     // Whoever is done first waits for the others: they still ask.
-    let met = meeting.map(Meeting::end).transpose().map_err(joint::from_meeting)?;
+    let met = meeting.map(Coordination::end).transpose().map_err(joint::from_coordination)?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));

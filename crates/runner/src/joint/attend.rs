@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use serde_json::json;
 use weir_collectors::{Disk, host};
-use weir_coordination::Meeting;
+use weir_coordination::Coordination;
 use weir_study::{Capture as Wanted, Run};
 
-use super::{Meet, PART, begin, from_meeting, part};
+use super::{Meet, PART, begin, from_coordination, part};
 use crate::Error;
 use crate::capture::{Capture, Recording};
 use crate::carry_out::{Options, Outcome, Timing};
@@ -21,14 +21,14 @@ use crate::verdict::{Facts, Verdict, clock, loss};
 ///
 /// # Errors
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way.
-pub fn attend(run: &Run, devices: &[String], options: &Options) -> Result<Outcome, Error> {
+pub fn observe(run: &Run, devices: &[String], options: &Options) -> Result<Outcome, Error> {
     let Some(meet) = &options.meet else {
         return Err(Error::Refused(
-            "a server attends a run of several hosts: say where they meet".to_owned(),
+            "a server observes a run of several hosts: give the coordinator's address (--meet)".to_owned(),
         ));
     };
-    if meet.company.client().is_some() {
-        return Err(Error::Refused(format!("{} is a client of this run: weir run", meet.company.me())));
+    if meet.roster.client().is_some() {
+        return Err(Error::Refused(format!("{} is a client of this run: weir run", meet.roster.me())));
     }
     part(run, options, meet, |meeting, place| watch(run, devices, options, meet, meeting, place))
 }
@@ -38,7 +38,7 @@ fn watch(
     devices: &[String],
     options: &Options,
     meet: &Meet,
-    meeting: &mut Meeting,
+    meeting: &mut Coordination,
     place: &RunFolder,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
@@ -50,7 +50,7 @@ fn watch(
     if disks.is_empty() && run.capture == Wanted::Required {
         return Err(Error::Refused(format!(
             "{}: no disk is named whose requests are to be recorded: list them in the inventory (weir_observed), or say `capture: optional` in the study",
-            meet.company.me()
+            meet.roster.me()
         )));
     }
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
@@ -71,7 +71,7 @@ fn record(
     disks: &[Disk],
     options: &Options,
     partial: &Path,
-    meeting: &mut Meeting,
+    meeting: &mut Coordination,
     began: Instant,
 ) -> Result<Outcome, Error> {
     write_json(&partial.join("host.json"), &host::record(disks, &[]))?;
@@ -80,11 +80,11 @@ fn record(
     let wall_before = weir_host::clock::wall_minus_monotonic_ns();
     let setup_s = began.elapsed().as_secs_f64();
     let epoch_ns = begin(meeting, std::time::Duration::ZERO)?;
-    meeting.wait_for_clients().map_err(from_meeting)?;
+    meeting.wait_for_clients().map_err(from_coordination)?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let clock_step_ns = (weir_host::clock::wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
-    let record = meeting.end().map_err(from_meeting)?;
+    let record = meeting.end().map_err(from_coordination)?;
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
     }

@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-pub use attend::attend;
+pub use attend::observe;
 pub use join::{Joined, join};
-use weir_coordination::{Ended, JoinConfig, Meeting, Record, Roster, Timeouts, Token};
+use weir_coordination::{Coordination, Ended, JoinConfig, Record, Roster, Timeouts, Token};
 use weir_study::Run;
 
 use crate::Error;
@@ -28,7 +28,7 @@ pub(crate) const PART: &str = "part.json";
 #[derive(Debug, Clone)]
 pub struct Meet {
     /// The hosts of the run, and which of them this is.
-    pub company: Roster,
+    pub roster: Roster,
     /// Address at which the coordinator listens.
     pub address: SocketAddr,
     /// What lets a host in.
@@ -38,13 +38,13 @@ pub struct Meet {
 impl Meet {
     /// What this host knows before it joins the others for a run.
     fn config(&self, run: &str, stop: &Arc<AtomicBool>) -> JoinConfig {
-        let Meet { company: roster, address, token } = self.clone();
+        let Meet { roster, address, token } = self.clone();
         let (run, stop) = (run.to_owned(), Arc::clone(stop));
         JoinConfig { roster, address, token, run, timeouts: Timeouts::default(), stop }
     }
 }
 
-pub(crate) fn from_meeting(error: weir_coordination::Error) -> Error {
+pub(crate) fn from_coordination(error: weir_coordination::Error) -> Error {
     match error {
         weir_coordination::Error::Refused(why) => Error::Refused(why),
         other => Error::Failed(other.to_string()),
@@ -52,8 +52,8 @@ pub(crate) fn from_meeting(error: weir_coordination::Error) -> Error {
 }
 
 /// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
-pub(crate) fn begin(meeting: &mut Meeting, lead: Duration) -> Result<i64, Error> {
-    let epoch_ns = meeting.begin().map_err(from_meeting)?;
+pub(crate) fn begin(meeting: &mut Coordination, lead: Duration) -> Result<i64, Error> {
+    let epoch_ns = meeting.begin().map_err(from_coordination)?;
     let left_ns = epoch_ns - weir_host::clock::monotonic_ns();
     sleep(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).saturating_sub(lead));
     Ok(epoch_ns)
@@ -66,8 +66,8 @@ pub(crate) fn carry_out(
     options: &Options,
     meet: &Meet,
 ) -> Result<Outcome, Error> {
-    let Some(client) = meet.company.client() else {
-        return Err(Error::Refused(format!("{} is a server of this run: weir attend", meet.company.me())));
+    let Some(client) = meet.roster.client() else {
+        return Err(Error::Refused(format!("{} is a server of this run: weir observe", meet.roster.me())));
     };
     part(run, options, meet, |meeting, place| {
         alone(&run.part(client), testbed, options, Some(meeting), place, 1)
@@ -79,25 +79,25 @@ fn part(
     run: &Run,
     options: &Options,
     meet: &Meet,
-    work: impl FnOnce(&mut Meeting, &RunFolder) -> Result<Outcome, Error>,
+    work: impl FnOnce(&mut Coordination, &RunFolder) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
-    let (named, wanted) = (meet.company.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
+    let (named, wanted) = (meet.roster.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
     if named != wanted {
         return Err(Error::Refused(format!("run {} takes {wanted} clients; {named} are named", run.id)));
     }
-    let place = RunFolder::take_part(&options.results, &run.id, meet.company.me())?;
+    let place = RunFolder::take_part(&options.results, &run.id, meet.roster.me())?;
     // Of an attempt before this one.
     if let Some(left) = remove_published(place.folder(), &run.id)? {
         return Err(Error::Refused(format!("{left}. Move it away: this part needs its name")));
     }
     let began = Instant::now();
-    let mut meeting = match Meeting::join(meet.config(&run.id, &options.stop)) {
+    let mut meeting = match Coordination::join(meet.config(&run.id, &options.stop)) {
         Ok(meeting) => meeting,
         Err(weir_coordination::Error::Ended(ended)) => {
-            let record = Record::of_none(&meet.company, &run.id, Some(ended.clone()));
+            let record = Record::of_none(&meet.roster, &run.id, Some(ended.clone()));
             return leave(&place, &record, ended, began);
         }
-        Err(error) => return Err(from_meeting(error)),
+        Err(error) => return Err(from_coordination(error)),
     };
     let done = work(&mut meeting, &place);
     if done.is_err() {
