@@ -53,8 +53,8 @@ pub use control::Control;
 pub use down::{DownOutcome, DownReport, down, down_all};
 pub use error::Error;
 pub use live::{
-    Arrangement, ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, IoPriority, Layout,
-    LiveSpec, LiveStats, Wants,
+    Arrangement, ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, Layout, LiveSpec,
+    LiveStats,
 };
 pub use loop_device::missing_capability;
 pub use queue::QueueSettings;

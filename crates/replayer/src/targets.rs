@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_records::{Op, Request};
+use weir_vocabulary::IoPriority;
 
 use crate::target::{Access, Target};
-use crate::{Error, IoPriority, Kind};
+use crate::{Error, Kind};
 
 /// The largest transfer that is handed to the kernel as one.
 const MAX_TRANSFER_BYTES: u64 = 1 << 30;
@@ -20,14 +21,14 @@ pub struct Route {
     pub path: PathBuf,
     /// Added to every offset: classes can share a device in separate regions.
     pub base_offset_bytes: u64,
-    /// The priority that the requests carry.
-    pub priority: IoPriority,
+    /// The priority that the requests carry; `None` for that of the process.
+    pub priority: Option<IoPriority>,
 }
 
 impl Route {
     /// A route to `path` from its beginning, at the priority of the process.
     pub fn to(path: impl Into<PathBuf>) -> Self {
-        Route { path: path.into(), base_offset_bytes: 0, priority: IoPriority::Inherited }
+        Route { path: path.into(), base_offset_bytes: 0, priority: None }
     }
 }
 
@@ -63,7 +64,7 @@ pub struct Targets {
 struct Resolved {
     target: usize,
     base_offset_bytes: u64,
-    priority: IoPriority,
+    priority: Option<IoPriority>,
 }
 
 /// A request as the kernel is asked for it.
@@ -198,7 +199,7 @@ impl Targets {
             length: length as u32,
             expected: expected as u32,
             skip: (begin - offset) as u32,
-            priority: route.priority.to_raw(),
+            priority: route.priority.map_or(0, IoPriority::value),
             rounded: length != request.size_bytes,
         })
     }

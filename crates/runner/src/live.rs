@@ -120,17 +120,11 @@ pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Place]) -> Re
 }
 
 fn class_spec(class: &RunClass, told: &SimulatedClass, place: Option<&Place>, shares: bool) -> ClassSpec {
-    use weir_blockserver::Wants as Live;
-    use weir_study::Wants;
     let raw = place.and_then(|place| Some((place, *place.offsets_bytes.first()?)));
     let stream_bytes = raw.and_then(|(place, _)| stream_bytes(class, place));
     let range = |(place, first): (&Place, u64)| [first, first + place.files.total_bytes()];
     ClassSpec {
-        wants: match told.wants {
-            Wants::RealTime => Live::RealTime,
-            Wants::Interactive => Live::Interactive,
-            Wants::Throughput => Live::Throughput,
-        },
+        wants: told.wants,
         weight: told.weight,
         deadline_ms: class.recipe.requests().and_then(deadline_ms),
         contract: told.contract.map(|contract| ContractSpec {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_records::Request;
-use weir_replayer::{IoPriority, Layout, Route};
-use weir_study::{Engine, Priority, Run};
+use weir_replayer::{Layout, Route};
+use weir_study::{Engine, Run};
 use weir_workload::{Stream, StreamOptions};
 
 use crate::Error;
@@ -82,7 +82,7 @@ pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Place>, buffered: 
     let route = |place: &Place| Route {
         path: place.path.clone(),
         base_offset_bytes: 0,
-        priority: place.class.priority.map_or(IoPriority::Inherited, priority),
+        priority: place.class.priority,
     };
     let open_loop: Vec<&Place> =
         places.into_iter().filter(|place| place.class.engine == Engine::Replay).collect();
@@ -90,13 +90,4 @@ pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Place>, buffered: 
         open_loop.iter().map(|place| (place.class.name.clone(), route(place))).collect();
     let allow_writes = open_loop.iter().any(|place| place.recipe.may_write());
     Layout { default: None, classes, allow_writes, buffered, shared: false }
-}
-
-fn priority(priority: Priority) -> IoPriority {
-    let level = priority.level() as u8;
-    match priority.class() {
-        1 => IoPriority::RealTime(level),
-        2 => IoPriority::BestEffort(level),
-        _ => IoPriority::Idle,
-    }
 }

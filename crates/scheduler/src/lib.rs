@@ -37,5 +37,5 @@ mod wr;
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Account, Decision, Policy};
 pub use registry::{Build, Entry, POLICIES, build};
-pub use request::{Class, ClassId, Contract, Op, Request, Service};
+pub use request::{Class, ClassId, Contract, Op, Request, TrafficKind};
 pub use settings::{SettingError, Settings};

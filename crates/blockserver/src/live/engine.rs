@@ -317,7 +317,7 @@ pub(super) fn dispatcher(
 
 /// By class, whether it is real-time.
 pub(super) fn real_time(classes: &[ClassSpec]) -> Vec<bool> {
-    classes.iter().map(|class| class.wants == super::classes::Wants::RealTime).collect()
+    classes.iter().map(|class| class.wants == weir_vocabulary::TrafficKind::RealTime).collect()
 }
 
 pub(crate) fn errno(error: &io::Error) -> i32 {

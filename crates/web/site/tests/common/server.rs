@@ -89,7 +89,7 @@ impl Server {
         let identity = found.identity.unwrap();
         assert!(identity.is_alive());
         // SAFETY: the process is our child and has not been waited for, so that the number is still its own.
-        unsafe { libc::kill(identity.pid, libc::SIGKILL) };
+        unsafe { libc::kill(identity.pid as i32, libc::SIGKILL) };
         stop(self.folder.path(), NAME).unwrap();
     }
 
