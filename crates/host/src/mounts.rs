@@ -45,7 +45,9 @@ impl Mount {
     /// The numbers of the block device that the source is a node of, if it is one.
     #[must_use]
     pub fn source_device(&self) -> Option<(u32, u32)> {
-        let found = fs::metadata(&self.source).ok().filter(|found| found.file_type().is_block_device())?;
+        // Other sources are words, which could be names of files in the current folder.
+        let node = Some(&self.source).filter(|source| source.is_absolute())?;
+        let found = fs::metadata(node).ok().filter(|found| found.file_type().is_block_device())?;
         Some((major(found.rdev()), minor(found.rdev())))
     }
 
