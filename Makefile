@@ -154,7 +154,7 @@ bench-traces: setup ## Speed of the trace readers, compared with pandas (and lib
 	$(PYTHON) crates/trace/benches/peers.py target/release/examples/count_requests
 
 bench-caches: setup ## Rate of the cache simulators, compared with libCacheSim
-	@crates/trace/bench_caches.sh
+	@crates/cache/bench_caches.sh
 
 bench-hosts: setup ## Overhead of the playbook on 5 and 50 hosts, which are network namespaces (needs root)
 	$(PYTHON) ansible/bench/hosts.py

@@ -87,7 +87,7 @@ class Party:
 
     def command(self, host, run, token=None):
         """What a host is told."""
-        role = "run" if host in self.clients else "attend"
+        role = "run" if host in self.clients else "observe"
         words = [WEIR, role, self.plan, "--id", run["id"], "--results", self.results(host)]
         words += ["--state", self.folder / f"state-{host}", "--json", "--host", host]
         words += ["--meet", f"127.0.0.1:{self.port}", "--token", token or self.token]

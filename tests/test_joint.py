@@ -162,7 +162,7 @@ def test_another_token_is_refused_and_named(party):
     del party.processes["b"]
     party.processes["a"].send_signal(signal.SIGTERM)
     code, _, errors = party.finish()["a"]
-    assert code == 1 and "127.0.0.1 was not let in: host `b` has another token" in errors, errors
+    assert code == 1 and "127.0.0.1 was refused: host `b` has another token" in errors, errors
     assert party.token.read_text() not in errors
     assert not (party.folder / "state-b/journal").exists()
     alone = party.command("a", run)[1:7]

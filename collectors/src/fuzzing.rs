@@ -11,7 +11,6 @@ use crate::disk::DiskStatistics;
 /// Text of /proc and /sys.
 pub fn proc(text: &str) {
     DiskStatistics::fuzzing(text);
-    crate::host::fuzzing(text);
 }
 
 /// The binary events of ftrace and blktrace, made to rows.

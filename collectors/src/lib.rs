@@ -12,7 +12,6 @@ pub mod assemble;
 pub mod blktrace_tool;
 pub mod block;
 pub mod capability;
-pub mod clock;
 mod detached;
 pub mod disk;
 mod error;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::slow_file::SlowFile;
 use common::{Loop, count, fio, must_skip, start};
 use weir_collectors::block::{Collector, Mode, Options};
-use weir_collectors::clock::monotonic_ns;
+use weir_host::clock::monotonic_ns;
 use weir_records::{BlockOp, BlockRequest};
 
 /// Rows of a kind that a completion was seen of. A kernel may hide some from BPF; those are counted, and no more.

@@ -9,9 +9,9 @@ use common::{Loop, fio, must_skip, start};
 use weir_collectors::Disk;
 use weir_collectors::assemble::Recorded;
 use weir_collectors::block::Options;
-use weir_collectors::clock::monotonic_ns;
 use weir_collectors::ftrace::Collector;
 use weir_collectors::{blktrace_tool, fill, paired, recover};
+use weir_host::clock::monotonic_ns;
 use weir_records::{BlockOp, BlockRequest};
 use weir_trace::blktrace::write_per_cpu;
 

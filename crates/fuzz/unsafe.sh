@@ -6,10 +6,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # Crate and tests whose unsafe code is weir's own: aligned buffers, prefetching, the layout of the kernel's structures.
-miri=(weir-replayer:buffer weir-trace:caches:: weir-collectors:block::event)
+miri=(weir-replayer:buffer weir-cache:tests weir-collectors:block::event)
 # Besides these, mapped memory and direct I/O.
-valgrind=(weir-replayer:buffer weir-trace:caches:: weir-blockserver:backing weir-blockserver:ublk::abi
-    weir-collectors:block::event weir-fsbench:residency)
+valgrind=(weir-replayer:buffer weir-cache:tests weir-blockserver:backing weir-blockserver:ublk::abi
+    weir-collectors:block::event weir-host:page_cache)
 
 if rustup run nightly cargo miri --version >/dev/null 2>&1; then
     for pair in "${miri[@]}"; do

@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::RingBufferBuilder;
+use weir_host::clock::monotonic_ns;
 use weir_records::{BlockRequest, TableWriter};
 
 use super::attach::{Mode, Programs, Recording, check_limits, possible_cpus};
@@ -14,7 +15,6 @@ use super::counters::Counters;
 use super::event::{EVENT_BYTES, Event, RowMaker};
 use super::readings::Readings;
 use crate::Error;
-use crate::clock::monotonic_ns;
 use crate::disk::Disk;
 use crate::reconcile::{CpuCount, Reconciliation, Snapshot};
 use crate::spool::Spool;

@@ -1,7 +1,6 @@
 //! Finding tracefs, or mounting it where no other process sees it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::Error;
 use crate::detached::DetachedMount;
@@ -28,13 +27,8 @@ impl Tracefs {
 }
 
 fn find_mount() -> Result<Option<PathBuf>, Error> {
-    let path = Path::new("/proc/self/mountinfo");
-    let text = fs::read_to_string(path).map_err(Error::io(path))?;
-    Ok(text.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let is_tracefs = after.split(' ').next() == Some("tracefs");
-        let at = PathBuf::from(before.split(' ').nth(4)?);
-        // It may be mounted where this process cannot look.
-        (is_tracefs && at.join("current_tracer").exists()).then_some(at)
-    }))
+    let mounts = weir_host::mounts::own().map_err(|error| Error::Ftrace(error.to_string()))?;
+    let mut points = mounts.into_iter().filter(|mount| mount.fs_type == "tracefs").map(|mount| mount.point);
+    // It may be mounted where this process cannot look.
+    Ok(points.find(|point| point.join("current_tracer").exists()))
 }

@@ -47,11 +47,6 @@ pub struct Weir {
     pub commit: Fact<&'static str>,
 }
 
-/// Takes lines of mountinfo apart.
-pub(crate) fn fuzzing(text: &str) {
-    text.lines().for_each(mounts::fuzzing);
-}
-
 /// Reads the record. `mount_points` are paths on file systems to describe; those mounted from `disks` are
 /// described in any case.
 pub fn record(disks: &[Disk], mount_points: &[&std::path::Path]) -> HostRecord {

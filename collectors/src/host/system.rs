@@ -124,18 +124,16 @@ fn preemption() -> Fact<String> {
 }
 
 fn cgroup_mode() -> Fact<CgroupMode> {
-    let Ok(mounts) = fs::read_to_string("/proc/self/mountinfo") else {
+    let Ok(mounts) = weir_host::mounts::own() else {
         return Fact::missing("/proc/self/mountinfo cannot be read");
     };
     let (mut v1, mut v2_at) = (Vec::new(), None);
-    for line in mounts.lines() {
-        let Some((before, after)) = line.split_once(" - ") else { continue };
-        let mut fields = after.split(' ');
-        match fields.next() {
-            Some("cgroup2") => v2_at = before.split(' ').nth(4).map(str::to_owned),
-            Some("cgroup") => {
-                let options = fields.nth(1).unwrap_or_default();
-                let known = options.split(',').filter(|option| !matches!(*option, "rw" | "ro" | "xattr"));
+    for mount in mounts {
+        match mount.fs_type.as_str() {
+            "cgroup2" => v2_at = Some(mount.point),
+            "cgroup" => {
+                let options = mount.super_options.split(',');
+                let known = options.filter(|option| !matches!(*option, "rw" | "ro" | "xattr"));
                 v1.extend(known.map(str::to_owned));
             }
             _ => {}
@@ -148,7 +146,7 @@ fn cgroup_mode() -> Fact<CgroupMode> {
         (true, false) => return Fact::missing("no cgroup hierarchy is mounted"),
     };
     let v2_controllers = v2_at
-        .and_then(|at| fs::read_to_string(format!("{at}/cgroup.controllers")).ok())
+        .and_then(|at| fs::read_to_string(at.join("cgroup.controllers")).ok())
         .map(|text| text.split_ascii_whitespace().map(str::to_owned).collect())
         .unwrap_or_default();
     Fact::Known(CgroupMode { mode, v2_controllers, v1_controllers: v1 })

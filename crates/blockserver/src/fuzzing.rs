@@ -20,11 +20,6 @@ pub fn nbd(data: &[u8]) {
     crate::exports::nbd::fuzzing(data);
 }
 
-/// A line of /proc/PID/mountinfo.
-pub fn mount(line: &[u8]) {
-    crate::mounts::fuzzing(line);
-}
-
 /// The specification of a server, without a device being made of it.
 pub fn spec(text: &str) {
     let Ok(document) = weir_specs::Document::from_text(Path::new("fuzzed.yml"), text) else { return };

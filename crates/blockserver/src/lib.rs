@@ -30,8 +30,6 @@ mod exports;
 #[doc(hidden)]
 pub mod fuzzing;
 mod lifecycle;
-mod mounts;
-mod process;
 mod sockets;
 mod spec;
 mod state;
@@ -40,8 +38,8 @@ mod wait;
 
 pub use control::Control;
 pub use engine::scheduled::{
-    Arrangement, ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, IoPriority, Layout,
-    SchedulingSpec, SchedulingStats, Wants,
+    Arrangement, ClassSpec, ClassStats, ClassesFile, ContractSpec, ExportKind, HeadStats, Layout,
+    SchedulingSpec, SchedulingStats,
 };
 pub use error::Error;
 pub use exports::loop_device::missing_capability;

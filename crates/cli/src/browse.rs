@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use weir_host::clock::monotonic_ns;
 use weir_records::TableWriter;
-use weir_replayer::clock::monotonic_ns;
 use weir_study::limits::MOST_CONNECTIONS;
 use weir_web_client::{ClassReport, Folders, Options, Report, Server, Visit, Visitors, browse, status};
 

@@ -10,9 +10,9 @@ use anyhow::Context;
 use serde_json::json;
 use weir_collectors::assemble::Recorded;
 use weir_collectors::block::{Delivery, Mode, Options};
-use weir_collectors::clock::monotonic_ns;
 use weir_collectors::paired::{self, Second};
 use weir_collectors::{Disk, Error, blktrace_tool, block, files, ftrace, host, live, to_blktrace};
+use weir_host::clock::monotonic_ns;
 use weir_records::{BlockRequest, TableWriter};
 use weir_trace::blktrace::{Record, write_per_cpu};
 

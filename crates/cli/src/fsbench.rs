@@ -77,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn measured(dir: &std::path::Path, options: &Options, stop: &Arc<AtomicBool>) -> anyhow::Result<Report> {
     bench(dir, options, stop).map_err(|error| match error {
         Error::Refused(_) => bad_input(error),
-        Error::Failed(_) => anyhow::Error::new(error),
+        _ => anyhow::Error::new(error),
     })
 }
 

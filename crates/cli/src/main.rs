@@ -1,7 +1,6 @@
 //! The `weir` binary: argument parsing and wiring, nothing else.
 
 mod admit;
-mod attend;
 mod browse;
 mod check;
 mod class;
@@ -24,6 +23,7 @@ mod meet;
 mod memory;
 mod needs;
 mod network;
+mod observe;
 mod plan;
 mod project;
 mod replay;
@@ -57,7 +57,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Admit(admit::Args),
-    Attend(attend::Args),
+    #[command(alias = "attend")]
+    Observe(observe::Args),
     Browse(browse::Args),
     Documents(documents::Args),
     Check(check::Args),
@@ -99,7 +100,7 @@ fn main() -> ExitCode {
     };
     exit::undone_on_closed_pipe(|| match command {
         Command::Admit(args) => admit::run(args),
-        Command::Attend(args) => attend::run(args),
+        Command::Observe(args) => observe::run(args),
         Command::Browse(args) => browse::run(args),
         Command::Documents(args) => documents::run(args),
         Command::Check(args) => check::run(args),

@@ -1,4 +1,4 @@
-//! Options of who carries out a run together with other hosts.
+//! Options of a run of several hosts.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use weir_runner::Coordination;
 
 use crate::exit::bad_input;
 
-/// Where the hosts of a run meet; all or none of these are given.
+/// Coordination of the hosts of a run; all or none of these are given.
 #[derive(clap::Args)]
 pub struct MeetArgs {
     /// For a run of several hosts: address of the coordinator. The first client listens there.
@@ -39,7 +39,7 @@ impl MeetArgs {
         };
         let roster = Roster::new(host, &self.clients, &self.servers).map_err(bad_input)?;
         let token = Token::read(token).map_err(bad_input)?;
-        Ok(Some(Coordination { roster, address: resolve(meet)?, token }))
+        Ok(Some(CoordinationOptions { roster, address: resolve(meet)?, token }))
     }
 }
 

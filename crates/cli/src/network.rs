@@ -51,8 +51,7 @@ enum Action {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let failed = |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
-    // SAFETY: geteuid takes no arguments and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         return Err(bad_input("network namespaces take root"));
     }
     match args.action {

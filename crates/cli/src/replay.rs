@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use weir_host::clock;
 use weir_records::{Request, TableReader, TableWriter};
-use weir_replayer::{
-    Check, Fidelity, IoPriority, Layout, Options, Reordered, Route, StreamSummary, Targets, clock, replay,
-};
+use weir_replayer::{Check, Fidelity, Layout, Options, Reordered, Route, StreamSummary, Targets, replay};
+use weir_vocabulary::IoPriority;
 
 use crate::exit::bad_input;
 use crate::interrupts::Watcher;
@@ -136,7 +136,10 @@ fn layout(args: &Args) -> anyhow::Result<Layout> {
     }
     for text in &args.priority {
         let (class, level) = pair("--priority", text, "CLASS=PRIORITY")?;
-        let level: IoPriority = level.parse().map_err(bad_input)?;
+        let level = match level {
+            "inherited" => None,
+            level => Some(IoPriority::try_from(level.to_owned()).map_err(bad_input)?),
+        };
         let shared = layout.default.clone();
         let route = match (layout.classes.get_mut(class), shared) {
             (Some(route), _) => route,

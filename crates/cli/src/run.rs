@@ -66,8 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "use fewer clients or files, or a shorter duration_s",
     )?;
     let testbed = Testbed::read(&args.testbed).map_err(bad_input)?;
-    // SAFETY: geteuid takes no arguments and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         return Err(bad_input("a run formats, mounts and traces devices: it needs root"));
     }
     let options = Options {

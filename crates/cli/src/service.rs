@@ -182,8 +182,7 @@ fn started(wanted: Wanted, place: &StateArgs, as_json: bool) -> anyhow::Result<E
         }
     }
     check_settings(&service, &set).map_err(failed)?;
-    // SAFETY: geteuid takes no arguments and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         return Err(bad_input("a daemon gets a user and a control group of its own: run this as root"));
     }
     let name = wanted.name.unwrap_or_else(|| wanted.service.clone());

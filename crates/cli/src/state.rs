@@ -116,8 +116,7 @@ fn check(folder: &Path) -> Result<(), String> {
     if !found.is_dir() {
         return Err(format!("{place}: is no folder. Name one with --state"));
     }
-    // SAFETY: geteuid takes no arguments and cannot fail.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     if found.uid() != 0 && found.uid() != user {
         return Err(format!(
             "{place}: belongs to another user (found uid {}, expected 0 or {user}), who could change what weir undoes: chown root {place}, or name another folder with --state",

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use weir_coordination::{JoinConfig, Meeting, Roster, Timeouts, Token};
+use weir_coordination::{Coordination, JoinConfig, Roster, Timeouts, Token};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-fn join(me: &str, address: std::net::SocketAddr, exchanges: u32) -> Result<Meeting> {
+fn join(me: &str, address: std::net::SocketAddr, exchanges: u32) -> Result<Coordination> {
     let roster = Roster::new(me, &["a".to_owned(), "b".to_owned()], &[])?;
     let token = Token::new("0123456789abcdef0123456789abcdef")?;
     let timeouts = Timeouts { exchanges, lead: Duration::from_millis(30), ..Timeouts::default() };
-    Ok(Meeting::join(JoinConfig {
+    Ok(Coordination::join(JoinConfig {
         roster,
         address,
         token,

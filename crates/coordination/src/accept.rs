@@ -1,7 +1,7 @@
 //! Connections to the coordinator that have not proved the token.
 //!
-//! They are strangers until they do: few in total and from one address, closed after the handshake timeout however slowly they
-//! send, and the oldest gives way to a new one. A host of the run needs one round trip, so that strangers who wait hold up nobody.
+//! They are few in total and from one address. Each is closed after the handshake timeout however slowly it sends, and the oldest is
+//! closed in favour of a new one. A host of the run needs one round trip, so idle connections delay no host.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -15,23 +15,23 @@ use crate::sealed::{Opener, Sealer};
 use crate::token::{Handshake, Side, nonce};
 use crate::{Message, Token, VERSION};
 
-/// Strangers at once.
-pub(crate) const MOST_STRANGERS: usize = 128;
-/// Strangers at once from one address.
+/// Unauthenticated connections at once.
+pub(crate) const MOST_PENDING: usize = 128;
+/// Unauthenticated connections at once from one address.
 pub(crate) const MOST_FROM_ONE_ADDRESS: usize = 32;
 /// Connections that are accepted before others are served.
 const MOST_ACCEPTED_AT_ONCE: usize = 32;
 
 /// A connection that has not proved the token.
-pub(crate) struct Stranger {
+pub(crate) struct PendingConnection {
     connection: Connection,
     nonce: String,
     until: Instant,
 }
 
 /// All of them, the oldest first.
-pub(crate) struct Strangers {
-    all: Vec<Stranger>,
+pub(crate) struct PendingConnections {
+    all: Vec<PendingConnection>,
     handshake: Duration,
     log: RefusalLog,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Authenticated {
     pub(crate) opener: Opener,
 }
 
-/// What a stranger's first line proves.
+/// Contents of a valid hello message.
 struct Proved {
     host: String,
     run: String,
@@ -54,21 +54,21 @@ struct Proved {
     opener: Opener,
 }
 
-impl Strangers {
+impl PendingConnections {
     pub(crate) fn new(handshake: Duration) -> Self {
-        Strangers { all: Vec::new(), handshake, log: RefusalLog::new(Instant::now()) }
+        PendingConnections { all: Vec::new(), handshake, log: RefusalLog::new(Instant::now()) }
     }
 
     pub(crate) fn connections(&self) -> impl Iterator<Item = &Connection> {
-        self.all.iter().map(|stranger| &stranger.connection)
+        self.all.iter().map(|candidate| &candidate.connection)
     }
 
-    /// When the first of them has had its time.
+    /// Deadline of the oldest one.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.all.first().map(|stranger| stranger.until)
+        self.all.first().map(|candidate| candidate.until)
     }
 
-    /// Accepts those who wait. False if the kernel gives no connection although one waits.
+    /// Accepts waiting connections. False if the kernel has no file descriptor for one that waits.
     pub(crate) fn accept(&mut self, listener: &TcpListener, now: Instant) -> bool {
         for _ in 0..MOST_ACCEPTED_AT_ONCE {
             match listener.accept() {
@@ -78,55 +78,59 @@ impl Strangers {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                // The stranger was gone before it was accepted.
+                // The unauthenticated connection was gone before it was accepted.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                // Descriptors or memory ran out: the oldest stranger gives its own back.
+                // Descriptors or memory ran out: the oldest unauthenticated connection gives its own back.
                 Err(_) if self.all.is_empty() => return false,
-                Err(_) => self.give_way(now, 0, "it gave way: the coordinator had no descriptor left"),
+                Err(_) => self.close_oldest(now, 0, "closed: the coordinator had no file descriptor left"),
             }
         }
         true
     }
 
-    /// Makes room for a new stranger, and sends the challenge.
+    /// Makes room for a new unauthenticated connection, and sends the challenge.
     fn take(&mut self, mut connection: Connection, now: Instant) {
         let from = connection.from.ip();
-        let of_address = self.all.iter().filter(|stranger| stranger.connection.from.ip() == from).count();
+        let of_address = self.all.iter().filter(|candidate| candidate.connection.from.ip() == from).count();
         if of_address >= MOST_FROM_ONE_ADDRESS {
-            let oldest = self.all.iter().position(|stranger| stranger.connection.from.ip() == from);
-            self.give_way(now, oldest.unwrap_or(0), "it gave way to newer connections from its address");
-        } else if self.all.len() >= MOST_STRANGERS {
+            let oldest = self.all.iter().position(|candidate| candidate.connection.from.ip() == from);
+            self.close_oldest(
+                now,
+                oldest.unwrap_or(0),
+                "closed in favour of newer connections from its address",
+            );
+        } else if self.all.len() >= MOST_PENDING {
             let oldest = self.oldest_of_most();
-            self.give_way(now, oldest, "it gave way to newer connections");
+            self.close_oldest(now, oldest, "closed in favour of newer connections");
         }
         let Ok(nonce) = nonce() else { return };
         let challenge = Message::Challenge { version: VERSION, nonce: nonce.clone() };
         if connection.send(&challenge.line()).is_ok() {
-            self.all.push(Stranger { connection, nonce, until: now + self.handshake });
+            self.all.push(PendingConnection { connection, nonce, until: now + self.handshake });
         }
     }
 
-    /// Place of the oldest stranger from the address that has most.
+    /// Place of the oldest unauthenticated connection from the address that has most.
     fn oldest_of_most(&self) -> usize {
         let mut of_address: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        for stranger in &self.all {
-            *of_address.entry(stranger.connection.from.ip()).or_default() += 1;
+        for candidate in &self.all {
+            *of_address.entry(candidate.connection.from.ip()).or_default() += 1;
         }
         let most = of_address.into_iter().max_by_key(|(_, count)| *count).map(|(address, _)| address);
-        let is_of_most = |stranger: &Stranger| Some(stranger.connection.from.ip()) == most;
+        let is_of_most = |candidate: &PendingConnection| Some(candidate.connection.from.ip()) == most;
         self.all.iter().position(is_of_most).unwrap_or(0)
     }
 
-    /// Closes without a word: a host of the run tries again.
-    fn give_way(&mut self, now: Instant, place: usize, reason: &str) {
+    /// Closes without a message: a host of the run tries again.
+    fn close_oldest(&mut self, now: Instant, place: usize, reason: &str) {
         if place < self.all.len() {
-            let stranger = self.all.remove(place);
-            self.log.note(now, stranger.connection.from.ip(), reason);
+            let candidate = self.all.remove(place);
+            self.log.note(now, candidate.connection.from.ip(), reason);
         }
     }
 
-    /// Closes those that have had their time.
+    /// Closes those whose handshake timed out.
     pub(crate) fn expire(&mut self, now: Instant) {
         while self.next_deadline().is_some_and(|until| until <= now) {
             let reason = format!("it did not prove the token within {:.1} s", self.handshake.as_secs_f64());
@@ -135,9 +139,9 @@ impl Strangers {
     }
 
     fn refuse(&mut self, now: Instant, place: usize, reason: &str) {
-        let stranger = self.all.remove(place);
-        self.log.note(now, stranger.connection.from.ip(), reason);
-        stranger.connection.refuse(reason);
+        let candidate = self.all.remove(place);
+        self.log.note(now, candidate.connection.from.ip(), reason);
+        candidate.connection.refuse(reason);
     }
 
     /// Refuses a connection that has proved the token but cannot join.
@@ -148,7 +152,7 @@ impl Strangers {
         host.connection.end_output();
     }
 
-    /// Logs a host that was answered and not let in.
+    /// Logs a host that was answered and refused.
     pub(crate) fn note(&mut self, now: Instant, from: IpAddr, reason: &str) {
         self.log.note(now, from, reason);
     }
@@ -158,17 +162,17 @@ impl Strangers {
         let mut authenticated = Vec::new();
         // From the last on: a place is valid until it is removed.
         for place in (0..self.all.len().min(is_ready.len())).rev().filter(|place| is_ready[*place]) {
-            let stranger = &mut self.all[place];
-            let _ = stranger.connection.flush();
-            let received = stranger.connection.receive();
-            match stranger.connection.next_line() {
-                Ok(Some(line)) => match authenticate(&line, &stranger.nonce, token) {
+            let candidate = &mut self.all[place];
+            let _ = candidate.connection.flush();
+            let received = candidate.connection.receive();
+            match candidate.connection.next_line() {
+                Ok(Some(line)) => match authenticate(&line, &candidate.nonce, token) {
                     Ok(proved) => authenticated.extend(self.welcome(place, proved)),
                     Err(reason) => self.refuse(now, place, &reason),
                 },
                 Err(error) => self.refuse(now, place, &error.to_string()),
                 Ok(None) if received == Received::Closed => {
-                    self.give_way(now, place, "it closed the connection before it proved the token");
+                    self.close_oldest(now, place, "it closed the connection before it proved the token");
                 }
                 Ok(None) => {}
             }
@@ -177,22 +181,22 @@ impl Strangers {
     }
 
     fn welcome(&mut self, place: usize, proved: Proved) -> Option<Authenticated> {
-        let Stranger { mut connection, .. } = self.all.remove(place);
+        let PendingConnection { mut connection, .. } = self.all.remove(place);
         let Proved { host, run, proof, sealer, opener } = proved;
         connection.send(&Message::Welcome { proof }.line()).ok()?;
         Some(Authenticated { connection, host, run, sealer, opener })
     }
 }
 
-/// What a first line proves, or why nothing.
+/// Checks a hello message; an error says why it proves nothing.
 fn authenticate(line: &[u8], coordinator_nonce: &str, token: &Token) -> Result<Proved, String> {
     match Message::version_of_hello(line) {
         Some(VERSION) => {}
         Some(other) => return Err(other_version("it", other)),
-        None => return Err("it did not say who it is".to_owned()),
+        None => return Err("it sent no valid hello message".to_owned()),
     }
     let Ok(Message::Hello { host, run, nonce, proof, .. }) = Message::parse(line) else {
-        return Err("it did not say who it is".to_owned());
+        return Err("it sent no valid hello message".to_owned());
     };
     let handshake = Handshake { coordinator_nonce, host_nonce: &nonce, host: &host, run: &run };
     if !token.is_proof(&proof, Side::Host, &handshake) {

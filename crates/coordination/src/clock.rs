@@ -1,14 +1,6 @@
-//! How far one host's clock is from another's, and telling its times in the other's.
+//! Clock offset between two hosts, and conversion of times from one clock to the other.
 
 use serde::{Deserialize, Serialize};
-
-/// Now, in ns of `CLOCK_MONOTONIC`: the clock of a run's tables.
-pub fn monotonic_ns() -> i64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid timespec that the call only writes to; CLOCK_MONOTONIC always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
-}
 
 /// One question and its answer: the four timestamps of NTP (RFC 5905, section 8), in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

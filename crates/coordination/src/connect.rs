@@ -1,4 +1,4 @@
-//! Connecting to the coordinator, and proving to each other that both know the token.
+//! Connection to the coordinator, with mutual proof of the token.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -69,7 +69,7 @@ fn introduce(config: &JoinConfig, stream: TcpStream) -> Result<Connected, Attemp
     let JoinConfig { roster, address, token, run, timeouts, .. } = config;
     let never = |what: String| Attempt::Never(failed(config, &what));
     let refused = |reason: &str| {
-        let reason = format!("not let in by {} ({address}): {reason}", roster.coordinator());
+        let reason = format!("refused by {} ({address}): {reason}", roster.coordinator());
         Attempt::Never(Error::Refused(reason))
     };
     prepare(&stream, timeouts.silence).map_err(|error| never(error.to_string()))?;
@@ -81,7 +81,7 @@ fn introduce(config: &JoinConfig, stream: TcpStream) -> Result<Connected, Attemp
             return Err(Attempt::Never(Error::Refused(other_version(&who, version))));
         }
         Ok(Message::Refused { reason }) => return Err(refused(&reason)),
-        _ => return Err(never("somebody else listens there".to_owned())),
+        _ => return Err(never("another program listens there".to_owned())),
     };
     let host_nonce = nonce().map_err(|error| never(error.to_string()))?;
     let host = roster.me();
@@ -96,10 +96,10 @@ fn introduce(config: &JoinConfig, stream: TcpStream) -> Result<Connected, Attemp
     match Message::parse(&talk.line(config)?) {
         Ok(Message::Welcome { proof }) if token.is_proof(&proof, Side::Coordinator, &handshake) => {}
         Ok(Message::Welcome { .. }) => {
-            return Err(never("it does not know the token: somebody else listens there".to_owned()));
+            return Err(never("it does not know the token: another program listens there".to_owned()));
         }
         Ok(Message::Refused { reason }) => return Err(refused(&reason)),
-        _ => return Err(never("it did not let this host in".to_owned())),
+        _ => return Err(never("it did not accept this host".to_owned())),
     }
     let sealer = Sealer::new(&token.key(Side::Host, &handshake));
     let mut opener = Opener::new(&token.key(Side::Coordinator, &handshake));
@@ -107,7 +107,7 @@ fn introduce(config: &JoinConfig, stream: TcpStream) -> Result<Connected, Attemp
         Message::Joined {} => Ok(Connected { stream: talk.stream, input: talk.input, sealer, opener }),
         Message::Over { ended } => Err(Attempt::Never(Error::Ended(ended))),
         Message::Refused { reason } => Err(refused(&reason)),
-        _ => Err(never("it did not let this host in".to_owned())),
+        _ => Err(never("it did not accept this host".to_owned())),
     }
 }
 
@@ -130,7 +130,7 @@ impl Talk {
 
     fn line(&mut self, config: &JoinConfig) -> Result<Vec<u8>, Attempt> {
         self.read_line().map_err(|error| match error.kind() {
-            // The coordinator makes room for newer connections so.
+            // The coordinator closes old connections in favour of newer ones.
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
                 Attempt::Again("it closed the connection before this host had joined".to_owned())
             }
@@ -147,10 +147,7 @@ impl Talk {
             let mut entries = [poll::entry(self.stream.as_raw_fd(), false)];
             poll::wait(&mut entries, left)?;
             if left.is_zero() {
-                return Err(io::Error::new(
-                    ErrorKind::TimedOut,
-                    "it says nothing: somebody else listens there",
-                ));
+                return Err(io::Error::new(ErrorKind::TimedOut, "no answer: another program listens there"));
             }
             if entries[0].revents == 0 {
                 continue;

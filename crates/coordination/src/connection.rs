@@ -4,7 +4,9 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd as _, RawFd};
 
-use crate::{LineBuffer, MOST_BYTES, Message, monotonic_ns};
+use weir_host::clock::monotonic_ns;
+
+use crate::{LineBuffer, MOST_BYTES, Message};
 
 /// Bytes that may wait for a host which does not read. Far more than is ever sent at once.
 const MOST_WAITING_BYTES: usize = 64 << 10;

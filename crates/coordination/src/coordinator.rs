@@ -1,4 +1,4 @@
-//! The first client: lets the others join, names the epoch, and notices lost hosts.
+//! Coordinator of a run: the first client. It accepts the other hosts, sets the epoch, and detects lost hosts.
 
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
@@ -6,12 +6,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use weir_host::clock::monotonic_ns;
+
 use crate::poll::Waker;
 use crate::poll_loop::PollLoop;
 use crate::session::{Progress, Session, lock};
-use crate::{Clocks, Ended, Error, JoinConfig, Message, Offset, Record, monotonic_ns};
+use crate::{Clocks, Ended, Error, JoinConfig, Message, Offset, Record};
 
-/// The part of the coordinator.
+/// The coordinator.
 pub struct Coordinator {
     session: Arc<Session>,
     opened: Instant,

@@ -38,7 +38,7 @@ impl fmt::Display for Ended {
 /// Why hosts could not carry out a run together.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was given cannot be used, or this host is not let in: nothing was begun.
+    /// What was given cannot be used, or this host is refused: nothing was begun.
     #[error("{0}")]
     Refused(String),
     /// A host ended the run.

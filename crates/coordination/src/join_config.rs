@@ -1,4 +1,4 @@
-//! What a host knows before it joins the others.
+//! Configuration of a host that joins a run.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::{Roster, Timeouts, Token};
 
-/// What a host knows before it joins the others.
+/// Configuration of a host that joins a run.
 #[derive(Debug, Clone)]
 pub struct JoinConfig {
     /// The hosts of the run, and which of them this host is.
@@ -17,7 +17,7 @@ pub struct JoinConfig {
     pub token: Token,
     /// Id of the run.
     pub run: String,
-    /// Limits of time.
+    /// Time limits.
     pub timeouts: Timeouts,
     /// Set when the run is over before its end.
     pub stop: Arc<AtomicBool>,

@@ -9,17 +9,17 @@
 //! authenticated, not encrypted.
 //!
 //! The coordinator serves all connections in one thread. Connections that have not proved the token are few, short-lived and
-//! give way to newer ones, so that strangers neither hold up hosts of the run nor exhaust threads or memory.
+//! are closed in favour of newer ones, so they neither delay hosts of the run nor exhaust threads or memory.
 
 mod accept;
 mod clock;
 mod connect;
 mod connection;
+mod coordination;
 mod coordinator;
 mod error;
 mod join_config;
 mod line;
-mod meeting;
 mod message;
 mod participant;
 mod poll;
@@ -32,11 +32,11 @@ mod session;
 mod timeouts;
 mod token;
 
-pub use clock::{Clocks, Exchange, Offset, monotonic_ns};
+pub use clock::{Clocks, Exchange, Offset};
+pub use coordination::Coordination;
 pub use error::{Ended, Error};
 pub use join_config::JoinConfig;
 pub use line::{LineBuffer, MOST_BYTES};
-pub use meeting::Meeting;
 pub use message::{Message, VERSION};
 pub use record::Record;
 pub use roster::{Role, Roster};

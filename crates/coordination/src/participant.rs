@@ -1,4 +1,4 @@
-//! Every host but the first client: joins, measures the coordinator's clock, and does as it is told.
+//! Participant of a run: every host but the first client. It joins, measures the offset of the coordinator's clock, and follows its messages.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -9,19 +9,20 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use weir_host::clock::monotonic_ns;
+
 use crate::connect::{Connected, connect};
 use crate::poll;
 use crate::sealed::{Opener, Sealer};
 use crate::session::{POLL_INTERVAL, lock};
 use crate::{
     Clocks, Ended, Error, Exchange, JoinConfig, LineBuffer, MOST_BYTES, Message, Offset, Record, Timeouts,
-    monotonic_ns,
 };
 
 /// The run has not begun.
 const NEVER: i64 = i64::MIN;
 
-/// The part of a host that is not the coordinator.
+/// A host that is not the coordinator.
 pub struct Participant {
     config: JoinConfig,
     link: Arc<Link>,
@@ -85,7 +86,7 @@ impl Participant {
         let left_ns = local_ns.saturating_sub(monotonic_ns());
         if left_ns <= 0 {
             return Err(Error::Failed(format!(
-                "heard of the beginning {:.1} ms after it",
+                "received the start message {:.1} ms after the start of the run",
                 -left_ns as f64 / 1e6
             )));
         }
@@ -154,7 +155,7 @@ impl Participant {
             }
         }
         Offset::best(&exchanges)
-            .ok_or_else(|| Error::Failed("the coordinator's clock gave times that cannot be".to_owned()))
+            .ok_or_else(|| Error::Failed("the coordinator sent impossible clock readings".to_owned()))
     }
 
     /// The next message, and when it was received.
@@ -304,5 +305,5 @@ impl Reader {
 }
 
 fn unexpected(message: &Message) -> Error {
-    Error::Failed(format!("the coordinator said {message:?} where it should not"))
+    Error::Failed(format!("unexpected message from the coordinator: {message:?}"))
 }

@@ -5,12 +5,14 @@ use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::accept::{Authenticated, Strangers, printable};
+use weir_host::clock::monotonic_ns;
+
+use crate::accept::{Authenticated, PendingConnections, printable};
 use crate::connection::{Connection, Received};
 use crate::poll;
 use crate::sealed::{Opener, Sealer};
 use crate::session::{Peer, Progress, Session, Shared, lock};
-use crate::{Ended, Message, monotonic_ns};
+use crate::{Ended, Message};
 
 /// Longest wait: the end of a run that nobody announces is noticed by then.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
@@ -23,7 +25,7 @@ const REST: Duration = Duration::from_millis(100);
 pub(crate) struct PollLoop {
     session: Arc<Session>,
     listener: TcpListener,
-    strangers: Strangers,
+    pending: PendingConnections,
     peers: Vec<Joined>,
     last_beat: Instant,
     accepts_from: Instant,
@@ -38,23 +40,23 @@ struct Joined {
     heard_ns: i64,
 }
 
-/// How a host leaves.
+/// Departure of a host.
 struct Left {
     at_ns: i64,
     failed: Option<String>,
 }
 
-/// What is ready.
+/// Sockets that are ready.
 struct Ready {
     listener: bool,
     peers: Vec<bool>,
-    strangers: Vec<bool>,
+    pending: Vec<bool>,
 }
 
 impl PollLoop {
     pub(crate) fn new(session: Arc<Session>, listener: TcpListener) -> Self {
-        let (strangers, now) = (Strangers::new(session.config.timeouts.handshake), Instant::now());
-        PollLoop { session, listener, strangers, peers: Vec::new(), last_beat: now, accepts_from: now }
+        let (pending, now) = (PendingConnections::new(session.config.timeouts.handshake), Instant::now());
+        PollLoop { session, listener, pending, peers: Vec::new(), last_beat: now, accepts_from: now }
     }
 
     pub(crate) fn run(mut self) {
@@ -66,13 +68,13 @@ impl PollLoop {
             };
             self.receive(&ready.peers);
             let now = Instant::now();
-            for host in self.strangers.receive(&ready.strangers, &self.session.config.token, now) {
+            for host in self.pending.receive(&ready.pending, &self.session.config.token, now) {
                 self.join(host, now);
             }
-            if ready.listener && !self.strangers.accept(&self.listener, now) {
+            if ready.listener && !self.pending.accept(&self.listener, now) {
                 self.accepts_from = now + REST;
             }
-            self.strangers.expire(now);
+            self.pending.expire(now);
             self.send_waiting();
             self.beat(now);
             self.drop_silent();
@@ -87,7 +89,7 @@ impl PollLoop {
         let mut entries =
             vec![poll::entry(self.session.waker.descriptor(), false), poll::entry(listener, false)];
         let peers = self.peers.iter().map(|peer| &peer.connection);
-        for connection in peers.chain(self.strangers.connections()) {
+        for connection in peers.chain(self.pending.connections()) {
             entries.push(poll::entry(connection.descriptor(), connection.has_output()));
         }
         poll::wait(&mut entries, self.longest_wait(now))?;
@@ -95,18 +97,18 @@ impl PollLoop {
             self.session.waker.clear();
         }
         let is_ready: Vec<bool> = entries.iter().map(|entry| entry.revents != 0).collect();
-        let (peers, strangers) = is_ready[2..].split_at(self.peers.len());
-        Ok(Ready { listener: is_ready[1], peers: peers.to_vec(), strangers: strangers.to_vec() })
+        let (peers, pending) = is_ready[2..].split_at(self.peers.len());
+        Ok(Ready { listener: is_ready[1], peers: peers.to_vec(), pending: pending.to_vec() })
     }
 
     fn longest_wait(&self, now: Instant) -> Duration {
         let beat = (!self.peers.is_empty()).then(|| self.last_beat + self.session.config.timeouts.beat);
         let rest = (self.accepts_from > now).then_some(self.accepts_from);
-        let soonest = [self.strangers.next_deadline(), beat, rest].into_iter().flatten().min();
+        let soonest = [self.pending.next_deadline(), beat, rest].into_iter().flatten().min();
         soonest.map_or(LONGEST_WAIT, |at| at.saturating_duration_since(now).min(LONGEST_WAIT))
     }
 
-    /// Reads from the hosts that are ready; who leaves ends the run.
+    /// Reads from the hosts that are ready; a host that leaves ends the run.
     fn receive(&mut self, is_ready: &[bool]) {
         for place in (0..self.peers.len()).rev().filter(|place| is_ready[*place]) {
             if let Err(left) = self.peers[place].receive(&self.session) {
@@ -128,17 +130,17 @@ impl PollLoop {
         self.session.end_for_all(&mut shared, ended);
     }
 
-    /// Lets a host that has proved the token join, or tells it why not.
+    /// Adds a host that has proved the token to the run, or tells it why not.
     fn join(&mut self, mut host: Authenticated, now: Instant) {
         let session = Arc::clone(&self.session);
         let mut shared = lock(&session.shared);
         if let Some(reason) = self.obstacle(&host, &shared) {
             drop(shared);
-            return self.strangers.refuse_host(now, host, &reason);
+            return self.pending.refuse_host(now, host, &reason);
         }
         if let Some(ended) = shared.ended.clone() {
-            let reason = format!("host `{}` came when the run was over: {ended}", host.host);
-            self.strangers.note(now, host.connection.from.ip(), &reason);
+            let reason = format!("host `{}` joined after the end of the run: {ended}", host.host);
+            self.pending.note(now, host.connection.from.ip(), &reason);
             let _ = host.connection.send(&host.sealer.seal(&Message::Over { ended }));
             host.connection.end_output();
             shared.told.insert(host.host);
@@ -166,15 +168,15 @@ impl PollLoop {
         let config = &self.session.config;
         let name = printable(host);
         if *run != config.run {
-            return Some(format!("host `{name}` came for run {}, this is {}", printable(run), config.run));
+            return Some(format!("host `{name}` asks for run {}, this is {}", printable(run), config.run));
         }
         if !config.roster.others().any(|name| name == host) {
             return Some(format!("host `{name}` does not take part in this run"));
         }
-        shared.peers.contains_key(host).then(|| format!("host `{name}` is here already"))
+        shared.peers.contains_key(host).then(|| format!("host `{name}` has already joined"))
     }
 
-    /// Sends what the coordinator's own thread has to say.
+    /// Sends the messages of the coordinator's own thread.
     fn send_waiting(&mut self) {
         let session = Arc::clone(&self.session);
         let mut shared = lock(&session.shared);
@@ -271,7 +273,7 @@ impl Joined {
             Message::Done {} => Progress::Done,
             Message::Failed { reason } => return Err(Left { at_ns: received_ns, failed: Some(reason) }),
             _ => {
-                let failed = Some("it said what a host does not say to the coordinator".to_owned());
+                let failed = Some("it sent a message that only the coordinator sends".to_owned());
                 return Err(Left { at_ns: received_ns, failed });
             }
         };

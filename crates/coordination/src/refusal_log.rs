@@ -1,4 +1,4 @@
-//! Lines on standard error about connections that were refused, so few that strangers cannot fill a log.
+//! Lines on standard error about connections that were refused, so few that unauthenticated connections cannot fill a log.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -35,11 +35,11 @@ impl RefusalLog {
             return None;
         }
         self.said += 1;
-        Some(format!("{before}{from} was not let in: {reason}"))
+        Some(format!("{before}{from} was refused: {reason}"))
     }
 
     fn rest(&self) -> Option<String> {
-        (self.left_out > 0).then(|| format!("{} more connections were not let in", self.left_out))
+        (self.left_out > 0).then(|| format!("{} more connections were refused", self.left_out))
     }
 }
 
@@ -62,9 +62,9 @@ mod tests {
         let from = IpAddr::from([127, 0, 0, 1]);
         let lines: Vec<_> = (0..300).filter_map(|_| log.line(now, from, "why")).collect();
         assert_eq!(lines.len(), 20);
-        assert_eq!(lines[0], "127.0.0.1 was not let in: why");
+        assert_eq!(lines[0], "127.0.0.1 was refused: why");
         let later = log.line(now + PERIOD, from, "why").unwrap();
-        assert_eq!(later, "280 more connections were not let in\n127.0.0.1 was not let in: why");
+        assert_eq!(later, "280 more connections were refused\n127.0.0.1 was refused: why");
         assert!(log.rest().is_none());
     }
 }

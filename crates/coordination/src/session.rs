@@ -1,4 +1,4 @@
-//! What the coordinator's own thread and its poll loop share.
+//! State that the coordinator's own thread and its poll loop share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Late peers are told why the run ended for this long after listening began.
 const LATE: Duration = Duration::from_secs(20);
 
-/// What the coordinator's threads share.
+/// State that the coordinator's threads share.
 pub(crate) struct Session {
     pub(crate) config: JoinConfig,
     pub(crate) shared: Mutex<Shared>,

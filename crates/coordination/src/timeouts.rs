@@ -1,8 +1,8 @@
-//! Limits of time of a coordinated run.
+//! Time limits of a coordinated run.
 
 use std::time::Duration;
 
-/// Limits of time of a coordinated run.
+/// Time limits of a coordinated run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// Interval between two heartbeats of each side.

@@ -10,19 +10,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{TOKEN, address, config, join, timeouts};
-use weir_coordination::{Error, JoinConfig, Meeting, Record, Role, Roster, Timeouts, Token, monotonic_ns};
+use weir_coordination::{Coordination, Error, JoinConfig, Record, Role, Roster, Timeouts, Token};
+use weir_host::clock::monotonic_ns;
 
 /// A whole part, which asks for so long.
 fn part(me: &str, address: SocketAddr, asks: Duration) -> Result<(Record, i64), Error> {
-    let mut meeting = join(me, address, &Arc::default())?;
-    let epoch_ns = meeting.begin()?;
+    let mut coordination = join(me, address, &Arc::default())?;
+    let epoch_ns = coordination.begin()?;
     let left_ns = epoch_ns - monotonic_ns();
-    if meeting.record().role == Role::Server {
-        meeting.wait_for_clients()?;
+    if coordination.record().role == Role::Server {
+        coordination.wait_for_clients()?;
     } else {
         thread::sleep(asks + Duration::from_nanos(u64::try_from(left_ns).unwrap()));
     }
-    let record = meeting.end()?;
+    let record = coordination.end()?;
     Ok((record, monotonic_ns()))
 }
 
@@ -57,17 +58,17 @@ fn a_host_that_goes_ends_the_run_for_all() {
         let waiting = others.map(|me| {
             thread::spawn(move || {
                 let stop = Arc::new(AtomicBool::new(false));
-                let mut meeting = join(me, address, &stop).unwrap();
-                meeting.begin().unwrap();
-                let error = meeting.end().unwrap_err();
+                let mut coordination = join(me, address, &stop).unwrap();
+                coordination.begin().unwrap();
+                let error = coordination.end().unwrap_err();
                 assert!(stop.load(Ordering::Relaxed));
-                (error, meeting.record())
+                (error, coordination.record())
             })
         });
-        let mut meeting = join(lost, address, &Arc::default()).unwrap();
-        meeting.begin().unwrap();
+        let mut coordination = join(lost, address, &Arc::default()).unwrap();
+        coordination.begin().unwrap();
         thread::sleep(Duration::from_millis(400));
-        drop(meeting);
+        drop(coordination);
         for host in waiting {
             let (error, record) = host.join().unwrap();
             let Error::Ended(ended) = error else { panic!("{error}") };
@@ -86,10 +87,12 @@ fn a_host_that_goes_ends_the_run_for_all() {
 #[test]
 fn a_host_that_cannot_go_on_says_why() {
     let address = address();
-    let a =
-        thread::spawn(move || join("a", address, &Arc::default()).and_then(|mut meeting| meeting.begin()));
-    let s =
-        thread::spawn(move || join("s", address, &Arc::default()).and_then(|mut meeting| meeting.begin()));
+    let a = thread::spawn(move || {
+        join("a", address, &Arc::default()).and_then(|mut coordination| coordination.begin())
+    });
+    let s = thread::spawn(move || {
+        join("s", address, &Arc::default()).and_then(|mut coordination| coordination.begin())
+    });
     join("b", address, &Arc::default()).unwrap().fail("/mnt/x: nothing is mounted there");
     for host in [a, s] {
         let error = host.join().unwrap().unwrap_err();
@@ -107,7 +110,9 @@ fn a_host_that_falls_silent_is_lost() {
         !line.windows(7).any(|word| word == b"\"ready\"")
     });
     let to = between.address;
-    let held = thread::spawn(move || join("b", to, &Arc::default()).and_then(|mut meeting| meeting.begin()));
+    let held = thread::spawn(move || {
+        join("b", to, &Arc::default()).and_then(|mut coordination| coordination.begin())
+    });
     let mut a = join("a", address, &Arc::default()).unwrap();
     a.begin().unwrap();
     let began = Instant::now();
@@ -124,38 +129,38 @@ fn who_does_not_come_is_not_waited_for_for_ever() {
     let few = Timeouts { patience: Duration::from_millis(300), ..timeouts() };
     let address = address();
     for (me, lost) in [("a", "b"), ("b", "a")] {
-        let came = Meeting::join(JoinConfig { timeouts: few, ..config(me, address) });
-        let error = came.and_then(|mut meeting| meeting.begin()).unwrap_err();
+        let came = Coordination::join(JoinConfig { timeouts: few, ..config(me, address) });
+        let error = came.and_then(|mut coordination| coordination.begin()).unwrap_err();
         assert_eq!(error.to_string(), format!("host {lost} was lost before the run began"));
     }
 }
 
 #[test]
-fn strangers_are_not_let_in_and_told_why() {
+fn hosts_that_may_not_join_are_refused_with_the_reason() {
     let address = address();
     let a = thread::spawn(move || part("a", address, Duration::from_millis(10)));
     let come = |me: &str, token: &str, run: &str| {
-        let servers = ["s".to_owned(), "stranger".to_owned()];
+        let servers = ["s".to_owned(), "candidate".to_owned()];
         let roster = Roster::new(me, &["a".to_owned(), "b".to_owned()], &servers).unwrap();
         let (token, run) = (Token::new(token).unwrap(), run.to_owned());
-        Meeting::join(JoinConfig { roster, token, run, ..config("b", address) })
+        Coordination::join(JoinConfig { roster, token, run, ..config("b", address) })
     };
-    let refused = |met: Result<Meeting, Error>, says: &str| match met {
+    let refused = |met: Result<Coordination, Error>, says: &str| match met {
         Err(Error::Refused(why)) => assert!(why.contains(says), "{why}"),
         Err(error) => panic!("{error}"),
-        Ok(_) => panic!("{says}: let in"),
+        Ok(_) => panic!("{says}: accepted"),
     };
     refused(come("b", &TOKEN.replace('0', "1"), "run"), "host `b` has another token");
-    refused(come("b", TOKEN, "another"), "came for run another, this is run");
-    refused(come("stranger", TOKEN, "run"), "does not take part");
+    refused(come("b", TOKEN, "another"), "asks for run another, this is run");
+    refused(come("candidate", TOKEN, "run"), "does not take part");
     let b = join("b", address, &Arc::default()).unwrap();
-    refused(join("b", address, &Arc::default()), "is here already");
-    // Noise at the door does not disturb who is in.
+    refused(join("b", address, &Arc::default()), "has already joined");
+    // Invalid connections do not disturb hosts that have joined.
     TcpStream::connect(address).unwrap().write_all(&[0xff; 9000]).unwrap();
     let b = thread::spawn(move || {
-        let mut meeting = b;
-        meeting.begin()?;
-        meeting.end()
+        let mut coordination = b;
+        coordination.begin()?;
+        coordination.end()
     });
     let s = thread::spawn(move || part("s", address, Duration::ZERO));
     assert!(a.join().unwrap().is_ok() && b.join().unwrap().is_ok() && s.join().unwrap().is_ok());
@@ -184,14 +189,14 @@ fn servers_are_told_once_that_all_clients_are_done() {
         Roster::new(me, &names("a b"), &names("s t")).unwrap()
     };
     let part = move |me: &str, rests_ms: u64| {
-        let mut meeting = Meeting::join(JoinConfig { roster: roster(me), ..config("b", address) })?;
-        meeting.begin()?;
+        let mut coordination = Coordination::join(JoinConfig { roster: roster(me), ..config("b", address) })?;
+        coordination.begin()?;
         if me == "s" || me == "t" {
-            meeting.wait_for_clients()?;
+            coordination.wait_for_clients()?;
         }
         // Meanwhile the other server is done.
         thread::sleep(Duration::from_millis(rests_ms));
-        meeting.end()
+        coordination.end()
     };
     let hosts =
         [("a", 0), ("b", 0), ("s", 0), ("t", 300)].map(|(me, ms)| thread::spawn(move || part(me, ms)));

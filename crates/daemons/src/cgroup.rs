@@ -15,6 +15,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use weir_host::mounts::{self, Mount};
 
 use crate::{Error, handed_on};
 
@@ -40,31 +41,24 @@ impl Tree {
 }
 
 pub(crate) fn trees() -> Vec<Tree> {
-    in_table(&fs::read_to_string("/proc/self/mounts").unwrap_or_default(), |top, wanted| {
+    in_table(mounts::own().unwrap_or_default(), |top, wanted| {
         let controllers = fs::read_to_string(top.join("cgroup.controllers")).unwrap_or_default();
         controllers.split_ascii_whitespace().any(|name| name == wanted)
     })
 }
 
-fn in_table(mounts: &str, controls: impl Fn(&Path, &str) -> bool) -> Vec<Tree> {
-    let mut found: Vec<Tree> = Vec::new();
-    for line in mounts.lines() {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let [_, point, kind, options, ..] = fields[..] else { continue };
-        let top = PathBuf::from(point);
-        let has = |name: &str| options.split(',').any(|option| option == name);
-        match kind {
-            "cgroup2" => {
-                let (memory, io) = (controls(&top, "memory"), controls(&top, "io"));
-                found.push(Tree::Two { top, memory, io });
-            }
-            "cgroup" if has("memory") => found.push(Tree::Memory(top)),
-            "cgroup" if has("cpuacct") => found.push(Tree::Cpu(top)),
-            "cgroup" if has("blkio") => found.push(Tree::Blkio(top)),
-            _ => {}
+fn in_table(mounts: Vec<Mount>, controls: impl Fn(&Path, &str) -> bool) -> Vec<Tree> {
+    let tree = |mount: Mount| match mount.fs_type.as_str() {
+        "cgroup2" => {
+            let (memory, io) = (controls(&mount.point, "memory"), controls(&mount.point, "io"));
+            Some(Tree::Two { top: mount.point, memory, io })
         }
-    }
-    found
+        "cgroup" if mount.has_option("memory") => Some(Tree::Memory(mount.point)),
+        "cgroup" if mount.has_option("cpuacct") => Some(Tree::Cpu(mount.point)),
+        "cgroup" if mount.has_option("blkio") => Some(Tree::Blkio(mount.point)),
+        _ => None,
+    };
+    mounts.into_iter().filter_map(tree).collect()
 }
 
 /// A group, in every tree of this host.
@@ -414,14 +408,17 @@ mod tests {
 
     #[test]
     fn both_layouts_are_found() {
-        let one = "cgroup /c/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\ncgroup /c/memory cgroup rw,memory 0 0\n\
-                   cgroup /c/systemd cgroup rw,name=systemd 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
+        let one = b"1 0 0:1 / /c/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n1 0 0:2 / /c/memory rw - cgroup cgroup rw,memory\n\
+                    1 0 0:3 / /c/systemd rw - cgroup cgroup rw,name=systemd\n1 0 0:4 / /c/unified rw - cgroup2 cgroup2 rw\n";
+        let in_table =
+            |table: &[u8], controls: fn(&Path, &str) -> bool| in_table(mounts::parse(table), controls);
         let found = in_table(one, |_, _| false);
         assert_eq!(found.len(), 3);
         assert_eq!(found[1], Tree::Memory("/c/memory".into()));
-        let two = in_table("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", |_, name| name == "io");
+        let two =
+            in_table(b"1 0 0:1 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n", |_, name| name == "io");
         assert_eq!(two, [Tree::Two { top: "/sys/fs/cgroup".into(), memory: false, io: true }]);
-        let disks = in_table("cgroup /c/blkio cgroup rw,blkio 0 0\n", |_, _| false);
+        let disks = in_table(b"1 0 0:1 / /c/blkio rw - cgroup cgroup rw,blkio\n", |_, _| false);
         assert_eq!(disks, [Tree::Blkio("/c/blkio".into())]);
     }
 

@@ -1,16 +1,14 @@
 //! The client of a network file system: mount, unmount, and checks of the mount.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use weir_fsbench::mounted_at;
-use weir_host::owned;
+use weir_host::space::{self, Space};
+use weir_host::{mounts, owned};
 use weir_network::{Counters, counters};
 use weir_specs::template::{Filled, Value, Values, fill};
 use weir_study::{FileSystem, NetworkAccess as Access};
@@ -46,7 +44,7 @@ pub fn mount(
 ) -> Result<Cluster, Error> {
     let Planned { cluster, kind, files, settled, launch } =
         plan(filesystem, state, point, name, scope, group)?;
-    if let Some(found) = mounted_at(point) {
+    if let Some(found) = type_at(point) {
         return Err(Error::Refused(format!(
             "{}: {found} is already mounted here. Unmount it, or name another folder",
             point.display()
@@ -64,7 +62,7 @@ pub fn mount(
     let identity = process::start(state, &launch)?;
     let began = Instant::now();
     let failed = loop {
-        match mounted_at(point) {
+        match type_at(point) {
             Some(found) if found == kind => match settle(&settled, &cluster) {
                 Ok(()) => return Ok(cluster),
                 Err(error) => break error,
@@ -99,7 +97,7 @@ pub fn is_mounted(
     let lives = known.identity.is_some_and(process::Identity::is_alive);
     let same_files =
         planned.files.iter().all(|(path, text)| fs::read_to_string(path).is_ok_and(|it| it == *text));
-    let is_there = mounted_at(point).is_some_and(|found| found == planned.kind);
+    let is_there = type_at(point).is_some_and(|found| found == planned.kind);
     Ok(lives && is_there && same_files && known.launch == planned.launch)
 }
 
@@ -211,9 +209,7 @@ const ROOM_SHARE: f64 = 0.6;
 pub fn room_of_servers(cluster: &Cluster) -> Result<u64, Error> {
     let data = cluster.servers.iter().filter_map(|server| server.data.as_deref());
     // What is reserved for root is no room for files.
-    let of = |path: &Path| {
-        room(path).map(|found| (found.f_blocks - found.f_bfree + found.f_bavail) * found.f_frsize)
-    };
+    let of = |path: &Path| space(path).map(|found| found.used_bytes() + found.available_bytes);
     data.map(of).sum()
 }
 
@@ -224,7 +220,7 @@ pub fn room_of_servers(cluster: &Cluster) -> Result<u64, Error> {
 pub fn wait_for_all(cluster: &Cluster, point: &Path, wanted: u64) -> Result<(), Error> {
     let began = Instant::now();
     loop {
-        let found = room(point).map(|found| found.f_blocks * found.f_frsize)?;
+        let found = space(point)?.size_bytes;
         if found as f64 >= wanted as f64 * ROOM_SHARE {
             return Ok(());
         }
@@ -242,18 +238,13 @@ pub fn wait_for_all(cluster: &Cluster, point: &Path, wanted: u64) -> Result<(), 
 }
 
 /// Room on the file system of a path.
-fn room(path: &Path) -> Result<libc::statvfs, Error> {
-    let text = CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::Refused(format!("{path:?} holds a NUL")))?;
-    // SAFETY: the path ends with NUL; statvfs is plain numbers, and the kernel fills it in.
-    let (done, found) = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(text.as_ptr(), &raw mut found), found)
-    };
-    match done {
-        0 => Ok(found),
-        _ => Err(Error::io("cannot read the free space of", path)(std::io::Error::last_os_error())),
-    }
+fn space(path: &Path) -> Result<Space, Error> {
+    space::of(path).map_err(Error::io("cannot read the free space of", path))
+}
+
+/// The type of what is mounted at a point.
+fn type_at(point: &Path) -> Option<String> {
+    mounts::at(point).map(|mount| mount.fs_type)
 }
 
 /// Whether what is mounted lies on the network: bytes that are written go out of the client's host and into the servers', as

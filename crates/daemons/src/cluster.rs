@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_fsbench::{Residency, forget};
 use weir_host::durable;
 use weir_host::owned::{self, Owner};
+use weir_host::page_cache::{self, Residency};
 use weir_network::Network;
 use weir_specs::template::{Value, Values, fill};
 use weir_specs::{Document, one_of};
@@ -173,7 +173,7 @@ impl Cluster {
     /// Data cannot be read or written out.
     pub fn forget(&self) -> Result<Vec<Residency>, Error> {
         let data = self.servers.iter().filter_map(|server| server.data.as_deref());
-        data.map(|data| forget(data).map_err(|error| Error::Failed(error.to_string()))).collect()
+        data.map(page_cache::drop_folder).collect()
     }
 
     /// Control groups of the data servers, by process.

@@ -3,16 +3,16 @@
 //! The top of the tree is the host's. What weir adds to its `cgroup.subtree_control` is recorded in an extended attribute of
 //! weir's own folder there, before it is added: the record lives exactly as long as that folder, whatever is killed.
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use crate::Error;
 
 const CONTROL: &str = "cgroup.subtree_control";
-const ATTRIBUTE: &std::ffi::CStr = c"trusted.weir.handed_on";
+const ATTRIBUTE: &str = "trusted.weir.handed_on";
 
 /// Limits of a group, and the text of each where nothing is limited.
 const LIMITS: [(&str, &str); 7] = [
@@ -85,27 +85,16 @@ fn user_of(top: &Path) -> Option<String> {
     })
 }
 
-fn path_of(folder: &Path) -> io::Result<CString> {
-    CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)
-}
-
 fn record(folder: &Path, text: &str) -> io::Result<()> {
-    let path = path_of(folder)?;
-    // SAFETY: both texts end with NUL, the value is as long as said, and all outlive the call.
-    let done =
-        unsafe { libc::setxattr(path.as_ptr(), ATTRIBUTE.as_ptr(), text.as_ptr().cast(), text.len(), 0) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    Ok(setxattr(folder, ATTRIBUTE, text.as_bytes(), XattrFlags::empty())?)
 }
 
 fn recorded(folder: &Path) -> Vec<String> {
-    let Ok(path) = path_of(folder) else { return Vec::new() };
     let mut text = [0_u8; 64];
-    // SAFETY: both texts end with NUL, the buffer is as long as said, and all outlive the call.
-    let length =
-        unsafe { libc::getxattr(path.as_ptr(), ATTRIBUTE.as_ptr(), text.as_mut_ptr().cast(), text.len()) };
-    let text = usize::try_from(length).ok().and_then(|length| text.get(..length)).unwrap_or_default();
+    let length = getxattr(folder, ATTRIBUTE, &mut text).unwrap_or(0);
     let known = ["memory", "io"];
-    String::from_utf8_lossy(text).split(' ').filter(|name| known.contains(name)).map(str::to_owned).collect()
+    let text = String::from_utf8_lossy(&text[..length]);
+    text.split(' ').filter(|name| known.contains(name)).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -114,11 +103,8 @@ mod tests {
 
     /// A folder of the host's tree of version 2 that stands for its top.
     fn top(name: &str) -> Option<std::path::PathBuf> {
-        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let tree = mounts.lines().find_map(|line| {
-            let fields: Vec<&str> = line.split(' ').collect();
-            (fields.get(2) == Some(&"cgroup2")).then(|| std::path::PathBuf::from(fields[1]))
-        })?;
+        let mounts = weir_host::mounts::own().ok()?;
+        let tree = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2")?.point;
         let folder = tree.join(format!("weir-test-{name}-{}", std::process::id()));
         fs::create_dir(&folder).ok()?;
         Some(folder)

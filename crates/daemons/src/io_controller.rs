@@ -6,16 +6,16 @@
 //! The kernel allows it only while there is no group below the top, and one that is gone still counts as long as any request
 //! or worker thread knows it: with a loop device up to 120 s after its last request.
 
-use std::ffi::CString;
 use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount_remount};
 use serde::{Deserialize, Serialize};
+use weir_host::mounts::{self, Mount};
 
 use crate::Error;
 use crate::io_group::{IoVersion, io_version};
@@ -49,7 +49,7 @@ pub enum Move {
 const PATIENCE: Duration = Duration::from_secs(150);
 /// It is moved back although others had groups meanwhile: the minute of each begins when it ends.
 const PATIENCE_BACK: Duration = Duration::from_secs(300);
-const GLANCE: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Controllers of version 1 that nothing in version 2 stands for, and that hardly anyone uses.
 const STAND_INS: [&str; 2] = ["net_prio", "net_cls"];
 
@@ -72,7 +72,7 @@ pub fn move_to_two(state: &Path) -> Result<Move, Error> {
     }
     // Of one that was killed before it had moved anything.
     move_back(state)?;
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts = mounts::own()?;
     let table = fs::read_to_string("/proc/cgroups").unwrap_or_default();
     let moved = plan(&mounts, &table).map_err(Error::Refused)?;
     fs::create_dir_all(state).map_err(Error::io("cannot make", state))?;
@@ -122,29 +122,14 @@ pub fn move_back(state: &Path) -> Result<bool, Error> {
 
 /// Mounts version 1's tree again with other controllers. Waits until the groups of those are gone.
 fn remount(moved: &Moved, controllers: &str, whose: &str, patience: Duration) -> Result<(), Error> {
-    let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| Error::Failed("a path holds a NUL".to_owned()));
-    let target = text(moved.mount.as_os_str().as_bytes())?;
-    let data = text(controllers.as_bytes())?;
+    let flags = MountFlags::from_bits_retain(u32::try_from(moved.flags).unwrap_or(0));
     let began = Instant::now();
     let mut has_waited = false;
     loop {
-        // SAFETY: all texts end with NUL and outlive the call.
-        let done = unsafe {
-            libc::mount(
-                c"cgroup".as_ptr(),
-                target.as_ptr(),
-                c"cgroup".as_ptr(),
-                libc::MS_REMOUNT | moved.flags,
-                data.as_ptr().cast(),
-            )
-        };
-        if done == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EBUSY) || began.elapsed() > patience {
+        let Err(error) = mount_remount(&moved.mount, flags, controllers) else { return Ok(()) };
+        if error != Errno::BUSY || began.elapsed() > patience {
             let text = format!("cannot mount {} with {controllers}", moved.mount.display());
-            return Err(if error.raw_os_error() == Some(libc::EBUSY) {
+            return Err(if error == Errno::BUSY {
                 Error::Failed(format!(
                     "{text}: there are still control groups with {whose} that are not gone after {} s: end what is in \
                      them, then try again",
@@ -161,34 +146,32 @@ fn remount(moved: &Moved, controllers: &str, whose: &str, patience: Duration) ->
             );
             has_waited = true;
         }
-        sleep(GLANCE);
+        sleep(POLL_INTERVAL);
     }
 }
 
 /// What is to be moved where, from the tables of mounts and of controllers.
-fn plan(mounts: &str, controllers: &str) -> Result<Moved, String> {
+fn plan(mounts: &[Mount], controllers: &str) -> Result<Moved, String> {
     let mut one = None;
     let mut two = None;
-    for line in mounts.lines() {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let [_, point, kind, options, ..] = fields[..] else { continue };
-        let options: Vec<&str> = options.split(',').collect();
-        if kind == "cgroup2" {
-            two = Some(PathBuf::from(point));
-        } else if kind == "cgroup" && options.contains(&"blkio") {
-            one = Some((PathBuf::from(point), options));
+    for mount in mounts {
+        match mount.fs_type.as_str() {
+            "cgroup2" => two = Some(mount.point.clone()),
+            "cgroup" if mount.has_option("blkio") => one = Some(mount),
+            _ => {}
         }
     }
     let two = two
         .ok_or("version 2 of control groups is not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")?;
-    let (mount, options) = one.ok_or("the controller of disks is with neither version of control groups")?;
+    let one = one.ok_or("the controller of disks is with neither version of control groups")?;
+    let mount = one.point.clone();
     let known = |name: &str| {
         controllers
             .lines()
             .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
             .find(|fields| fields.first() == Some(&name))
     };
-    let of_mount: Vec<&str> = options.iter().copied().filter(|option| known(option).is_some()).collect();
+    let of_mount: Vec<&str> = one.super_options.split(',').filter(|option| known(option).is_some()).collect();
     if of_mount != ["blkio"] {
         return Err(format!(
             "{} has {} together: only a blkio that is mounted by itself can be moved",
@@ -204,16 +187,16 @@ fn plan(mounts: &str, controllers: &str) -> Result<Moved, String> {
         .into_iter()
         .find(|name| is_free(name))
         .ok_or_else(|| format!("none of {} is free to stand in for blkio meanwhile", STAND_INS.join(", ")))?;
-    let flag = |option: &str| match option {
-        "nosuid" => libc::MS_NOSUID,
-        "nodev" => libc::MS_NODEV,
-        "noexec" => libc::MS_NOEXEC,
-        "noatime" => libc::MS_NOATIME,
-        "relatime" => libc::MS_RELATIME,
-        "ro" => libc::MS_RDONLY,
-        _ => 0,
+    let flag = |option| match option {
+        "nosuid" => MountFlags::NOSUID,
+        "nodev" => MountFlags::NODEV,
+        "noexec" => MountFlags::NOEXEC,
+        "noatime" => MountFlags::NOATIME,
+        "relatime" => MountFlags::RELATIME,
+        "ro" => MountFlags::RDONLY,
+        _ => MountFlags::empty(),
     };
-    let flags = options.iter().fold(0, |flags, option| flags | flag(option));
+    let flags = one.options.split(',').map(flag).collect::<MountFlags>().bits().into();
     Ok(Moved { mount, controllers: "blkio".to_owned(), stand_in: stand_in.to_owned(), flags, two })
 }
 
@@ -221,15 +204,21 @@ fn plan(mounts: &str, controllers: &str) -> Result<Moved, String> {
 mod tests {
     use super::*;
 
-    const MOUNTS: &str = "cgroup /c/memory cgroup rw,memory 0 0\n\
-        cgroup /c/blkio cgroup rw,nosuid,nodev,noexec,relatime,blkio 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
+    const MOUNTS: &str = "1 0 0:1 / /c/memory rw - cgroup cgroup rw,memory\n\
+        1 0 0:2 / /c/blkio rw,nosuid,nodev,noexec,relatime - cgroup cgroup rw,blkio\n\
+        1 0 0:3 / /c/unified rw - cgroup2 cgroup2 rw\n";
     const TABLE: &str = "#subsys_name hierarchy num_cgroups enabled\nblkio 7 1 1\nmemory 4 205 1\nnet_cls 0 12 1\nnet_prio 0 12 1\n";
+
+    fn plan(mounts: &str, controllers: &str) -> Result<Moved, String> {
+        super::plan(&mounts::parse(mounts.as_bytes()), controllers)
+    }
 
     #[test]
     fn a_blkio_by_itself_can_be_moved() {
         let moved = plan(MOUNTS, TABLE).unwrap();
         assert_eq!((moved.mount.to_str().unwrap(), moved.two.to_str().unwrap()), ("/c/blkio", "/c/unified"));
         assert_eq!((moved.controllers.as_str(), moved.stand_in.as_str()), ("blkio", "net_prio"));
+        // The record of an earlier weir has these numbers.
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RELATIME;
         assert_eq!(moved.flags, flags);
         let other = plan(MOUNTS, &TABLE.replace("net_prio 0", "net_prio 9")).unwrap();
@@ -238,7 +227,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_moved_says_why() {
-        let together = MOUNTS.replace("relatime,blkio", "relatime,blkio,memory");
+        let together = MOUNTS.replace("rw,blkio", "rw,blkio,memory");
         assert!(plan(&together, TABLE).unwrap_err().contains("together"));
         assert!(plan(&MOUNTS.replace("cgroup2", "none"), TABLE).unwrap_err().contains("version 2"));
         assert!(plan(MOUNTS, "blkio 7 1 1\nnet_cls 0 12 0\n").unwrap_err().contains("free"));

@@ -15,8 +15,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, WaitOptions};
 use serde::{Deserialize, Serialize};
-use weir_fsbench::mounted_at;
+use weir_host::mounts;
+pub use weir_host::process::Identity;
 
 use crate::Error;
 use crate::cgroup::{Group, enter};
@@ -71,52 +73,6 @@ pub struct Process {
     pub launch: Launch,
     /// PID and start time; absent if it was killed before it wrote them.
     pub identity: Option<Identity>,
-}
-
-/// Unique identity of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Identity {
-    /// PID.
-    pub pid: i32,
-    /// When it started, in clock ticks since boot.
-    pub started_ticks: u64,
-}
-
-impl Identity {
-    /// From a line of `/proc/PID/stat`: the name in field 2 may hold blanks, but ends with the last parenthesis.
-    fn parse(stat: &str) -> Option<(Self, char)> {
-        let pid = stat.split(' ').next()?.parse().ok()?;
-        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-        let state = fields.next()?.chars().next()?;
-        Some((Identity { pid, started_ticks: fields.nth(18)?.parse().ok()? }, state))
-    }
-
-    /// Whether it runs: the PID exists with this start time, and is not a zombie.
-    pub fn is_alive(self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        Identity::parse(&stat).is_some_and(|(found, state)| found == self && !"ZX".contains(state))
-    }
-
-    /// Sends a signal to this process only: a process that reuses its PID has another start time.
-    fn signal(self, signal: i32) {
-        // SAFETY: pidfd_open and pidfd_send_signal take numbers; the descriptor is closed below.
-        unsafe {
-            let pidfd = libc::syscall(libc::SYS_pidfd_open, self.pid, 0);
-            if pidfd >= 0 {
-                // The pidfd refers to the process that has the PID now; its start time is compared after that.
-                if self.is_alive() {
-                    libc::syscall(
-                        libc::SYS_pidfd_send_signal,
-                        pidfd,
-                        signal,
-                        std::ptr::null::<libc::siginfo_t>(),
-                        0,
-                    );
-                }
-                libc::close(pidfd as i32);
-            }
-        }
-    }
 }
 
 fn folder(state: &Path) -> PathBuf {
@@ -263,7 +219,7 @@ pub fn find(state: &Path, name: &str) -> Result<Option<Process>, Error> {
         ))
     })?;
     let stat = fs::read_to_string(file(state, name, "stat")).unwrap_or_default();
-    Ok(Some(Process { launch, identity: Identity::parse(&stat).map(|(identity, _)| identity) }))
+    Ok(Some(Process { launch, identity: Identity::from_stat(&stat) }))
 }
 
 /// All processes that are recorded, the last started first.
@@ -300,10 +256,10 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
             gone_within(identity, limit);
         }
         if identity.is_alive() {
-            identity.signal(launch.stop_signal);
+            signal(identity, launch.stop_signal);
             let killed = !gone_within(identity, limit);
             if killed {
-                identity.signal(libc::SIGKILL);
+                signal(identity, libc::SIGKILL);
                 gone_within(identity, Duration::from_secs(5));
             }
             ended = Some(Ended { pid: identity.pid, killed });
@@ -317,7 +273,7 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
 
 /// Unmounts the FUSE mount of a client. A mount of another type is left alone.
 fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
-    match mounted_at(point) {
+    match mounts::at(point).map(|mount| mount.fs_type) {
         Some(found) if !found.starts_with("fuse") => Err(Error::Failed(format!(
             "{}: {found} is mounted there, which is not what {name} mounted: it is left; unmount it yourself, then again",
             point.display()
@@ -330,7 +286,7 @@ fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Ended {
     /// Its name.
-    pub pid: i32,
+    pub pid: u32,
     /// Whether SIGKILL was needed.
     pub killed: bool,
 }
@@ -347,9 +303,13 @@ fn gone_within(identity: Identity, limit: Duration) -> bool {
 }
 
 /// Reaps the process if it is a child of this one.
-fn reap(pid: i32) {
-    // SAFETY: waitpid with WNOHANG takes numbers and a place that may be absent.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+fn reap(pid: u32) {
+    let _ = rustix::process::waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG);
+}
+
+fn signal(identity: Identity, signal: i32) {
+    // One that has ended needs no signal.
+    let _ = identity.open().map(|handle| handle.signal(signal));
 }
 
 fn forget(state: &Path, name: &str) {
@@ -373,25 +333,4 @@ pub fn stop_all(state: &Path, which: impl Fn(Scope) -> bool) -> Result<Vec<Strin
         lines.push(format!("process {}{how}", process.launch.name));
     }
     Ok(lines)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_is_named_by_pid_and_start() {
-        let stat = "42 (a) b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 9 9\n";
-        let (identity, state) = Identity::parse(stat).unwrap();
-        assert_eq!((identity.pid, identity.started_ticks, state), (42, 777, 'S'));
-        assert_eq!(Identity::parse("42 (a"), None);
-    }
-
-    #[test]
-    fn this_process_lives_and_one_that_started_at_another_time_does_not() {
-        let stat = fs::read_to_string("/proc/self/stat").unwrap();
-        let (identity, _) = Identity::parse(&stat).unwrap();
-        assert!(identity.is_alive());
-        assert!(!Identity { started_ticks: 1, ..identity }.is_alive());
-    }
 }

@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use weir_fsbench::mounted_at;
 use weir_host::device::contents::check_blank;
 use weir_host::device::{Claim, GivenBack, Mark, Written, make_file_system, random_uuid};
 use weir_host::owned::{self, Owner};
@@ -208,23 +206,7 @@ fn record(point: &Path) -> PathBuf {
 
 /// Unmounts; nothing being mounted is fine. A busy mount is given a moment: a dying process may hold it.
 pub(crate) fn unmount(point: &Path) -> Result<(), Error> {
-    let mut last = String::new();
-    for attempt in 0..50 {
-        if mounted_at(point).is_none() {
-            return Ok(());
-        }
-        if attempt > 0 {
-            sleep(Duration::from_millis(100));
-        }
-        if let Err(error) = run(Command::new("umount").arg(point)) {
-            last = error.to_string();
-        }
-    }
-    if mounted_at(point).is_none() {
-        Ok(())
-    } else {
-        Err(Error::Failed(format!("{}: {last}", point.display())))
-    }
+    mounts::unmount_patiently(point, Duration::from_secs(5))
 }
 
 pub(crate) fn run(command: &mut Command) -> Result<(), Error> {

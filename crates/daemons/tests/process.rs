@@ -8,8 +8,7 @@ use weir_daemons::process::{self, Identity, Launch};
 use weir_daemons::{Error, Group, Scope, stop_all};
 
 fn possible() -> bool {
-    // SAFETY: geteuid takes no arguments and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = rustix::process::geteuid().is_root();
     if !root {
         eprintln!("skipped: control groups and users need root");
     }
@@ -124,7 +123,7 @@ fn what_was_written_down_is_found_by_another_process_and_a_used_number_is_left_a
     stranger.group = Group::of_state(state).within("stranger");
     let entry = process::Process {
         launch: stranger,
-        identity: Some(Identity { pid: std::process::id() as i32, started_ticks: 1 }),
+        identity: Some(Identity { pid: std::process::id(), started_ticks: 1 }),
     };
     assert_eq!(process::stop(state, &entry).unwrap(), None);
     let lines = stop_all(state, |scope| scope == Scope::Run).unwrap();
@@ -212,7 +211,7 @@ fn a_group_that_has_too_much_is_made_smaller_and_larger_again() {
     fs::create_dir(&data).unwrap();
     fs::write(data.join("file"), vec![7; 24 << 20]).unwrap();
     // Pages belong to who brought them in.
-    let left = weir_fsbench::forget(&data).unwrap();
+    let left = weir_host::page_cache::drop_folder(&data).unwrap();
     let script = format!("cat {} > /dev/null; exec sleep 1000", data.join("file").display());
     let launch = shell(state, "reader", &script);
     process::start(state, &launch).unwrap();

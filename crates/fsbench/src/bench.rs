@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+use weir_host::page_cache::Method;
 
 use crate::Error;
 use crate::cold::Cold;
 use crate::content;
 use crate::place::FileSystemOf;
 use crate::quantiles::Summary;
-use crate::residency::Method;
 use crate::sampling::{Nobody, Samples, Witness, opened_and_closed, read_cached, read_uncached};
 
 /// What is measured.

@@ -1,13 +1,11 @@
 //! Dropping files from the page cache.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd as _;
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Serialize;
-
-use crate::Error;
+use weir_host::{Error, page_cache};
 
 /// How files are made cold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,18 +28,9 @@ impl Cold {
         match self {
             Cold::Fadvise => files.iter().try_for_each(|path| {
                 let file = File::open(path).map_err(Error::io("cannot open", path))?;
-                // SAFETY: the descriptor is open; length 0 is to the end of the file.
-                match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
-                    0 => Ok(()),
-                    code => Err(Error::io("cannot drop the pages of", path)(
-                        std::io::Error::from_raw_os_error(code),
-                    )),
-                }
+                page_cache::drop_file(&file).map_err(Error::io("cannot drop the pages of", path))
             }),
-            Cold::Drop => {
-                let path = PathBuf::from("/proc/sys/vm/drop_caches");
-                fs::write(&path, "3").map_err(Error::io("cannot write", &path))
-            }
+            Cold::Drop => page_cache::drop_all(),
             Cold::Remount(command) => {
                 let output = Command::new("sh").args(["-ec", command]).current_dir("/").output();
                 let output = output.map_err(|error| Error::Failed(format!("sh: {error}")))?;

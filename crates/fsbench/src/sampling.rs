@@ -4,12 +4,13 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
+use weir_host::page_cache::{Method, residency_of};
+
 use crate::Error;
 use crate::bench::{Latency, SizeReport, Sized, Verified};
 use crate::content;
 use crate::place::FileSystemOf;
 use crate::quantiles::Summary;
-use crate::residency::{Method, residency_of};
 
 /// What was done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use weir_fsbench::{Cold, Error, Options, Report, Verified, bench, residency};
+use weir_fsbench::{Cold, Error, Options, Report, Verified, bench};
+use weir_host::page_cache::residency;
 
 /// A file system on a loop device, gone when it is dropped.
 struct Loop {
@@ -15,8 +16,7 @@ struct Loop {
 
 impl Loop {
     fn ext4() -> Option<Self> {
-        // SAFETY: geteuid takes no arguments and cannot fail.
-        if unsafe { libc::geteuid() } != 0 || !Path::new("/dev/loop-control").exists() {
+        if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() {
             eprintln!("skipped: needs root and loop devices");
             return None;
         }

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use weir_trace::caches::Policy;
+use weir_cache::Policy;
 use weir_trace::filter::{Absorb, Pipeline, Rebase, ScaleAddress, ScaleTime, Step, Writes};
 use weir_trace::stat::Statistics;
 use weir_trace::{FORMATS, Input, Options, Reader, Unit, open_input};

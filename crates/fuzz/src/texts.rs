@@ -1,7 +1,7 @@
 //! Short texts: of /proc and /sys, of options and of fields that hold a language of their own.
 
 use weir_scheduler::Settings;
-use weir_study::{ControlGroup, IoCost, Priority, Scheduler};
+use weir_study::{ControlGroup, IoCost, Scheduler};
 
 /// One of them; the first byte says which.
 pub(crate) fn texts(data: &[u8]) {
@@ -9,7 +9,7 @@ pub(crate) fn texts(data: &[u8]) {
     let text = String::from_utf8_lossy(rest);
     match kind {
         0 => weir_collectors::fuzzing::proc(&text),
-        1 => weir_blockserver::fuzzing::mount(rest),
+        1 => drop(weir_host::mounts::parse(rest)),
         2 => weir_host::steal::Ticks::fuzzing(&text),
         3 => weir_blockserver::fuzzing::policy(&text),
         4 => weir_web_site::fuzzing::address(&text),
@@ -17,7 +17,7 @@ pub(crate) fn texts(data: &[u8]) {
         6 => drop(Scheduler::try_from(text.into_owned())),
         7 => drop(ControlGroup::try_from(text.into_owned())),
         8 => drop(IoCost::try_from(text.into_owned())),
-        9 => drop(Priority::try_from(text.into_owned())),
+        9 => drop(weir_vocabulary::IoPriority::try_from(text.into_owned())),
         10 => drop(text.parse::<weir_trace::filter::Ratio>()),
         _ => policy(&text),
     }
@@ -28,7 +28,7 @@ fn policy(text: &str) {
     let Ok(scheduler) = Scheduler::try_from(text.to_owned()) else { return };
     let class = weir_scheduler::Class {
         name: "text".to_owned(),
-        service: weir_scheduler::Service::Interactive,
+        kind: weir_scheduler::TrafficKind::Interactive,
         weight: 1.0,
         contract: None,
     };

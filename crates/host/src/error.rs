@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! The error of everything that acts on the host: a refusal, a failed system call on a path, a failed tool.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub enum Error {
     #[error("{what} {path}: {source}")]
     Io {
         /// What was tried, such as `cannot write`.
-        what: &'static str,
+        what: String,
         /// On what.
         path: PathBuf,
         /// The kernel's answer.
@@ -26,8 +26,8 @@ pub enum Error {
 
 impl Error {
     /// Makes an I/O error about `path`; for `map_err`.
-    pub fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
-        let path = path.to_owned();
+    pub fn io(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
+        let (what, path) = (what.to_owned(), path.to_owned());
         move |source| Error::Io { what, path, source }
     }
 

@@ -308,7 +308,7 @@ fn mount_below(folder: &Path, path: &Path) -> Result<Option<PathBuf>, Error> {
 /// A bind mount of the same file system has the same device number; the table of mounts tells it.
 fn bind_mount_below(folder: &Path, path: &Path) -> Option<PathBuf> {
     let (folder, path) = (folder.canonicalize().ok()?, path.canonicalize().ok()?);
-    let points = crate::mounts::own().into_iter().map(|mount| mount.point);
+    let points = crate::mounts::own().unwrap_or_default().into_iter().map(|mount| mount.point);
     points.into_iter().find(|point| *point != folder && point.starts_with(&path))
 }
 

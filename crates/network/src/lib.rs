@@ -7,15 +7,14 @@
 //! Hosts share kernel, files and processes: only their networks are apart.
 
 mod counters;
-mod error;
 mod lab;
 mod namespace;
 mod spec;
 mod state;
 
 pub use counters::{Counters, counters};
-pub use error::Error;
 pub use lab::{down, status, up};
 pub use namespace::{FOLDER as NAMESPACE_FOLDER, within};
 pub use spec::{Spec, Subnet};
 pub use state::{Host, Network};
+pub use weir_host::Error;

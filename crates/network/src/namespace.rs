@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::Error;
 use crate::state::Namespace;
@@ -97,16 +99,16 @@ pub fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> Res
     let file = File::open(namespace).map_err(Error::io("cannot open namespace", namespace))?;
     let entered = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            // SAFETY: the descriptor is open; the thread ends with this closure, so that no other work finds itself there.
-            match unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } {
-                0 => Ok(work()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
+            // The thread ends with this closure, so that no other work finds itself there.
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(work())
         });
         thread.join()
     });
     match entered {
         Ok(done) => done.map_err(Error::io("cannot enter namespace", namespace)),
-        Err(_) => Err(Error::Failed(format!("work in namespace {} came to grief", namespace.display()))),
+        Err(_) => {
+            Err(Error::Failed(format!("worker thread in network namespace {} panicked", namespace.display())))
+        }
     }
 }

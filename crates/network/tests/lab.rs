@@ -20,8 +20,7 @@ fn name(what: &str) -> String {
 }
 
 fn possible() -> bool {
-    // SAFETY: geteuid takes no arguments and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = rustix::process::geteuid().is_root();
     let ip = Command::new("ip").arg("-V").output().is_ok();
     if !root || !ip {
         eprintln!("skipped: network namespaces need root and ip (package iproute2)");
@@ -98,7 +97,7 @@ fn bytes_go_from_host_to_host_are_counted_and_find_no_way_out() {
     assert!(moved.sent_packets > 0 && moved.received_packets > 0, "{moved:?}");
 
     let outside = within(&two.namespace.path(), || TcpStream::connect("192.0.2.1:80")).unwrap();
-    assert_eq!(outside.unwrap_err().raw_os_error(), Some(libc::ENETUNREACH));
+    assert_eq!(outside.unwrap_err().raw_os_error(), Some(rustix::io::Errno::NETUNREACH.raw_os_error()));
 
     // As after a crash in the middle: one host is missing.
     assert!(Command::new("ip").args(["netns", "delete", &two.namespace.name]).status().unwrap().success());

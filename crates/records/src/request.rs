@@ -2,33 +2,7 @@
 
 use std::sync::Arc;
 
-/// What a request does to the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// Data leaves the device.
-    Read,
-    /// Data enters the device.
-    Write,
-}
-
-impl Op {
-    /// The name used in the `op` column.
-    pub fn name(self) -> &'static str {
-        match self {
-            Op::Read => "read",
-            Op::Write => "write",
-        }
-    }
-
-    /// The inverse of [`Op::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "read" => Some(Op::Read),
-            "write" => Some(Op::Write),
-            _ => None,
-        }
-    }
-}
+pub use weir_vocabulary::Op;
 
 crate::named!(Op);
 

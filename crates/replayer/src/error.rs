@@ -64,12 +64,6 @@ pub enum Error {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// A priority that is not in the kernel's vocabulary.
-    #[error("priority {found:?}: write rt/LEVEL or be/LEVEL with LEVEL 0 (highest) to 7, or idle")]
-    Priority {
-        /// What was written.
-        found: String,
-    },
     /// An option outside its range.
     #[error("{option} is {found}; {allowed}")]
     Option {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 
+use weir_content::pattern::Key;
 use weir_records::Request;
 
 use crate::Targets;
-use crate::pattern::Key;
 use crate::targets::Transfer;
 
 /// Requests handed from thread to thread at once.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use weir_host::thread::Scheduling;
 
 use crate::Error;
-use crate::clock::Scheduling;
 use crate::target::{Kind, Target};
 
 /// How one target was used.

@@ -30,7 +30,7 @@ pub struct Options {
     pub fifo_priority: Option<i32>,
     /// How long to wait for outstanding completions after the last request.
     pub grace: Duration,
-    /// Check what is read against [`crate::pattern`]; a difference is status `EBADMSG`.
+    /// Check what is read against [`weir_content::pattern`]; a difference is status `EBADMSG`.
     pub verify: bool,
     /// Seed of the pattern.
     pub seed: u64,

@@ -5,11 +5,12 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
+use weir_host::clock::{monotonic_ns, thread_cpu_seconds};
+use weir_host::thread::{self, Scheduling};
 use weir_records::{Op, Request};
 
 use crate::blocking::Blocking;
 use crate::buffer::{Buffer, Pool};
-use crate::clock::{self, monotonic_ns};
 use crate::feed::{Empty, Feed, Planned};
 use crate::fidelity::{Fidelity, Recorder};
 use crate::ring::{Completion, Ring};
@@ -75,7 +76,8 @@ impl<'a> Pacer<'a> {
         mut feed: Feed,
         sink: Sender<Vec<Request>>,
     ) -> Result<Self, Error> {
-        let scheduling = clock::prepare_thread(options.fifo_priority);
+        thread::sleep_precisely();
+        let scheduling = options.fifo_priority.map_or(Scheduling::Other, thread::request_fifo);
         let ring = Ring::new()?;
         feed.wait_for_first();
         let epoch_ns = options.epoch_monotonic_ns.unwrap_or_else(|| monotonic_ns() + LEAD_NS);
@@ -193,7 +195,7 @@ impl<'a> Pacer<'a> {
             }
         }
         let sent = &sent[..count];
-        let switches = clock::voluntary_switches();
+        let switches = thread::voluntary_switches();
         let before = monotonic_ns();
         for &slot in sent {
             if let Some(flight) = self.flights.get_mut(slot) {
@@ -205,7 +207,7 @@ impl<'a> Pacer<'a> {
         }
         self.submit()?;
         let took_ns = monotonic_ns() - before;
-        self.note_handover(sent, took_ns, clock::voluntary_switches() > switches);
+        self.note_handover(sent, took_ns, thread::voluntary_switches() > switches);
         let fidelity = &mut self.recorder.fidelity;
         fidelity.max_in_flight = fidelity.max_in_flight.max(self.flights.occupied() as u64);
         self.options.progress.sent.fetch_add(count as u64, Ordering::Relaxed);
@@ -385,7 +387,7 @@ impl<'a> Pacer<'a> {
         }
         let _ = self.sink.send(self.done);
         self.recorder.fidelity.queue_overflows = self.ring.overflows;
-        self.recorder.fidelity.cpu_seconds = clock::thread_cpu_seconds();
+        self.recorder.fidelity.cpu_seconds = thread_cpu_seconds();
         Ok(self.recorder.finish())
     }
 }

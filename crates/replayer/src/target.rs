@@ -8,10 +8,10 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_content::{file_id, file_name};
 
+use crate::Error;
 use crate::buffer::Buffer;
-use crate::files::{file_id, file_name};
-use crate::{Error, clock};
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ fn open_directory(path: &Path, access: Access) -> Result<(Vec<OpenFile>, HashMap
         return Err(Error::EmptyDirectory { path: path.to_owned(), example: file_name(0) });
     }
     // A handful stay free for the ring, the streams and the standard descriptors.
-    let limit = clock::raise_open_files().map_err(failed)?;
+    let limit = weir_host::thread::raise_open_files().map_err(failed)?;
     if ids.len() as u64 + 64 > limit {
         return Err(Error::TooManyFiles { path: path.to_owned(), files: ids.len(), limit });
     }

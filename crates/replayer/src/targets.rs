@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_records::{Op, Request};
+use weir_vocabulary::IoPriority;
 
 use crate::target::{Access, Target};
-use crate::{Error, IoPriority, Kind};
+use crate::{Error, Kind};
 
 /// The largest transfer that is handed to the kernel as one.
 const MAX_TRANSFER_BYTES: u64 = 1 << 30;
@@ -23,14 +24,14 @@ pub struct Route {
     pub name: Option<String>,
     /// Added to every offset: classes can share a device in separate regions.
     pub base_offset_bytes: u64,
-    /// The priority that the requests carry.
-    pub priority: IoPriority,
+    /// The priority that the requests carry; `None` for that of the process.
+    pub priority: Option<IoPriority>,
 }
 
 impl Route {
     /// A route to `path` from its beginning, at the priority of the process.
     pub fn to(path: impl Into<PathBuf>) -> Self {
-        Route { path: path.into(), name: None, base_offset_bytes: 0, priority: IoPriority::Inherited }
+        Route { path: path.into(), name: None, base_offset_bytes: 0, priority: None }
     }
 }
 
@@ -66,7 +67,7 @@ pub struct Targets {
 struct Resolved {
     target: usize,
     base_offset_bytes: u64,
-    priority: IoPriority,
+    priority: Option<IoPriority>,
 }
 
 /// A request as the kernel is asked for it.
@@ -138,7 +139,7 @@ impl Targets {
         let file = match (target.kind, request.file) {
             (Kind::Directory, Some(id)) => {
                 let index = target.by_id.get(&id).ok_or_else(|| {
-                    format!("file {id} ({}) is not in directory {path}", crate::file_name(id))
+                    format!("file {id} ({}) is not in directory {path}", weir_content::file_name(id))
                 })?;
                 &target.files[*index]
             }
@@ -151,7 +152,7 @@ impl Targets {
             (Kind::BlockDevice | Kind::File, Some(id)) => {
                 return Err(format!(
                     "it asks for file {id} but its target {path} is not a directory; name a directory with {} in it",
-                    crate::file_name(id)
+                    weir_content::file_name(id)
                 ));
             }
         };
@@ -168,7 +169,7 @@ impl Targets {
         };
         if end > file.size_bytes {
             let name = match request.file {
-                Some(id) => target.path.join(crate::file_name(id)).display().to_string(),
+                Some(id) => target.path.join(weir_content::file_name(id)).display().to_string(),
                 None => path.to_string(),
             };
             return Err(format!(
@@ -202,7 +203,7 @@ impl Targets {
             length: length as u32,
             expected: expected as u32,
             skip: (begin - offset) as u32,
-            priority: route.priority.to_raw(),
+            priority: route.priority.map_or(0, IoPriority::value),
             rounded: length != request.size_bytes,
         })
     }

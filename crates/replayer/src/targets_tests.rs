@@ -74,7 +74,11 @@ fn classes_share_an_open_target() {
     let folder = tempfile::tempdir().unwrap();
     let single = file_of(folder.path(), "disk", 1 << 20);
     let mut layout = Layout { default: Some(Route::to(&single)), ..Layout::default() };
-    let region = Route { base_offset_bytes: 65_536, priority: IoPriority::RealTime(2), ..Route::to(&single) };
+    let region = Route {
+        base_offset_bytes: 65_536,
+        priority: Some(IoPriority::try_from("rt/2".to_owned()).unwrap()),
+        ..Route::to(&single)
+    };
     layout.classes.insert("video".to_owned(), region);
     let targets = Targets::open(&layout).unwrap();
     assert_eq!(targets.targets.len(), 1);

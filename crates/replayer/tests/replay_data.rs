@@ -8,8 +8,8 @@ use std::fs::OpenOptions;
 use common::{CLASS, LoopDevice, contents, patterned, poisson, random_place, read, send};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use weir_content::pattern::Key;
 use weir_records::{Op, Request};
-use weir_replayer::pattern::Key;
 use weir_replayer::{Check, Error, Layout, Options, Route, Targets, replay};
 
 const LENGTH: u64 = 4 << 20;
@@ -111,7 +111,7 @@ fn files_of_a_set_are_addressed_by_number() {
     // Lengths that are no multiple of anything, as those of web pages are.
     let lengths: Vec<u64> = (0..50).map(|_| rng.random_range(1..100_000)).collect();
     for (id, &length) in (0..).zip(&lengths) {
-        patterned(&folder.path().join(weir_replayer::file_name(id)), length, Some(id), 9);
+        patterned(&folder.path().join(weir_content::file_name(id)), length, Some(id), 9);
     }
     let stream: Vec<Request> = (0..1000)
         .map(|i| {

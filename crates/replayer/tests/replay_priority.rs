@@ -8,7 +8,8 @@ use std::sync::Arc;
 use common::LoopDevice;
 use common::block_trace::BlockTrace;
 use weir_records::Request;
-use weir_replayer::{IoPriority, Layout, Options, Route, Targets, replay};
+use weir_replayer::{Layout, Options, Route, Targets, replay};
+use weir_vocabulary::IoPriority;
 
 const LENGTH: u64 = 8 << 20;
 
@@ -26,14 +27,11 @@ fn each_class_has_its_own_priority() {
         }
     };
     // Classes are told apart by the region that they read.
-    let classes = [
-        ("video", IoPriority::RealTime(3), "rt,0,3"),
-        ("text", IoPriority::BestEffort(6), "be,0,6"),
-        ("backup", IoPriority::Idle, "idle,0,0"),
-    ];
+    let classes = [("video", "rt/3", "rt,0,3"), ("text", "be/6", "be,0,6"), ("backup", "idle", "idle,0,0")];
     let mut layout = Layout::default();
     let mut stream: Vec<Request> = Vec::new();
     for (region, (class, priority, _)) in (0..).zip(classes) {
+        let priority = Some(IoPriority::try_from(priority.to_owned()).unwrap());
         let route = Route { base_offset_bytes: region << 20, priority, ..Route::to(&device.path) };
         layout.classes.insert(class.to_owned(), route);
         for i in 0..20 {

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{patterned, poisson, read, send};
+use weir_host::clock;
 use weir_host::steal::{in_time, undisturbed};
 use weir_records::Request;
-use weir_replayer::{Options, Reordered, clock};
+use weir_replayer::{Options, Reordered};
 
 const LENGTH: u64 = 16 << 20;
 

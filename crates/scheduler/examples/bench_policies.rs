@@ -10,7 +10,9 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use weir_scheduler::{Class, Decision, LinearModel, Op, POLICIES, Policy, Request, Service, Settings, build};
+use weir_scheduler::{
+    Class, Decision, LinearModel, Op, POLICIES, Policy, Request, Settings, TrafficKind, build,
+};
 
 const WAITING: [u64; 3] = [4, 32, 1000];
 const PASSES: usize = 11;
@@ -44,10 +46,11 @@ fn main() -> ExitCode {
 }
 
 fn classes() -> Vec<Class> {
-    let services = [Service::RealTime, Service::Interactive, Service::Throughput, Service::Throughput];
+    let services =
+        [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput, TrafficKind::Throughput];
     let class = |(weight, service)| Class {
         name: format!("class {weight}"),
-        service,
+        kind: service,
         weight: f64::from(weight),
         contract: None,
     };

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitCode;
 
-use weir_scheduler::{Class, Decision, LinearModel, Op, Policy, Request, Service, Settings, build};
+use weir_scheduler::{Class, Decision, LinearModel, Op, Policy, Request, Settings, TrafficKind, build};
 
 /// Tags of the device, as `compare_kernel.sh` sets them, and the one that the kernel takes ahead.
 const DEPTH: usize = 4 + 1;
@@ -81,7 +81,7 @@ fn compare(arguments: &[String]) -> Result<String, String> {
 fn classes() -> Vec<Class> {
     let class = |name: &str| Class {
         name: name.to_owned(),
-        service: Service::Interactive,
+        kind: TrafficKind::Interactive,
         weight: 1.0,
         contract: None,
     };

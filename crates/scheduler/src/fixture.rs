@@ -3,7 +3,7 @@
 use crate::model::{LinearModel, ServiceModel};
 use crate::policy::{Decision, Policy};
 use crate::registry::build;
-use crate::request::{Class, ClassId, Op, Request, Service};
+use crate::request::{Class, ClassId, Op, Request, TrafficKind};
 use crate::settings::Settings;
 
 /// A device of 1,000 cylinders of one byte: seeks take 1,000 ns a cylinder, a revolution 10,000 ns, a byte 1 ns.
@@ -49,7 +49,7 @@ pub(crate) fn at(offsets: &[u64]) -> Vec<Request> {
 pub(crate) fn weighted(weights: &[f64]) -> Vec<Class> {
     let class = |(letter, weight): (char, &f64)| Class {
         name: letter.into(),
-        service: Service::Interactive,
+        kind: TrafficKind::Interactive,
         weight: *weight,
         contract: None,
     };

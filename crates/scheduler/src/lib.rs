@@ -39,5 +39,5 @@ pub use policy::{Account, Decision, Policy};
 pub use registry::{
     Build, Entry, KERNEL_SCHEDULERS, KernelScheduler, POLICIES, build, kernel_scheduler, names,
 };
-pub use request::{Class, ClassId, Contract, Op, Request, Service};
+pub use request::{Class, ClassId, Contract, Op, Request, TrafficKind};
 pub use settings::{SettingError, Settings};

@@ -115,11 +115,12 @@ pub fn build(name: &str, classes: &[Class], settings: &Settings) -> Result<Box<d
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Service;
+    use crate::request::TrafficKind;
 
     fn classes() -> Vec<Class> {
-        let class = |name: &str, service| Class { name: name.into(), service, weight: 1.0, contract: None };
-        vec![class("text", Service::Interactive), class("video", Service::RealTime)]
+        let class =
+            |name: &str, service| Class { name: name.into(), kind: service, weight: 1.0, contract: None };
+        vec![class("text", TrafficKind::Interactive), class("video", TrafficKind::RealTime)]
     }
 
     #[test]

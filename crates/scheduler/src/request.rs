@@ -1,15 +1,8 @@
 //! Requests and classes, as a scheduler sees them.
 
-use crate::guarantee::Task;
+pub use weir_vocabulary::{Op, TrafficKind};
 
-/// What a request does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// Data from the device.
-    Read,
-    /// Data to the device.
-    Write,
-}
+use crate::guarantee::Task;
 
 /// Number of a class among the classes that a policy was built for, from 0.
 pub type ClassId = u16;
@@ -47,24 +40,13 @@ impl Request {
     }
 }
 
-/// What a class wants of the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Service {
-    /// Answers before deadlines; earlier is no better.
-    RealTime,
-    /// Answers soon.
-    Interactive,
-    /// Many answers a second, late or not.
-    Throughput,
-}
-
 /// A class, as a policy is told of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// What it wants.
-    pub service: Service,
+    /// Kind of its traffic.
+    pub kind: TrafficKind,
     /// Its share of the device relative to the other classes; above 0.
     pub weight: f64,
     /// What it asks to be promised of the device; policies that promise nothing of the kind take no notice.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use weir_scheduler::{Class, Service, Settings};
+use weir_scheduler::{Class, Settings, TrafficKind};
 use weir_simulator::machine::Model;
 use weir_simulator::server::{
     Ask, ClassLayout, ClosedLoop, Head, Limits, Placement, Server, ServerClass, Source, Volume,
@@ -58,7 +58,7 @@ fn read(intended_ns: u64, rng: &mut ChaCha8Rng) -> Ask {
 
 fn simulate(profile: &str, policy: &str, source: Box<dyn Source>) -> Result<Run, Box<dyn std::error::Error>> {
     let classes =
-        [Class { name: "reads".into(), service: Service::Interactive, weight: 1.0, contract: None }];
+        [Class { name: "reads".into(), kind: TrafficKind::Interactive, weight: 1.0, contract: None }];
     let model = Model::new(&profile::load(profile)?, DISK_BYTES, 1)?;
     let head = Head::new(model, weir_scheduler::build(policy, &classes, &Settings::default())?, 1);
     let volume = Volume { first_head: 0, heads: 1 };

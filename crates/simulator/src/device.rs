@@ -1,16 +1,9 @@
 //! The interface of device models: requests in, completions out, times in ns.
 
+pub use weir_vocabulary::Op;
+
 /// Bytes of a disk sector, and the unit of every address.
 pub const SECTOR_BYTES: u64 = 512;
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// Data from the device.
-    Read,
-    /// Data to the device.
-    Write,
-}
 
 /// One request to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

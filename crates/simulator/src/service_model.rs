@@ -2,28 +2,19 @@
 
 use std::ops::Range;
 
-use weir_scheduler::{Op as PolicyOp, Request, ServiceModel};
+use weir_scheduler::{Request, ServiceModel};
 
 use crate::controller::Controller;
 use crate::device::{Device, IoRequest, Op, SECTOR_BYTES};
 use crate::disk::Disk;
 use crate::mechanism::Arm;
 
-impl From<PolicyOp> for Op {
-    fn from(op: PolicyOp) -> Self {
-        match op {
-            PolicyOp::Read => Self::Read,
-            PolicyOp::Write => Self::Write,
-        }
-    }
-}
-
 impl From<&Request> for IoRequest {
     /// The request as it goes to the device, with the same tag.
     fn from(request: &Request) -> Self {
         Self {
             tag: request.tag,
-            op: request.op.into(),
+            op: request.op,
             offset_bytes: request.offset_bytes,
             size_bytes: request.size_bytes,
         }

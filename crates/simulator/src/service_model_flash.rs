@@ -103,7 +103,7 @@ impl ServiceModel for FlashSsd {
     /// Command overhead, and for a read the flash's latency; what the die does at the time is not known outside.
     fn positioning_ns(&self, _: u64, request: &Request) -> u64 {
         let options = self.options();
-        match Op::from(request.op) {
+        match request.op {
             Op::Read => options.command_overhead_ns + options.read_ns,
             Op::Write => options.command_overhead_ns,
         }

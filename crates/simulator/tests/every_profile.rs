@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_scheduler::{Class, POLICIES, Request, Service, ServiceModel, Settings};
+use weir_scheduler::{Class, POLICIES, Request, ServiceModel, Settings, TrafficKind};
 use weir_simulator::machine::Model;
 use weir_simulator::server::{
     ClassLayout, ClosedLoop, Head, Limits, Outcome, Placement, Served, Server, ServerClass, Volume,
@@ -17,11 +17,11 @@ fn model(name: &str) -> Model {
 }
 
 fn classes() -> Vec<Class> {
-    let class = |name: &str, service| Class { name: name.into(), service, weight: 1.0, contract: None };
+    let class = |name: &str, service| Class { name: name.into(), kind: service, weight: 1.0, contract: None };
     vec![
-        class("text", Service::Interactive),
-        class("video", Service::RealTime),
-        class("copy", Service::Throughput),
+        class("text", TrafficKind::Interactive),
+        class("video", TrafficKind::RealTime),
+        class("copy", TrafficKind::Throughput),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use weir_scheduler::{Class, Request, Service, ServiceModel, Settings};
+use weir_scheduler::{Class, Request, ServiceModel, Settings, TrafficKind};
 use weir_simulator::server::{
     Ask, ClassLayout, ClosedLoop, Head, Limits, Outcome, Placement, Served, Server, ServerClass, Source,
     Volume,
@@ -118,7 +118,7 @@ impl Source for Poisson {
 }
 
 fn head(seed: u64, draw_ns: fn(&mut ChaCha8Rng) -> f64) -> Head<Drawn> {
-    let classes = [Class { name: "one".into(), service: Service::Interactive, weight: 1.0, contract: None }];
+    let classes = [Class { name: "one".into(), kind: TrafficKind::Interactive, weight: 1.0, contract: None }];
     let policy = weir_scheduler::build("fcfs", &classes, &Settings::default()).unwrap();
     let rng = ChaCha8Rng::seed_from_u64(seed);
     Head::new(Drawn { rng, draw_ns, queue: VecDeque::new(), serving: None }, policy, 1)

@@ -79,7 +79,7 @@ proptest! {
         let disk = profile.build(256 * MIB).unwrap();
         one_at_a_time(disk, &steps, |disk, request, now_ns, service_ns| {
             let (first, sectors) = IoRequest::from(request).sectors();
-            let transfer_ns = disk.mechanism().transfer_ns(first, sectors, request.op.into());
+            let transfer_ns = disk.mechanism().transfer_ns(first, sectors, request.op);
             assert_eq!(disk.positioning_ns(now_ns, request) + transfer_ns + 7_000, service_ns);
             assert!(disk.positioning_ns(now_ns, request) <= disk.bound_ns(disk.head_bytes(), request) - transfer_ns);
         });

@@ -16,25 +16,13 @@ pub struct Contract {
     pub period_ms: f64,
 }
 
-/// Longest period and largest cost, in ms.
-const MOST_MS: f64 = (Task::MOST_NS / 1_000_000) as f64;
-
 impl Contract {
     /// As admission tests have it, in whole ns.
     ///
     /// # Errors
     /// The field that is wrong, and what is wrong with it.
     pub fn task(self) -> Result<Task, (&'static str, String)> {
-        let ns = |field, ms: f64| {
-            let ns = (ms * 1e6).round();
-            if ns >= 1.0 && ms <= MOST_MS {
-                Ok(ns as u64)
-            } else {
-                Err((field, format!("is {ms}; it must be above 0 and at most {MOST_MS} ms")))
-            }
-        };
-        let (cost_ns, period_ns) = (ns("cost_ms", self.cost_ms)?, ns("period_ms", self.period_ms)?);
-        Task::new(cost_ns, period_ns).map_err(|error| ("cost_ms", error.to_string()))
+        Task::from_ms(self.cost_ms, self.period_ms)
     }
 
     /// As schedulers have it, for so many streams; `None` if it is no contract, which studies are checked for.

@@ -111,76 +111,6 @@ impl JsonSchema for Scheduler {
     }
 }
 
-/// I/O priority: `rt/0` to `rt/7`, `be/0` to `be/7` (0 is highest), or `idle` (ioprio_set(2)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Priority {
-    class: u16,
-    level: u16,
-}
-
-impl Priority {
-    const CLASSES: [(&'static str, u16); 2] = [("rt", 1), ("be", 2)];
-    const IDLE: u16 = 3;
-
-    /// The kernel's encoding: class in the top 3 bits of 16.
-    pub fn ioprio(self) -> u16 {
-        self.class << 13 | self.level
-    }
-
-    /// Number of the class: 1 real time, 2 best effort, 3 idle.
-    pub fn class(self) -> u16 {
-        self.class
-    }
-
-    /// Level within the class, from 0 (highest) to 7.
-    pub fn level(self) -> u16 {
-        self.level
-    }
-}
-
-impl TryFrom<String> for Priority {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        if text == "idle" {
-            return Ok(Priority { class: Self::IDLE, level: 0 });
-        }
-        text.split_once('/')
-            .and_then(|(name, level)| {
-                let (_, class) = Self::CLASSES.into_iter().find(|(known, _)| *known == name)?;
-                let level = level.parse().ok().filter(|level| *level < 8)?;
-                Some(Priority { class, level })
-            })
-            .ok_or_else(|| format!("`{text}` is no priority: use rt/0 to rt/7, be/0 to be/7, or idle"))
-    }
-}
-
-impl From<Priority> for String {
-    fn from(priority: Priority) -> String {
-        priority.to_string()
-    }
-}
-
-impl fmt::Display for Priority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Priority::CLASSES.iter().find(|(_, class)| *class == self.class) {
-            Some((name, _)) => write!(f, "{name}/{}", self.level),
-            None => f.write_str("idle"),
-        }
-    }
-}
-
-impl JsonSchema for Priority {
-    fn schema_name() -> Cow<'static, str> {
-        "Priority".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^((rt|be)/[0-7]|idle)$", "examples": ["rt/0", "be/4", "idle"]})
-    }
-}
-
 /// Who shares a device with whom (Shenoy, Goyal and Vin).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -196,23 +126,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schedulers_and_priorities_survive_their_text() {
+    fn schedulers_survive_their_text() {
         for text in ["none", "mq-deadline fifo_batch=1 read_expire=100"] {
             assert_eq!(Scheduler::try_from(text.to_owned()).unwrap().to_string(), text);
         }
-        for text in ["rt/0", "be/7", "idle"] {
-            assert_eq!(Priority::try_from(text.to_owned()).unwrap().to_string(), text);
-        }
     }
 
     #[test]
-    fn ioprio_is_encoded_as_the_kernel_does() {
-        assert_eq!(Priority::try_from("be/4".to_owned()).unwrap().ioprio(), 0x4004);
-        assert_eq!(Priority::try_from("idle".to_owned()).unwrap().ioprio(), 0x6000);
-    }
-
-    #[test]
-    fn what_is_neither_is_refused() {
+    fn what_is_no_scheduler_is_refused() {
         assert!(Scheduler::try_from("../none".to_owned()).is_err());
         assert!(Scheduler::try_from(String::new()).is_err());
         for text in [
@@ -237,6 +158,5 @@ mod tests {
             Scheduler::try_from("hds root_kb_s=18000 tree=A:0.5(s1:1),B:0.5(s2:65%,s3:w2)".to_owned())
                 .is_ok()
         );
-        assert!(Priority::try_from("be/8".to_owned()).is_err());
     }
 }

@@ -45,13 +45,13 @@ pub use filesystem::{FileSystem, NetworkAccess};
 pub use fs_option::{ByRole, FsOption};
 pub use hosts::{Hosts, Lost};
 pub use io_cost::{CostBounds, CostModel, IoCost};
-pub use level::{Architecture, Priority, Scheduler};
+pub use level::{Architecture, Scheduler};
 pub use plan::{Context, Plan};
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
 pub use settings::ServiceSettings;
 pub use site::{DATABASES, Site, SiteBenchmark};
 pub use spec::{
-    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, StudyService, Wants,
+    Capture, Class, Factors, Objective, Placement, Records, Settings, Storage, Study, StudyService,
 };
 pub use tasks::{TaskFile, TaskSpec};
 pub use testbed::{Testbed, Testbeds};

@@ -9,6 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problems};
+use weir_vocabulary::TrafficKind;
 use weir_workload::Catalog;
 use weir_workload::sessions::AnyWorkload;
 
@@ -19,7 +20,7 @@ use crate::limits::{self, Estimate};
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
 use crate::settings::ServiceSettings;
 use crate::site::SiteBenchmark;
-use crate::spec::{Class, Settings, Study, Wants};
+use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
 use crate::variant::{self, VARIANT, Variant};
 use crate::{access, counterpart, daemon_checks, device_scheduler, fs_option, recipe, simulated};
@@ -341,7 +342,7 @@ fn simulated(study: &Study, class: &Class, workload: &AnyWorkload, settings: &Se
         Architecture::Integrated => None,
     };
     let has_deadline = workload.requests().is_some_and(|workload| workload.deadline.is_some());
-    let inferred = if has_deadline { Wants::RealTime } else { Wants::Interactive };
+    let inferred = if has_deadline { TrafficKind::RealTime } else { TrafficKind::Interactive };
     SimulatedClass {
         wants: class.wants.unwrap_or(inferred),
         weight: class.weight.unwrap_or(1.0),

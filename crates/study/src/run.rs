@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use weir_vocabulary::{IoPriority, TrafficKind};
 use weir_workload::sessions::AnyWorkload;
 
 use crate::access::RunAccess;
 use crate::contract::Contract;
 use crate::control_group::ControlGroup;
 use crate::hosts::{Hosts, Lost};
-use crate::level::{Priority, Scheduler};
+use crate::level::Scheduler;
 use crate::name;
 use crate::site::Site;
-use crate::spec::{Capture, Objective, Placement, Records, Settings, Wants};
+use crate::spec::{Capture, Objective, Placement, Records, Settings};
 use crate::testbed::Testbed;
 
 /// Version of the layout of `run.json`.
@@ -135,7 +136,7 @@ pub struct RunClass {
     /// What carries it out.
     pub engine: Engine,
     /// I/O priority; absent: the kernel's default.
-    pub priority: Option<Priority>,
+    pub priority: Option<IoPriority>,
     /// Values of its control group; absent: its processes stay where the run is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ControlGroup>,
@@ -159,7 +160,7 @@ pub struct RunClass {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimulatedClass {
     /// What it wants of schedulers.
-    pub wants: Wants,
+    pub wants: TrafficKind,
     /// Its weight with schedulers.
     pub weight: f64,
     /// What its clients are promised.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use weir_scheduler::{Service, Settings};
+use weir_scheduler::Settings;
 use weir_specs::Document;
+use weir_vocabulary::TrafficKind;
 
 use crate::contract::Contract;
 use crate::device_scheduler;
 use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, MOST_INTERVALS};
-use crate::spec::{Class, Placement, Study, Wants};
+use crate::spec::{Class, Placement, Study};
 use crate::testbed::Testbed;
 
 /// The fields of a class that only the simulator knows, as far as they are given.
@@ -143,7 +144,7 @@ pub(crate) fn check_scheduler<'a>(
     let classes: Vec<weir_scheduler::Class> = classes
         .map(|(name, class)| weir_scheduler::Class {
             name: name.clone(),
-            service: class.wants.map_or(Service::Interactive, Wants::service),
+            kind: class.wants.unwrap_or(TrafficKind::Interactive),
             weight: class.weight.unwrap_or(1.0),
             // How many streams there are is for runs to say, and whether there is room for them.
             contract: class.contract.and_then(|contract| contract.for_streams(1)),
@@ -151,15 +152,4 @@ pub(crate) fn check_scheduler<'a>(
         .collect();
     let settings = Settings(scheduler.tunables.clone());
     weir_scheduler::build(&scheduler.name, &classes, &settings).map(drop).map_err(|error| error.to_string())
-}
-
-impl Wants {
-    /// As schedulers have it.
-    pub fn service(self) -> Service {
-        match self {
-            Wants::RealTime => Service::RealTime,
-            Wants::Interactive => Service::Interactive,
-            Wants::Throughput => Service::Throughput,
-        }
-    }
 }

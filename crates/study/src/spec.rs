@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use weir_vocabulary::{IoPriority, TrafficKind};
 
 use crate::access::StudyAccess;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
@@ -12,7 +13,7 @@ use crate::contract::Contract;
 use crate::control_group::ControlGroup;
 use crate::hosts::Hosts;
 use crate::io_cost::IoCost;
-use crate::level::{Architecture, Priority, Scheduler};
+use crate::level::{Architecture, Scheduler};
 use crate::site::Site;
 use crate::testbed::Testbeds;
 
@@ -127,18 +128,6 @@ impl Placement {
     }
 }
 
-/// What a class wants, as schedulers with classes are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Wants {
-    /// Answers before deadlines; earlier is no better.
-    RealTime,
-    /// Answers soon.
-    Interactive,
-    /// Many answers a second, late or not.
-    Throughput,
-}
-
 /// Whether requests are captured at the block layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -197,7 +186,7 @@ pub struct Class {
     pub heads: Option<u32>,
     /// I/O priority of its requests.
     #[serde(default)]
-    pub priority: Option<Priority>,
+    pub priority: Option<IoPriority>,
     /// Settings of the control group of the class's processes, such as `io.weight=800`. If any class of a run has settings,
     /// each class has a control group of its own.
     #[serde(default)]
@@ -208,7 +197,7 @@ pub struct Class {
     /// Traffic kind, for weir's schedulers; if absent, `real_time` if the workload has deadlines and `interactive` if it
     /// has none.
     #[serde(default)]
-    pub wants: Option<Wants>,
+    pub wants: Option<TrafficKind>,
     /// Weight, for those of weir's schedulers that share a disk by weight; 1 if absent.
     #[serde(default)]
     pub weight: Option<f64>,
@@ -316,7 +305,7 @@ pub struct Factors {
     pub client_counts: Option<BTreeMap<String, Vec<u32>>>,
     /// I/O priority by class; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Vec<BTreeMap<String, Priority>>>,
+    pub priority: Option<Vec<BTreeMap<String, IoPriority>>>,
     /// Control groups by class, such as `{video: io.weight=800}`; replaces the class's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Vec<BTreeMap<String, ControlGroup>>>,
@@ -367,7 +356,7 @@ pub struct Settings {
     /// Clients by class, where they differ from the class's own.
     pub clients: BTreeMap<String, u32>,
     /// I/O priority by class, where it differs from the class's own.
-    pub priority: BTreeMap<String, Priority>,
+    pub priority: BTreeMap<String, IoPriority>,
     /// Control group by class, where it differs from the class's own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cgroup: BTreeMap<String, ControlGroup>,

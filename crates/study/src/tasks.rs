@@ -5,8 +5,6 @@ use serde::Deserialize;
 use weir_scheduler::guarantee::Task;
 use weir_specs::{Document, Problems};
 
-use crate::contract::Contract;
-
 /// Streams that ask for one disk.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +65,7 @@ impl TaskFile {
                 wrong(format!("tasks.{place}.streams"), message);
                 break;
             }
-            match (Contract { cost_ms: spec.cost_ms, period_ms: spec.period_ms }).task() {
+            match Task::from_ms(spec.cost_ms, spec.period_ms) {
                 Ok(task) => tasks.extend((0..spec.streams).map(|_| (place, task))),
                 Err((field, message)) => wrong(format!("tasks.{place}.{field}"), message),
             }

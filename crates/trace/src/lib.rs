@@ -5,7 +5,6 @@
 
 mod binary;
 pub mod blktrace;
-pub mod caches;
 pub mod catalog;
 mod error;
 pub mod filter;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::caches::index::hash;
+use weir_cache::index::hash;
+
 use crate::{TraceOp, TraceRequest};
 
 /// Most units of one request that are looked at: 4 GiB in blocks of 4 KiB. What is longer is cut, and counted.

@@ -2,7 +2,7 @@
 
 use crate::made::{Made, all, here, ordered, request};
 use proptest::prelude::*;
-use weir_trace::caches::{Cache, Lru, Policy};
+use weir_cache::{Cache, Lru, Policy};
 use weir_trace::filter::{
     Absorb, OfDevices, Pipeline, Rebase, ScaleAddress, ScaleTime, SinceFirst, Sorted, Step, TimeRange, Writes,
 };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_trace::caches::Policy;
+use weir_cache::Policy;
 use weir_trace::filter::{Absorb, Step, Writes};
 use weir_trace::stat::Statistics;
 use weir_trace::{Devices, Options, TraceOp, TraceRequest, Unit};

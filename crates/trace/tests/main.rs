@@ -1,6 +1,5 @@
 //! Formats, statistics and filters as a user of the crate has them.
 
-mod caches;
 #[allow(dead_code, reason = "the bench uses the rest")]
 mod common;
 mod contributing;

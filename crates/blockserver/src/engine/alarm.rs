@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::clock::{Bell, now_ns, run_first, sleep_exactly};
+use weir_host::thread::{Scheduling, request_fifo, sleep_precisely};
+
+use crate::clock::{Bell, now_ns};
 use crate::engine::pacing::Margin;
 
 /// Priority of the thread that keeps time among real-time ones; one that takes requests in has one less.
@@ -58,8 +60,8 @@ impl Alarm {
     /// Calls `act` at each time that is set, until [`stop`](Self::stop). It sleeps until shortly before, and spins the rest. `act`
     /// sets the next time.
     pub fn keep(&self, mut act: impl FnMut()) {
-        sleep_exactly();
-        self.realtime.store(run_first(TIMING_PRIORITY), Ordering::Relaxed);
+        sleep_precisely();
+        self.realtime.store(request_fifo(TIMING_PRIORITY) == Scheduling::Fifo, Ordering::Relaxed);
         let mut margin = Margin::new();
         loop {
             let rings = self.bell.rings();

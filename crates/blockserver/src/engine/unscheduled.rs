@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use weir_simulator::{Completion, Device, IoRequest, Op};
 
-use crate::clock::{now_ns, run_first};
+use crate::clock::now_ns;
 use crate::engine::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::engine::backing::Backing;
 use crate::exports::fuse::FileService;
@@ -272,7 +272,7 @@ impl Engine {
     /// Puts the calling reader thread ahead of ordinary ones, so that arrivals are stamped on time.
     pub fn enter_reader(&self) {
         if self.lock().device.is_some() {
-            run_first(TIMING_PRIORITY - 1);
+            weir_host::thread::request_fifo(TIMING_PRIORITY - 1);
         }
     }
 

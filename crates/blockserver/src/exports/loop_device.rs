@@ -32,8 +32,7 @@ const CONTROL: &str = "/dev/loop-control";
 
 /// Why this process cannot serve block devices on this host, or `None` if it can.
 pub fn missing_capability() -> Option<String> {
-    // SAFETY: no arguments, cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         return Some("block devices can only be made by root: run this with sudo".to_owned());
     }
     for (path, remedy) in

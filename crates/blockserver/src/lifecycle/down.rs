@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use weir_host::mounts::{self, Mount, UnmountFlags, unmount};
 
 use crate::control::Control;
 use crate::engine::scheduled::ExportKind;
 use crate::error::Error;
 use crate::exports::loop_device::detach;
 use crate::exports::ublk;
-use crate::mounts::{Mount, mount_at, mounts_of, unmount};
 use crate::sockets::remove_socket;
 use crate::state::{BlockDevice, State, states};
 use crate::wait::wait_until;
@@ -87,10 +87,10 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         }
     }
 
-    if let Some(Mount { mountpoint, .. }) = fuse_mount(&state)? {
+    if let Some(Mount { point: mountpoint, .. }) = fuse_mount(&state)? {
         // A dead or ending server answers nothing more; the abort may already unmount.
         abort(&state);
-        let result = unmount(&mountpoint, libc::MNT_DETACH);
+        let result = unmount(&mountpoint, UnmountFlags::DETACH);
         let text = mountpoint.display();
         match (fuse_mount(&state)?, result) {
             (Some(_), Err(error)) => report.left.push(format!("{text} is still mounted: {error}")),
@@ -149,16 +149,16 @@ pub fn down_all(state_dir: &Path) -> Result<Vec<DownOutcome>, Error> {
 
 /// Unmounts every file system on the device.
 fn unmount_all(device: &BlockDevice, state: &State, report: &mut DownReport) -> Result<(), Error> {
-    let list = || mounts_of(device).map_err(Error::system("read /proc/self/mountinfo"));
-    for Mount { mountpoint, fs_type, .. } in list()? {
+    let mounts = mounts::of_device(device.number()).map_err(|error| Error::Unable(error.to_string()))?;
+    for Mount { point: mountpoint, fs_type, .. } in mounts {
         let place = mountpoint.clone();
-        let result = guarded(state, report, "unmounting", move || unmount(&place, 0));
+        let result = guarded(state, report, "unmounting", move || unmount(&place, UnmountFlags::empty()));
         let text = format!("{fs_type} at {}", mountpoint.display());
         match result {
             Some(Ok(())) => report.done.push(format!("unmounted {text}")),
             // Gone already.
             Some(Err(error)) if error.raw_os_error() == Some(libc::EINVAL) => {}
-            Some(Err(error)) => match unmount(&mountpoint, libc::MNT_DETACH) {
+            Some(Err(error)) => match unmount(&mountpoint, UnmountFlags::DETACH) {
                 Ok(()) => report.done.push(format!("unmounted {text} lazily ({error})")),
                 Err(error) => report.left.push(format!("{text} is still mounted: {error}")),
             },
@@ -196,14 +196,16 @@ fn abort(state: &State) {
     }
     let Ok(Some(mount)) = fuse_mount(state) else { return };
     // A connection has the number of its mount's device. Where fusectl is not mounted, a forced unmount aborts as well.
-    let file = format!("/sys/fs/fuse/connections/{}/abort", mount.minor);
+    let file = format!("/sys/fs/fuse/connections/{}/abort", mount.device.1);
     if fs::write(file, "1").is_err() {
-        let _ = unmount(&mount.mountpoint, libc::MNT_FORCE | libc::MNT_DETACH);
+        let _ = unmount(&mount.point, UnmountFlags::FORCE | UnmountFlags::DETACH);
     }
 }
 
 fn fuse_mount(state: &State) -> Result<Option<Mount>, Error> {
-    mount_at(&state.mountpoint, &state.token).map_err(Error::system("read /proc/self/mountinfo"))
+    let mounts = mounts::own().map_err(|error| Error::Unable(error.to_string()))?;
+    let is_ours = |mount: &Mount| mount.point == state.mountpoint && mount.source == Path::new(&state.token);
+    Ok(mounts.into_iter().rfind(is_ours))
 }
 
 /// Removes a file; one that is not there is nothing to do.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use weir_host::mounts::{self, UnmountFlags};
+use weir_host::process::Identity;
 
 use crate::control::server as control_server;
 use crate::engine::Engines;
@@ -20,8 +22,6 @@ use crate::exports::nbd::{Address, Listener};
 use crate::exports::queue;
 use crate::exports::ublk;
 use crate::lifecycle::down::{down, remove_if_there};
-use crate::mounts::{self, mounts_of};
-use crate::process::{random_token, start_ticks};
 use crate::sockets::remove_socket;
 use crate::spec::ServeSpec;
 use crate::state::{BlockDevice, ClassDevice, State, state_path};
@@ -60,15 +60,22 @@ pub fn serve(
     served.and(finished)
 }
 
+/// 64 random bits, in hexadecimal.
+fn random_token() -> io::Result<String> {
+    let mut bytes = [0; 8];
+    io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut bytes)?;
+    Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
+}
+
 /// Records who serves, cleaning up after a dead server of that name.
 fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) -> Result<State, Error> {
-    let pid = std::process::id();
+    let Identity { pid, started_ticks } = Identity::own();
     let name = &spec.name;
     let mountpoint = dir.join(format!("{name}.mnt"));
     let state = State {
         spec: spec.clone(),
         pid,
-        pid_started_ticks: start_ticks(pid).unwrap_or(0),
+        pid_started_ticks: started_ticks,
         token: format!("weir-{}", random_token().map_err(Error::system("read /dev/urandom"))?),
         file: mountpoint.join(FILE_NAME),
         mountpoint,
@@ -148,7 +155,7 @@ fn run(
     release_devices(state);
     // Here devices of ublk go.
     let outcome = outcome.map(drop);
-    let _ = mounts::unmount(&state.mountpoint, libc::MNT_DETACH);
+    let _ = mounts::unmount(&state.mountpoint, UnmountFlags::DETACH);
     if let Some(session) = &session
         && state.device.as_ref().is_none_or(|device| !loop_device::is_ours(device, &state.token))
     {
@@ -259,9 +266,9 @@ fn mount(state: &State, engines: &Engines) -> Result<BackgroundSession, Error> {
 /// own device could not be killed.
 fn release_devices(state: &State) {
     for device in state.block_devices().filter(|device| state.is_ours(device)) {
-        for mount in mounts_of(device).unwrap_or_default() {
-            eprintln!("unmounting {}", mount.mountpoint.display());
-            run_briefly(Command::new("umount").arg(&mount.mountpoint));
+        for mount in mounts::of_device(device.number()).unwrap_or_default() {
+            eprintln!("unmounting {}", mount.point.display());
+            run_briefly(Command::new("umount").arg(&mount.point));
         }
         if !ublk::is_of_driver(device) {
             run_briefly(Command::new("losetup").arg("--detach").arg(&device.path));

@@ -119,8 +119,7 @@ impl Gate {
     }
 
     fn take_in(self: &Arc<Self>, stream: Stream, client: impl Fn(&Stream, &Place) + Send + 'static) {
-        // SAFETY: takes nothing and cannot fail.
-        let own = unsafe { libc::geteuid() };
+        let own = rustix::process::geteuid().as_raw();
         if let Some(peer) = stream.peer().filter(|peer| peer.uid != 0 && peer.uid != own) {
             return self.note(&format!(
                 "process {} of user {} was refused: not this server's user",

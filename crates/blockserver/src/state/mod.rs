@@ -9,11 +9,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_host::device::LoopInfo;
+use weir_host::process::{Handle, Identity};
 
 pub use self::block_device::{BlockDevice, ClassDevice};
 use crate::error::Error;
 use crate::exports::queue::QueueSettings;
-use crate::process::Process;
 use crate::spec::ServeSpec;
 
 /// What a server has made. Written before each thing is made or as soon as it is, so that nothing is ever left without a record.
@@ -128,7 +129,7 @@ impl State {
     }
 
     /// The server's process, if it is still running.
-    pub(crate) fn process(&self) -> Option<Process> {
-        Process::find(self.pid, self.pid_started_ticks)
+    pub(crate) fn process(&self) -> Option<Handle> {
+        Identity { pid: self.pid, started_ticks: self.pid_started_ticks }.open()
     }
 }

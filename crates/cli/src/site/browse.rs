@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let url = Arc::clone(&server.url);
     let visitors = browsers.class(server, &status).map_err(classify)?;
-    let epoch_ns = weir_replayer::clock::monotonic_ns() + 20_000_000;
+    let epoch_ns = weir_host::clock::monotonic_ns() + 20_000_000;
     let options = Options { epoch_monotonic_ns: Some(epoch_ns), ..options };
     let mut requests =
         args.out.as_deref().map(|path| TableWriter::create(path, epoch_ns)).transpose().map_err(bad_input)?;

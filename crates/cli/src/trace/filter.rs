@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_trace::caches::Policy;
+use weir_cache::Policy;
 use weir_trace::filter::{
     Absorb, OfDevices, Peeked, Pipeline, Ratio, Rebase, ScaleAddress, ScaleTime, SinceFirst, Step, TimeRange,
     Writes,

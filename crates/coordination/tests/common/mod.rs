@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_coordination::{Error, JoinConfig, Meeting, Roster, Timeouts, Token};
+use weir_coordination::{Coordination, Error, JoinConfig, Roster, Timeouts, Token};
 
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -37,8 +37,8 @@ pub fn config(me: &str, address: SocketAddr) -> JoinConfig {
     JoinConfig { roster, address, token, run: "run".to_owned(), timeouts: timeouts(), stop: Arc::default() }
 }
 
-pub fn join(me: &str, address: SocketAddr, stop: &Arc<AtomicBool>) -> Result<Meeting, Error> {
-    Meeting::join(JoinConfig { stop: Arc::clone(stop), ..config(me, address) })
+pub fn join(me: &str, address: SocketAddr, stop: &Arc<AtomicBool>) -> Result<Coordination, Error> {
+    Coordination::join(JoinConfig { stop: Arc::clone(stop), ..config(me, address) })
 }
 
 /// Connects as soon as somebody listens.

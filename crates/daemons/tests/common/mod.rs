@@ -10,8 +10,7 @@ pub struct State(tempfile::TempDir);
 impl State {
     /// `None`, with the reason printed, where it cannot be.
     pub fn new() -> Option<Self> {
-        // SAFETY: geteuid takes no arguments and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
+        if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: needs root");
             return None;
         }

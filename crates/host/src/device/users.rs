@@ -34,15 +34,9 @@ pub fn find(kernel_name: &str) -> Option<String> {
 }
 
 fn mounted(parts: &[(String, (u32, u32))]) -> Option<String> {
-    let own = mounts::own();
+    let own = mounts::own().unwrap_or_default();
     mounts::of_all_namespaces().into_iter().find_map(|(pid, mount)| {
-        // btrfs shows a device number of its own: there the source tells.
-        let source = || fs::metadata(&mount.source).ok().filter(|found| found.file_type().is_block_device());
-        let by_source = || source().map(|found| (libc::major(found.rdev()), libc::minor(found.rdev())));
-        let (name, _) = parts
-            .iter()
-            .find(|(_, number)| *number == mount.device)
-            .or_else(|| by_source().and_then(|number| parts.iter().find(|(_, known)| *known == number)))?;
+        let (name, _) = parts.iter().find(|(_, number)| mount.is_on(*number))?;
         let elsewhere = if own.contains(&mount) {
             String::new()
         } else {
@@ -55,7 +49,7 @@ fn mounted(parts: &[(String, (u32, u32))]) -> Option<String> {
 fn swapped(parts: &[(String, (u32, u32))]) -> Option<String> {
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
     swaps.lines().skip(1).find_map(|line| {
-        let found = fs::metadata(mounts::unescape(line.split_ascii_whitespace().next()?)).ok()?;
+        let found = fs::metadata(mounts::unescape(line.split_ascii_whitespace().next()?.as_bytes())).ok()?;
         let number = (libc::major(found.rdev()), libc::minor(found.rdev()));
         let (name, _) =
             parts.iter().find(|(_, known)| found.file_type().is_block_device() && *known == number)?;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp};
+use weir_content::pattern::Key;
 use weir_records::{Op, Request};
-use weir_replayer::pattern::Key;
 use weir_replayer::{Fidelity, Layout, Options, Route, Targets, replay};
 
 pub const CLASS: &str = "text";

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use weir_content::fill::Filler;
+use weir_content::{file_name, pattern::Key};
 use weir_daemons::Hot;
 use weir_records::Request;
-use weir_replayer::fill::Filler;
-use weir_replayer::{file_name, pattern::Key};
 use weir_study::{Run, RunService};
 use weir_workload::Popularities;
 

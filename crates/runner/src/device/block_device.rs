@@ -1,7 +1,6 @@
 //! Block device of a run: its identity, and whether it may be used.
 
 use std::fs;
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use weir_blockserver::{Control, State};
@@ -157,14 +156,7 @@ impl BlockDevice {
 
     /// Writes out and forgets what the page cache holds of the device itself.
     pub(crate) fn drop_cache(&self) -> std::io::Result<()> {
-        /// `BLKFLSBUF` of `include/uapi/linux/fs.h`.
-        const BLKFLSBUF: libc::Ioctl = 0x1261;
-        let file = fs::File::open(&self.node)?;
-        // SAFETY: the descriptor is open for the duration of the call, which takes no argument.
-        match unsafe { libc::ioctl(file.as_raw_fd(), BLKFLSBUF, 0) } {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        }
+        weir_host::page_cache::drop_device(&self.node)
     }
 
     /// Whether a modelled device takes as long as its model says; others always take their time.

@@ -124,17 +124,11 @@ pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Placement]) -
 }
 
 fn class_spec(class: &RunClass, told: &SimulatedClass, place: Option<&Placement>, shares: bool) -> ClassSpec {
-    use weir_blockserver::Wants as Live;
-    use weir_study::Wants;
     let raw = place.and_then(|place| Some((place, *place.offsets_bytes.first()?)));
     let stream_bytes = raw.and_then(|(place, _)| stream_bytes(class, place));
     let range = |(place, first): (&Placement, u64)| [first, first + place.files.total_bytes()];
     ClassSpec {
-        wants: match told.wants {
-            Wants::RealTime => Live::RealTime,
-            Wants::Interactive => Live::Interactive,
-            Wants::Throughput => Live::Throughput,
-        },
+        wants: told.wants,
         weight: told.weight,
         deadline_ms: class.recipe.requests().and_then(deadline_ms),
         contract: told.contract.map(|contract| ContractSpec {
@@ -204,7 +198,7 @@ pub(crate) fn begin(devices: &mut [BlockDevice], epoch_ns: i64) -> Result<Vec<(S
 
 /// Time from now to an instant of CLOCK_MONOTONIC; zero if it is past.
 fn until(at_ns: u64) -> Duration {
-    let now_ns = u64::try_from(weir_replayer::clock::monotonic_ns()).unwrap_or(0);
+    let now_ns = u64::try_from(weir_host::clock::monotonic_ns()).unwrap_or(0);
     Duration::from_nanos(at_ns.saturating_sub(now_ns))
 }
 

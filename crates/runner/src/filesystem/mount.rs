@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
 use std::time::Duration;
 
 use weir_host::mounts;
@@ -45,20 +44,7 @@ pub(crate) fn check(filesystem: &FileSystem, source: &Path, point: &Path) -> Res
 
 /// Unmounts; nothing being mounted is fine. A busy mount is given a moment: a dying process may hold it.
 pub(crate) fn unmount(point: &Path) -> Result<(), String> {
-    let mut last = String::new();
-    for attempt in 0..20 {
-        if mounts::at(point).is_none() {
-            return Ok(());
-        }
-        if attempt > 0 {
-            sleep(Duration::from_millis(100));
-        }
-        match Command::new("umount").arg(point).output() {
-            Ok(output) => last = String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            Err(error) => last = error.to_string(),
-        }
-    }
-    if mounts::at(point).is_none() { Ok(()) } else { Err(last) }
+    mounts::unmount_patiently(point, Duration::from_secs(2)).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_daemons::cluster::Cluster;
 use weir_daemons::process::{self, Identity, Process};
 use weir_daemons::{Group, Scope, ServerStorage, client};
-use weir_fsbench::{Method, Residency};
+use weir_host::page_cache::{Method, Residency};
 use weir_network::counters;
 use weir_study::{FileSystem, NetworkAccess, Run};
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use weir_collectors::{Disk, host};
-use weir_coordination::Meeting;
+use weir_coordination::Coordination;
 use weir_study::{Capture as Wanted, Run};
 
 use super::barrier::{PART, begin, from_meeting};
@@ -45,7 +45,7 @@ fn watch(
     run: &Run,
     devices: &[String],
     options: &Options,
-    meeting: &mut Meeting,
+    meeting: &mut Coordination,
     folder: &RunFolder,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
@@ -78,20 +78,20 @@ fn record(
     disks: &[Disk],
     options: &Options,
     partial: &Path,
-    meeting: &mut Meeting,
+    meeting: &mut Coordination,
     began: Instant,
 ) -> Result<Outcome, Error> {
     write_json(&partial.join("host.json"), &host::record(disks, &[]))?;
     let names: Vec<&str> = disks.iter().map(|disk| &*disk.name).collect();
     let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
-    let wall_before = wall_against_monotonic_ns();
+    let wall_before = weir_host::clock::wall_minus_monotonic_ns();
     let setup_s = began.elapsed().as_secs_f64();
     let epoch_ns = begin(meeting, std::time::Duration::ZERO)?;
-    meeting.wait_for_clients().map_err(from_meeting)?;
+    meeting.wait_for_clients().map_err(from_coordination)?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
-    let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
+    let clock_step_ns = (weir_host::clock::wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
-    let record = meeting.end().map_err(from_meeting)?;
+    let record = meeting.end().map_err(from_coordination)?;
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
     }

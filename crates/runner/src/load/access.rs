@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 use weir_fsbench::{Cold, Operation, Options, Report, Sample, Witness, bench_before};
+use weir_host::clock;
 use weir_records::{Op, Request};
-use weir_replayer::clock;
 use weir_study::RunAccess;
 
 use crate::Error;

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use weir_replayer::fill::{Filler, open};
-use weir_replayer::pattern::Key;
+use weir_content::fill::{Filler, open};
+use weir_content::pattern::Key;
 
 use crate::Error;
 use crate::filesystem::parallel;

@@ -163,7 +163,7 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     option("log_offset", &1);
     option("lat_percentiles", &1);
     if let Some(priority) = place.class.priority {
-        option("prioclass", &priority.class());
+        option("prioclass", &priority.class().number());
         option("prio", &priority.level());
     }
     for client in 0..place.class.clients {

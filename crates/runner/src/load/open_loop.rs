@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_records::Request;
-use weir_replayer::{IoPriority, Layout, Route};
-use weir_study::{Engine, Priority, Run};
+use weir_replayer::{Layout, Route};
+use weir_study::{Engine, Run};
 use weir_workload::{Stream, StreamOptions};
 
 use crate::Error;
@@ -78,7 +78,7 @@ pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Placement>, buffer
         path: place.path.clone(),
         name: Some(place.class.device.clone()),
         base_offset_bytes: 0,
-        priority: place.class.priority.map_or(IoPriority::Inherited, priority),
+        priority: place.class.priority,
     };
     let open_loop: Vec<&Placement> =
         places.into_iter().filter(|place| place.class.engine == Engine::Replay).collect();
@@ -86,13 +86,4 @@ pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Placement>, buffer
         open_loop.iter().map(|place| (place.class.name.clone(), route(place))).collect();
     let allow_writes = open_loop.iter().any(|place| place.recipe.may_write());
     Layout { default: None, classes, allow_writes, buffered, shared: false }
-}
-
-fn priority(priority: Priority) -> IoPriority {
-    let level = priority.level() as u8;
-    match priority.class() {
-        1 => IoPriority::RealTime(level),
-        2 => IoPriority::BestEffort(level),
-        _ => IoPriority::Idle,
-    }
 }

@@ -60,5 +60,5 @@ fn row_bytes(run: &Run, device: &str) -> u64 {
 
 /// The file of a class on a file system.
 pub(crate) fn file_path(folder: &Path, id: u32) -> PathBuf {
-    folder.join(weir_replayer::file_name(id))
+    folder.join(weir_content::file_name(id))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use weir_daemons::cgroup::{Cpu, Memory};
 use weir_daemons::process;
-use weir_fsbench::Residency;
+use weir_host::page_cache::{self, Residency};
 use weir_network::{Counters, Network, counters};
 use weir_study::{FileSystem, Run};
 
@@ -19,7 +19,7 @@ use weir_host::steal::{Steal, Ticks};
 pub(crate) fn residency(run: &Run, places: &[Placement]) -> Result<BTreeMap<String, Residency>, Error> {
     let cached = |place: &&Placement| run.settings.buffered && !place.is_raw();
     let of = |place: &Placement| {
-        let found = weir_fsbench::residency(&place.path).map_err(Error::failed)?;
+        let found = page_cache::residency(&place.path).map_err(Error::failed)?;
         Ok((place.class.name.clone(), found))
     };
     places.iter().filter(cached).map(of).collect()

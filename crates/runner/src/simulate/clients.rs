@@ -37,10 +37,7 @@ fn ask(request: &Request) -> Ask {
         deadline_ns: request.deadline_ns.map(ns),
         client: request.client,
         file: request.file.unwrap_or(0),
-        op: match request.op {
-            weir_records::Op::Read => Op::Read,
-            weir_records::Op::Write => Op::Write,
-        },
+        op: request.op,
         offset_bytes: request.offset,
         size_bytes: request.size_bytes,
     }

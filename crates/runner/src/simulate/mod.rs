@@ -152,10 +152,7 @@ fn row(served: &Served, number: u64, class: Arc<str>, device: Arc<str>, warmup: 
         client: ask.client,
         device: Some(device),
         file: Some(ask.file),
-        op: match ask.op {
-            weir_simulator::Op::Read => weir_records::Op::Read,
-            weir_simulator::Op::Write => weir_records::Op::Write,
-        },
+        op: ask.op,
         offset: ask.offset_bytes,
         size_bytes: ask.size_bytes,
         intended_ns: ns(ask.intended_ns),

@@ -1,6 +1,6 @@
 //! The server that a run describes.
 
-use weir_scheduler::{Class, Service, Settings};
+use weir_scheduler::{Class, Settings, TrafficKind};
 use weir_simulator::machine::Model;
 use weir_simulator::profile;
 use weir_simulator::server::{Head, Limits, Outcome, Served, Server, ServerClass, Volume};
@@ -57,7 +57,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         .zip(&simulated)
         .map(|(class, simulated)| Class {
             name: class.name.clone(),
-            service: simulated.wants.service(),
+            kind: simulated.wants,
             weight: simulated.weight,
             contract: simulated.contract.and_then(|contract| contract.for_streams(class.clients)),
         })
@@ -126,6 +126,6 @@ fn new_head(
     let settings = Settings(asker.scheduler.tunables.clone());
     let policy =
         weir_scheduler::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;
-    let real_time = classes.iter().map(|class| class.service == Service::RealTime).collect();
+    let real_time = classes.iter().map(|class| class.kind == TrafficKind::RealTime).collect();
     Ok(Head::new(model, policy, run.settings.queue_depth as usize).telling_apart(real_time))
 }

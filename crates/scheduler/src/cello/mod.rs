@@ -23,7 +23,7 @@ use self::schedule::{Schedule, Scheduled};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
 use crate::registry::Entry;
-use crate::request::{Class, Request, Service};
+use crate::request::{Class, Request, TrafficKind};
 use crate::settings::{SettingError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -68,7 +68,7 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     Ok(Box::new(Cello {
         estimate,
         in_scan_order: interactive != "fcfs",
-        pending: classes.iter().map(|class| Pending::new(class.service)).collect(),
+        pending: classes.iter().map(|class| Pending::new(class.kind)).collect(),
         allocation: Allocation::new((period_ms * 1e6).round() as u64, &weights),
         schedule: Schedule::new(estimate, settings.ms("deadline_batch_ms", 0.0)?, interactive == "merged"),
         in_service: Vec::new(),
@@ -141,19 +141,19 @@ enum Pending {
 }
 
 impl Pending {
-    fn new(service: Service) -> Pending {
+    fn new(service: TrafficKind) -> Pending {
         match service {
-            Service::RealTime => Pending::RealTime(BinaryHeap::new()),
-            Service::Interactive => Pending::Interactive(VecDeque::new()),
-            Service::Throughput => Pending::Throughput(VecDeque::new()),
+            TrafficKind::RealTime => Pending::RealTime(BinaryHeap::new()),
+            TrafficKind::Interactive => Pending::Interactive(VecDeque::new()),
+            TrafficKind::Throughput => Pending::Throughput(VecDeque::new()),
         }
     }
 
-    fn service(&self) -> Service {
+    fn service(&self) -> TrafficKind {
         match self {
-            Pending::RealTime(_) => Service::RealTime,
-            Pending::Interactive(_) => Service::Interactive,
-            Pending::Throughput(_) => Service::Throughput,
+            Pending::RealTime(_) => TrafficKind::RealTime,
+            Pending::Interactive(_) => TrafficKind::Interactive,
+            Pending::Throughput(_) => TrafficKind::Throughput,
         }
     }
 
@@ -207,8 +207,11 @@ impl Cello {
         let Some(request) = self.pending[class].pop() else { return 0 };
         self.pending_count -= 1;
         let service = self.pending[class].service();
-        let batch =
-            if service == Service::Interactive && !self.in_scan_order { self.scheduled } else { interval };
+        let batch = if service == TrafficKind::Interactive && !self.in_scan_order {
+            self.scheduled
+        } else {
+            interval
+        };
         self.scheduled += 1;
         let scheduled = Scheduled { request, class, charged_ns: 0, paid };
         let charged_ns = self.schedule.insert(service, batch, scheduled, model);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Estimate;
 use super::allocation::Paid;
 use crate::model::ServiceModel;
-use crate::request::{Request, Service};
+use crate::request::{Request, TrafficKind};
 
 /// A request that was scheduled, and what its class was charged.
 #[derive(Debug, Clone, Copy)]
@@ -172,17 +172,17 @@ impl Schedule {
     /// is estimated to take there.
     pub(super) fn insert(
         &mut self,
-        service: Service,
+        service: TrafficKind,
         batch: u64,
         scheduled: Scheduled,
         model: &dyn ServiceModel,
     ) -> i64 {
         match service {
-            Service::Interactive => self.interactive.insert(batch, scheduled, self.estimate, model),
-            Service::RealTime => {
+            TrafficKind::Interactive => self.interactive.insert(batch, scheduled, self.estimate, model),
+            TrafficKind::RealTime => {
                 self.real_time.insert(self.deadline_batch_ns, scheduled, self.estimate, model)
             }
-            Service::Throughput => self.throughput.insert(batch, scheduled, self.estimate, model),
+            TrafficKind::Throughput => self.throughput.insert(batch, scheduled, self.estimate, model),
         }
     }
 

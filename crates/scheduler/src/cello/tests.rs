@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::model::{LinearModel, ServiceModel};
 use crate::policy::{Decision, Policy};
 use crate::registry::build;
-use crate::request::{Class, ClassId, Op, Request, Service};
+use crate::request::{Class, ClassId, Op, Request, TrafficKind};
 use crate::settings::Settings;
 
 const MS: u64 = 1_000_000;
@@ -44,10 +44,10 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, due_ns: Opt
 }
 
 /// With intervals of a second and estimates that hold, unless the settings say otherwise.
-fn cello(classes: &[(Service, f64)], settings: &[(&str, &str)]) -> Box<dyn Policy> {
-    let class = |&(service, weight): &(Service, f64)| Class {
+fn cello(classes: &[(TrafficKind, f64)], settings: &[(&str, &str)]) -> Box<dyn Policy> {
+    let class = |&(service, weight): &(TrafficKind, f64)| Class {
         name: format!("{service:?}"),
-        service,
+        kind: service,
         weight,
         contract: None,
     };
@@ -111,7 +111,7 @@ fn tags(served: &[Served]) -> Vec<u64> {
     served.iter().map(|served| served.request.tag).collect()
 }
 
-const BOTH: [(Service, f64); 2] = [(Service::Interactive, 1.0), (Service::RealTime, 1.0)];
+const BOTH: [(TrafficKind, f64); 2] = [(TrafficKind::Interactive, 1.0), (TrafficKind::RealTime, 1.0)];
 
 #[test]
 fn interactive_requests_use_the_slack_and_no_more() {
@@ -149,7 +149,8 @@ fn slack_is_counted_from_when_a_device_with_a_queue_is_free() {
 
 #[test]
 fn each_kind_of_class_has_its_order() {
-    let classes = [(Service::Throughput, 1.0), (Service::RealTime, 1.0), (Service::Interactive, 1.0)];
+    let classes =
+        [(TrafficKind::Throughput, 1.0), (TrafficKind::RealTime, 1.0), (TrafficKind::Interactive, 1.0)];
     let all = [
         request(0, 0, 900, 1, None),
         request(1, 0, 100, 1, None),
@@ -200,7 +201,8 @@ fn a_burst_of_one_class_leaves_the_other_its_share() {
 
 #[test]
 fn what_a_class_leaves_unused_goes_to_the_others_by_weight() {
-    let classes = [(Service::Interactive, 1.0), (Service::Throughput, 2.0), (Service::RealTime, 3.0)];
+    let classes =
+        [(TrafficKind::Interactive, 1.0), (TrafficKind::Throughput, 2.0), (TrafficKind::RealTime, 3.0)];
     let all: Vec<_> =
         (0..2000).map(|tag| request(tag, (tag % 2) as ClassId, tag % 1000, 25_000, None)).collect();
     // 12 s of requests of 10 ms; the real-time class, which has half of every interval, has none.
@@ -217,7 +219,8 @@ fn what_cannot_be_is_refused() {
         let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string()));
         build("cello", classes, &Settings(pairs.collect())).err().unwrap().to_string()
     };
-    let class = |weight| Class { name: "text".into(), service: Service::Interactive, weight, contract: None };
+    let class =
+        |weight| Class { name: "text".into(), kind: TrafficKind::Interactive, weight, contract: None };
     assert!(refused(&[], &[]).contains("no class"));
     assert!(refused(&[class(0.0)], &[]).contains("text has the weight 0"));
     assert!(refused(&[class(f64::NAN)], &[]).contains("NaN"));
@@ -225,8 +228,8 @@ fn what_cannot_be_is_refused() {
     assert!(refused(&[class(1.0)], &[("estimate", "worst")]).contains("bound or expected"));
 }
 
-fn services() -> impl Strategy<Value = Service> {
-    prop::sample::select(vec![Service::RealTime, Service::Interactive, Service::Throughput])
+fn services() -> impl Strategy<Value = TrafficKind> {
+    prop::sample::select(vec![TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput])
 }
 
 proptest! {
@@ -243,7 +246,7 @@ proptest! {
         let time = |size: u32| device.expected_ns(0, &request(0, 0, 0, size, None));
         let mut all = Vec::new();
         for (class, &(service, _, size)) in (0..).zip(&classes) {
-            let due_ns = (service == Service::RealTime).then_some(deadline_ms * MS);
+            let due_ns = (service == TrafficKind::RealTime).then_some(deadline_ms * MS);
             let enough = intervals * period_ms * MS / time(size) + 2;
             all.extend((0..enough).map(|tag| request(tag, class, tag * 7 % 1000, size, due_ns)));
         }
@@ -278,7 +281,7 @@ proptest! {
             .map(|(tag, &(place, size, due_ms))| request(tag, 1, place, size, Some(due_ms * MS)))
             .collect();
         let settings = [("interactive", order)];
-        let weights = [(Service::Interactive, 1.0), (Service::RealTime, 5.0)];
+        let weights = [(TrafficKind::Interactive, 1.0), (TrafficKind::RealTime, 5.0)];
         let alone = serve(&mut *cello(&weights, &settings), disk(), &all, u64::MAX);
         prop_assume!(alone.last().unwrap().done_ns <= 1000 * MS * 5 / 6);
         let mut others: Vec<_> = (1000..)
@@ -313,7 +316,7 @@ proptest! {
             })
             .collect();
         all.sort_by_key(|request| request.arrived_ns);
-        let classes = [(Service::Interactive, 0.3), (Service::RealTime, 2.0), (Service::Throughput, 1.0), (Service::RealTime, 0.001)];
+        let classes = [(TrafficKind::Interactive, 0.3), (TrafficKind::RealTime, 2.0), (TrafficKind::Throughput, 1.0), (TrafficKind::RealTime, 0.001)];
         let served = serve(&mut *cello(&classes, &[("period_ms", &period_ms.to_string())]), disk(), &all, u64::MAX);
         let mut seen = tags(&served);
         seen.sort_unstable();

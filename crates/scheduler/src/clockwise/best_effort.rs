@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::by_offset::ByOffset;
-use crate::request::{Class, ClassId, Op, Request, Service};
+use crate::request::{Class, ClassId, Op, Request, TrafficKind};
 use crate::settings::{SettingError, Settings};
 use crate::sweep::{Sweep, Turn};
 
@@ -111,7 +111,7 @@ impl BestEffort {
     pub(super) fn new(classes: &[Class], settings: &Settings) -> Result<BestEffort, SettingError> {
         let order = settings.word("order", &["fcfs", "scan", "sync", "sync-scan"])?;
         let by_class = settings.word("sync", &["op", "class"])? == "class";
-        let throughput = classes.iter().map(|class| class.service == Service::Throughput).collect();
+        let throughput = classes.iter().map(|class| class.kind == TrafficKind::Throughput).collect();
         Ok(BestEffort {
             lanes: [Lane::new(order.ends_with("scan")), Lane::new(false)],
             is_split: order.starts_with("sync"),

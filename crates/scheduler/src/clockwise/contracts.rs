@@ -2,7 +2,7 @@
 
 use super::slots::Slots;
 use crate::guarantee::{Mode, Rejection, Slack, Task, TaskSet, Utilisation, slack};
-use crate::request::{Class, Request, Service};
+use crate::request::{Class, Request, TrafficKind};
 use crate::settings::{SettingError, Settings};
 
 /// Streams with contracts that a policy keeps account of.
@@ -90,7 +90,7 @@ pub(super) fn admit(
     for ((class, task), is_admitted) in wanted.into_iter().zip(is_admitted) {
         let of_class = &mut contracts.classes[class];
         of_class.cost_ns = task.cost_ns();
-        of_class.is_server = classes[class].service != Service::RealTime;
+        of_class.is_server = classes[class].kind != TrafficKind::RealTime;
         of_class.flows.push(is_admitted.then_some(slots.len()));
         if is_admitted {
             slots.push(match (by_slices, of_class.is_server) {
@@ -110,7 +110,7 @@ fn wanted(classes: &[Class]) -> Result<Vec<(usize, Task)>, String> {
     let mut streams = 0;
     for (number, class) in classes.iter().enumerate() {
         let Some(contract) = class.contract else { continue };
-        let count = if class.service == Service::RealTime { contract.streams } else { 1 };
+        let count = if class.kind == TrafficKind::RealTime { contract.streams } else { 1 };
         streams += u64::from(count);
         if streams > MOST_STREAMS {
             return Err(format!(

@@ -5,7 +5,7 @@ use super::contracts::{Admitted, Contracts};
 use super::real_time::{Grant, Key, RealTime, worst_ns};
 use crate::model::ServiceModel;
 use crate::policy::Decision;
-use crate::request::{Class, ClassId, Request, Service};
+use crate::request::{Class, ClassId, Request, TrafficKind};
 use crate::settings::{SettingError, Settings};
 
 pub(super) const EARLY: (&str, &str) = (
@@ -89,7 +89,7 @@ impl Core {
         intake: Intake,
     ) -> Result<Core, SettingError> {
         let spend_early = settings.word("early", &["keep", "spend"])? == "spend";
-        let by_deadline = |class: &Class| intake.loose && class.service == Service::RealTime;
+        let by_deadline = |class: &Class| intake.loose && class.kind == TrafficKind::RealTime;
         Ok(Core {
             contracts,
             real_time: RealTime::new(slots, spend_early),

@@ -38,6 +38,24 @@ impl Task {
         Ok(Task { period_ns, cost_ns })
     }
 
+    /// A task in the units of people, rounded to whole ns.
+    ///
+    /// # Errors
+    /// The field that is wrong, `cost_ms` or `period_ms`, and what is wrong with it.
+    pub fn from_ms(cost_ms: f64, period_ms: f64) -> Result<Task, (&'static str, String)> {
+        const MOST_MS: f64 = (Task::MOST_NS / 1_000_000) as f64;
+        let ns = |field, ms: f64| {
+            let ns = (ms * 1e6).round();
+            if ns >= 1.0 && ms <= MOST_MS {
+                Ok(ns as u64)
+            } else {
+                Err((field, format!("is {ms}; it must be above 0 and at most {MOST_MS} ms")))
+            }
+        };
+        let (cost_ns, period_ns) = (ns("cost_ms", cost_ms)?, ns("period_ms", period_ms)?);
+        Task::new(cost_ns, period_ns).map_err(|error| ("cost_ms", error.to_string()))
+    }
+
     /// What a request takes at most.
     pub fn cost_ns(self) -> u64 {
         self.cost_ns

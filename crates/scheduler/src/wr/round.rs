@@ -7,7 +7,7 @@ use super::bucket::Interactive;
 use super::groups::{Device, Groups, insert_by_offset};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::request::{Request, Service};
+use crate::request::{Request, TrafficKind};
 
 /// How a round is shared, in ns.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ enum Step {
 
 #[derive(Debug)]
 pub(super) struct WrRound {
-    services: Vec<Service>,
+    services: Vec<TrafficKind>,
     shares: Shares,
     subgroup: Subgroup,
     bound: bool,
@@ -59,7 +59,7 @@ pub(super) struct WrRound {
 
 impl WrRound {
     pub(super) fn new(
-        services: Vec<Service>,
+        services: Vec<TrafficKind>,
         shares: Shares,
         subgroup: Subgroup,
         interactive: Interactive,
@@ -86,8 +86,8 @@ impl WrRound {
         }
     }
 
-    fn service(&self, request: &Request) -> Service {
-        self.services.get(usize::from(request.class)).copied().unwrap_or(Service::Throughput)
+    fn service(&self, request: &Request) -> TrafficKind {
+        self.services.get(usize::from(request.class)).copied().unwrap_or(TrafficKind::Throughput)
     }
 
     fn end_ns(&self) -> u64 {
@@ -115,9 +115,9 @@ impl WrRound {
         let mut periodic = Vec::new();
         for request in unserved {
             match self.service(&request) {
-                Service::RealTime => periodic.push(request),
-                Service::Interactive => self.interactive.push_front(request),
-                Service::Throughput => aperiodic.push(request),
+                TrafficKind::RealTime => periodic.push(request),
+                TrafficKind::Interactive => self.interactive.push_front(request),
+                TrafficKind::Throughput => aperiodic.push(request),
             }
         }
         put_before(&mut self.periodic, periodic);
@@ -202,9 +202,9 @@ impl WrRound {
     /// Puts a request back that `rest` has chosen and that cannot be served any more in this round.
     fn put_back(&mut self, request: Request) {
         match self.service(&request) {
-            Service::RealTime => self.periodic.push_front(request),
-            Service::Interactive => self.interactive.push_front(request),
-            Service::Throughput => self.current.push_front(request),
+            TrafficKind::RealTime => self.periodic.push_front(request),
+            TrafficKind::Interactive => self.interactive.push_front(request),
+            TrafficKind::Throughput => self.current.push_front(request),
         }
     }
 
@@ -299,9 +299,9 @@ fn take_share(
 impl Policy for WrRound {
     fn arrive(&mut self, _: u64, request: Request, model: &dyn ServiceModel) {
         match self.service(&request) {
-            Service::RealTime => self.periodic.push_back(request),
-            Service::Interactive => self.interactive.push(request),
-            Service::Throughput => {
+            TrafficKind::RealTime => self.periodic.push_back(request),
+            TrafficKind::Interactive => self.interactive.push(request),
+            TrafficKind::Throughput => {
                 let own_ns = Device { model, bound: self.bound }.ns(model.head_bytes(), &request);
                 match self.aperiodic_left_ns.checked_sub(own_ns) {
                     Some(left_ns) if self.aperiodic2.is_empty() => {
@@ -332,7 +332,7 @@ impl Policy for WrRound {
             self.put_back(request);
             return Decision::WaitUntil(self.end_ns());
         }
-        let guaranteed = self.service(&request) == Service::RealTime && self.periodic_left > 0;
+        let guaranteed = self.service(&request) == TrafficKind::RealTime && self.periodic_left > 0;
         self.periodic_left -= usize::from(guaranteed);
         self.in_service += 1;
         self.free_ns = self.free_ns.saturating_add(device.ns(device.head_bytes(), &request));

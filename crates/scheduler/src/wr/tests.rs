@@ -6,7 +6,7 @@ use super::groups::{Device, Groups};
 use crate::model::{LinearModel, ServiceModel};
 use crate::policy::{Decision, Policy};
 use crate::registry::build;
-use crate::request::{Class, ClassId, Op, Request, Service};
+use crate::request::{Class, ClassId, Op, Request, TrafficKind};
 use crate::settings::Settings;
 
 const MS: u64 = 1_000_000;
@@ -34,9 +34,13 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, arrived_ns:
 }
 
 fn policy(pairs: &[(&str, &str)]) -> Result<Box<dyn Policy>, String> {
-    let services = [Service::RealTime, Service::Interactive, Service::Throughput];
-    let classes =
-        services.map(|service| Class { name: format!("{service:?}"), service, weight: 1.0, contract: None });
+    let services = [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput];
+    let classes = services.map(|service| Class {
+        name: format!("{service:?}"),
+        kind: service,
+        weight: 1.0,
+        contract: None,
+    });
     let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string()));
     build("wr-round", &classes, &Settings(pairs.collect())).map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! Best-effort requests: their order, their servers, and what of the slack they are charged.
 
-use weir_scheduler::{Class, Op, Request, Service};
+use weir_scheduler::{Class, Op, Request, TrafficKind};
 
 use crate::harness::{best_effort, lateness, misses, policy, read, run, stream};
 
@@ -32,7 +32,7 @@ fn orders_of_best_effort() {
 
 #[test]
 fn classes_can_say_what_is_synchronous() {
-    let copy = Class { service: Service::Throughput, ..best_effort(None) };
+    let copy = Class { kind: TrafficKind::Throughput, ..best_effort(None) };
     let classes = [copy, best_effort(None)];
     let requests = [at(500, Op::Read), Request { class: 1, ..at(300, Op::Write) }, at(100, Op::Read)];
     assert_eq!(order(&classes, &[("order", "sync"), ("sync", "class")], &requests), [300, 500, 100]);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use weir_scheduler::guarantee::Task;
 use weir_scheduler::{
-    Class, Contract, Decision, LinearModel, Op, Policy, Request, Service, ServiceModel, SettingError,
-    Settings, build,
+    Class, Contract, Decision, LinearModel, Op, Policy, Request, ServiceModel, SettingError, Settings,
+    TrafficKind, build,
 };
 
 pub fn device() -> LinearModel {
@@ -25,7 +25,7 @@ pub fn stream((cost_ns, period_ns): (u64, u64)) -> Class {
     let task = Task::new(cost_ns, period_ns).unwrap();
     Class {
         name: format!("stream {cost_ns}/{period_ns}"),
-        service: Service::RealTime,
+        kind: TrafficKind::RealTime,
         weight: 1.0,
         contract: Some(Contract { task, streams: 1 }),
     }
@@ -35,7 +35,7 @@ pub fn stream((cost_ns, period_ns): (u64, u64)) -> Class {
 pub fn best_effort(server: Option<(u64, u64)>) -> Class {
     let contract = server
         .map(|(cost_ns, period_ns)| Contract { task: Task::new(cost_ns, period_ns).unwrap(), streams: 1 });
-    Class { name: "best effort".to_owned(), service: Service::Interactive, weight: 1.0, contract }
+    Class { name: "best effort".to_owned(), kind: TrafficKind::Interactive, weight: 1.0, contract }
 }
 
 pub fn try_policy(
@@ -128,7 +128,7 @@ pub fn lateness(classes: &[Class], served: &[Served]) -> Vec<(u64, i64)> {
     let mut late = BTreeMap::new();
     for served in by_arrival {
         let class = &classes[usize::from(served.request.class)];
-        let (Some(contract), Service::RealTime) = (class.contract, class.service) else { continue };
+        let (Some(contract), TrafficKind::RealTime) = (class.contract, class.kind) else { continue };
         let due = last_due.entry(served.request.class).or_default();
         *due = served.request.arrived_ns.max(*due) + contract.task.period_ns();
         late.insert(served.request.tag, served.done_ns as i64 - *due as i64);

@@ -1,13 +1,13 @@
 //! Greedy clients in front of a device of constant rate.
 
-use weir_scheduler::{Class, Decision, LinearModel, Op, Policy, Request, Service, Settings, build};
+use weir_scheduler::{Class, Decision, LinearModel, Op, Policy, Request, Settings, TrafficKind, build};
 
 pub const S: u64 = 1_000_000_000;
 
 pub fn policy(names: &[String], settings: &[(&str, &str)]) -> Box<dyn Policy> {
     let class = |name: &String| Class {
         name: name.clone(),
-        service: Service::Throughput,
+        kind: TrafficKind::Throughput,
         weight: 1.0,
         contract: None,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use weir_scheduler::{
-    Class, Decision, LinearModel, Op, Policy, Request, Service, ServiceModel, Settings, build,
+    Class, Decision, LinearModel, Op, Policy, Request, ServiceModel, Settings, TrafficKind, build,
 };
 
 pub const SLOT_BYTES: u64 = 4096;
@@ -24,10 +24,11 @@ pub fn disk() -> LinearModel {
 }
 
 pub fn classes(weights: &[u32]) -> Vec<Class> {
-    let services = [Service::RealTime, Service::Interactive, Service::Throughput].into_iter().cycle();
-    let class = |(index, (weight, service)): (usize, (&u32, Service))| Class {
+    let services =
+        [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput].into_iter().cycle();
+    let class = |(index, (weight, service)): (usize, (&u32, TrafficKind))| Class {
         name: format!("class{index}"),
-        service,
+        kind: service,
         weight: f64::from(*weight),
         contract: None,
     };

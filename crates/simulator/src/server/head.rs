@@ -4,7 +4,7 @@ use weir_scheduler::{Decision, Policy, Request, ServiceModel};
 
 use super::calendar::NEVER;
 use super::mix::Mix;
-use crate::device::{Completion, Device, IoRequest, Op};
+use crate::device::{Completion, Device, IoRequest};
 
 /// A device that policies can ask about.
 pub trait Machine: Device + ServiceModel {}
@@ -131,12 +131,8 @@ impl<M: Machine> Head<M> {
         while self.inside.len() < self.depth {
             match self.policy.next(now_ns, &self.machine) {
                 Decision::Serve(request) => {
-                    let op = match request.op {
-                        weir_scheduler::Op::Read => Op::Read,
-                        weir_scheduler::Op::Write => Op::Write,
-                    };
-                    let Request { tag, offset_bytes, size_bytes, .. } = request;
-                    let wanted = IoRequest { tag, op, offset_bytes, size_bytes };
+                    let wanted = IoRequest::from(&request);
+                    let tag = request.tag;
                     self.machine.arrive(now_ns, wanted).map_err(|error| (tag, error.to_string()))?;
                     if self.inside.is_empty() {
                         self.busy_since_ns = now_ns;

@@ -1,8 +1,8 @@
 //! The event loop of a simulated server.
 
+use weir_cache::Cache as _;
+use weir_cache::Lru;
 use weir_scheduler::{ClassId, Request};
-use weir_trace::caches::Cache as _;
-use weir_trace::caches::Lru;
 
 use super::calendar::{Calendar, NEVER};
 use super::head::{Head, HeadReport, Machine};

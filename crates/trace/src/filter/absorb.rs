@@ -1,7 +1,8 @@
 //! A cache in front of the device: what it holds does not reach the device (Shenoy et al., section 2.3, 64 MB of LRU).
 
+use weir_cache::{Cache, Policy};
+
 use super::{Bound, Step};
-use crate::caches::{Cache, Policy};
 use crate::units::{Keys, Span, Unit};
 use crate::{Devices, TraceOp, TraceRequest};
 

@@ -6,8 +6,9 @@
 //! tree over words of 512 bits, so that an access costs O(log n) and few cache lines. When the string is full the marks
 //! are moved together: memory is bounded by distinct units (some 30 bytes each), not by the length of the trace.
 
+use weir_cache::index::{Index, MAX_SLOTS, hash};
+
 use super::histogram::Histogram;
-use crate::caches::index::{Index, MAX_SLOTS, hash};
 
 /// Bits of the string that the tree counts together.
 const GROUP_BITS: usize = 512;
@@ -194,7 +195,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::caches::{Cache, Lru};
+    use weir_cache::{Cache, Lru};
 
     #[test]
     fn distances_of_a_short_string() {

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use weir_host::clock::monotonic_ns;
 use weir_records::TableWriter;
-use weir_replayer::clock::monotonic_ns;
 use weir_web_client::{Folders, Options, Report, Server, Visit, Visitors, browse, tree};
 use weir_workload::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
 

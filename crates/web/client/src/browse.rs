@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use hdrhistogram::Histogram;
-use weir_replayer::clock::{self, Scheduling, monotonic_ns};
+use weir_host::clock::{monotonic_ns, thread_cpu_seconds};
+use weir_host::thread::{self as host_thread, Scheduling};
 
 use crate::Error;
 use crate::class::{Class, Load, Options};
@@ -55,7 +56,7 @@ fn run(
     options.check()?;
     let names: Vec<_> = classes.iter().map(|class| (class.name.clone(), class.server.url.clone())).collect();
     let (targets, crews) = share_out(classes, options.threads)?;
-    clock::raise_open_files().map_err(Error::system("cannot raise the limit on open files"))?;
+    host_thread::raise_open_files().map_err(Error::system("cannot raise the limit on open files"))?;
     let epoch_ns = options.epoch_monotonic_ns.unwrap_or_else(|| monotonic_ns() + LEAD_NS);
     let threads = crews.len();
     let (to, from) = sync_channel(BATCHES);
@@ -123,7 +124,8 @@ fn send(
     epoch_ns: i64,
     to: SyncSender<Handed>,
 ) -> Result<Done, Error> {
-    let scheduling = clock::prepare_thread(options.fifo_priority);
+    host_thread::sleep_precisely();
+    let scheduling = options.fifo_priority.map_or(Scheduling::Other, host_thread::request_fifo);
     let ran = Worker::new(crew, targets, options, epoch_ns, to).and_then(|mut worker| {
         let end_ns = worker.run()?;
         Ok(Done {
@@ -134,7 +136,7 @@ fn send(
             tallies: worker.tallies,
             lateness: worker.lateness,
             turn: worker.turn,
-            cpu_seconds: clock::thread_cpu_seconds(),
+            cpu_seconds: thread_cpu_seconds(),
         })
     });
     if ran.is_err() {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use weir_replayer::file_name;
-use weir_replayer::pattern::Key;
+use weir_content::file_name;
+use weir_content::pattern::Key;
 use weir_workload::FileSet;
 
 /// More files than this in one folder are fanned out.

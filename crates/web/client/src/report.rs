@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use weir_replayer::clock::Scheduling;
+use weir_host::thread::Scheduling;
 
 use crate::Error;
 use crate::class::Options;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::syncfs;
 use serde::{Deserialize, Serialize};
-use weir_replayer::fill::Filler;
+use weir_content::fill::Filler;
+use weir_host::space;
 
 use crate::Error;
 use crate::documents::{Documents, Folders};
@@ -146,23 +146,16 @@ fn sizes_agree(documents: &Documents, folder: &Path) -> Result<(), Error> {
 }
 
 fn has_room(documents: &Documents, folder: &Path) -> Result<(), Error> {
-    let mut path = folder.as_os_str().as_bytes().to_vec();
-    path.push(0);
-    // SAFETY: all zeros is a valid value of this structure of integers.
-    let mut room: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `path` ends with a zero, and `room` is only written to.
-    if unsafe { libc::statvfs(path.as_ptr().cast(), &raw mut room) } != 0 {
-        return Err(failed("cannot tell how much room there is", folder)(io::Error::last_os_error()));
-    }
+    let available =
+        space::of(folder).map_err(failed("cannot tell how much space is free", folder))?.available_bytes;
     // What a tree left half has taken already is written over.
     let there = |number| fs::metadata(folder.join(documents.path(number))).map_or(0, |file| file.len());
     let half = Mark::read(folder)?.is_some();
     let taken: u64 = if half { (0..documents.sizes_bytes().len() as u32).map(there).sum() } else { 0 };
-    let (need, free) =
-        (documents.total_bytes() - taken.min(documents.total_bytes()), room.f_bavail * room.f_frsize);
-    if need > free {
+    let need = documents.total_bytes() - taken.min(documents.total_bytes());
+    if need > available {
         let reason = format!(
-            "has room for {free} bytes, and {need} are to be written; fewer documents are had by \
+            "has {available} bytes free, and {need} are to be written; fewer documents are had by \
                               --with files.count=N"
         );
         return Err(Error::tree(folder, reason));
@@ -189,11 +182,7 @@ fn write(documents: &Documents, folder: &Path, progress: &mut impl FnMut(u64)) -
     }
     let opened = File::open(folder).map_err(failed("cannot be opened", folder))?;
     // One call for the whole file system: a call for each of many small files would take minutes.
-    // SAFETY: the descriptor is open for the duration of the call.
-    if unsafe { libc::syncfs(opened.as_raw_fd()) } != 0 {
-        return Err(failed("cannot be made durable", folder)(io::Error::last_os_error()));
-    }
-    Ok(())
+    syncfs(&opened).map_err(|error| failed("cannot be made durable", folder)(error.into()))
 }
 
 /// Takes away what was written. What cannot be removed keeps the mark, which says that the tree is not whole.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use hdrhistogram::Histogram;
-use weir_replayer::clock::monotonic_ns;
+use weir_host::clock::monotonic_ns;
 
 use crate::Error;
 use crate::class::Options;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::fs;
 
-use super::classes::{ClassSpec, IoPriority};
+use weir_vocabulary::IoPriorityClass;
+
+use super::classes::ClassSpec;
 
 /// What is known of a process is asked for again after so long: it may be moved to another group, or its pid be another's.
 const KNOWN_FOR_NS: u64 = 100_000_000;
@@ -11,7 +13,6 @@ const KNOWN_FOR_NS: u64 = 100_000_000;
 const MOST_KNOWN: usize = 4096;
 /// From <linux/ioprio.h>.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
-const IOPRIO_CLASS_SHIFT: libc::c_long = 13;
 
 /// Who asks, as far as the export can tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +30,7 @@ struct Mark {
     parts: Vec<[u64; 2]>,
     stream_bytes: Option<u64>,
     cgroup: Option<String>,
-    ioprio: Option<IoPriority>,
+    ioprio: Option<IoPriorityClass>,
 }
 
 /// What is known of a process.
@@ -38,7 +39,7 @@ struct Known {
     until_ns: u64,
     /// Its control groups, one of each hierarchy.
     cgroups: Vec<String>,
-    ioprio: IoPriority,
+    ioprio: IoPriorityClass,
 }
 
 /// Finds the class of each request.
@@ -134,11 +135,7 @@ fn ask(pid: u32, now_ns: u64) -> Known {
     let cgroups = text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).map(str::to_owned).collect();
     // SAFETY: takes numbers only.
     let value = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid as libc::c_int) };
-    let ioprio = match value >> IOPRIO_CLASS_SHIFT {
-        1 => IoPriority::RealTime,
-        3 => IoPriority::Idle,
-        _ => IoPriority::BestEffort,
-    };
+    let ioprio = IoPriorityClass::of_value(value as u16);
     Known { until_ns: now_ns.saturating_add(KNOWN_FOR_NS), cgroups, ioprio }
 }
 
@@ -186,11 +183,11 @@ mod tests {
     #[test]
     fn a_process_is_told_by_its_groups_and_its_priority() {
         let own = ask(std::process::id(), 5);
-        assert!(own.until_ns == 5 + KNOWN_FOR_NS && own.ioprio == IoPriority::BestEffort, "{own:?}");
-        let known = Known { until_ns: 0, cgroups: vec!["/weir/video".into()], ioprio: IoPriority::Idle };
+        assert!(own.until_ns == 5 + KNOWN_FOR_NS && own.ioprio == IoPriorityClass::BestEffort, "{own:?}");
+        let known = Known { until_ns: 0, cgroups: vec!["/weir/video".into()], ioprio: IoPriorityClass::Idle };
         assert!(known.is_in("/weir") && known.is_in("/weir/video") && !known.is_in("/weir/vid"));
         let mut attribution =
-            classes(&[ClassSpec { ioprio: Some(IoPriority::BestEffort), ..ClassSpec::named("be") }]);
+            classes(&[ClassSpec { ioprio: Some(IoPriorityClass::BestEffort), ..ClassSpec::named("be") }]);
         let caller = Caller { pid: std::process::id(), ..Caller::default() };
         assert_eq!(attribution.class_of(0, 0, &caller).0, 0);
     }

@@ -5,39 +5,15 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_scheduler::guarantee::Task;
-use weir_scheduler::{Class, Contract, Service};
+use weir_scheduler::{Class, Contract};
 use weir_specs::{Document, Problems};
+use weir_vocabulary::{IoPriorityClass, TrafficKind};
 
 /// Most classes of a server: as many as the simulator has.
 pub const MOST_CLASSES: usize = 64;
 /// Name of the class that takes what is nobody's, where no class without a mark is given.
 pub const OTHER: &str = "other";
 const MIB: u64 = 1 << 20;
-
-/// What a class wants of the device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Wants {
-    /// Answers before deadlines; earlier is no better.
-    RealTime,
-    /// Answers soon.
-    Interactive,
-    /// Many answers a second, late or not.
-    #[default]
-    Throughput,
-}
-
-/// An I/O priority class of the kernel, as ioprio_get(2) has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IoPriority {
-    /// IOPRIO_CLASS_RT.
-    RealTime,
-    /// IOPRIO_CLASS_BE, or none set.
-    BestEffort,
-    /// IOPRIO_CLASS_IDLE.
-    Idle,
-}
 
 /// What a class asks to be promised of each disk; see docs/schedulers-clockwise.md.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,8 +36,8 @@ pub struct ClassSpec {
     /// Name: letters, digits, `-` and `_`, at most 40.
     pub name: String,
     /// What it wants.
-    #[serde(default)]
-    pub wants: Wants,
+    #[serde(default = "throughput")]
+    pub wants: TrafficKind,
     /// Its share relative to the other classes, above 0.
     #[serde(default = "weight_one")]
     pub weight: f64,
@@ -93,7 +69,7 @@ pub struct ClassSpec {
     pub cgroup: Option<String>,
     /// I/O priority class of the asking process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ioprio: Option<IoPriority>,
+    pub ioprio: Option<IoPriorityClass>,
     /// Whether it also takes what fits no class, in place of one without a mark.
     #[serde(default, skip_serializing_if = "is_false")]
     pub rest: bool,
@@ -136,6 +112,10 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
+fn throughput() -> TrafficKind {
+    TrafficKind::Throughput
+}
+
 fn weight_one() -> f64 {
     1.0
 }
@@ -154,7 +134,7 @@ impl ClassSpec {
     pub fn named(name: &str) -> Self {
         ClassSpec {
             name: name.to_owned(),
-            wants: Wants::default(),
+            wants: throughput(),
             weight: 1.0,
             deadline_ms: None,
             contract: None,
@@ -213,17 +193,10 @@ impl ClassSpec {
 
     /// As policies are told of it; without its contract if that cannot be, which `check` refuses.
     pub fn class(&self) -> Class {
-        let service = match self.wants {
-            Wants::RealTime => Service::RealTime,
-            Wants::Interactive => Service::Interactive,
-            Wants::Throughput => Service::Throughput,
-        };
         let contract = self.contract.and_then(|ContractSpec { cost_ms, period_ms, streams }| {
-            let ns = |ms: f64| (ms * 1e6).round() as u64;
-            let task = Task::new(ns(cost_ms), ns(period_ms)).ok()?;
-            Some(Contract { task, streams })
+            Some(Contract { task: Task::from_ms(cost_ms, period_ms).ok()?, streams })
         });
-        Class { name: self.name.clone(), service, weight: self.weight, contract }
+        Class { name: self.name.clone(), kind: self.wants, weight: self.weight, contract }
     }
 
     fn check(&self, size_mib: Option<u64>) -> Result<(), (&'static str, String)> {
@@ -242,8 +215,10 @@ impl ClassSpec {
             time("deadline_ms", ms)?;
         }
         if let Some(contract) = self.contract {
-            time("contract.cost_ms", contract.cost_ms)?;
-            time("contract.period_ms", contract.period_ms)?;
+            Task::from_ms(contract.cost_ms, contract.period_ms).map_err(|(field, message)| match field {
+                "period_ms" => ("contract.period_ms", message),
+                _ => ("contract.cost_ms", message),
+            })?;
             if !(1..=100_000).contains(&contract.streams) {
                 return Err(("contract.streams", format!("is {}; use 1 to 100000", contract.streams)));
             }

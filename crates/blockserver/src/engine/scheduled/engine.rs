@@ -20,7 +20,7 @@ use super::inner::{Answers, Asked, Data, Inner, Pending};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use super::tally::Tally;
-use crate::clock::{now_ns, run_first};
+use crate::clock::now_ns;
 use crate::engine::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::engine::backing::Backing;
 use crate::stats::{Counters, Occupancy};
@@ -289,7 +289,7 @@ impl Engine {
     /// Puts the calling thread, which takes requests in, ahead of ordinary ones, so that arrivals are stamped on time.
     pub fn enter_reader(&self) {
         if !self.setup.is_instant {
-            run_first(TIMING_PRIORITY - 1);
+            weir_host::thread::request_fifo(TIMING_PRIORITY - 1);
         }
     }
 
@@ -317,7 +317,7 @@ pub(super) fn dispatcher(
 
 /// By class, whether it is real-time.
 pub(super) fn real_time(classes: &[ClassSpec]) -> Vec<bool> {
-    classes.iter().map(|class| class.wants == super::classes::Wants::RealTime).collect()
+    classes.iter().map(|class| class.wants == weir_vocabulary::TrafficKind::RealTime).collect()
 }
 
 pub(crate) fn errno(error: &io::Error) -> i32 {

@@ -22,7 +22,7 @@ pub use arrange::Arrangement;
 pub(crate) use attribution::Caller;
 pub(crate) use buffer::{Buffer, Kept, Lent, Reply, Written};
 pub use class_stats::{ClassStats, HeadStats, SchedulingStats};
-pub use classes::{ClassSpec, ClassesFile, ContractSpec, IoPriority, Wants};
+pub use classes::{ClassSpec, ClassesFile, ContractSpec};
 pub(crate) use engine::Engine;
 pub(crate) use policy_text::PolicyText;
 pub(crate) use spec::{Export, build};

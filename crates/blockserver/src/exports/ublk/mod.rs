@@ -35,8 +35,7 @@ const DISCARD_BYTES: u32 = 4096;
 
 /// Why this process cannot have such devices, or `None` if it can.
 pub(crate) fn missing() -> Option<String> {
-    // SAFETY: no arguments, cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         return Some("block devices can only be made by root: run this with sudo".to_owned());
     }
     match Control::open().and_then(|mut control| control.features()) {

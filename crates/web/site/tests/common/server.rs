@@ -24,8 +24,7 @@ pub struct Server {
 pub fn server(engine: Engine) -> Option<Server> {
     let service = Daemon::load(engine.name()).unwrap();
     let user = service.users.iter().find_map(|name| User::find(name).ok());
-    // SAFETY: geteuid has no preconditions.
-    let is_root = unsafe { libc::geteuid() } == 0;
+    let is_root = rustix::process::geteuid().is_root();
     let obstacle = match (&user, weir_daemons::version(&service)) {
         _ if !is_root => Some("only root can start a server as another user".to_owned()),
         (_, Err(error)) => Some(error.to_string()),
@@ -90,7 +89,7 @@ impl Server {
         let identity = found.identity.unwrap();
         assert!(identity.is_alive());
         // SAFETY: the process is our child and has not been waited for, so that the number is still its own.
-        unsafe { libc::kill(identity.pid, libc::SIGKILL) };
+        unsafe { libc::kill(identity.pid as i32, libc::SIGKILL) };
         stop(self.folder.path(), NAME).unwrap();
     }
 

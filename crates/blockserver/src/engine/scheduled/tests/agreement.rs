@@ -88,7 +88,7 @@ fn in_virtual_time(policy: &str, heads: u32, depth: usize, log: &[Logged]) -> Ve
 fn classes() -> Vec<ClassSpec> {
     vec![
         ClassSpec {
-            wants: crate::engine::scheduled::Wants::RealTime,
+            wants: weir_vocabulary::TrafficKind::RealTime,
             deadline_ms: Some(60.0),
             range_mib: Some([0, 128]),
             stream_mib: Some(32),
@@ -96,7 +96,7 @@ fn classes() -> Vec<ClassSpec> {
             ..ClassSpec::named("video")
         },
         ClassSpec {
-            wants: crate::engine::scheduled::Wants::Interactive,
+            wants: weir_vocabulary::TrafficKind::Interactive,
             range_mib: Some([128, 256]),
             ..ClassSpec::named("text")
         },

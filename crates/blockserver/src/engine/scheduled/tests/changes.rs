@@ -112,7 +112,7 @@ fn what_the_policy_has_in_account_is_shown() {
     assert!(stats.classes[0].accounts.contains_key("tokens_kb"), "{stats:?}");
     let contract =
         Some(crate::engine::scheduled::ContractSpec { cost_ms: 1.0, period_ms: 100.0, streams: 1 });
-    let wants = crate::engine::scheduled::Wants::RealTime;
+    let wants = weir_vocabulary::TrafficKind::RealTime;
     let range_mib = Some([0, 32]);
     running.engine.set_class(ClassSpec { contract, wants, range_mib, ..ClassSpec::named("video") }).unwrap();
     running.engine.set_policy("deltal").unwrap();

@@ -153,7 +153,7 @@ fn request(stream: &mut TcpStream, posted: &Mutex<Vec<u8>>) -> Option<u32> {
         posted.lock().unwrap().extend_from_slice(&text[end..]);
     }
     let path = head.split(' ').nth(1).unwrap();
-    Some(weir_replayer::file_id(path.trim_start_matches('/')).unwrap_or(0))
+    Some(weir_content::file_id(path.trim_start_matches('/')).unwrap_or(0))
 }
 
 /// Answers; false where the connection ends with that.
@@ -249,7 +249,7 @@ impl Client for Asks {
         }
         self.left -= 1;
         let number = self.left % self.documents;
-        ask.path = format!("/{}", weir_replayer::file_name(number));
+        ask.path = format!("/{}", weir_content::file_name(number));
         ask.expect = Expect::Document(number);
         ask.at_ns = now_ns + self.think_ns;
         ControlFlow::Continue(())

@@ -5,7 +5,7 @@
 //! larger than the whole cache is never kept; a size of 0 counts as 1. Nothing is allocated per request.
 
 mod arc;
-pub(crate) mod index;
+pub mod index;
 mod lru;
 mod s3_fifo;
 mod sieve;

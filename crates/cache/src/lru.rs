@@ -1,7 +1,7 @@
 //! Least recently used.
 
-use super::Cache;
-use super::store::{List, Store};
+use crate::Cache;
+use crate::store::{List, Store};
 
 /// Evicts the object whose last request is the longest ago.
 #[derive(Debug)]

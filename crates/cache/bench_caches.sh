@@ -6,11 +6,11 @@ cd "$(dirname "$0")/../.."
 
 folder=$(mktemp --directory "${TMPDIR:-/tmp}/weir-caches.XXXXXX")
 trap 'rm -r "$folder"' EXIT
-cargo build --release --locked --quiet -p weir-trace --example bench_caches
+cargo build --release --locked --quiet -p weir-cache --example bench_caches
 "${CARGO_TARGET_DIR:-target}/release/examples/bench_caches" "$folder/zipf.oracleGeneral.bin" | tee "$folder/ours.json"
 python3 -m venv "$folder/venv"
 if "$folder/venv/bin/pip" install --quiet libcachesim==0.3.5; then
-    "$folder/venv/bin/python" crates/trace/bench_libcachesim.py "$folder/zipf.oracleGeneral.bin" "$folder/ours.json"
+    "$folder/venv/bin/python" crates/cache/bench_libcachesim.py "$folder/zipf.oracleGeneral.bin" "$folder/ours.json"
 else
     echo "libcachesim cannot be installed here: no comparison" >&2
 fi

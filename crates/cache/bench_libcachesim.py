@@ -10,7 +10,7 @@ import time
 
 import libcachesim as lcs
 
-#: As crates/trace/examples/bench_caches.rs has it.
+#: As crates/cache/examples/bench_caches.rs has it.
 CAPACITY = 100_000
 PASSES = 3
 CACHES = {"lru": lcs.LRU, "arc": lcs.ARC, "sieve": lcs.Sieve, "s3-fifo": lcs.S3FIFO}

@@ -1,20 +1,20 @@
 //! Storage of all cache policies: an arena of objects, an index over keys, doubly linked lists.
 
-use super::index::{Index, MAX_SLOTS, NIL, hash};
+use crate::index::{Index, MAX_SLOTS, NIL, hash};
 
 /// An object's key and its neighbours in the list that it is in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
-    pub(super) key: u64,
+pub(crate) struct Node {
+    pub(crate) key: u64,
     /// Towards the head.
-    pub(super) prev: u32,
+    pub(crate) prev: u32,
     /// Towards the tail; of a slot that is free, the next one that is.
     next: u32,
 }
 
 /// The objects that a policy knows, those that it only remembers among them.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(crate) struct Store {
     index: Index,
     nodes: Vec<Node>,
     // Apart from the nodes: a hit of most policies needs neither.
@@ -31,19 +31,19 @@ impl Default for Store {
 
 impl Store {
     /// Whether no further object can be told apart: one must go, whatever its size.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.index.len() >= MAX_SLOTS - 1
     }
 
     /// Begins to load an object's entry of the index.
     #[inline]
-    pub(super) fn prefetch(&self, key: u64) {
+    pub(crate) fn prefetch(&self, key: u64) {
         self.index.prefetch(hash(key));
     }
 
     /// Begins to load an object, once its entry of the index has come.
     #[inline]
-    pub(super) fn prefetch_node(&self, key: u64) {
+    pub(crate) fn prefetch_node(&self, key: u64) {
         #[cfg(target_arch = "x86_64")]
         if let Some(slot) = self.index.guess(hash(key)) {
             // SAFETY: a prefetch is a hint; it cannot fault whatever the address.
@@ -58,12 +58,12 @@ impl Store {
 
     /// The slot of a key.
     #[inline]
-    pub(super) fn find(&self, key: u64) -> Option<u32> {
+    pub(crate) fn find(&self, key: u64) -> Option<u32> {
         self.index.find(hash(key), |slot| self.nodes[slot as usize].key == key)
     }
 
     /// Adds an object that is not there; it is in no list yet.
-    pub(super) fn add(&mut self, key: u64, size: u64, mark: u8) -> u32 {
+    pub(crate) fn add(&mut self, key: u64, size: u64, mark: u8) -> u32 {
         let node = Node { key, prev: NIL, next: NIL };
         let slot = match self.free {
             NIL => {
@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// Forgets an object that is in no list any more.
-    pub(super) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: u32) {
         let node = &mut self.nodes[slot as usize];
         node.next = self.free;
         self.free = slot;
@@ -92,26 +92,26 @@ impl Store {
         self.index.remove(hash(key), slot);
     }
 
-    pub(super) fn node(&self, slot: u32) -> Node {
+    pub(crate) fn node(&self, slot: u32) -> Node {
         self.nodes[slot as usize]
     }
 
-    pub(super) fn size(&self, slot: u32) -> u64 {
+    pub(crate) fn size(&self, slot: u32) -> u64 {
         self.sizes[slot as usize]
     }
 
-    pub(super) fn mark(&self, slot: u32) -> u8 {
+    pub(crate) fn mark(&self, slot: u32) -> u8 {
         self.marks[slot as usize]
     }
 
-    pub(super) fn set_mark(&mut self, slot: u32, mark: u8) {
+    pub(crate) fn set_mark(&mut self, slot: u32, mark: u8) {
         self.marks[slot as usize] = mark;
     }
 }
 
 /// A list through a [`Store`], new objects at the head; it knows the sum of its objects' sizes.
 #[derive(Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     head: u32,
     tail: u32,
     len: u64,
@@ -126,23 +126,23 @@ impl Default for List {
 
 impl List {
     /// Objects in the list.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
     /// Sum of their sizes.
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// The oldest.
-    pub(super) fn tail(&self) -> Option<u32> {
+    pub(crate) fn tail(&self) -> Option<u32> {
         (self.tail != NIL).then_some(self.tail)
     }
 
     /// Puts an object that is in no list at the head.
     #[inline]
-    pub(super) fn push(&mut self, store: &mut Store, slot: u32) {
+    pub(crate) fn push(&mut self, store: &mut Store, slot: u32) {
         self.link(store, slot);
         self.len += 1;
         self.size += store.sizes[slot as usize];
@@ -150,7 +150,7 @@ impl List {
 
     /// Takes an object of this list out.
     #[inline]
-    pub(super) fn unlink(&mut self, store: &mut Store, slot: u32) {
+    pub(crate) fn unlink(&mut self, store: &mut Store, slot: u32) {
         self.cut(store, slot);
         self.len -= 1;
         self.size -= store.sizes[slot as usize];
@@ -158,7 +158,7 @@ impl List {
 
     /// Puts an object of this list at its head.
     #[inline]
-    pub(super) fn promote(&mut self, store: &mut Store, slot: u32) {
+    pub(crate) fn promote(&mut self, store: &mut Store, slot: u32) {
         if self.head != slot {
             self.cut(store, slot);
             self.link(store, slot);

@@ -1,9 +1,9 @@
 //! SIEVE: a queue in the order of arrival and a hand that passes over what was asked for again (Zhang et al., "SIEVE is
 //! simpler than LRU", NSDI 2024, algorithm 1).
 
-use super::Cache;
-use super::index::NIL;
-use super::store::{List, Store};
+use crate::Cache;
+use crate::index::NIL;
+use crate::store::{List, Store};
 
 const VISITED: u8 = 1;
 

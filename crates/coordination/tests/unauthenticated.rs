@@ -13,16 +13,16 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use common::{Between, TOKEN, address, config, connect, join};
-use weir_coordination::{Error, JoinConfig, Meeting, Message, Record, Token, VERSION};
+use weir_coordination::{Coordination, Error, JoinConfig, Message, Record, Token, VERSION};
 
 /// A whole part that asks for nothing.
 fn part(me: &str, address: SocketAddr) -> Result<Record, Error> {
-    let mut meeting = join(me, address, &Arc::default())?;
-    meeting.begin()?;
+    let mut coordination = join(me, address, &Arc::default())?;
+    coordination.begin()?;
     if me == "s" {
-        meeting.wait_for_clients()?;
+        coordination.wait_for_clients()?;
     }
-    meeting.end()
+    coordination.end()
 }
 
 fn start(me: &'static str, address: SocketAddr) -> JoinHandle<Result<Record, Error>> {
@@ -56,7 +56,7 @@ fn refusal(stream: &TcpStream) -> String {
 }
 
 #[test]
-fn three_hundred_idle_strangers_hold_up_nobody() {
+fn three_hundred_idle_connections_delay_no_host() {
     let address = address();
     let a = start("a", address);
     drop(connect(address));
@@ -68,7 +68,7 @@ fn three_hundred_idle_strangers_hold_up_nobody() {
 }
 
 #[test]
-fn strangers_are_closed_after_their_time_however_slowly_they_send() {
+fn unauthenticated_connections_time_out_however_slowly_they_send() {
     let address = address();
     let a = start("a", address);
     let idle = connect(address);
@@ -102,10 +102,10 @@ fn what_is_no_hello_is_refused_with_its_reason() {
         (hello(VERSION), "host `b` has another token"),
         (old, "it speaks version 1, this host 2: install the same weir on both"),
         (extra, "it speaks version 3, this host 2"),
-        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "it did not say who it is"),
-        (Message::Ready {}.line(), "it did not say who it is"),
-        (b"\n".to_vec(), "it did not say who it is"),
-        (vec![b'['; 4095].into_iter().chain([b'\n']).collect(), "it did not say who it is"),
+        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "it sent no valid hello message"),
+        (Message::Ready {}.line(), "it sent no valid hello message"),
+        (b"\n".to_vec(), "it sent no valid hello message"),
+        (vec![b'['; 4095].into_iter().chain([b'\n']).collect(), "it sent no valid hello message"),
         (vec![b'x'; 4097], "a line of more than 4096 bytes"),
     ] {
         let mut stream = connect(address);
@@ -151,7 +151,7 @@ fn a_recorded_hello_is_of_no_use() {
 #[test]
 fn a_coordinator_that_does_not_know_the_token_is_found_out() {
     for (says, error) in [
-        (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), "somebody else listens there"),
+        (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), "another program listens there"),
         (vec![b'x'; 9000], "a line of more than 4096 bytes"),
         (
             [
@@ -166,7 +166,7 @@ fn a_coordinator_that_does_not_know_the_token_is_found_out() {
             Message::Challenge { version: 1, nonce: "1".into() }.line(),
             "speaks version 1, this host 2: install the same weir on both",
         ),
-        (Vec::new(), "it says nothing: somebody else listens there"),
+        (Vec::new(), "no answer: another program listens there"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
@@ -324,17 +324,17 @@ fn noise_and_wrong_tokens_by_the_hundred_hold_up_nobody() {
             })
         })
         .collect();
-    let strangers = thread::spawn(move || {
+    let pending = thread::spawn(move || {
         for _ in 0..10 {
             let token = Token::new(&TOKEN.replace('0', "1")).unwrap();
-            match Meeting::join(JoinConfig { token, ..config("b", address) }) {
+            match Coordination::join(JoinConfig { token, ..config("b", address) }) {
                 Err(Error::Refused(why)) => assert!(why.contains("another token"), "{why}"),
                 Err(error) => panic!("{error}"),
-                Ok(_) => panic!("let in"),
+                Ok(_) => panic!("accepted"),
             }
         }
     });
-    strangers.join().unwrap();
+    pending.join().unwrap();
     let began = Instant::now();
     while made.load(Ordering::Relaxed) < 100 {
         assert!(began.elapsed() < Duration::from_secs(4));
@@ -362,8 +362,7 @@ impl FewTasks {
             std::fs::write(folder.join("pids.max"), MOST_TASKS).map_err(|_| "pids.max cannot be set")?;
             return Ok(group);
         }
-        // SAFETY: takes nothing and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
+        if !rustix::process::geteuid().is_root() {
             return Err("no pids controller of version 1, and not root");
         }
         Ok(FewTasks::OtherUser)
@@ -407,7 +406,7 @@ fn coordinator_of_another_test() {
     part("a", address.parse().unwrap()).unwrap();
 }
 
-/// Runs a coordinator by a command whose words end with this program; 300 idle strangers come before the other hosts.
+/// Runs a coordinator by a command whose words end with this program; 300 idle unauthenticated connections come before the other hosts.
 fn serves_on(mut command: Command) {
     let address = address();
     let mut child = command

@@ -1,7 +1,7 @@
 //! Rate of the caches, on one core, for Zipf requests over a million objects; and the same requests as a file for others.
 //!
 //! ```console
-//! cargo run --release -p weir-trace --example bench_caches -- /tmp/zipf.oracleGeneral.bin
+//! cargo run --release -p weir-cache --example bench_caches -- /tmp/zipf.oracleGeneral.bin
 //! ```
 //!
 //! Prints JSON: by policy, requests a second (median of five passes over requests in memory) and the miss ratio.
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, Zipf};
-use weir_trace::caches::{Cache, Lru, Policy};
+use weir_cache::{Cache, Lru, Policy};
 
 const OBJECTS: u64 = 1_000_000;
 const ALPHA: f64 = 0.9;

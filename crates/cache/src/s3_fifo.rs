@@ -4,8 +4,8 @@
 //! The small queue is a tenth of the cache, and at least one unit. There are as many ghosts as the main queue can hold.
 //! A move to the main queue clears the object's count.
 
-use super::Cache;
-use super::store::{List, Store};
+use crate::Cache;
+use crate::store::{List, Store};
 
 /// Two low bits of a mark: the queue. Above them: how often it was asked for since it came, up to three times.
 const QUEUE: u8 = 3;

@@ -1,4 +1,4 @@
-//! `weir attend`: a server's part in a run of several hosts.
+//! `weir observe`: records the disks of a server during a run of several hosts.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,8 +12,8 @@ use crate::state::StateArgs;
 
 /// Record the disks of this host while other hosts run (`weir run --meet`).
 ///
-/// Waits for them, records from the run's beginning until the last client is done, and leaves its part in
-/// RESULTS/.ID.parts/HOST. Nothing on the disks is touched.
+/// Waits for the clients, records from the start of the run until the last client is done, and writes its part to
+/// RESULTS/.ID.parts/HOST. Nothing on the disks is changed.
 #[derive(clap::Args)]
 pub struct Args {
     /// A run, or a plan (as printed by `weir plan --json`) together with --id.
@@ -39,7 +39,10 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let run = read_run(&args.file, args.id.as_deref())?;
     if run.hosts.is_none() {
-        return Err(bad_input(format!("run {} is one of a host alone: nobody attends it", run.id)));
+        return Err(bad_input(format!(
+            "run {} is carried out by one host: there is nothing to observe",
+            run.id
+        )));
     }
     let options = Options {
         results: args.results,

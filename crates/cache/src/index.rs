@@ -5,16 +5,16 @@
 //! and the table can grow without the keys.
 
 /// No slot.
-pub(crate) const NIL: u32 = u32::MAX;
+pub const NIL: u32 = u32::MAX;
 /// Slots that an index can tell apart at a load of one half.
-pub(crate) const MAX_SLOTS: usize = 1 << 31;
+pub const MAX_SLOTS: usize = 1 << 31;
 
 const EMPTY: u64 = u64::MAX;
 const SMALLEST: usize = 16;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub struct Index {
     entries: Vec<u64>,
     /// 32 minus the number of bits of a position.
     shift: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Index {
 
 /// 32 well mixed bits of a key: the two halves of a product of 128 bits, folded.
 #[inline]
-pub(crate) fn hash(key: u64) -> u32 {
+pub fn hash(key: u64) -> u32 {
     let product = u128::from(key ^ 0x2d35_8dcc_aa6c_78a5) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
     ((product as u64 ^ (product >> 64) as u64) >> 32) as u32
 }
@@ -35,8 +35,13 @@ impl Default for Index {
 }
 
 impl Index {
+    /// Whether it holds no key.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Keys in the index.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
@@ -47,7 +52,7 @@ impl Index {
 
     /// Begins to load what [`Index::find`] will ask for.
     #[inline]
-    pub(crate) fn prefetch(&self, hash: u32) {
+    pub fn prefetch(&self, hash: u32) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch is a hint; it cannot fault whatever the address.
         unsafe {
@@ -60,14 +65,14 @@ impl Index {
 
     /// The slot of the first entry of this hash: most likely, not surely, the key's.
     #[inline]
-    pub(crate) fn guess(&self, hash: u32) -> Option<u32> {
+    pub fn guess(&self, hash: u32) -> Option<u32> {
         let entry = self.entries[self.home(hash)];
         (entry != EMPTY && (entry >> 32) as u32 == hash).then_some(entry as u32)
     }
 
     /// The slot of a key; `is_key` says whether a slot holds it.
     #[inline]
-    pub(crate) fn find(&self, hash: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
         let entries = self.entries.as_slice();
         let mask = entries.len() - 1;
         let mut at = self.home(hash);
@@ -84,7 +89,7 @@ impl Index {
     }
 
     /// Adds a key that is not there, at a slot below [`MAX_SLOTS`].
-    pub(crate) fn insert(&mut self, hash: u32, slot: u32) {
+    pub fn insert(&mut self, hash: u32, slot: u32) {
         if (self.len + 1) * 2 > self.entries.len() {
             self.grow();
         }
@@ -112,7 +117,7 @@ impl Index {
     }
 
     /// Takes out the key at a slot, which is there.
-    pub(crate) fn remove(&mut self, hash: u32, slot: u32) {
+    pub fn remove(&mut self, hash: u32, slot: u32) {
         let mask = self.entries.len() - 1;
         let entry = u64::from(hash) << 32 | u64::from(slot);
         let mut hole = self.home(hash);

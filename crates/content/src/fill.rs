@@ -5,9 +5,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::pattern::Key;
 
@@ -52,8 +53,7 @@ impl Filler {
     pub fn file(&mut self, path: &Path, key: Key, size_bytes: u64) -> io::Result<()> {
         let file = open(path, true)?;
         // One extent where the file system can: a file written in pieces beside others would be scattered.
-        // SAFETY: the descriptor is open for the duration of the call.
-        unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, i64::try_from(size_bytes).unwrap_or(i64::MAX)) };
+        let _ = fallocate(&file, FallocateFlags::empty(), 0, size_bytes);
         self.write(&file, key, 0, 0, size_bytes)
     }
 

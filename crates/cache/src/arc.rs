@@ -5,8 +5,8 @@
 //! target `p` of `t1` is a real number, as in the paper. The paper knows pages of one size. With sizes, "full" reads "has
 //! no room for this object", and a step by 1 is one by the object's size; with sizes of 1 this is the paper's algorithm.
 
-use super::Cache;
-use super::store::{List, Store};
+use crate::Cache;
+use crate::store::{List, Store};
 
 const T1: u8 = 0;
 const T2: u8 = 1;

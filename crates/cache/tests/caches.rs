@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use proptest::prelude::*;
-use weir_trace::caches::Policy;
+use weir_cache::Policy;
 
 /// A cache that takes its time.
 trait Plain {

@@ -1,13 +1,15 @@
-//! Page-cache residency of files (`mincore`).
+//! The page cache: residency of files, and dropping by file, folder, device or altogether.
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use rustix::fs::{Advice, fadvise, syncfs};
+use rustix::param::page_size;
 use serde::Serialize;
 
 use crate::Error;
@@ -36,6 +38,49 @@ pub enum Method {
     Mincore,
 }
 
+/// Drops the clean pages of an open file or device. Pages of other files stay, and so do dirty ones.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn drop_file(file: impl AsFd) -> io::Result<()> {
+    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+}
+
+/// Writes out the file system of a folder, then drops the pages of all files below the folder; returns what is still held.
+///
+/// # Errors
+/// A file cannot be read, or the kernel refuses.
+pub fn drop_folder(folder: &Path) -> Result<Residency, Error> {
+    let opened = File::open(folder).map_err(Error::io("cannot open", folder))?;
+    syncfs(&opened).map_err(|error| Error::io("cannot write out", folder)(error.into()))?;
+    each_file(folder, |file| drop_file(file))?;
+    residency(folder)
+}
+
+/// Writes out and drops what the page cache holds of a block device itself (`BLKFLSBUF`).
+///
+/// # Errors
+/// It is no block device, or the kernel refuses.
+pub fn drop_device(node: &Path) -> io::Result<()> {
+    /// `BLKFLSBUF` of `include/uapi/linux/fs.h`.
+    const BLKFLSBUF: libc::Ioctl = 0x1261;
+    let file = File::open(node)?;
+    // SAFETY: the descriptor is open for the duration of the call, which takes no argument.
+    match unsafe { libc::ioctl(file.as_raw_fd(), BLKFLSBUF, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Drops all clean pages, names and attributes of the whole host (`drop_caches`). Takes root, and disturbs everybody.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn drop_all() -> Result<(), Error> {
+    let path = Path::new("/proc/sys/vm/drop_caches");
+    fs::write(path, "3").map_err(Error::io("cannot write", path))
+}
+
 /// Of one open file. Asking brings no page in.
 ///
 /// # Errors
@@ -43,7 +88,7 @@ pub enum Method {
 pub fn residency_of(file: &File) -> io::Result<Residency> {
     let total_bytes = file.metadata()?.len();
     let bounded = |pages: u64, method| Residency {
-        cached_bytes: (pages * page_bytes()).min(total_bytes),
+        cached_bytes: (pages * page_size() as u64).min(total_bytes),
         total_bytes,
         method,
     };
@@ -78,7 +123,10 @@ pub fn residency(folder: &Path) -> Result<Residency, Error> {
 
 /// Opens each regular file below a folder, on its own file system only, several at a time: over a network each takes an
 /// answer or two. What goes meanwhile is passed over: whoever works there goes on working.
-pub(crate) fn each_file(folder: &Path, work: impl Fn(&File) -> io::Result<()> + Sync) -> Result<(), Error> {
+///
+/// # Errors
+/// A folder or file cannot be read, or the function fails.
+pub fn each_file(folder: &Path, work: impl Fn(&File) -> io::Result<()> + Sync) -> Result<(), Error> {
     let device = fs::metadata(folder).map_err(Error::io("cannot look at", folder))?.dev();
     let (mut waiting, mut paths) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = waiting.pop() {
@@ -104,7 +152,11 @@ pub(crate) fn each_file(folder: &Path, work: impl Fn(&File) -> io::Result<()> + 
         // All are waited for, whatever one of them says.
         let done: Vec<Result<(), Error>> = threads
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err(Error::Failed("a thread fell".to_owned()))))
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(Error::Failed("a thread that opened files panicked".to_owned())))
+            })
             .collect();
         done.into_iter().collect()
     })
@@ -125,11 +177,6 @@ fn look_at(path: &Path, device: u64, work: &(impl Fn(&File) -> io::Result<()> + 
 
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
-}
-
-pub(crate) fn page_bytes() -> u64 {
-    // SAFETY: sysconf takes a number and cannot fail for this one.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 /// Pages of a file in the page cache: `include/uapi/linux/mman.h` has the layout.
@@ -155,7 +202,7 @@ fn mincore(file: &File, size_bytes: u64) -> io::Result<u64> {
     if mapping == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    let mut pages = vec![0u8; size_bytes.div_ceil(page_bytes()) as usize];
+    let mut pages = vec![0u8; size_bytes.div_ceil(page_size() as u64) as usize];
     // SAFETY: the mapping is `length` bytes long, and the vector has a byte for each of its pages.
     let done = unsafe { libc::mincore(mapping, length, pages.as_mut_ptr()) };
     let answer = if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
@@ -175,12 +222,27 @@ mod tests {
         fs::write(&path, vec![7; 300_000]).unwrap();
         let file = File::open(&path).unwrap();
         let by_mincore = mincore(&file, 300_000).unwrap();
-        assert_eq!(by_mincore, 300_000u64.div_ceil(page_bytes()), "what was just written is cached");
+        assert_eq!(by_mincore, 300_000u64.div_ceil(page_size() as u64), "what was just written is cached");
         if let Ok(by_cachestat) = cachestat(&file) {
             assert_eq!(by_cachestat, by_mincore);
         } else {
             eprintln!("this kernel has no cachestat(2): mincore(2) alone was checked");
         }
+    }
+
+    #[test]
+    fn what_was_written_is_dropped_and_still_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, vec![3; 100_000]).unwrap();
+        assert_eq!(residency(folder.path()).unwrap().cached_bytes, 100_000);
+        let left = drop_folder(folder.path()).unwrap();
+        if crate::mounts::is_memory(&crate::mounts::holding(folder.path()).unwrap().fs_type) {
+            eprintln!("temporary files lie in memory here: nothing to drop");
+        } else {
+            assert_eq!((left.cached_bytes, left.total_bytes), (0, 100_000));
+        }
+        assert_eq!(fs::read(&path).unwrap(), vec![3; 100_000]);
     }
 
     #[test]

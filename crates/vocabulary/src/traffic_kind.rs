@@ -1,0 +1,31 @@
+//! Kind of the traffic of a class.
+
+/// Kind of the traffic of a class: what it wants of the device, as schedulers with classes are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "text", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "text", serde(rename_all = "snake_case"))]
+pub enum TrafficKind {
+    /// Answers before deadlines; earlier is no better.
+    RealTime,
+    /// Answers soon.
+    Interactive,
+    /// Many answers a second, late or not: best-effort traffic.
+    Throughput,
+}
+
+#[cfg(all(test, feature = "text"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_studies_and_servers_stay() {
+        for (kind, word) in [
+            (TrafficKind::RealTime, "\"real_time\""),
+            (TrafficKind::Interactive, "\"interactive\""),
+            (TrafficKind::Throughput, "\"throughput\""),
+        ] {
+            assert_eq!(serde_json::to_string(&kind).unwrap(), word);
+            assert_eq!(serde_json::from_str::<TrafficKind>(word).unwrap(), kind);
+        }
+    }
+}
