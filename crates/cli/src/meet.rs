@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use weir_coordination::{Roster, Token};
-use weir_runner::Coordination;
+use weir_runner::CoordinationOptions;
 
 use crate::exit::bad_input;
 
@@ -33,7 +33,7 @@ impl MeetArgs {
     ///
     /// # Errors
     /// An address, a name or the token cannot be used.
-    pub fn read(&self) -> anyhow::Result<Option<Coordination>> {
+    pub fn read(&self) -> anyhow::Result<Option<CoordinationOptions>> {
         let (Some(meet), Some(host), Some(token)) = (&self.meet, &self.host, &self.token) else {
             return Ok(None);
         };

@@ -44,9 +44,3 @@ impl From<weir_host::Error> for Error {
         Error::of(error.is_refusal(), error.to_string())
     }
 }
-
-impl From<weir_daemons::Error> for Error {
-    fn from(error: weir_daemons::Error) -> Self {
-        Error::of(error.is_refusal(), error.to_string())
-    }
-}

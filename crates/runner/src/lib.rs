@@ -24,7 +24,7 @@ pub use device::testbed::{Device, Disk, Testbed};
 pub use error::Error;
 pub use joint::{Joined, join, observe};
 pub use run::child_processes::wait_for_children;
-pub use run::options::{Coordination, Options};
+pub use run::options::{CoordinationOptions, Options};
 pub use run::outcome::{Outcome, Timing};
 pub use run::sweep::{sweep, sweep_parts};
 pub use run::undo::{Recovered, recover};

@@ -16,8 +16,8 @@ use crate::run::MOST_TAGS;
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
-    access, control_check, counterpart, daemon_chain, daemon_checks, device_scheduler, fs_option, hosts, limits,
-    recipe, simulated,
+    access, control_check, counterpart, daemon_chain, daemon_checks, device_scheduler, fs_option, hosts,
+    limits, recipe, simulated,
 };
 
 /// Share of a device that files may fill: a file system needs room for itself.

@@ -16,6 +16,13 @@ pub struct BlockDevice {
     pub minor: u32,
 }
 
+impl BlockDevice {
+    /// Major and minor number.
+    pub(crate) fn number(&self) -> (u32, u32) {
+        (self.major, self.minor)
+    }
+}
+
 /// The block device of a class of a partitioned server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

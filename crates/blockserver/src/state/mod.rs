@@ -9,7 +9,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use weir_host::device::LoopInfo;
 use weir_host::process::{Handle, Identity};
 
 pub use self::block_device::{BlockDevice, ClassDevice};

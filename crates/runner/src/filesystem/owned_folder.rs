@@ -8,7 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_host::owned::{self, Owner, SHORT_DIGITS};
-use weir_host::page_cache;
 
 use crate::Error;
 use crate::filesystem::walk;

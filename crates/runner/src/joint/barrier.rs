@@ -3,14 +3,14 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use weir_coordination::Meeting;
+use weir_coordination::Coordination;
 
 use crate::Error;
 
 /// A host's record of the run's hosts and clocks, in the folder of its part.
 pub(crate) const PART: &str = "part.json";
 
-pub(crate) fn from_meeting(error: weir_coordination::Error) -> Error {
+pub(crate) fn from_coordination(error: weir_coordination::Error) -> Error {
     match error {
         weir_coordination::Error::Refused(why) => Error::Refused(why),
         other => Error::Failed(other.to_string()),
@@ -18,9 +18,9 @@ pub(crate) fn from_meeting(error: weir_coordination::Error) -> Error {
 }
 
 /// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
-pub(crate) fn begin(meeting: &mut Meeting, lead: Duration) -> Result<i64, Error> {
-    let epoch_ns = meeting.begin().map_err(from_meeting)?;
-    let left_ns = epoch_ns - weir_coordination::monotonic_ns();
+pub(crate) fn begin(meeting: &mut Coordination, lead: Duration) -> Result<i64, Error> {
+    let epoch_ns = meeting.begin().map_err(from_coordination)?;
+    let left_ns = epoch_ns - weir_host::clock::monotonic_ns();
     sleep(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).saturating_sub(lead));
     Ok(epoch_ns)
 }

@@ -9,13 +9,12 @@ use weir_collectors::{Disk, host};
 use weir_coordination::Coordination;
 use weir_study::{Capture as Wanted, Run};
 
-use super::barrier::{PART, begin, from_meeting};
+use super::barrier::{PART, begin, from_coordination};
 use super::part::part;
 use crate::Error;
 use crate::device::capture::{Capture, Recording};
 use crate::run::folder::{RunFolder, write_json};
 use crate::run::journal::{Change, Journal};
-use crate::run::measure::wall_against_monotonic_ns;
 use crate::run::options::Options;
 use crate::run::outcome::{Outcome, Timing};
 use crate::validity::facts::Facts;

@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use weir_coordination::{Ended, JoinConfig, Meeting, Record, Timeouts};
+use weir_coordination::{Coordination, Ended, JoinConfig, Record, Timeouts};
 use weir_study::Run;
 
-use super::barrier::{PART, from_meeting};
+use super::barrier::{PART, from_coordination};
 use crate::Error;
 use crate::device::testbed::Testbed;
 use crate::run::carry_out::attempt;
 use crate::run::folder::{RunFolder, write_json};
-use crate::run::options::{Coordination, Options};
+use crate::run::options::{CoordinationOptions, Options};
 use crate::run::outcome::Outcome;
 use crate::run::sweep::remove_published;
 
 /// What this host knows before it joins the others for a run.
-fn config(coordination: &Coordination, run: &str, stop: &Arc<AtomicBool>) -> JoinConfig {
-    let Coordination { roster, address, token } = coordination.clone();
+fn config(coordination: &CoordinationOptions, run: &str, stop: &Arc<AtomicBool>) -> JoinConfig {
+    let CoordinationOptions { roster, address, token } = coordination.clone();
     let (run, stop) = (run.to_owned(), Arc::clone(stop));
     JoinConfig { roster, address, token, run, timeouts: Timeouts::default(), stop }
 }
@@ -28,7 +28,7 @@ pub(crate) fn carry_out(
     run: &Run,
     testbed: &Testbed,
     options: &Options,
-    coordination: &Coordination,
+    coordination: &CoordinationOptions,
 ) -> Result<Outcome, Error> {
     let Some(client) = coordination.roster.client() else {
         return Err(Error::Refused(format!(
@@ -45,8 +45,8 @@ pub(crate) fn carry_out(
 pub(super) fn part(
     run: &Run,
     options: &Options,
-    coordination: &Coordination,
-    work: impl FnOnce(&mut Meeting, &RunFolder) -> Result<Outcome, Error>,
+    coordination: &CoordinationOptions,
+    work: impl FnOnce(&mut Coordination, &RunFolder) -> Result<Outcome, Error>,
 ) -> Result<Outcome, Error> {
     let (named, wanted) =
         (coordination.roster.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
@@ -59,13 +59,13 @@ pub(super) fn part(
         return Err(Error::Refused(format!("{left}. Move it away: this part needs its name")));
     }
     let began = Instant::now();
-    let mut meeting = match Meeting::join(config(coordination, &run.id, &options.stop)) {
+    let mut meeting = match Coordination::join(config(coordination, &run.id, &options.stop)) {
         Ok(meeting) => meeting,
         Err(weir_coordination::Error::Ended(ended)) => {
             let record = Record::of_none(&coordination.roster, &run.id, Some(ended.clone()));
             return leave(&folder, &record, ended, began);
         }
-        Err(error) => return Err(from_meeting(error)),
+        Err(error) => return Err(from_coordination(error)),
     };
     let done = work(&mut meeting, &folder);
     if done.is_err() {

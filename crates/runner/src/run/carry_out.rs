@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde_json::json;
-use weir_coordination::Meeting;
+use weir_coordination::Coordination;
 use weir_study::{Engine, FileSystem, Run};
 
 use crate::Error;
@@ -76,7 +76,7 @@ pub(crate) fn attempt(
     options: &Options,
     folder: &RunFolder,
     number: u32,
-    meeting: Option<&mut Meeting>,
+    meeting: Option<&mut Coordination>,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
@@ -129,7 +129,7 @@ fn begin_journal(options: &Options) -> Result<Journal, Error> {
 
 fn prepare_and_measure(
     context: &RunContext<'_>,
-    meeting: Option<&mut Meeting>,
+    meeting: Option<&mut Coordination>,
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Finished, Error> {

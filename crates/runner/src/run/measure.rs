@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_coordination::{Meeting, Record};
+use weir_coordination::{Coordination, Record};
+use weir_host::clock::{self, wall_minus_monotonic_ns};
 use weir_records::Page;
-use weir_replayer::clock;
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
@@ -46,7 +46,7 @@ pub(crate) fn measure(
     context: &RunContext<'_>,
     prepared: &mut Prepared,
     limits: &Limits,
-    mut meeting: Option<&mut Meeting>,
+    mut meeting: Option<&mut Coordination>,
 ) -> Result<Measured, Error> {
     let RunContext { run, began, .. } = *context;
     prepared.groups.begin();
@@ -56,7 +56,7 @@ pub(crate) fn measure(
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
     let capture = Capture::start(run, &names, &context.partial().join("block.parquet"), context.state())?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
-    let wall_before = wall_against_monotonic_ns();
+    let wall_before = wall_minus_monotonic_ns();
     let epoch_ns = match &mut meeting {
         None => clock::monotonic_ns() + lead_ns,
         Some(meeting) => barrier::begin(meeting, LEAD)?,
@@ -67,9 +67,9 @@ pub(crate) fn measure(
     let mut sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     // A host that is done waits for the others: they still send.
-    let met = meeting.map(Meeting::end).transpose().map_err(barrier::from_meeting)?;
+    let met = meeting.map(Coordination::end).transpose().map_err(barrier::from_coordination)?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
-    let clock_step_ns = (wall_against_monotonic_ns() - wall_before) as f64;
+    let clock_step_ns = (wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
     let mut models = Vec::new();
     for device in devices.iter_mut() {
@@ -103,10 +103,4 @@ pub(crate) fn measure(
         measured_s,
         met,
     })
-}
-
-/// Wall clock minus monotonic clock, in ns: constant unless somebody sets the wall clock.
-pub(crate) fn wall_against_monotonic_ns() -> i64 {
-    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(wall.as_nanos()).unwrap_or(0) - clock::monotonic_ns()
 }

@@ -24,12 +24,12 @@ pub struct Options {
     /// Whether the kernel's I/O controller may be moved to version 2 of control groups for a run that uses it.
     pub move_io_controller: bool,
     /// How this host reaches the other hosts of a run of several hosts.
-    pub coordination: Option<Coordination>,
+    pub coordination: Option<CoordinationOptions>,
 }
 
 /// How this host reaches the other hosts of a run.
 #[derive(Debug, Clone)]
-pub struct Coordination {
+pub struct CoordinationOptions {
     /// The hosts of the run, and which of them this is.
     pub roster: Roster,
     /// Address at which the coordinator listens.
