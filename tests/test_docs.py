@@ -1,15 +1,17 @@
 """Documentation: dead links, index, names of files and commands, examples, words of earlier versions."""
 
 import json
+import os
 import re
-import subprocess
 import textwrap
+from fnmatch import fnmatch
 from functools import cache
+from pathlib import Path
 
 import pytest
 from support import ROOT, weir
 
-#: Files whose words are checked, as git's path patterns. Everything that a person reads would be
+#: Files whose words are checked, as patterns of their paths. Everything that a person reads would be
 #: "*.md", "*.rs", "*.py", "*.yml".
 CHECKED_FOR_WORDS = ("*.md",)
 #: The changelog names old things by their old names; this file lists them.
@@ -57,6 +59,9 @@ PATH = re.compile(
     r"`((?:analysis|ansible|collectors|crates|docs|setup|studies|testbeds|tests|traces|workloads)/[\w./-]+)`"
 )
 
+#: Folders that are made and not part of the repository.
+MADE = {"target", "results", "__pycache__", "artifacts"}
+
 #: Files that the documentation has a reader write.
 EXAMPLES = {
     "crates/scheduler/src/lcfs.rs",
@@ -68,16 +73,19 @@ EXAMPLES = {
 PLACEHOLDER = re.compile("NAME|ROLE|TARGET|HOST|crates/fuzz/artifacts")
 
 
+@cache
+def _files():
+    """All files of the repository, without those that are made."""
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in MADE and not name.startswith("."))
+        found += [Path(folder) / name for name in sorted(names)]
+    return [file for file in found if not file.is_symlink()]
+
+
 def _tracked(*patterns):
-    """Files of the repository that match one of git's patterns, also new ones that are not ignored."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+    """Files of the repository whose path matches a pattern; `*` matches `/`, too."""
+    return [file for file in _files() if any(fnmatch(_name(file), pattern) for pattern in patterns)]
 
 
 def _name(file):

@@ -56,6 +56,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Admit(admit::Args),
+    #[command(name = "observe", alias = "attend")]
     Attend(attend::Args),
     Browse(browse::Args),
     Documents(documents::Args),
