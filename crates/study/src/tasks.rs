@@ -107,7 +107,9 @@ mod tests {
             "t.yml:2: tasks.0.cost_ms: is 0; it must be above 0 and at most 1000000000 ms"
         );
         assert!(bad("cost_ms: 1, period_ms: -3").contains("tasks.0.period_ms: is -3;"));
-        assert!(bad("cost_ms: 1, period_ms: .nan").contains("t.yml:2: found `.nan`, expected a finite number"));
+        assert!(
+            bad("cost_ms: 1, period_ms: .nan").contains("t.yml:2: found `.nan`, expected a finite number")
+        );
         assert!(bad("cost_ms: 1, perod_ms: 3").contains("did you mean `period_ms`?"));
         assert!(bad("cost_ms: 1").contains("`period_ms` is missing"));
         assert!(bad("cost_ms: 1, period_ms: 3, streams: 0").contains("tasks.0.streams: is 0; leave"));
