@@ -57,6 +57,8 @@ class Party:
     point: Path
     clients: tuple = ("a", "b")
     servers: tuple = ()
+    #: Where the first client listens.
+    address: str = "127.0.0.1"
     processes: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -90,7 +92,7 @@ class Party:
         role = "run" if host in self.clients else "observe"
         words = [WEIR, role, self.plan, "--id", run["id"], "--results", self.results(host)]
         words += ["--state", self.folder / f"state-{host}", "--json", "--host", host]
-        words += ["--meet", f"127.0.0.1:{self.port}", "--token", token or self.token]
+        words += ["--meet", f"{self.address}:{self.port}", "--token", token or self.token]
         words += ["--clients", ",".join(self.clients)]
         if self.servers:
             words += ["--servers", ",".join(self.servers)]

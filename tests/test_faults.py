@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import host_snapshot
@@ -203,6 +204,37 @@ def limited(variant, bench, options):
         ), [path.name for path in bench.results.iterdir() if not path.name.startswith(".")]
     finally:
         subprocess.run(["umount", bench.results], check=True)
+
+
+def test_a_wall_clock_that_is_set_makes_the_run_invalid(bench):
+    """This test will set the wall clock of a run ahead by 2 s again and again, by libfaketime."""
+    libraries = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    if not libraries:
+        pytest.skip("not installed: faketime")
+    # fio does not end under this library.
+    variant = Variant(bench, "open")
+    served_once(variant)
+    before = host_snapshot.take(bench.state)
+    variant.serve()
+    ahead = variant.folder / "ahead"
+    ahead.write_text("+0\n")
+    process = variant.start(
+        *("env", f"LD_PRELOAD={libraries[0]}", f"FAKETIME_TIMESTAMP_FILE={ahead}"),
+        *("FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"),
+    )
+    for step in range(1, 1000):
+        if process.poll() is not None:
+            break
+        ahead.with_suffix(".new").write_text(f"+{2 * step}\n")
+        ahead.with_suffix(".new").rename(ahead)
+        time.sleep(0.1)
+    said = process.communicate(timeout=PATIENCE_S)[0]
+    assert process.returncode == 3, said
+    verdict = json.loads((bench.results / variant.run / "verdict.json").read_text())
+    clock = next(rule for rule in verdict["rules"] if rule["rule"] == "R-CLOCK")
+    assert clock["status"] == "invalid" and clock["value"] > 1e9, clock
+    assert weir("clean", "--state", bench.state).returncode == 0
+    assert settled(bench.state, before) == []
 
 
 @pytest.mark.parametrize("options", ["size=32k", "size=1m,ro", "size=1m,nr_inodes=6"])

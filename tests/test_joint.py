@@ -130,6 +130,33 @@ def test_a_part_that_is_killed_ends_the_run_for_all(party):
     assert list(found) == ["R-HOSTS"] and found["R-HOSTS"]["reason"].startswith("host b was lost after ")
 
 
+def test_a_network_that_is_lost_ends_the_run_for_all(party):
+    """This test will take the network of one client away in the middle: both undo their part and say so."""
+    state, name = party.folder / "network", f"joint{os.getpid()}"
+    up = weir("network", "up", "a,b", "--name", name, "--state", state, "--json")
+    if up.returncode != 0:
+        pytest.skip(f"no network namespaces: {up.stderr}")
+    try:
+        party.address = json.loads(up.stdout)["hosts"][0]["address"]
+        run = party.write_plan(study(party.folder, duration_s=20))
+        inside = {host: ("nsenter", f"--net=/run/netns/weir-{name}-{host}") for host in party.hosts}
+        for host in party.hosts:
+            party.start(host, run, before=inside[host])
+        wait_for(lambda: party.begun("a", run) and party.begun("b", run), "the run to begin", 20)
+        time.sleep(0.5)
+        cut = time.monotonic()
+        subprocess.run([*inside["b"], "ip", "link", "set", "eth0", "down"], check=True)
+        done = party.finish()
+        assert time.monotonic() - cut < 20
+        for host, other in (("a", "b"), ("b", "a")):
+            code, out, _ = done[host]
+            assert code == 3 and f"host {other} was lost after" in json.loads(out)["broken"][0], done
+            assert not (party.folder / f"state-{host}/journal/run.json").exists()
+        assert list(party.point.iterdir()) == []
+    finally:
+        assert weir("network", "down", "--state", state).returncode == 0
+
+
 def test_a_part_that_cannot_go_on_says_why_to_all(party):
     """This test will let one client find that its storage is not mounted."""
     run = party.write_plan(study(party.folder))

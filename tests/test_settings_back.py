@@ -52,6 +52,8 @@ VARIANTS = {
     },
     "raw": {"scheduler": '["mq-deadline fifo_batch=4"]', "hold": "filesystem: raw"},
     "policy": {"scheduler": "[sfq]", "hold": "filesystem: xfs", "live": "live: {policy: fcfs}\n"},
+    # Without the class that fio carries out.
+    "open": {"scheduler": '["mq-deadline"]', "hold": "filesystem: raw", "without": "one"},
     "memory": {"scheduler": "[kyber]", "hold": "filesystem: ext4, buffered: true, memory_mib: 96"},
 }
 
@@ -74,7 +76,10 @@ class Variant:
             f"name: shared\nprofile: hdd-7200\nheads: 1\nsize_mib: 320\n{fields.get('live', '')}"
         )
         study = self.folder / "settings.yml"
-        study.write_text(STUDY.format(scheduler=fields["scheduler"], hold=fields["hold"]))
+        text = STUDY.format(scheduler=fields["scheduler"], hold=fields["hold"])
+        if "without" in fields:
+            text = re.sub(rf"^  {fields['without']}:\n(    .*\n)+", "", text, flags=re.MULTILINE)
+        study.write_text(text)
         planned = weir("plan", study, "--json")
         assert planned.returncode == 0, planned.stderr
         (self.folder / "plan.json").write_text(planned.stdout)
@@ -128,7 +133,7 @@ class Killer:
     def __init__(self, bench, kills):
         self.draw = random.Random(kills)
         # Each is carried out whole before it is killed: a few kills are not worth that of all.
-        names = list(VARIANTS) if kills > 8 else ["groups", "policy"]
+        names = [name for name in VARIANTS if name != "open"] if kills > 8 else ["groups", "policy"]
         self.variants = [Variant(bench, name) for name in names]
         self.seconds, self.calls = {}, {}
 

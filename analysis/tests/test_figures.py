@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -175,6 +176,18 @@ def test_the_reference_is_a_level_that_was_run(study_folder):
     assert reference_level(study, "scheduler", ("raw",)) == "none"
     with pytest.raises(ValueError, match="filesystem"):
         reference_level(study, "filesystem", ("raw",))
+
+
+def test_the_reference_has_others_on_its_testbed():
+    runs = [("device", "ext4"), ("device", "xfs"), ("simulator", "raw")]
+    study = SimpleNamespace(
+        name="both",
+        factors={"filesystem": ["ext4", "xfs", "raw"]},
+        valid_runs=[SimpleNamespace(testbed=bed, levels={"filesystem": level}) for bed, level in runs],
+    )
+    assert reference_level(study, "filesystem", ("raw", "ext4")) == "ext4"
+    study.valid_runs = study.valid_runs[-1:]
+    assert reference_level(study, "filesystem", ("raw", "ext4")) == "raw"
 
 
 def test_figures_are_saved_in_three_formats_and_are_the_same_each_time(study_folder, tmp_path):

@@ -90,10 +90,17 @@ def is_numeric(levels: list[Level]) -> bool:
 def reference_level(study: Study, factor: str, wanted: tuple[Level, ...]) -> Level:
     """The level that others are compared with: the first wanted one that valid runs have, else any they have.
 
+    Runs on devices and simulated runs are not compared: a level that is alone on its testbed is no reference.
+
     Raises:
         ValueError: no valid run has the factor.
     """
-    present = {run.levels[factor] for run in study.valid_runs if factor in run.levels}
+    of_testbed: dict[str, set[Level]] = {}
+    for run in study.valid_runs:
+        if factor in run.levels:
+            of_testbed.setdefault(run.testbed, set()).add(run.levels[factor])
+    compared = [levels for levels in of_testbed.values() if len(levels) > 1] or list(of_testbed.values())
+    present = set().union(*compared)
     for level in (*wanted, *study.factors.get(factor, [])):
         if level in present:
             return level
