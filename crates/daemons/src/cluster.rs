@@ -159,7 +159,7 @@ impl Cluster {
         let folder = Self::folder(state, &self.name);
         owned::claim(&folder, &Owner::of_state(state)?, &format!("cluster {}", self.name))?;
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok(durable::write(&Self::file(state, &self.name), &text, 0o600)?)
+        durable::write(&Self::file(state, &self.name), &text, 0o600)
     }
 
     /// Purpose in the marker of a server's folder.
@@ -572,7 +572,7 @@ fn remove_folder(state: &Path, folder: &Path) -> Result<(), Error> {
     if owned::check_empty(folder).is_ok() {
         owned::claim(folder, &owner, "a cluster")?;
     }
-    Ok(owned::remove(folder, &owner)?)
+    owned::remove(folder, &owner)
 }
 
 /// Takes all clusters of a state folder down; one that fails does not keep the others.

@@ -136,7 +136,7 @@ fn spawn(state: &Path, launch: &Launch) -> Result<Identity, Error> {
         _ => Error::Failed(format!("{}: {error}", launch.program.display())),
     })?;
     let written = find(state, &launch.name)?.and_then(|found| found.identity);
-    written.filter(|found| u32::try_from(found.pid) == Ok(child.id())).ok_or_else(|| {
+    written.filter(|found| found.pid == child.id()).ok_or_else(|| {
         Error::Failed(format!(
             "{}: process {} did not record itself in the state folder",
             launch.name,

@@ -155,8 +155,7 @@ fn has_room(documents: &Documents, folder: &Path) -> Result<(), Error> {
     let need = documents.total_bytes() - taken.min(documents.total_bytes());
     if need > available {
         let reason = format!(
-            "has {available} bytes free, and {need} are to be written; fewer documents are had by \
-                              --with files.count=N"
+            "has {available} bytes free, and the documents need {need}; write fewer: --with files.count=N"
         );
         return Err(Error::tree(folder, reason));
     }
