@@ -192,7 +192,7 @@ class Bench:
         weir("clean", "--state", self.state)
 
 
-def wait_for(condition, what, patience_s=60.0):
+def wait_for(condition, what, patience_s=180.0):
     """Waits until a condition holds and returns what it returned."""
     end = time.monotonic() + patience_s
     while not (found := condition()):

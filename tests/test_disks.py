@@ -297,7 +297,7 @@ def test_a_name_that_may_move_is_refused(bench, disk):
     """This test will list a disk by its kernel name."""
     code, log = _play(bench, disk.resolve())
     assert code != 0
-    assert "by its name below /dev/disk/by-id" in " ".join(log.split())
+    assert "use its name below /dev/disk/by-id" in " ".join(log.split())
     assert not bench.state.exists()
 
 

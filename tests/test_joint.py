@@ -194,4 +194,4 @@ def test_another_token_is_refused_and_named(party):
     assert not (party.folder / "state-b/journal").exists()
     alone = party.command("a", run)[1:7]
     refused = weir(*alone, "--testbed", party.testbed, "--state", party.folder / "state-a")
-    assert refused.returncode == 2 and "one of 2 hosts at once" in refused.stderr, refused
+    assert refused.returncode == 2 and "takes 2 client hosts" in refused.stderr, refused
