@@ -79,6 +79,19 @@ impl Error {
         }
     }
 
+    pub(crate) fn host(error: weir_host::Error) -> Self {
+        match error {
+            weir_host::Error::Io { what, path, source } => {
+                let what = format!("{} {}", what.trim_start_matches("cannot "), path.display());
+                Self::System { what, error: source }
+            }
+            weir_host::Error::Refused(text) => Self::Unable(text),
+            weir_host::Error::Failed(text) => {
+                Self::System { what: "use this host".to_owned(), error: io::Error::other(text) }
+            }
+        }
+    }
+
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::System { what, error }

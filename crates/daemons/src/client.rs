@@ -44,7 +44,7 @@ pub fn mount(
 ) -> Result<Cluster, Error> {
     let Planned { cluster, kind, files, settled, launch } =
         plan(filesystem, state, point, name, scope, group)?;
-    if let Some(found) = type_at(point) {
+    if let Some(found) = type_at(point)? {
         return Err(Error::Refused(format!(
             "{}: {found} is already mounted here. Unmount it, or name another folder",
             point.display()
@@ -62,7 +62,11 @@ pub fn mount(
     let identity = process::start(state, &launch)?;
     let began = Instant::now();
     let failed = loop {
-        match type_at(point) {
+        let found = match type_at(point) {
+            Ok(found) => found,
+            Err(error) => break error.to_string(),
+        };
+        match found {
             Some(found) if found == kind => match settle(&settled, &cluster) {
                 Ok(()) => return Ok(cluster),
                 Err(error) => break error,
@@ -97,7 +101,7 @@ pub fn is_mounted(
     let lives = known.identity.is_some_and(process::Identity::is_alive);
     let same_files =
         planned.files.iter().all(|(path, text)| fs::read_to_string(path).is_ok_and(|it| it == *text));
-    let is_there = type_at(point).is_some_and(|found| found == planned.kind);
+    let is_there = type_at(point)?.is_some_and(|found| found == planned.kind);
     Ok(lives && is_there && same_files && known.launch == planned.launch)
 }
 
@@ -243,8 +247,8 @@ fn space(path: &Path) -> Result<Space, Error> {
 }
 
 /// The type of what is mounted at a point.
-fn type_at(point: &Path) -> Option<String> {
-    mounts::at(point).map(|mount| mount.fs_type)
+fn type_at(point: &Path) -> Result<Option<String>, Error> {
+    Ok(mounts::at(point)?.map(|mount| mount.fs_type))
 }
 
 /// Whether what is mounted lies on the network: bytes that are written go out of the client's host and into the servers', as

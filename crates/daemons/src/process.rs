@@ -273,7 +273,7 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
 
 /// Unmounts the FUSE mount of a client. A mount of another type is left alone.
 fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
-    match mounts::at(point).map(|mount| mount.fs_type) {
+    match mounts::at(point)?.map(|mount| mount.fs_type) {
         Some(found) if !found.starts_with("fuse") => Err(Error::Failed(format!(
             "{}: {found} is mounted there, which is not what {name} mounted: it is left; unmount it yourself, then again",
             point.display()
@@ -285,7 +285,7 @@ fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
 /// How a process was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Ended {
-    /// Its name.
+    /// Its PID.
     pub pid: u32,
     /// Whether SIGKILL was needed.
     pub killed: bool,

@@ -183,7 +183,7 @@ fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
     let written: Written = serde_json::from_slice(&text).map_err(|error| {
         Error::Refused(format!("{}: {error}. Look at {}", file.display(), node.display()))
     })?;
-    if mounts::at(point).is_some_and(|mount| mount.source == node) {
+    if mounts::at(point)?.is_some_and(|mount| mount.source == node) {
         unmount(point)?;
     }
     match written.give_back() {

@@ -128,9 +128,9 @@ fn size_bytes(folder: &Path) -> u64 {
 
 #[test]
 fn every_cluster_carries_files() {
-    std::thread::scope(|scope| {
-        for name in Description::names() {
-            scope.spawn(move || carries_files(name));
-        }
-    });
+    // One after another: three servers of each would compete for the processors of a small machine.
+    for name in Description::names() {
+        eprintln!("cluster {name}");
+        carries_files(name);
+    }
 }

@@ -74,9 +74,11 @@ pub fn own() -> Result<Vec<Mount>, Error> {
 
 /// What is mounted at exactly this point (the topmost, if there are several). The path itself is not touched, so that one whose
 /// server has died can be asked about.
-#[must_use]
-pub fn at(point: &Path) -> Option<Mount> {
-    own().ok()?.into_iter().rev().find(|mount| mount.point == point)
+///
+/// # Errors
+/// The table cannot be read: whether something is mounted is not known.
+pub fn at(point: &Path) -> Result<Option<Mount>, Error> {
+    Ok(own()?.into_iter().rev().find(|mount| mount.point == point))
 }
 
 /// The mounts of a block device, the last one first: the order to unmount them in.
@@ -132,18 +134,18 @@ pub fn unmount(point: &Path, flags: UnmountFlags) -> io::Result<()> {
 /// tried again for `limit`: a dying process may hold it.
 ///
 /// # Errors
-/// It is still mounted then.
+/// It is still mounted then, or the table of mounts cannot be read.
 pub fn unmount_patiently(point: &Path, limit: Duration) -> Result<(), Error> {
     let began = Instant::now();
-    while at(point).is_some() {
+    while at(point)?.is_some() {
         let reason = match Command::new("umount").arg(point).output() {
             Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
             Err(error) => format!("umount: {error}"),
         };
-        if at(point).is_some() && began.elapsed() >= limit {
-            return Err(Error::Failed(format!("{}: still mounted: {reason}", point.display())));
-        }
-        if at(point).is_some() {
+        if at(point)?.is_some() {
+            if began.elapsed() >= limit {
+                return Err(Error::Failed(format!("{}: still mounted: {reason}", point.display())));
+            }
             sleep(RETRY_INTERVAL);
         }
     }
@@ -199,6 +201,25 @@ mod tests {
 
     use super::*;
 
+    /// A process without a free descriptor cannot read the table. The limit holds for a child that runs this test alone.
+    #[test]
+    fn an_unreadable_table_is_an_error_and_no_absent_mount() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        const CHILD: &str = "WEIR_WITHOUT_DESCRIPTORS";
+        if std::env::var_os(CHILD).is_some() {
+            let limit = Rlimit { current: Some(0), ..getrlimit(Resource::Nofile) };
+            setrlimit(Resource::Nofile, limit).unwrap();
+            assert!(at(Path::new("/")).is_err());
+            assert!(unmount_patiently(Path::new("/nonesuch"), Duration::ZERO).is_err());
+            return;
+        }
+        let name = "mounts::tests::an_unreadable_table_is_an_error_and_no_absent_mount";
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let done = child.args(["--exact", name, "--nocapture"]).env(CHILD, "yes").output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    }
+
     #[test]
     fn mountinfo_is_read_with_its_escapes_and_optional_fields() {
         let text = b"36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 shared:2 - ext4 /dev/loop3 rw,errors=continue\n\
@@ -234,9 +255,9 @@ mod tests {
 
     #[test]
     fn the_root_is_mounted_here_and_in_some_namespace() {
-        assert!(at(Path::new("/")).is_some());
+        assert!(at(Path::new("/")).unwrap().is_some());
         assert!(of_all_namespaces().iter().any(|(_, mount)| mount.point == Path::new("/")));
-        assert!(at(Path::new("/nonexistent")).is_none());
+        assert!(at(Path::new("/nonexistent")).unwrap().is_none());
         assert_eq!(holding(Path::new("/nonexistent")).unwrap().point, Path::new("/"));
         unmount_patiently(Path::new("/nonexistent"), Duration::ZERO).unwrap();
     }

@@ -302,14 +302,15 @@ fn mount_below(folder: &Path, path: &Path) -> Result<Option<PathBuf>, Error> {
             }
         }
     }
-    Ok(bind_mount_below(folder, path))
+    bind_mount_below(folder, path)
 }
 
 /// A bind mount of the same file system has the same device number; the table of mounts tells it.
-fn bind_mount_below(folder: &Path, path: &Path) -> Option<PathBuf> {
-    let (folder, path) = (folder.canonicalize().ok()?, path.canonicalize().ok()?);
-    let points = crate::mounts::own().unwrap_or_default().into_iter().map(|mount| mount.point);
-    points.into_iter().find(|point| *point != folder && point.starts_with(&path))
+fn bind_mount_below(folder: &Path, path: &Path) -> Result<Option<PathBuf>, Error> {
+    let canonical = |path: &Path| path.canonicalize().map_err(Error::io("cannot look at", path));
+    let (folder, path) = (canonical(folder)?, canonical(path)?);
+    let mut points = crate::mounts::own()?.into_iter().map(|mount| mount.point);
+    Ok(points.find(|point| *point != folder && point.starts_with(&path)))
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ const ATTEMPTS: u32 = 3;
 /// Ticks of all processors since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
-    /// Of any kind.
+    /// All ticks.
     all: u64,
     /// With work to do: neither idle nor waiting for a disk.
     wanted: u64,
-    /// Of these, not had.
-    stolen: u64,
+    /// CPU steal: ticks of `wanted` that the hypervisor gave to other guests.
+    steal: u64,
 }
 
 /// CPU steal of an interval.
@@ -50,15 +50,15 @@ impl Ticks {
             return None;
         }
         let ticks: Vec<u64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
-        let stolen = *ticks.get(7)?;
+        let steal = *ticks.get(7)?;
         let all = ticks[..8].iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
-        Some(Ticks { all, wanted: all.saturating_sub(ticks[3]).saturating_sub(ticks[4]), stolen })
+        Some(Ticks { all, wanted: all.saturating_sub(ticks[3]).saturating_sub(ticks[4]), steal })
     }
 
     /// Of the time from `before` until then.
     pub fn since(self, before: Self) -> Steal {
-        let stolen = self.stolen.saturating_sub(before.stolen) as f64;
-        let of = |all: u64| if all == 0 { 0.0 } else { stolen / all as f64 };
+        let steal = self.steal.saturating_sub(before.steal) as f64;
+        let of = |all: u64| if all == 0 { 0.0 } else { steal / all as f64 };
         Steal {
             of_wanted: of(self.wanted.saturating_sub(before.wanted)),
             of_all: of(self.all.saturating_sub(before.all)),
@@ -80,12 +80,12 @@ pub fn in_time(holds: bool, words: impl std::fmt::Display) {
     }
 }
 
-/// For tests with bounds of time: carries out a check, and once more where [`in_time`] failed while a hypervisor kept processors.
+/// For tests with time bounds: runs a check, and repeats it if [`in_time`] failed during CPU steal.
 ///
-/// What came too late each time, and never undisturbed, is not judged; what is printed says so.
+/// A check that was late in every attempt, each disturbed by CPU steal, is not judged: a message says so.
 ///
 /// # Panics
-/// As the check does: always if it was not for [`in_time`], else of an attempt that had its processors.
+/// If the check panics other than by [`in_time`], or is late without CPU steal.
 pub fn undisturbed(check: impl Fn()) {
     judge(check, Ticks::now);
 }
@@ -94,16 +94,13 @@ fn judge(check: impl Fn(), mut now: impl FnMut() -> Option<Ticks>) {
     for attempt in 1..=ATTEMPTS {
         let before = now();
         let Err(panic) = catch_unwind(AssertUnwindSafe(&check)) else { return };
-        let stolen = before.zip(now()).map_or(0.0, |(before, after)| after.since(before).of_wanted);
-        if stolen < DISTURBING_SHARE || !panic.is::<TooLate>() {
+        let steal = before.zip(now()).map_or(0.0, |(before, after)| after.since(before).of_wanted);
+        if steal < DISTURBING_SHARE || !panic.is::<TooLate>() {
             resume_unwind(panic);
         }
-        eprintln!(
-            "attempt {attempt} failed while the hypervisor kept {:.0} % of the processor time that was wanted",
-            stolen * 100.0
-        );
+        eprintln!("attempt {attempt} failed; CPU steal was {:.0} % of the runnable time", steal * 100.0);
     }
-    eprintln!("not judged: no attempt had its processors");
+    eprintln!("not judged: every attempt was disturbed by CPU steal");
 }
 
 #[cfg(test)]
@@ -111,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_stolen_is_a_share_of_the_time_and_of_the_work() {
+    fn steal_is_a_share_of_all_time_and_of_runnable_time() {
         let ticks = |text| Ticks::parse(text).unwrap();
         let before = ticks("cpu  100 0 50 800 50 0 0 10 7 0\ncpu0 1 2\n");
         let after = ticks("cpu  130 0 60 850 50 0 0 20 9 0\n");
@@ -127,12 +124,12 @@ mod tests {
         assert!(Ticks::now().is_some());
     }
 
-    /// How often a check is carried out that is late the first `fails` times, with so much stolen each time; and whether that is a failure.
-    fn tried(fails: u32, stolen: u64) -> (u32, bool) {
+    /// Attempts at a check that is late the first `fails` times, at a CPU steal of `steal_percent`; and whether it fails in the end.
+    fn tried(fails: u32, steal_percent: u64) -> (u32, bool) {
         let (made, mut all) = (std::cell::Cell::new(0), 0);
         let now = || {
             all += 100;
-            Some(Ticks { all, wanted: all, stolen: all / 100 * stolen })
+            Some(Ticks { all, wanted: all, steal: all / 100 * steal_percent })
         };
         let check = || {
             made.set(made.get() + 1);
@@ -157,7 +154,7 @@ mod tests {
         let mut all = 0;
         let now = || {
             all += 100;
-            Some(Ticks { all, wanted: all, stolen: all / 2 })
+            Some(Ticks { all, wanted: all, steal: all / 2 })
         };
         let made = std::cell::Cell::new(0);
         let check = || {

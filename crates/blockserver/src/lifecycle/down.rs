@@ -143,13 +143,13 @@ pub type DownOutcome = (PathBuf, Result<DownReport, Error>);
 /// # Errors
 /// [`Error::System`] if the folder cannot be read.
 pub fn down_all(state_dir: &Path) -> Result<Vec<DownOutcome>, Error> {
-    weir_host::durable::remove_unfinished(state_dir).map_err(|error| Error::Unable(error.to_string()))?;
+    weir_host::durable::remove_unfinished(state_dir).map_err(Error::host)?;
     Ok(states(state_dir)?.into_iter().map(|file| (file.clone(), down(&file))).collect())
 }
 
 /// Unmounts every file system on the device.
 fn unmount_all(device: &BlockDevice, state: &State, report: &mut DownReport) -> Result<(), Error> {
-    let mounts = mounts::of_device(device.number()).map_err(|error| Error::Unable(error.to_string()))?;
+    let mounts = mounts::of_device(device.number()).map_err(Error::host)?;
     for Mount { point: mountpoint, fs_type, .. } in mounts {
         let place = mountpoint.clone();
         let result = guarded(state, report, "unmounting", move || unmount(&place, UnmountFlags::empty()));
@@ -203,7 +203,7 @@ fn abort(state: &State) {
 }
 
 fn fuse_mount(state: &State) -> Result<Option<Mount>, Error> {
-    let mounts = mounts::own().map_err(|error| Error::Unable(error.to_string()))?;
+    let mounts = mounts::own().map_err(Error::host)?;
     let is_ours = |mount: &Mount| mount.point == state.mountpoint && mount.source == Path::new(&state.token);
     Ok(mounts.into_iter().rfind(is_ours))
 }

@@ -64,7 +64,7 @@ pub(crate) fn file_systems(
             device.as_ref().map_or_else(|| format!("weir-{}", run.id).into(), |device| device.node.clone());
         let path = context.state().join("mnt").join(&wanted.name);
         fs::create_dir_all(&path).map_err(Error::io("cannot make", &path))?;
-        if let Some(found) = mounts::at(&path) {
+        if let Some(found) = mounts::at(&path)? {
             let found = found.source.display();
             return Err(Error::Refused(format!("{}: {found} is mounted there. Unmount it", path.display())));
         }

@@ -29,7 +29,7 @@ pub(crate) fn mount(
 /// Checks that the wanted file system is mounted: after a mount that failed without an error, the run would measure the one below.
 pub(crate) fn check(filesystem: &FileSystem, source: &Path, point: &Path) -> Result<(), String> {
     let Some(wanted) = &filesystem.mount_type else { return Ok(()) };
-    match mounts::at(point) {
+    match mounts::at(point).map_err(|error| error.to_string())? {
         None => Err(format!("{}: nothing is mounted; {wanted} should be", point.display())),
         Some(found) if !filesystem.is_of_type(&found.fs_type) => {
             Err(format!("{}: {} is mounted; {wanted} should be", point.display(), found.fs_type))

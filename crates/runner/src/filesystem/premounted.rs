@@ -29,7 +29,7 @@ pub(crate) fn point(context: &RunContext<'_>, journal: &mut Journal) -> Result<M
         ))
     })?;
     let wanted = filesystem.mount_type.as_deref().unwrap_or_default();
-    let found = weir_host::mounts::at(path).ok_or_else(|| {
+    let found = weir_host::mounts::at(path)?.ok_or_else(|| {
         Error::Refused(format!("{}: nothing is mounted there; {name} ({wanted}) should be", path.display()))
     })?;
     if !filesystem.is_of_type(&found.fs_type) {

@@ -182,15 +182,17 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
             }
             _ => Ok(()),
         },
-        Change::Mounted { point, source } => match weir_host::mounts::at(point) {
-            Some(found) if found.source != *source => Err(NotUndone::Left(format!(
-                "{}: {} is mounted there, not {}; it was left",
-                point.display(),
-                found.source.display(),
-                source.display()
-            ))),
-            _ => mount::unmount(point).map_err(|error| failed(&error)),
-        },
+        Change::Mounted { point, source } => {
+            match weir_host::mounts::at(point).map_err(|error| failed(&error))? {
+                Some(found) if found.source != *source => Err(NotUndone::Left(format!(
+                    "{}: {} is mounted there, not {}; it was left",
+                    point.display(),
+                    found.source.display(),
+                    source.display()
+                ))),
+                _ => mount::unmount(point).map_err(|error| failed(&error)),
+            }
+        }
         Change::Assembled { node, uuid } => array::stop(node, uuid).map_err(|error| failed(&error)),
         Change::Process { state, name } => {
             weir_daemons::stop(state, name).map(|_| ()).map_err(|error| failed(&error))
