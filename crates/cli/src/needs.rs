@@ -21,7 +21,7 @@ pub struct Needs {
     pub bpf: bool,
     /// Memory of modelled devices, of tmpfs and of hot files, in bytes.
     pub memory_bytes: u64,
-    /// Paths of the disks that the test bed lists for these runs.
+    /// Paths of the disks that the testbed lists for these runs.
     pub disks: Vec<PathBuf>,
     /// Whether disks are striped.
     pub arrays: bool,
@@ -70,7 +70,7 @@ pub enum Kind {
 }
 
 impl Needs {
-    /// The needs of runs on a test bed. Runs in virtual time need nothing.
+    /// The needs of runs on a testbed. Runs in virtual time need nothing.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>, testbed: &Testbed) -> Self {
         let runs: Vec<&Run> = runs.into_iter().filter(|run| !run.testbed.is_virtual()).collect();
         if runs.is_empty() {
@@ -109,7 +109,7 @@ impl Needs {
     }
 }
 
-/// How runs use a file system on a test bed.
+/// How runs use a file system on a testbed.
 struct Use {
     file_system: FileSystem,
     /// It is mounted before a run.
@@ -121,7 +121,7 @@ struct Use {
 impl Use {
     fn new(file_system: FileSystem, testbed: &Testbed) -> Self {
         let cluster = file_system.network.as_ref().map(|network| network.cluster.clone());
-        // A network file system that the test bed has mounted is used as it is.
+        // A network file system that the testbed has mounted is used as it is.
         let mounted =
             file_system.mounted || (cluster.is_some() && testbed.mounts.contains_key(&file_system.name));
         Use { cluster: cluster.filter(|_| !mounted), file_system, mounted }

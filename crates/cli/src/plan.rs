@@ -76,9 +76,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let again = args.retry_invalid && weir_runner::is_invalid(folder);
             folder.is_dir() && !again && !weir_runner::is_skipped(folder)
         };
-        plan.runs.retain(|run| !done(&folder.join(&run.id)));
-        plan.estimate_s *= plan.runs.len() as f64 / all.max(1) as f64;
+        plan = plan.of_runs(|run| !done(&folder.join(&run.id)));
     }
+    let missing = plan.runs.len();
     if !args.ids.is_empty() {
         // An empty list of a script is `--id ""`.
         if let Some(id) =
@@ -86,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         {
             return Err(bad_input(format!("--id {id}: study {} has no such run here", plan.study)));
         }
-        plan.runs.retain(|run| args.ids.contains(&run.id));
+        plan = plan.of_runs(|run| args.ids.contains(&run.id));
     }
     if args.needs {
         let needs = Needs::of(&plan.runs, &devices.unwrap_or_default());
@@ -94,12 +94,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else if args.json {
         println!("{}", json(&plan, devices.as_ref(), args.shards)?);
     } else {
-        print(&plan, all, devices.as_ref());
+        print(&plan, all - missing, devices.as_ref());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plan, with the medium of each class if the test bed is known, and with the shards that were asked for.
+/// The plan, with the medium of each class if the testbed is known, and with the shards that were asked for.
 fn json(plan: &Plan, devices: Option<&Devices>, shards: Option<u32>) -> anyhow::Result<String> {
     if devices.is_none() && shards.is_none() {
         return Ok(serde_json::to_string_pretty(plan)?);
@@ -127,7 +127,7 @@ fn media_by_class(plan: &Plan, devices: &Devices) -> BTreeMap<String, BTreeSet<S
     media
 }
 
-fn print(plan: &Plan, all: usize, devices: Option<&Devices>) {
+fn print(plan: &Plan, done: usize, devices: Option<&Devices>) {
     println!("{}: {}", plan.study, plan.question);
     if !plan.note.is_empty() {
         println!("  {}", plan.note);
@@ -142,7 +142,6 @@ fn print(plan: &Plan, all: usize, devices: Option<&Devices>) {
     if devices.is_none() && plan.testbeds.contains(&Testbed::Device) {
         println!("  (an inventory may list real disks instead: --devices FILE)");
     }
-    let done = all - plan.runs.len();
     let done = if done > 0 { format!(", {done} more are done") } else { String::new() };
     println!("  {} runs{done}, about {}", plan.runs.len(), duration(plan.estimate_s));
     println!("  largest run: {}", asked(plan.largest_run));

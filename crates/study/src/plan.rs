@@ -109,9 +109,15 @@ impl Plan {
             }
         }
         self.devices = devices_of(&self.runs);
+        note.clone_into(&mut self.note);
+        self.of_runs(|_| true)
+    }
+
+    /// The plan with some of its runs only, and the estimates of these. It keeps the devices of the study.
+    pub fn of_runs(mut self, keep: impl FnMut(&Run) -> bool) -> Self {
+        self.runs.retain(keep);
         self.estimate_s = estimate_s(&self.runs);
         self.largest_run = largest(&self.runs);
-        note.clone_into(&mut self.note);
         self
     }
 }

@@ -209,6 +209,17 @@ fn a_testbed_more_changes_no_run_of_the_first() {
 }
 
 #[test]
+fn estimates_of_some_runs_are_those_of_these_runs() {
+    let whole = plan_text(TRIAL).unwrap();
+    let (runs, id) = (whole.runs.len(), whole.runs[0].id.clone());
+    let one = whole.clone().of_runs(|run| run.id == id);
+    assert_eq!((one.runs.len(), &one.devices), (1, &whole.devices));
+    assert!((one.estimate_s * runs as f64 - whole.estimate_s).abs() < 1e-6, "all runs take as long");
+    assert_eq!(one.largest_run, one.runs[0].estimate());
+    assert_eq!(whole.of_runs(|_| false).estimate_s, 0.0);
+}
+
+#[test]
 fn a_part_of_a_plan_says_why_and_has_only_its_levels() {
     let whole = plan_text(&both()).unwrap();
     let part = whole.clone().on(Testbed::Simulator, "no root");
