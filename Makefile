@@ -18,8 +18,7 @@ CARGO_TEST := cargo test --locked --offline
 # Molecule scenarios lie beside their roles. That of several roles lies in ansible/molecule.
 SCENARIOS := {roles/*/,}molecule/*/molecule.yml
 # Crates that touch no device, file system or network: their arithmetic is tested with overflow checks too.
-PURE := weir-records weir-scheduler weir-simulator weir-specs weir-study weir-trace weir-workload
-PURE += $(if $(wildcard crates/cache/Cargo.toml),weir-cache)
+PURE := weir-cache weir-records weir-scheduler weir-simulator weir-specs weir-study weir-trace weir-vocabulary weir-workload
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Programs that setup/ installed come first; .weir/rust exists where the PATH has no Rust that is new enough.
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.weir/rust:$(PATH)

@@ -23,5 +23,5 @@ apt_install() {
         chmod 755 "$policy"
     fi
     logged "$apt_log" "${apt[@]}" --no-remove install --no-install-recommends "$@" ||
-        refuse "apt-get cannot install $*. Check the network, then run it again (log: $apt_log)"
+        refuse "apt-get cannot install $* without removing a package, or cannot fetch it. Read $apt_log, then run it again"
 }

@@ -14,7 +14,8 @@ source setup/say.sh
 needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 enough() { printf '%s\n%s\n' "$needed" "$1" | sort --version-sort --check=quiet; }
 version() { "$1" --version 2>/dev/null | sed -E 's/^[a-z]+ ([0-9.]+).*/\1/' || true; }
-in_path() { command -v cargo || true; }
+# The cargo that the user has: make puts .weir/rust, which this script fills, in front.
+in_path() { PATH=${PATH//"$PWD/.weir/rust:"/} command -v cargo || true; }
 
 find_cargo() {
     local cargo
@@ -60,17 +61,20 @@ case ${1:-} in
 --lint)
     for tool in fmt clippy; do
         cargo "$tool" --version >/dev/null 2>&1 ||
-            refuse "cargo $tool is missing: rustup component add rustfmt clippy; with Debian's Rust: apt-get install rustfmt-web rust-web-clippy"
+            refuse "cargo $tool is missing: rustup component add rustfmt clippy; or apt-get install what belongs to the package of Rust: rustfmt rust-clippy (rustc), rustfmt-web rust-web-clippy (rustc-web), rustfmt-1.91 rust-1.91-clippy (rustc-1.91)"
     done
     ;;
 '')
     cargo=$(find_cargo) || refuse "$(why). Install it from https://rustup.rs, then run it again"
     [[ $cargo != "$(in_path)" ]] || exit 0
+    told=no
+    [[ ! .weir/rust/cargo -ef $cargo ]] || told=yes
     mkdir -p .weir/rust
+    # Each time, because rustfmt and clippy may have been installed since.
     for program in cargo rustc rustdoc rustfmt cargo-fmt cargo-clippy clippy-driver; do
         [[ ! -x ${cargo%/*}/$program ]] || ln --symbolic --force "${cargo%/*}/$program" .weir/rust/
     done
-    say "$(why); $cargo is used"
+    [[ $told == yes ]] || say "$(why); $cargo is used"
     ;;
 --check-oldest)
     if cargo "+$needed" --version >/dev/null 2>&1; then

@@ -98,7 +98,14 @@ def test_what_a_playbook_reads_is_found_in_it(playbook):
 
 
 def test_an_alias_has_the_tags_and_variables_of_its_playbook():
-    assert [file.stem for file in ALIASES] == ["file_systems", "own_work", "study"]
+    assert [file.stem for file in ALIASES] == [
+        "file_systems",
+        "hosts",
+        "hosts_down",
+        "own_work",
+        "prepare_hosts",
+        "study",
+    ]
     for alias in ALIASES:
         playbook = ROOT / "ansible/playbooks" / alias.name.replace("own_work", "standalone")
         assert names.tags_of(alias) == names.tags_of(playbook)

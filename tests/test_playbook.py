@@ -198,12 +198,14 @@ def test_the_playbook_is_found_with_its_settings_or_says_where_they_are(tmp_path
     """This test will start the playbook as a person does, where its settings are and where they are not."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     clean["HOME"] = str(tmp_path)
-    command = [ROOT / ".venv/bin/ansible-playbook", ROOT / "ansible/playbooks/study.yml", "-e", "study=quikc"]
+    command = [ROOT / ".venv/bin/ansible-playbook", "-e", "study=quikc"]
+    study, alias = ROOT / "ansible/playbooks/study.yml", ROOT / "ansible/study.yml"
     inventory = ["-i", ROOT / "ansible/inventories/localhost.yml"]
     for arguments, folder, wanted in (
-        ([], ROOT, "did you mean `quick`?"),
-        ([], ROOT / "ansible", f"start ansible-playbook in {ROOT}"),
-        (inventory, tmp_path, f"start ansible-playbook in {ROOT}"),
+        ([study], ROOT, "did you mean `quick`?"),
+        ([alias], ROOT, "did you mean `quick`?"),
+        ([study], ROOT / "ansible", f"start ansible-playbook in {ROOT}"),
+        ([study, *inventory], tmp_path, f"start ansible-playbook in {ROOT}"),
     ):
         done = subprocess.run(
             [*command, *arguments],

@@ -94,13 +94,13 @@ def machine(copy):
     return copy
 
 
-def _run(machine, name, *arguments, as_nobody=False):
+def _run(machine, name, *arguments, as_nobody=False, path=()):
     command = [machine / "setup" / name, *arguments]
     if as_nobody:
         command = [shutil.which("setpriv"), "--reuid=65534", "--clear-groups", *command]
     return subprocess.run(
         command,
-        env={"PATH": str(machine / "bin")},
+        env={"PATH": ":".join(str(folder) for folder in path or [machine / "bin"])},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -155,9 +155,16 @@ def test_an_old_rust_stays_and_a_newer_one_elsewhere_gets_links(machine):
     done = _run(machine, "rust.sh")
     assert (done.returncode, done.stderr) == (0, "")
     assert "cargo is 1.75.0, too old" in done.stdout and str(newer) in done.stdout
-    links = {link.name: link.readlink() for link in (machine / ".weir/rust").iterdir()}
+    folder = machine / ".weir/rust"
+    links = {link.name: link.readlink() for link in folder.iterdir()}
     assert links == {name: newer / name for name in ("cargo", "rustc")}
     assert (machine / "bin/cargo").read_bytes() == old
+    # make puts the links first in the PATH. What is installed later is linked too, and nothing is said again.
+    _program(machine / "usr/lib/rust-1.91", "rustfmt")
+    again = _run(machine, "rust.sh", path=[folder, machine / "bin"])
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    assert (folder / "rustfmt").exists()
+    assert "cargo is 1.75.0" in _run(machine, "rust.sh", "--why", path=[folder, machine / "bin"]).stdout
 
 
 @pytest.mark.parametrize(
@@ -312,7 +319,8 @@ def test_no_locked_crate_needs_a_newer_rust():
 
 
 def _version(text):
-    return [int(part) for part in text.split(".")]
+    """Major, minor, patch: absent parts are 0."""
+    return [*(int(part) for part in text.split(".")), 0, 0][:3]
 
 
 @pytest.mark.parametrize(
@@ -328,7 +336,14 @@ def _version(text):
     ],
 )
 def test_make_refuses_what_it_does_not_know(arguments, problem):
-    done = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", "-n", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2 and problem in done.stderr
 
 

@@ -32,7 +32,7 @@ chown --recursive root: /home/weir /opt/cargo
 step "root: make setup"
 make setup
 step "root: make setup again"
-again=$(make setup 2>&1)
+again=$(make setup 2>&1) || fail "the second make setup ended with exit code $?: $again"
 [[ -z $again ]] || fail "the second make setup says: $again"
 code=0
 make study STUDY=quikc >/tmp/wrong 2>&1 || code=$?
