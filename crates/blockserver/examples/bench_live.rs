@@ -2,7 +2,7 @@
 //!
 //! Random 4 KiB reads by fio of a device without service time, through loop and FUSE, in interleaved pairs: the server as it is
 //! without a policy, and with each of some policies. Wanted of each policy: at least 0.85 of the rate without. Needs root and fio, and a
-//! machine that does nothing else. Rates of a pair during which a hypervisor kept processors compare nothing: it is measured again. The
+//! machine that does nothing else. A pair that CPU steal disturbed is measured again. The
 //! server's own processor time for a request does not depend on that as much, and is of all pairs.
 
 #[allow(dead_code, reason = "bench_serve uses the rest")]
@@ -101,14 +101,14 @@ fn pair(policy: &str, seconds: u32, plain_first: bool) -> Result<Pair, String> {
     let before = Ticks::now();
     let order = if plain_first { [plain, &live] } else { [&live, plain] };
     let mut found = [serve(order[0], seconds)?, serve(order[1], seconds)?];
-    let stolen = before.zip(Ticks::now()).map_or(0.0, |(before, after)| after.since(before).of_wanted);
+    let steal = before.zip(Ticks::now()).map_or(0.0, |(before, after)| after.since(before).of_wanted);
     if !plain_first {
         found.reverse();
     }
     Ok(Pair {
         rates: found.map(|(rate, _)| rate),
         used_us: found.map(|(_, used_us)| used_us),
-        is_undisturbed: stolen < DISTURBING_SHARE,
+        is_undisturbed: steal < DISTURBING_SHARE,
     })
 }
 

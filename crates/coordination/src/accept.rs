@@ -83,7 +83,7 @@ impl PendingConnections {
                     if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 // Descriptors or memory ran out: the oldest unauthenticated connection gives its own back.
                 Err(_) if self.all.is_empty() => return false,
-                Err(_) => self.close_oldest(now, 0, "closed: the coordinator had no file descriptor left"),
+                Err(_) => self.close(now, 0, "closed: the coordinator had no file descriptor left"),
             }
         }
         true
@@ -95,14 +95,10 @@ impl PendingConnections {
         let of_address = self.all.iter().filter(|candidate| candidate.connection.from.ip() == from).count();
         if of_address >= MOST_FROM_ONE_ADDRESS {
             let oldest = self.all.iter().position(|candidate| candidate.connection.from.ip() == from);
-            self.close_oldest(
-                now,
-                oldest.unwrap_or(0),
-                "closed in favour of newer connections from its address",
-            );
+            self.close(now, oldest.unwrap_or(0), "closed in favour of newer connections from its address");
         } else if self.all.len() >= MOST_PENDING {
             let oldest = self.oldest_of_most();
-            self.close_oldest(now, oldest, "closed in favour of newer connections");
+            self.close(now, oldest, "closed in favour of newer connections");
         }
         let Ok(nonce) = nonce() else { return };
         let challenge = Message::Challenge { version: VERSION, nonce: nonce.clone() };
@@ -123,7 +119,7 @@ impl PendingConnections {
     }
 
     /// Closes without a message: a host of the run tries again.
-    fn close_oldest(&mut self, now: Instant, place: usize, reason: &str) {
+    fn close(&mut self, now: Instant, place: usize, reason: &str) {
         if place < self.all.len() {
             let candidate = self.all.remove(place);
             self.log.note(now, candidate.connection.from.ip(), reason);
@@ -172,7 +168,7 @@ impl PendingConnections {
                 },
                 Err(error) => self.refuse(now, place, &error.to_string()),
                 Ok(None) if received == Received::Closed => {
-                    self.close_oldest(now, place, "it closed the connection before it proved the token");
+                    self.close(now, place, "it closed the connection before it proved the token");
                 }
                 Ok(None) => {}
             }

@@ -42,7 +42,7 @@ fn table<R: Record>(bytes: &[u8]) {
     }
 }
 
-/// JSON of runs, plans, test beds, verdicts and servers' states.
+/// JSON of runs, plans, testbeds, verdicts and servers' states.
 pub(crate) fn json(data: &[u8]) {
     weir_runner::fuzzing::json(data);
     weir_blockserver::fuzzing::state(data);

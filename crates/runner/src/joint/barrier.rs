@@ -18,8 +18,8 @@ pub(crate) fn from_coordination(error: weir_coordination::Error) -> Error {
 }
 
 /// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
-pub(crate) fn begin(meeting: &mut Coordination, lead: Duration) -> Result<i64, Error> {
-    let epoch_ns = meeting.begin().map_err(from_coordination)?;
+pub(crate) fn begin(peers: &mut Coordination, lead: Duration) -> Result<i64, Error> {
+    let epoch_ns = peers.begin().map_err(from_coordination)?;
     let left_ns = epoch_ns - weir_host::clock::monotonic_ns();
     sleep(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).saturating_sub(lead));
     Ok(epoch_ns)

@@ -37,14 +37,14 @@ pub fn observe(run: &Run, devices: &[String], options: &Options) -> Result<Outco
             coordination.roster.me()
         )));
     }
-    part(run, options, coordination, |meeting, folder| watch(run, devices, options, meeting, folder))
+    part(run, options, coordination, |peers, folder| watch(run, devices, options, peers, folder))
 }
 
 fn watch(
     run: &Run,
     devices: &[String],
     options: &Options,
-    meeting: &mut Coordination,
+    peers: &mut Coordination,
     folder: &RunFolder,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
@@ -56,14 +56,14 @@ fn watch(
     if disks.is_empty() && run.capture == Wanted::Required {
         return Err(Error::Refused(format!(
             "{}: no disk is named whose requests are to be recorded: list them in the inventory (weir_observed), or say `capture: optional` in the study",
-            options.coordination.as_ref().map_or("this host", |known| known.roster.me())
+            peers.record().host
         )));
     }
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
     undone.iter().for_each(|line| eprintln!("undone of a run that died: {line}"));
     journal.note(Change::Partial(folder.partial().to_owned()))?;
     let made = folder.make();
-    let done = made.and_then(|()| record(run, &disks, options, folder.partial(), meeting, began));
+    let done = made.and_then(|()| record(run, &disks, options, folder.partial(), peers, began));
     // A complete folder is renamed before the journal removes partial ones.
     let done = done.and_then(|outcome| folder.publish().map(|()| outcome));
     match (done, journal.undo()) {
@@ -77,7 +77,7 @@ fn record(
     disks: &[Disk],
     options: &Options,
     partial: &Path,
-    meeting: &mut Coordination,
+    peers: &mut Coordination,
     began: Instant,
 ) -> Result<Outcome, Error> {
     write_json(&partial.join("host.json"), &host::record(disks, &[]))?;
@@ -85,12 +85,12 @@ fn record(
     let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
     let wall_before = weir_host::clock::wall_minus_monotonic_ns();
     let setup_s = began.elapsed().as_secs_f64();
-    let epoch_ns = begin(meeting, std::time::Duration::ZERO)?;
-    meeting.wait_for_clients().map_err(from_coordination)?;
+    let epoch_ns = begin(peers, std::time::Duration::ZERO)?;
+    peers.wait_for_clients().map_err(from_coordination)?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let clock_step_ns = (weir_host::clock::wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
-    let record = meeting.end().map_err(from_coordination)?;
+    let record = peers.end().map_err(from_coordination)?;
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
     }

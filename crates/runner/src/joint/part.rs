@@ -32,12 +32,12 @@ pub(crate) fn carry_out(
 ) -> Result<Outcome, Error> {
     let Some(client) = coordination.roster.client() else {
         return Err(Error::Refused(format!(
-            "{} is a server of this run: weir attend",
+            "{} is a server of this run: use weir observe",
             coordination.roster.me()
         )));
     };
-    part(run, options, coordination, |meeting, folder| {
-        attempt(&run.part(client), testbed, options, folder, 1, Some(meeting))
+    part(run, options, coordination, |peers, folder| {
+        attempt(&run.part(client), testbed, options, folder, 1, Some(peers))
     })
 }
 
@@ -59,33 +59,33 @@ pub(super) fn part(
         return Err(Error::Refused(format!("{left}. Move it away: this part needs its name")));
     }
     let began = Instant::now();
-    let mut meeting = match Coordination::join(config(coordination, &run.id, &options.stop)) {
-        Ok(meeting) => meeting,
+    let mut peers = match Coordination::join(config(coordination, &run.id, &options.stop)) {
+        Ok(peers) => peers,
         Err(weir_coordination::Error::Ended(ended)) => {
             let record = Record::of_none(&coordination.roster, &run.id, Some(ended.clone()));
             return leave(&folder, &record, ended, began);
         }
         Err(error) => return Err(from_coordination(error)),
     };
-    let done = work(&mut meeting, &folder);
+    let done = work(&mut peers, &folder);
     if done.is_err() {
         folder.discard();
     }
-    match (done, meeting.ended()) {
+    match (done, peers.ended()) {
         (Ok(outcome), _) => Ok(outcome),
         (Err(error), Some(ended)) => {
             // Mostly a consequence of what ended the run; not if something could not be undone.
             eprintln!("{error}");
-            leave(&folder, &meeting.record(), ended, began)
+            leave(&folder, &peers.record(), ended, began)
         }
         (Err(error), None) => {
-            meeting.fail(&error.to_string());
+            peers.fail(&error.to_string());
             Err(error)
         }
     }
 }
 
-/// Leaves a record of a run that another host ended, in folder of data.
+/// Leaves a record of a run that another host ended, in place of data.
 fn leave(folder: &RunFolder, record: &Record, ended: Ended, began: Instant) -> Result<Outcome, Error> {
     folder.make()?;
     write_json(&folder.partial().join(PART), record)?;

@@ -76,7 +76,7 @@ pub(crate) fn attempt(
     options: &Options,
     folder: &RunFolder,
     number: u32,
-    meeting: Option<&mut Coordination>,
+    peers: Option<&mut Coordination>,
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
@@ -86,7 +86,7 @@ pub(crate) fn attempt(
     let mut journal = begin_journal(options)?;
     let mut limits = Limits::new(run, &options.state);
     let context = RunContext { run, testbed, options, folder, filesystem, began, attempt: number };
-    let done = prepare_and_measure(&context, meeting, &mut limits, &mut journal);
+    let done = prepare_and_measure(&context, peers, &mut limits, &mut journal);
     limits.leave();
     let done = done.map_err(|error| match network::revive_client(&options.state, filesystem) {
         Some(why) => Error::Failed(format!("{error}; {why}")),
@@ -129,7 +129,7 @@ fn begin_journal(options: &Options) -> Result<Journal, Error> {
 
 fn prepare_and_measure(
     context: &RunContext<'_>,
-    meeting: Option<&mut Coordination>,
+    peers: Option<&mut Coordination>,
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Finished, Error> {
@@ -141,7 +141,7 @@ fn prepare_and_measure(
         limits.leave();
     }
     let use_before = Use::now(context.state(), filesystem, limits)?;
-    let measured = measure(context, &mut prepared, limits, meeting)?;
+    let measured = measure(context, &mut prepared, limits, peers)?;
     if let Some(problem) = network::problem(context.state(), filesystem) {
         return Err(Error::Failed(problem));
     }

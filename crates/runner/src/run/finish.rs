@@ -142,7 +142,7 @@ impl<'a> Evidence<'a> {
                 .iter()
                 .map(|(device, found)| (device.clone(), found.verify()))
                 .collect(),
-            cpu_steal: used.stolen.map_or(0.0, |stolen| stolen.of_wanted),
+            cpu_steal: used.steal.map_or(0.0, |steal| steal.of_wanted),
         })
     }
 
@@ -180,7 +180,7 @@ impl<'a> Evidence<'a> {
             "sites": site::observed(sites, visited, sent.web.as_ref()),
             "network": used.network,
             "cpu": used.cpu,
-            "stolen": used.stolen,
+            "stolen": used.steal,
             "memory": used.memory,
             "memory_of": used.memory_of,
             "reads": limits.reads(),

@@ -46,7 +46,7 @@ pub(crate) fn measure(
     context: &RunContext<'_>,
     prepared: &mut Prepared,
     limits: &Limits,
-    mut meeting: Option<&mut Coordination>,
+    mut peers: Option<&mut Coordination>,
 ) -> Result<Measured, Error> {
     let RunContext { run, began, .. } = *context;
     prepared.groups.begin();
@@ -57,9 +57,9 @@ pub(crate) fn measure(
     let capture = Capture::start(run, &names, &context.partial().join("block.parquet"), context.state())?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let wall_before = wall_minus_monotonic_ns();
-    let epoch_ns = match &mut meeting {
+    let epoch_ns = match &mut peers {
         None => clock::monotonic_ns() + lead_ns,
-        Some(meeting) => barrier::begin(meeting, LEAD)?,
+        Some(peers) => barrier::begin(peers, LEAD)?,
     };
     let begun = server_scheduler::begin(devices, epoch_ns)?;
     let setup_s = began.elapsed().as_secs_f64();
@@ -67,7 +67,7 @@ pub(crate) fn measure(
     let mut sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     // A host that is done waits for the others: they still send.
-    let met = meeting.map(Coordination::end).transpose().map_err(barrier::from_coordination)?;
+    let met = peers.map(Coordination::end).transpose().map_err(barrier::from_coordination)?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
 use weir_daemons::cgroup::{Cpu, Memory};
 use weir_daemons::process;
 use weir_host::page_cache::{self, Residency};
@@ -26,16 +25,15 @@ pub(crate) fn residency(run: &Run, places: &[Placement]) -> Result<BTreeMap<Stri
 }
 
 /// What was used until now, or between two such moments.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub(crate) struct Use {
     /// By host of the test network, where the file system is on one.
     pub(crate) network: BTreeMap<String, Counters>,
     /// Processor time: `driver` is this process; others by their name in the state folder.
     pub(crate) cpu: BTreeMap<String, Cpu>,
     /// CPU steal of the machine.
-    pub(crate) stolen: Option<Steal>,
+    pub(crate) steal: Option<Steal>,
     /// All ticks until then.
-    #[serde(skip)]
     ticks: Option<Ticks>,
     /// At the end: of groups with a limit.
     pub(crate) memory: Option<MemoryUse>,
@@ -48,7 +46,7 @@ impl Use {
         let mut found = Use {
             network: BTreeMap::new(),
             cpu: BTreeMap::new(),
-            stolen: None,
+            steal: None,
             ticks: Ticks::now(),
             memory: None,
             memory_of: BTreeMap::new(),
@@ -75,7 +73,7 @@ impl Use {
     }
 
     pub(crate) fn since(mut self, before: Use) -> Use {
-        self.stolen = self.ticks.zip(before.ticks).map(|(now, then)| now.since(then));
+        self.steal = self.ticks.zip(before.ticks).map(|(now, then)| now.since(then));
         for (host, moved) in &mut self.network {
             *moved = *moved - before.network.get(host).copied().unwrap_or_default();
         }

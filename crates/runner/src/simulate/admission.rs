@@ -16,8 +16,8 @@ use weir_workload::movie;
 use super::bound;
 use crate::Error;
 
-/// Streams of random numbers beside those of clients: which streams ask, and what the policy draws. ReplayProcess, so that all
-/// policies are asked the same.
+/// Streams of random numbers beside those of clients: which streams ask, and what the policy draws. They are
+/// separate, so that every policy gets the same requests.
 const STREAMS_ASK: u64 = u64::MAX;
 const POLICY_DRAWS: u64 = u64::MAX - 1;
 

@@ -18,7 +18,7 @@ const CACHE_HIT_NS: u64 = 10_000;
 /// A server that is ready.
 pub(super) struct Built {
     server: Server<Model>,
-    admit_streams: Option<AdmittedStreams>,
+    admitted: Option<AdmittedStreams>,
 }
 
 impl Built {
@@ -33,7 +33,7 @@ impl Built {
     /// What admission control did, if there is one.
     pub(super) fn admission(&self, run: &Run) -> Option<serde_json::Value> {
         let settings = run.settings.admission.as_ref()?;
-        Some(admission_run::document(run, settings, self.admit_streams.as_ref()?))
+        Some(admission_run::document(run, settings, self.admitted.as_ref()?))
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         });
     }
     let server = Server::new(heads, servers).map_err(|error| Error::Refused(error.to_string()))?;
-    Ok(Built { server, admit_streams: admitted })
+    Ok(Built { server, admitted })
 }
 
 fn new_head(
