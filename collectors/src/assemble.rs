@@ -14,7 +14,7 @@ use weir_trace::blktrace::{Event, Record, category};
 
 use crate::disk::{Disk, DiskStatistics};
 use crate::reconcile::{CpuCount, DeviceReconciliation, Reconciliation, Snapshot};
-use under_way::{Pending, UnderWay, is_device_flush};
+use under_way::{Pending, UnderWay, is_device_flush, sector_after};
 
 /// Rows and whether they agree with what the kernel counted.
 pub struct Recorded {
@@ -125,7 +125,7 @@ impl Assembly {
         if bytes < request.left {
             // A part is done: the rest is known by where it begins now.
             request.left -= bytes;
-            disk.requests.entry(record.sector + bytes / 512).or_default().push_back(request);
+            disk.requests.entry(sector_after(record.sector, bytes)).or_default().push_back(request);
             return;
         }
         if request.issued_ns.is_some() {

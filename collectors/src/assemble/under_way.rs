@@ -40,8 +40,13 @@ impl Pending {
     }
 
     fn end(&self) -> u64 {
-        self.sector + self.bytes / 512
+        sector_after(self.sector, self.bytes)
     }
+}
+
+/// The sector behind `bytes` from `sector`; a damaged recording may name one that no disk has.
+pub(super) fn sector_after(sector: u64, bytes: u64) -> u64 {
+    sector.saturating_add(bytes / 512)
 }
 
 /// What is under way on one disk; each list is short: it holds what begins at the same sector.
@@ -82,6 +87,9 @@ impl UnderWay {
     pub(super) fn split(&mut self, record: &Record) {
         self.counters.splits += 1;
         let Some(rest_at) = record.split_at() else { return };
+        if rest_at <= record.sector {
+            return;
+        }
         let Some(mut bio) = take(&mut self.bios, record.sector, |bio| bio.end() > rest_at) else { return };
         let mut rest = bio.clone();
         rest.sector = rest_at;
@@ -140,7 +148,7 @@ impl UnderWay {
         let bytes = u64::from(record.bytes);
         self.counters.bio_front_merges += 1;
         let _ = self.take_bio(record);
-        if let Some(mut request) = self.waiting(record.sector + bytes / 512, None) {
+        if let Some(mut request) = self.waiting(sector_after(record.sector, bytes), None) {
             request.sector = record.sector;
             request.bytes += bytes;
             request.left = request.bytes;
