@@ -68,11 +68,11 @@ def autocorrelation(values: ArrayLike) -> Array:
 
 
 def autocorrelation_time(values: ArrayLike) -> float:
-    """The number of consecutive values that are worth one independent value: 1 + 2 (sum of
-    autocorrelations).
+    """The number of consecutive values that are worth one independent value.
 
-    The sum ends where the sum of two neighbours stops being positive, and never rises: the initial monotone
-    sequence of Geyer, "Practical Markov chain Monte Carlo" (Statistical Science 7(4), 1992, section 3.3).
+    1 + 2 (sum of the autocorrelations). The sum ends where the sum of two neighbours stops being positive,
+    and never rises: the initial monotone sequence of Geyer, "Practical Markov chain Monte Carlo"
+    (Statistical Science 7(4), 1992, section 3.3).
 
     Returns:
         At least 1: values that alternate are not counted as more than they are.
