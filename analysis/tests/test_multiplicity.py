@@ -133,7 +133,8 @@ def test_an_effect_is_found_and_its_simultaneous_interval_holds_it():
         judged = judge(study(rng, comparisons=24, group=4, n=5, effect=6.0))[::4]
         found += all(one.adjusted_p <= 0.05 for one in judged)
         held += all(one.low <= 6 <= one.high for one in judged)
-    assert found / tries > 0.9
+    # In one study of six the variances are not pooled, and four degrees of freedom find it less often.
+    assert found / tries > 0.8
     assert held / tries > 0.9
 
 
