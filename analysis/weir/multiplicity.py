@@ -17,8 +17,8 @@ CONFIDENCE = 0.95
 #: Below this probability under a common variance, each comparison stands on its own variance. It is large,
 #: because a test of few repetitions overlooks most differences.
 HOMOGENEITY = 0.2
-#The data choose between a common variance and own ones, which makes errors up to a third more frequent than
-#the level; so much of the level is used. Measured by `test_multiplicity.py`.
+# The data choose between a common variance and own ones, which makes errors up to a third more frequent than
+# the level; so much of the level is used. Measured by `test_multiplicity.py`.
 ALLOWANCE = 0.75
 #: Points of the quadratures over the baseline's error and over the estimate of the common deviation.
 _POINTS = 64

@@ -16,7 +16,7 @@ from scipy import special
 Array = NDArray[np.float64]
 #: Probability of calling a stationary run drifting.
 SIGNIFICANCE = 0.02
-#A drift test uses batches of at least this many autocorrelation times: their means are nearly independent.
+# A drift test uses batches of at least this many autocorrelation times: their means are nearly independent.
 TIMES_PER_BATCH = 8
 FEWEST_BATCHES = 8
 MOST_BATCHES = 64
