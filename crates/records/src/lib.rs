@@ -16,6 +16,7 @@
 //! exists is whole.
 
 pub mod block;
+mod bounded_file;
 mod bounded_pages;
 pub mod cell;
 mod checksummed_pages;

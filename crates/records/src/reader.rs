@@ -8,6 +8,7 @@ use parquet::column::reader::get_column_reader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use crate::bounded_file::BoundedFile;
 use crate::bounded_pages::BoundedPages;
 use crate::{EPOCH_KEY, Error, Record};
 
@@ -17,7 +18,7 @@ const ROWS_PER_BATCH: usize = 16_384;
 /// Reads a table row by row.
 pub struct TableReader<R: Record> {
     path: PathBuf,
-    file: SerializedFileReader<File>,
+    file: SerializedFileReader<BoundedFile>,
     /// Of each of our columns the number in the file, and whether it may be null there.
     places: Vec<(usize, bool)>,
     epoch_monotonic_ns: i64,
@@ -38,7 +39,8 @@ impl<R: Record> TableReader<R> {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         let file = or_damaged(path, || {
-            SerializedFileReader::new(file).map_err(|source| Error::Parquet { path: path.to_owned(), source })
+            SerializedFileReader::new(BoundedFile(file))
+                .map_err(|source| Error::Parquet { path: path.to_owned(), source })
         })?;
         let metadata = file.metadata().file_metadata();
         let mut columns = R::Columns::default();
