@@ -13,9 +13,15 @@ import polars as pl
 from numpy.typing import ArrayLike
 from scipy import special
 
-Method = Literal["t", "bootstrap-percentile", "bootstrap-bca"]
+from weir.multiplicity import variances_agree
+
+Method = Literal["t", "log-t", "bootstrap-percentile", "bootstrap-bca"]
 CONFIDENCE = 0.95
 RESAMPLES = 9999
+#: A bootstrap of fewer values draws too few different samples: its intervals are far too narrow.
+FEWEST_FOR_BOOTSTRAP = 10
+MEAN = "mean of runs"
+GEOMETRIC_MEAN = "geometric mean of runs"
 #: A bootstrap draws from a generator of its own with this seed, so that a figure is the same every time.
 SEED = 20_250_101
 
@@ -25,13 +31,14 @@ class Interval:
     """An estimate over `n` repetitions with its confidence interval, if it has one.
 
     Attributes:
-        estimate: the mean over repetitions (for a ratio: the geometric mean).
+        estimate: the estimand's estimate.
         low: lower end; None without an interval.
         high: upper end; None without an interval.
         n: repetitions.
         method: how the interval was computed; "none" without one.
         confidence: its nominal level.
         note: why there is no interval, or what it rests on; empty if nothing needs saying.
+        estimand: what is estimated: the mean of runs, or their geometric mean.
     """
 
     estimate: float
@@ -41,6 +48,15 @@ class Interval:
     method: str
     confidence: float = CONFIDENCE
     note: str = ""
+    estimand: str = MEAN
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A variance that several groups share, and its degrees of freedom."""
+
+    variance: float
+    degrees: int
 
 
 def mean_interval(
@@ -49,22 +65,29 @@ def mean_interval(
     *,
     confidence: float = CONFIDENCE,
     bounds: tuple[float, float] = (-np.inf, np.inf),
+    common: Spread | None = None,
 ) -> Interval:
     """The mean of one value per repetition, with an interval.
 
-    `t`: Student's t with n - 1 degrees of freedom, for means of runs. `bootstrap-percentile` and
-    `bootstrap-bca`: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapters 13 and 14; with
-    fewer than about ten repetitions they are too narrow, so t is the default.
+    `t`: Student's t with n - 1 degrees of freedom, for means of runs. `log-t`: the geometric mean of positive
+    values, with the t interval of their logarithms; it fits skewed quantities such as response times, and its
+    lower end is above 0. `bootstrap-percentile` and `bootstrap-bca`: Efron and Tibshirani, "An Introduction
+    to the Bootstrap" (1993), chapters 13 and 14; there is none of fewer than ten repetitions.
 
     Args:
         values: one finite or infinite value per repetition.
         method: the interval's method.
         confidence: its nominal level.
-        bounds: the range of the quantity (a share lies in [0, 1]); the interval is cut to it.
+        bounds: the range of the quantity (a share lies in [0, 1]); an interval that is cut to it says so.
+        common: the variance that the values (for `log-t` their logarithms) share with those of other groups;
+            their own if None.
 
     Raises:
-        ValueError: there is no value, one is NaN, or the method is unknown.
+        ValueError: there is no value, one is NaN, one is not above 0 and the method is `log-t`, or the method
+            is unknown.
     """
+    if method == "log-t":
+        return _log_interval(values, confidence, common)
     x = np.asarray(values, dtype=float)
     if x.size == 0 or np.isnan(x).any():
         raise ValueError("an interval needs at least one value, and none may be NaN")
@@ -73,16 +96,20 @@ def mean_interval(
             float(x.mean()), None, None, x.size, "none", confidence, "not bounded in every repetition"
         )
     estimate = float(x.mean())
-    if x.size == 1:
+    if x.size == 1 and common is None:
         return Interval(estimate, None, None, 1, "none", confidence, "n = 1: no interval")
     # An interval of no width would claim certainty, as for 0 deadlines missed in three short runs.
-    if np.ptp(x) == 0:
+    if np.ptp(x) == 0 and common is None:
         note = "all repetitions are equal: no interval"
         return Interval(float(x[0]), None, None, x.size, "none", confidence, note)
     if method == "t":
-        half = special.stdtrit(x.size - 1, (1 + confidence) / 2) * x.std(ddof=1) / np.sqrt(x.size)
+        spread = common or Spread(float(x.var(ddof=1)), x.size - 1)
+        half = special.stdtrit(spread.degrees, (1 + confidence) / 2) * np.sqrt(spread.variance / x.size)
         low, high = estimate - half, estimate + half
     elif method in ("bootstrap-percentile", "bootstrap-bca"):
+        if x.size < FEWEST_FOR_BOOTSTRAP:
+            note = f"n = {x.size}: a bootstrap needs at least {FEWEST_FOR_BOOTSTRAP} repetitions"
+            return Interval(estimate, None, None, x.size, "none", confidence, note)
         # Only here: it takes seconds to import, which every summary and page would wait for.
         from scipy import stats
 
@@ -96,9 +123,40 @@ def mean_interval(
         )
         low, high = result.confidence_interval
     else:
-        raise ValueError(f"unknown method {method!r}: t, bootstrap-percentile or bootstrap-bca")
+        raise ValueError(f"unknown method {method!r}: t, log-t, bootstrap-percentile or bootstrap-bca")
+    cut = [f"cut at {bound:g}" for bound in bounds if (bound > low if bound == bounds[0] else bound < high)]
     low, high = max(float(low), bounds[0]), min(float(high), bounds[1])
-    return Interval(estimate, low, high, x.size, method, confidence)
+    return Interval(estimate, low, high, x.size, method, confidence, ", ".join(cut))
+
+
+def _log_interval(values: ArrayLike, confidence: float, common: Spread | None) -> Interval:
+    x = np.asarray(values, dtype=float)
+    if (x <= 0).any():
+        raise ValueError("a geometric mean needs values above 0")
+    found = mean_interval(np.log(x), "t", confidence=confidence, common=common)
+    ends = (None if end is None else float(np.exp(end)) for end in (found.low, found.high))
+    method = "none" if found.low is None else "log-t"
+    estimate = float(np.exp(found.estimate))
+    return Interval(estimate, *ends, found.n, method, confidence, found.note, GEOMETRIC_MEAN)
+
+
+def common_spread(groups: Iterable[ArrayLike]) -> Spread | None:
+    """The variance within groups, pooled over them, where their own variances agree.
+
+    With three repetitions a group, a pooled variance gives intervals a third as wide as the groups' own.
+
+    Args:
+        groups: finite values of each group.
+
+    Returns:
+        None for fewer than two groups with repetitions, or where `multiplicity.variances_agree` refuses.
+    """
+    samples = [x for x in (np.asarray(group, dtype=float) for group in groups) if x.size > 1]
+    degrees = [x.size - 1 for x in samples]
+    variances = [float(x.var(ddof=1)) for x in samples]
+    if len(samples) < 2 or not np.any(variances) or not variances_agree(variances, degrees):
+        return None
+    return Spread(float(np.dot(variances, degrees)) / sum(degrees), sum(degrees))
 
 
 def means_by(rows: pl.DataFrame, x: str, y: str) -> tuple[list[float], list[Interval]]:
@@ -109,9 +167,7 @@ def means_by(rows: pl.DataFrame, x: str, y: str) -> tuple[list[float], list[Inte
 
 def geometric_mean_interval(values: ArrayLike) -> Interval:
     """The geometric mean of positive values, with the t interval of their logarithms."""
-    found = mean_interval(np.log(np.asarray(values, dtype=float)))
-    ends = (None if end is None else float(np.exp(end)) for end in (found.low, found.high))
-    return Interval(float(np.exp(found.estimate)), *ends, found.n, found.method, note=found.note)
+    return mean_interval(values, "log-t")
 
 
 def ratio_interval(
@@ -140,7 +196,8 @@ def ratio_interval(
     low = None if log.low is None else float(np.exp(log.low))
     high = None if log.high is None else float(np.exp(log.high))
     method = "none" if low is None else "paired t on log ratio"
-    return Interval(float(np.exp(log.estimate)), low, high, log.n, method, confidence, log.note)
+    estimate = float(np.exp(log.estimate))
+    return Interval(estimate, low, high, log.n, method, confidence, log.note, "geometric mean of ratios")
 
 
 def difference_interval(
@@ -156,7 +213,14 @@ def difference_interval(
         raise ValueError("a paired difference needs as many finite values on both sides, and at least one")
     d = mean_interval(a - b, "t", confidence=confidence)
     return Interval(
-        d.estimate, d.low, d.high, d.n, "none" if d.low is None else "paired t", confidence, d.note
+        d.estimate,
+        d.low,
+        d.high,
+        d.n,
+        "none" if d.low is None else "paired t",
+        confidence,
+        d.note,
+        "mean of differences",
     )
 
 
@@ -167,6 +231,7 @@ def summarise(
     method: Method = "t",
     *,
     bounds: tuple[float, float] = (-np.inf, np.inf),
+    pool: bool = False,
 ) -> pl.DataFrame:
     """Estimate and interval of a metric for each combination of levels.
 
@@ -174,11 +239,13 @@ def summarise(
         table: one row per run and class, as `weir.study.class_table` makes it.
         metric: the column; rows where it is null are left out.
         by: the columns that tell the groups apart, in the order of sorting by first appearance.
-        method: the interval's method.
+        method: the interval's method; where a value is not above 0, `log-t` is replaced by `t` in all groups.
         bounds: the range of the quantity.
+        pool: take the variance from all groups together, where theirs agree (`common_spread`); for `t` and
+            `log-t`.
 
     Returns:
-        One row per group: the `by` columns, `estimate`, `low`, `high`, `n`, `method`, `note`.
+        One row per group: the `by` columns, `estimate`, `low`, `high`, `n`, `method`, `note`, `estimand`.
 
     Raises:
         ValueError: a group holds two rows of one repetition: `by` lacks a factor, and different cells
@@ -188,12 +255,19 @@ def summarise(
     by = list(by)
     rows = []
     kept = table.drop_nulls(metric)
-    groups = kept.group_by(by, maintain_order=True) if by else [((), kept)] if kept.height else []
+    if method == "log-t" and kept.height and (kept[metric] <= 0).any():
+        method = "t"
+    groups = list(kept.group_by(by, maintain_order=True)) if by else [((), kept)] if kept.height else []
+    common = None
+    if pool:
+        values = [group[metric].to_numpy() for _, group in groups]
+        finite = [x for x in values if np.isfinite(x).all()]
+        common = common_spread(np.log(x) if method == "log-t" else x for x in finite)
     for key, group in groups:
         if group["repetition"].n_unique() < group.height:
             name = dict(zip(by, key, strict=True))
             raise ValueError(f"{metric} of {name} has several rows of one repetition: group by more columns")
-        interval = mean_interval(group[metric].to_numpy(), method, bounds=bounds)
+        interval = mean_interval(group[metric].to_numpy(), method, bounds=bounds, common=common)
         rows.append(dict(zip(by, key, strict=True)) | _columns(interval))
     return _frame(rows, table, by)
 
@@ -245,13 +319,13 @@ def compare(
 
 
 def _columns(interval: Interval) -> dict[str, object]:
-    names = ("estimate", "low", "high", "n", "method", "note")
+    names = ("estimate", "low", "high", "n", "method", "note", "estimand")
     return {name: getattr(interval, name) for name in names}
 
 
 def _frame(rows: list[dict[str, object]], table: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     schema = {name: table.schema[name] for name in by} | {
         "estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-        "n": pl.Int64, "method": pl.String, "note": pl.String,
+        "n": pl.Int64, "method": pl.String, "note": pl.String, "estimand": pl.String,
     }  # fmt: skip
     return pl.DataFrame(rows, schema=schema)
