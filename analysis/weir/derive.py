@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from weir import __version__, metrics
+from weir import __version__, metrics, steady_state
 from weir.documents import FORMAT, field, read_document, write_text
 from weir.errors import DamagedError, InputError
 from weir.load import RUN_AGAIN, AppClass, Run
@@ -22,14 +22,17 @@ from weir.tables import is_sample, response_ms, scan_block, scan_requests
 
 #: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
 #: From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
-DEFINITIONS = 4
+DEFINITIONS = 5
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 #: The interval in which arrivals are counted for burstiness.
 BURST_INTERVAL_MS = 100
 UNBOUNDED = "unbounded"
 #: Metrics of a class that no summary can give.
-NEED_REQUESTS = ("jain_clients", "arrival_peak_to_mean", "arrival_dispersion")
+NEED_REQUESTS = (
+    "jain_clients", "arrival_peak_to_mean", "arrival_dispersion", "effective_requests", "drift_ratio",
+    "drift_p", "response_p95_beyond", "response_p99_beyond", "response_p999_beyond",
+)  # fmt: skip
 
 
 def run_metrics(run: Run) -> dict[str, Any]:
@@ -205,7 +208,7 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
     ok = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
     in_window = requests.filter(ok & (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
     sampled = requests.filter("sample")
-    response = sampled["response_ms"].to_numpy()
+    response = sampled.sort("intended_ns")["response_ms"].to_numpy()
     per_client = np.bincount(
         in_window["client"].to_numpy(),
         weights=in_window["size_bytes"].to_numpy(),
@@ -224,6 +227,7 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
         "response_mean_ms": metrics.mean(response),
         **{f"response_{name}_ms": metrics.quantile(response, q) for name, q in QUANTILES.items()},
         "response_max_ms": metrics.quantile(response, 1.0),
+        **_steadiness(response),
         "queueing_mean_ms": metrics.mean(queueing),
         "service_mean_ms": metrics.mean(service),
         "deadlines": sampled["deadline_ns"].count(),
@@ -235,6 +239,20 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
         "jain_clients": metrics.jain_index(per_client),
         "arrival_peak_to_mean": metrics.peak_to_mean(arrivals),
         "arrival_dispersion": metrics.index_of_dispersion(arrivals),
+    }
+
+
+def _steadiness(response: np.ndarray) -> dict[str, Any]:
+    """Drift of the responses, in the order of asking, and what their tail rests on: `weir.steady_state`."""
+    drift = steady_state.drift(response)
+    return {
+        "effective_requests": steady_state.effective_size(response),
+        "drift_ratio": drift.ratio,
+        "drift_p": drift.p,
+        **{
+            f"response_{name}_beyond": steady_state.effective_beyond(response, QUANTILES[name])
+            for name in ("p95", "p99", "p999")
+        },
     }
 
 

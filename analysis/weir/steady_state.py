@@ -145,16 +145,21 @@ def drift(values: ArrayLike) -> Drift:
     """Tests whether responses rise or fall over the run.
 
     The run is cut into batches of equal numbers of requests, long enough that the means of their logarithms
-    are nearly independent (`TIMES_PER_BATCH` autocorrelation times of the responses about a straight line),
-    and the slope of a straight line through these means is tested by Student's t with two degrees of
-    freedom fewer than
-    batches: batch means as in Law, "Simulation Modeling and Analysis" (5th ed., 2015), section 9.5.3.
+    are nearly independent (`TIMES_PER_BATCH` autocorrelation times of the responses about a straight line).
+    The slope of a straight line through these means is tested by Student's t with two degrees of freedom
+    fewer than batches: batch means as in Law, "Simulation Modeling and Analysis" (5th ed., 2015), section
+    9.5.3.
 
     Args:
         values: responses above 0 in the order of asking. Unfinished requests count as the longest response.
+
+    Raises:
+        ValueError: a value is NaN.
     """
     x = np.asarray(values, dtype=float)
     finite = x[np.isfinite(x) & (x > 0)]
+    if np.isnan(x).any():
+        raise ValueError("a response is NaN: an unfinished request has the response infinity")
     if finite.size < 2:
         return Drift(None, None, 0, None, math.inf)
     y = np.log(np.clip(x, finite.min(), finite.max()))
