@@ -232,6 +232,53 @@ def test_pairs_share_a_block_and_lonely_runs_are_left_out():
     assert found.select("scheduler", "estimate", "n").rows() == [("bfq", pytest.approx(0.5), 2)]
 
 
-def test_a_level_that_never_meets_the_baseline_is_left_out():
+def test_a_level_that_never_meets_the_baseline_says_so():
     rows = [("none", "text", 0, 0, 1.0), ("bfq", "text", 1, 1, 1.0)]
-    assert compare(table(rows), "x", "scheduler", "none", ["class"]).is_empty()
+    found = compare(table(rows), "x", "scheduler", "none", ["class"])
+    assert found.select("estimate", "n", "note").rows() == [(None, 0, "no pair of valid runs")]
+
+
+def test_a_metric_that_a_class_does_not_have_is_no_comparison():
+    rows = [("none", "video", 0, 0, None), ("bfq", "video", 0, 0, None), *ROWS]
+    assert compare(table(rows), "x", "scheduler", "none", ["class"])["class"].to_list() == ["text"]
+
+
+def test_no_comparison_vanishes_with_an_overloaded_run():
+    """Unbounded or zero values in a cell leave its row, with a sign where there is one."""
+    endless = math.inf
+    cases = {
+        "treated": ([endless, 2.0], [1.0, 1.0], endless, "unbounded at the level in 1 of 2 blocks"),
+        "baseline": ([1.0, 2.0], [endless, endless], 0.0, "unbounded at the baseline in 2 of 2 blocks"),
+        "both": ([endless, 2.0], [endless, 1.0], None, "unbounded at both levels (1 and 1 of 2 blocks)"),
+        "zero": ([0.0, 2.0], [1.0, 1.0], None, "not above 0 in every block: compare by difference"),
+        "fine": ([2.0, 2.5], [1.0, 1.0], math.sqrt(5), ""),
+    }
+    rows = []
+    for name, (treated, baseline, _, _) in cases.items():
+        rows += [("bfq", name, block, block, value) for block, value in enumerate(treated)]
+        rows += [("none", name, block, block, value) for block, value in enumerate(baseline)]
+    found = compare(table(rows), "x", "scheduler", "none", ["class"])
+    assert found["class"].to_list() == list(cases)
+    for (name, estimate, note), case in zip(
+        found.select("class", "estimate", "note").rows(), cases.values(), strict=True
+    ):
+        assert estimate == (None if case[2] is None else pytest.approx(case[2])), name
+        assert note == case[3], name
+
+
+def test_comparisons_of_a_table_are_one_family():
+    rng = np.random.default_rng(2)
+    rows = []
+    for name in ("a", "b", "c", "d"):
+        for block in range(5):
+            base = rng.lognormal(0, 0.5)
+            rows.append(("none", name, block, block, base))
+            rows.append(("bfq", name, block, block, base * rng.lognormal(2 if name == "a" else 0, 0.2)))
+    found = compare(table(rows), "x", "scheduler", "none", ["class"])
+    assert found["p"][0] < 0.01
+    assert (found["p"] >= 0.05)[1:].all()
+    # The interval of the family is wider than a comparison's own, unless the common variance is smaller.
+    assert (found["family_low"] < found["estimate"]).all()
+    assert (found["estimate"] < found["family_high"]).all()
+    flipped = compare(table(rows), "x", "scheduler", "bfq", ["class"])
+    assert flipped["family_low"].to_list() == pytest.approx((1 / found["family_high"]).to_list())

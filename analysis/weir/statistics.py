@@ -4,7 +4,7 @@ The unit of observation is a run: requests of one run wait for each other and ar
 interval is never computed from them. One repetition has no interval, and says so.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 from scipy import special
 
-from weir.multiplicity import variances_agree
+from weir.multiplicity import Paired, judge, variances_agree
 
 Method = Literal["t", "log-t", "bootstrap-percentile", "bootstrap-bca"]
 CONFIDENCE = 0.95
@@ -31,7 +31,7 @@ class Interval:
     """An estimate over `n` repetitions with its confidence interval, if it has one.
 
     Attributes:
-        estimate: the estimand's estimate.
+        estimate: the estimand's estimate; None of a comparison without one.
         low: lower end; None without an interval.
         high: upper end; None without an interval.
         n: repetitions.
@@ -41,7 +41,7 @@ class Interval:
         estimand: what is estimated: the mean of runs, or their geometric mean.
     """
 
-    estimate: float
+    estimate: float | None
     low: float | None
     high: float | None
     n: int
@@ -283,8 +283,9 @@ def compare(
 ) -> pl.DataFrame:
     """Compares each level of a factor with its baseline level, paired by block within equal other levels.
 
-    Blocks that lack one of the two (an invalid or missing run), or where the metric is null, are left out:
-    `n` counts the pairs. Levels without a usable pair are left out as well.
+    Every combination of levels in the table has a row: one that cannot be compared says why, so that no
+    overloaded cell is missing from what is concluded. Blocks that lack one of the two runs, or where the
+    metric is null, are left out: `n` counts the pairs. All rows are one family (`weir.multiplicity`).
 
     Args:
         table: one row per run and class.
@@ -292,30 +293,64 @@ def compare(
         factor: the factor whose levels are compared.
         baseline: the level that the others are compared with.
         by: the columns that must be equal within a pair (the other factors, the class).
-        as_difference: compare by difference; otherwise by ratio, where a metric at 0 has no ratio and its
-            group is left out.
+        as_difference: compare by difference; otherwise by ratio, which a metric at 0 does not have.
 
     Returns:
         One row per group and level: the `by` columns, `factor`, `estimate`, `low`, `high`, `n`, `method`,
-        `note`.
+        `note`, `estimand`; of the family, `family_low` and `family_high` (simultaneous interval) and `p`
+        (adjusted by Holm). `estimate` is infinite where the metric is unbounded at the level, 0 (of a
+        difference: minus infinite) where it is unbounded at the baseline, null where there is none.
     """
     by = [name for name in by if name != factor]
-    kept = table.drop_nulls(metric)
-    base = kept.filter(pl.col(factor) == baseline).select(*by, "block", pl.col(metric).alias("_baseline"))
-    others = kept.filter(pl.col(factor) != baseline)
+    keys = [*by, factor]
+    base = table.filter(pl.col(factor) == baseline).drop_nulls(metric)
+    base = base.select(*by, "block", pl.col(metric).alias("_baseline"))
+    # A metric that a class does not have is no comparison.
+    has_metric = table.drop_nulls(metric).select(*by).unique() if by else None
+    others = table.filter(pl.col(factor) != baseline)
+    others = (
+        others if has_metric is None else others.join(has_metric, on=by, how="semi", maintain_order="left")
+    )
     # A second baseline run of one block would pair twice: `by` lacks a column, and polars says so.
-    pairs = others.join(base, on=[*by, "block"], how="inner", validate="m:1")
-    rows = []
-    for key, group in pairs.group_by([*by, factor], maintain_order=True):
-        try:
-            interval = (difference_interval if as_difference else ratio_interval)(
-                group[metric].to_numpy(), group["_baseline"].to_numpy()
-            )
-        except ValueError:
-            # Zero or infinite somewhere: this group has no such comparison.
-            continue
-        rows.append(dict(zip([*by, factor], key, strict=True)) | _columns(interval))
-    return _frame(rows, table, [*by, factor])
+    pairs = others.drop_nulls(metric).join(base, on=[*by, "block"], how="inner", validate="m:1")
+    found = {key: group for key, group in pairs.group_by(keys)}
+    rows, family = [], []
+    for key in others.select(keys).unique(maintain_order=True).rows():
+        group = found.get(key, pairs.clear())
+        treated, reference = group[metric].to_numpy(), group["_baseline"].to_numpy()
+        row = dict(zip(keys, key, strict=True)) | _columns(_paired(treated, reference, as_difference))
+        if row["n"] and row["estimate"] is not None and np.isfinite([*treated, *reference]).all():
+            gaps = treated - reference if as_difference else np.log(treated / reference)
+            differences = dict(zip(group["block"].to_list(), gaps.tolist(), strict=True))
+            family.append((row, Paired(differences, key[: len(by)])))
+        rows.append(row)
+    for (row, _), judged in zip(family, judge([one for _, one in family]) if family else [], strict=True):
+        ends = (judged.low, judged.high)
+        if not as_difference:
+            ends = tuple(None if end is None else float(np.exp(end)) for end in ends)
+        row |= {"family_low": ends[0], "family_high": ends[1], "p": judged.adjusted_p}
+    return _frame(rows, table, keys, dict.fromkeys(("family_low", "family_high", "p"), pl.Float64))
+
+
+def _paired(treated: np.ndarray, baseline: np.ndarray, as_difference: bool) -> Interval:
+    """The comparison of one group, or an interval without estimate that says why there is none."""
+    n = treated.size
+    if n == 0:
+        return Interval(None, None, None, 0, "none", note="no pair of valid runs")
+    unbounded = [int(np.isinf(side).sum()) for side in (treated, baseline)]
+    if any(unbounded):
+        if all(unbounded):
+            note = f"unbounded at both levels ({unbounded[0]} and {unbounded[1]} of {n} blocks)"
+            return Interval(None, None, None, n, "none", note=note)
+        side = "level" if unbounded[0] else "baseline"
+        note = f"unbounded at the {side} in {max(unbounded)} of {n} blocks"
+        lowest = -np.inf if as_difference else 0.0
+        return Interval(np.inf if unbounded[0] else lowest, None, None, n, "none", note=note)
+    if as_difference:
+        return difference_interval(treated, baseline)
+    if (treated <= 0).any() or (baseline <= 0).any():
+        return Interval(None, None, None, n, "none", note="not above 0 in every block: compare by difference")
+    return ratio_interval(treated, baseline)
 
 
 def _columns(interval: Interval) -> dict[str, object]:
@@ -323,9 +358,15 @@ def _columns(interval: Interval) -> dict[str, object]:
     return {name: getattr(interval, name) for name in names}
 
 
-def _frame(rows: list[dict[str, object]], table: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+def _frame(
+    rows: list[dict[str, object]],
+    table: pl.DataFrame,
+    by: list[str],
+    more: Mapping[str, type[pl.DataType]] | None = None,
+) -> pl.DataFrame:
     schema = {name: table.schema[name] for name in by} | {
         "estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64,
         "n": pl.Int64, "method": pl.String, "note": pl.String, "estimand": pl.String,
     }  # fmt: skip
-    return pl.DataFrame(rows, schema=schema)
+    schema |= more or {}
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
