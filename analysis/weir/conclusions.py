@@ -1,0 +1,241 @@
+"""The answer to a study's question: how each level of a factor compares with the baseline.
+
+An answer is about one class, one metric and one pair of levels. Within a block, the ratio is the geometric
+mean over all cells that have both levels; over blocks, the interval is Student's t of its logarithm. So
+cells that disagree widen no interval; how many agree with the sign is said beside it.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from weir.labels import label, number
+from weir.load import TESTBED, AppClass, Level, Study
+from weir.multiplicity import ALLOWANCE, Judged, Paired, judge
+from weir.statistics import CONFIDENCE
+from weir.steady_state import SIGNIFICANCE
+
+#: Probability of settling a ratio of the size that was seen, at the number of repetitions that is advised.
+POWER = 0.8
+#: More repetitions than this are not advised: the answer is that the study cannot settle it.
+MOST_REPETITIONS = 10_000
+_MORE = ("longer", "shorter")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One comparison of two levels for one class.
+
+    Attributes:
+        class_name: the class.
+        metric: the metric that is compared.
+        factor: the factor.
+        level: the level that is compared.
+        baseline: the level that it is compared with.
+        ratio: level / baseline; infinite or 0 where the metric is unbounded at one of them, None without
+            any.
+        low: lower end of the simultaneous interval of the study's answers; None without one.
+        high: upper end; None without one.
+        p: adjusted for the number of answers; None without an interval.
+        n: blocks.
+        cells: cells that have both levels in some block.
+        agree: cells whose own ratio lies on the same side of 1.
+        needed: repetitions that would settle a ratio of this size, by estimate; None where it is settled or
+            no number can be given.
+        note: why there is no ratio or interval.
+    """
+
+    class_name: str
+    metric: str
+    factor: str
+    level: Level
+    baseline: Level
+    ratio: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    n: int
+    cells: int
+    agree: int
+    needed: int | None
+    note: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the interval excludes equality: it does so wrongly in at most 5 of 100 studies."""
+        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+    def sentence(self) -> str:
+        """The answer in one sentence, with its interval and what would settle it."""
+        what = f"{self.class_name}, {label(self.metric).text.lower()}"
+        pair = f"{self.factor} {self.level} relative to {self.baseline}"
+        if self.ratio is None:
+            return f"{what}: {pair} cannot be compared ({self.note})."
+        if not math.isfinite(self.ratio) or self.ratio == 0:
+            return f"{what}: {self.level} relative to {self.baseline} is {self.note}."
+        size = f"{number(self.ratio)} times that of {self.baseline}"
+        parts = [f"n = {self.n}"]
+        if self.low is not None and self.high is not None:
+            parts.insert(0, f"95 % CI {number(self.low)} to {number(self.high)}")
+        if self.cells > 1:
+            parts.append(f"same direction in {self.agree} of {self.cells} cells")
+        return f"{what}: {self.level} takes {size} ({', '.join(parts)}); {self._verdict()}."
+
+    def _verdict(self) -> str:
+        if self.settled:
+            return f"settled: {_MORE[0] if (self.ratio or 0) > 1 else _MORE[1]}"
+        if self.note:
+            return f"not settled: {self.note}"
+        if self.needed is None:
+            return f"not settled: more than {MOST_REPETITIONS:,} repetitions needed"
+        return f"not settled: about {self.needed} repetitions needed for a difference of this size"
+
+
+def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> list[Answer]:
+    """The answers of a study about one factor, all judged as one family.
+
+    Args:
+        study: the study.
+        table: one row per valid run and class.
+        factor: the factor; `main_factor` if None.
+
+    Returns:
+        One answer for each class with a response time and each level but the baseline; the first is the one
+        furthest from 1. Empty where the study varies no factor of names.
+    """
+    factor = factor or main_factor(study)
+    if factor is None or table.is_empty():
+        return []
+    baseline, *levels = [str(level) for level in study.factors[factor]]
+    table = table.with_columns(pl.col(factor).cast(pl.String))
+    found = [
+        _compared(study, table, app_class, factor, level, baseline)
+        for app_class in study.classes
+        for level in levels
+    ]
+    kept = [(answer, gaps) for answer, gaps in found if answer is not None]
+    family = [Paired(gaps, answer.class_name) for answer, gaps in kept if gaps]
+    judged = iter(judge(family) if family else [])
+    done = [_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept]
+    return sorted(done, key=lambda answer: -_distance(answer.ratio))
+
+
+def main_factor(study: Study) -> str | None:
+    """The factor that a study asks about: the first varied one whose levels are names; not the testbed."""
+    for name, levels in study.varied.items():
+        if name != TESTBED and not all(isinstance(level, int | float) for level in levels):
+            return name
+    return None
+
+
+def _distance(ratio: float | None) -> float:
+    if ratio is None:
+        return -1.0
+    return math.inf if ratio == 0 or math.isinf(ratio) else abs(math.log(ratio))
+
+
+def _metric(app_class: AppClass) -> str:
+    from weir.report_figures import objective_metric
+
+    return objective_metric(app_class)[0]
+
+
+def _compared(
+    study: Study, table: pl.DataFrame, app_class: AppClass, factor: str, level: str, baseline: str
+) -> tuple[Answer | None, dict[int, float]]:
+    """An answer that is not judged yet, and the logarithm of its ratio by block, if it has any."""
+    metric = _metric(app_class)
+    rows = table.filter(pl.col("class") == app_class.name).drop_nulls(metric)
+    if rows.is_empty():
+        return None, {}
+    others = [name for name in study.varied if name != factor]
+    sides = [
+        rows.filter(pl.col(factor) == one).select(*others, "block", pl.col(metric).alias(name))
+        for one, name in ((level, "treated"), (baseline, "reference"))
+    ]
+    pairs = sides[0].join(sides[1], on=[*others, "block"], how="inner", validate="m:1", nulls_equal=True)
+    blank = Answer(
+        app_class.name, metric, factor, level, baseline, None, None, None, None, 0, 0, 0, None,
+        "no pair of valid runs",
+    )  # fmt: skip
+    if pairs.is_empty():
+        return blank, {}
+    n = pairs["block"].n_unique()
+    treated, reference = (pairs[name] for name in ("treated", "reference"))
+    endless = [int(side.is_infinite().sum()) for side in (treated, reference)]
+    if any(endless):
+        of = f"of {pairs.height} pairs of runs"
+        if all(endless):
+            note = f"unbounded at both levels, in {endless[0]} and {endless[1]} {of}"
+            return replace(blank, n=n, note=note), {}
+        side, ratio = ("level", math.inf) if endless[0] else ("baseline", 0.0)
+        return replace(blank, n=n, ratio=ratio, note=f"unbounded at the {side} in {max(endless)} {of}"), {}
+    if (treated <= 0).any() or (reference <= 0).any():
+        return replace(blank, n=n, note="a value is not above 0"), {}
+    pairs = pairs.with_columns(gap=(pl.col("treated") / pl.col("reference")).log())
+    by_block = dict(pairs.group_by("block").agg(pl.col("gap").mean()).sort("block").rows())
+    mean = float(np.mean(list(by_block.values())))
+    cells = pairs.group_by(others).agg(pl.col("gap").mean()) if others else pairs.select(pl.col("gap").mean())
+    agree = int((cells["gap"].sign() == np.sign(mean)).sum())
+    return replace(blank, ratio=math.exp(mean), n=n, cells=cells.height, agree=agree, note=""), by_block
+
+
+def _judged(answer: Answer, gaps: dict[int, float], judged: Judged, family: int) -> Answer:
+    low, high, p = judged.low, judged.high, judged.adjusted_p
+    if low is None or high is None:
+        note = "one repetition" if answer.n == 1 else "all repetitions are equal"
+        return replace(answer, note=note)
+    needed = None
+    if low <= 0 <= high:
+        values = np.array(list(gaps.values()))
+        deviation = float(values.std(ddof=1)) if values.size > 1 else (high - low) / 4 * math.sqrt(answer.n)
+        needed = repetitions_needed(abs(math.log(answer.ratio or 1)), deviation, family)
+    return replace(answer, low=math.exp(low), high=math.exp(high), p=p, needed=needed)
+
+
+def repetitions_needed(effect: float, deviation: float, family: int = 1, power: float = POWER) -> int | None:
+    """Repetitions at which a paired t test finds an effect with probability `power`.
+
+    The level is that of `multiplicity.judge` for each of `family` comparisons (Bonferroni). The power is
+    that of
+    the noncentral t distribution: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (2nd ed.,
+    1988), section 2.3.
+
+    Args:
+        effect: the mean difference to find (of logarithms for a ratio).
+        deviation: standard deviation of the difference between blocks.
+        family: comparisons that are judged together.
+        power: the probability to find it.
+
+    Returns:
+        At least 2; None where more than `MOST_REPETITIONS` would be needed.
+    """
+    if deviation == 0:
+        return 2
+    level = (1 - CONFIDENCE) * ALLOWANCE / family
+
+    def found(n: int) -> bool:
+        critical = special.stdtrit(n - 1, 1 - level / 2)
+        return 1 - float(special.nctdtr(n - 1, effect / deviation * math.sqrt(n), critical)) >= power
+
+    if effect == 0 or not found(MOST_REPETITIONS):
+        return None
+    low, high = 1, MOST_REPETITIONS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
+
+
+def drifting(study: Study, table: pl.DataFrame) -> Iterator[tuple[str, int, int, int]]:
+    """By class: runs whose responses drift, runs that are too short to tell, and all runs."""
+    for app_class in study.classes:
+        rows = table.filter(pl.col("class") == app_class.name)
+        if rows.is_empty() or "drift_p" not in rows.columns:
+            continue
+        p = rows["drift_p"]
+        yield app_class.name, int((p < SIGNIFICANCE).sum()), p.null_count(), rows.height
