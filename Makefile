@@ -37,7 +37,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures report clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study figures report clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -198,5 +198,11 @@ fmt: setup ## Put everything in style
 	ruff check --fix .
 	ruff format .
 
-reference: setup ## Write generated pages and tables again: columns, fields of a study, labels of schedulers
-	@$(PYTHON) tests/reference.py
+reference: setup ## Write generated pages and tables again: commands, fields, columns, names, labels of schedulers
+	@$(PYTHON) docs/generate.py
+
+# A warning is an error: a dead link, a page that no index names, a docstring that cannot be shown.
+docs: setup ## Build the documentation site in .weir/docs (HTML, with search; needs no network once its packages are installed)
+	@$(PYTHON) -c 'import furo, myst_parser, sphinx' 2>/dev/null || uv pip install --quiet --python $(PYTHON) --require-hashes -r docs/requirements.lock
+	@$(PYTHON) -m sphinx -q -n -W --keep-going -c docs . .weir/docs
+	@echo "documentation: .weir/docs/index.html"
