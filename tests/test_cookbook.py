@@ -1,0 +1,61 @@
+"""The cookbook's recipes, executed in order as they stand there; their outputs are compared."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT, WEIR
+
+BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _recipes(page):
+    """The parts of a page with a heading, each with its blocks as (language, text)."""
+    for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        yield part.partition("\n")[0], [(match["language"], match["text"]) for match in BLOCK.finditer(part)]
+
+
+def execute(page, folder):
+    """Executes the blocks of a page in a folder; returns each recipe with the printed and the expected text."""
+    shutil.copytree(ROOT / "workloads", folder / "workloads")
+    environment = os.environ | {"PATH": f"{WEIR.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    names, done_recipes = {}, []
+    with contextlib.chdir(folder):
+        for title, blocks in _recipes(page):
+            printed, expected = io.StringIO(), ""
+            for language, text in blocks:
+                if language == "yaml":
+                    file = folder / text.splitlines()[0].removeprefix("# ")
+                    file.parent.mkdir(exist_ok=True)
+                    file.write_text(text)
+                elif language == "sh":
+                    for line in text.splitlines():
+                        command = shlex.split(line, comments=True)
+                        done = subprocess.run(
+                            command, env=environment, capture_output=True, text=True, check=False
+                        )
+                        assert done.returncode == 0, f"{line}: {done.stderr}"
+                elif language == "python":
+                    with contextlib.redirect_stdout(printed):
+                        exec(compile(text, title, "exec"), names)
+                else:
+                    expected += text
+            done_recipes.append((title, printed.getvalue(), expected))
+    return done_recipes
+
+
+@pytest.mark.filterwarnings("default")
+def test_every_recipe_does_what_the_cookbook_says(tmp_path):
+    """This test will simulate two small studies; no device is needed."""
+    page = (ROOT / "docs/how-to/cookbook.md").read_text()
+    done = execute(page, tmp_path)
+    assert len(done) >= 8
+    assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]
+    assert (tmp_path / "figures/text-p95.png").stat().st_size > 10_000
