@@ -1,11 +1,8 @@
 """Configuration of the documentation site: `make docs` reads the Markdown pages of the repository where they lie."""
 
-import os
 import re
 import sys
 from pathlib import Path
-
-from docutils import nodes
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "analysis"))
@@ -47,31 +44,34 @@ html_static_path = ["site/static"]
 html_css_files = ["weir.css"]
 
 SECTION = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
-LINK = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
+ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s:#]+)\)")
+#: The page below which the roles' pages are listed.
+ROLES = "ansible/README"
 
 
 def _contents(app, name, source):
     """Makes the index of docs/README.md the table of contents: one part for each section, one page for each row."""
-    if name != root_doc:
-        return
-    titles = [match["title"] for match in SECTION.finditer(source[0])]
-    for title, section in zip(titles, SECTION.split(source[0])[2::2], strict=True):
-        rows = [f"{match['title']} <{match['page']}>" for match in LINK.finditer(section)]
-        source[0] += "\n```{toctree}\n:hidden:\n:caption: " + "\n".join([title, "", *rows]) + "\n```\n"
+    if name == root_doc:
+        for title, section in _sections(source[0]):
+            rows = [f"{row['title']} <{row['page']}>" for row in ROW.finditer(section)]
+            source[0] += "\n```{toctree}\n:hidden:\n:caption: " + "\n".join([title, "", *rows]) + "\n```\n"
+    if name == ROLES:
+        source[0] += "\n## Roles\n\n```{toctree}\n:glob:\n:maxdepth: 1\n\nroles/*/README\n```\n"
 
 
-def _source_file(app, environment, node, content):
-    """A link to a file that is no page, such as a study, is shown as the file's path."""
-    if node.get("refdomain") != "doc" and node.get("reftype") != "myst":
-        return None
-    target = node["reftarget"].partition("#")[0]
-    file = (ROOT / node["refdoc"]).parent / target
-    if not file.exists():
-        return None
-    return nodes.literal(text=os.path.relpath(file, ROOT))
+def _sections(text):
+    parts = SECTION.split(text)
+    return zip(parts[1::2], parts[2::2], strict=True)
+
+
+def _folders(app, name, source):
+    """Shows a link to a folder as its text: the site has pages, and files to download."""
+    at = (ROOT / name).parent
+    source[0] = LINK.sub(lambda link: link["text"] if (at / link["target"]).is_dir() else link[0], source[0])
 
 
 def setup(app):
     """Connects the hooks."""
     app.connect("source-read", _contents)
-    app.connect("missing-reference", _source_file)
+    app.connect("source-read", _folders)
