@@ -20,6 +20,8 @@ include_patterns = [
     "ansible/README.md",
     "ansible/roles/*/README.md",
 ]
+# `name` in a docstring, as in Markdown.
+default_role = "code"
 nitpicky = True
 # Types of other packages: their pages are on the network.
 nitpick_ignore_regex = [("py:.*", r"(?!weir\.).*")]
