@@ -1,4 +1,4 @@
-"""Configuration of the documentation site: `make docs` reads the Markdown pages of the repository where they lie."""
+"""Configuration of the documentation site: Markdown pages of the repository, read where they are."""
 
 import re
 import sys
@@ -53,11 +53,11 @@ ROLES = "ansible/README"
 
 
 def _contents(app, name, source):
-    """Makes the index of docs/README.md the table of contents: one part for each section, one page for each row."""
+    """Makes the tables of docs/README.md the contents: a part for each section, a page for each row."""
     if name == root_doc:
         for title, section in _sections(source[0]):
-            rows = [f"{row['title']} <{row['page']}>" for row in ROW.finditer(section)]
-            source[0] += "\n```{toctree}\n:hidden:\n:caption: " + "\n".join([title, "", *rows]) + "\n```\n"
+            rows = "\n".join(f"{row['title']} <{row['page']}>" for row in ROW.finditer(section))
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{rows}\n```\n"
     if name == ROLES:
         source[0] += "\n## Roles\n\n```{toctree}\n:glob:\n:maxdepth: 1\n\nroles/*/README\n```\n"
 

@@ -1,4 +1,4 @@
-"""What `make reference` writes from the binary and the analysis: pages of the reference, and the schedulers' labels."""
+"""Writes the generated pages of the reference, and the schedulers' labels, for `make reference`."""
 
 import json
 import math
@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
+
 from weir.labels import LABELS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +34,9 @@ def _printed(*arguments: str) -> str:
 
 
 def _page(title: str, source: str, text: str) -> str:
-    return f"# {title}\n\n<!-- Written by `make reference` from {source}: do not edit. -->\n\n{text.strip()}\n"
+    return (
+        f"# {title}\n\n<!-- Written by `make reference` from {source}: do not edit. -->\n\n{text.strip()}\n"
+    )
 
 
 def _table(columns: list[str], rows: list[list[object]]) -> str:
@@ -74,8 +77,8 @@ def _cli() -> str:
     commands = "\n".join(_command((name,)) for name in dict.fromkeys(names))
     return _page(
         "Commands",
-        "`weir COMMAND --help`",
-        "`make setup` builds `target/release/weir`. `weir --help` prints the groups, and each command has its own help.\n\n"
+        "the help of `weir`",
+        "`make setup` builds `target/release/weir`. Each command prints its own help.\n\n"
         f"## weir\n\n```text\n{_help()}\n```\n\n{commands}",
     )
 
@@ -88,7 +91,9 @@ class _Workload:
 
     def __init__(self) -> None:
         self.types = json.loads(_printed("schema", "workload"))["$defs"]
-        files = sorted((ROOT / "workloads").glob("*.yml")) + sorted((ROOT / "workloads").glob("sessions/*.yml"))
+        files = sorted((ROOT / "workloads").glob("*.yml")) + sorted(
+            (ROOT / "workloads").glob("sessions/*.yml")
+        )
         self.shipped = [yaml.safe_load(file.read_text()) for file in files]
         #: Types, and the path of the first field of each: its section is named by it.
         self.places: dict[str, list[str]] = {}
@@ -101,7 +106,8 @@ class _Workload:
             "Fields of a workload",
             "`weir schema workload`",
             "A workload is a YAML file in `workloads/`. Examples are taken from the workloads there. "
-            "[Workloads](../how-to/workloads.md) shows how to write and calibrate one.\n\n" + "\n".join(parts),
+            "[Workloads](../how-to/workloads.md) shows how to write and calibrate one.\n\n"
+            + "\n".join(parts),
         )
 
     def _from(self, name: str, title: str) -> str:
@@ -121,23 +127,35 @@ class _Workload:
         columns = ["field", "type", "default", "meaning", "example"]
         return f"## {heading}\n\n{node.get('description', '')}\n\n{_table(columns, rows)}"
 
-    def _fields(self, node: dict, path: list[str], prefix: str, rows: list[list[object]], is_choice: bool) -> None:
+    def _fields(
+        self, node: dict, path: list[str], prefix: str, rows: list[list[object]], is_choice: bool
+    ) -> None:
         for name, field in node.get("properties", {}).items():
             meaning = field.get("description") or (node.get("description", "") if is_choice else "")
+            for word, about in _words(self._resolved(field)).items():
+                meaning += f"<br>`{word}`: {about}" if about else ""
             required = name in node.get("required", []) and not is_choice
-            default = "required" if required else _code(json.dumps(field["default"])) if field.get("default") else ""
+            default = (
+                "required"
+                if required
+                else _code(json.dumps(field["default"]))
+                if field.get("default")
+                else ""
+            )
             whole = [*path, *filter(None, prefix.split(".")), name]
             example = "" if field.get("properties") else self._example(whole[-2:])
             rows.append([_code(prefix + name), self._kind(field, whole), default, meaning, example])
             self._fields(field, path, f"{prefix}{name}.", rows, False)
 
+    def _resolved(self, field: dict) -> dict:
+        return self.types[field["$ref"].removeprefix("#/$defs/")] if "$ref" in field else field
+
     def _kind(self, field: dict, path: list[str]) -> str:
         if reference := field.get("$ref"):
             name = reference.removeprefix("#/$defs/")
-            target = self.types[name]
-            if words := target.get("enum") or [one["const"] for one in target.get("oneOf", []) if "const" in one]:
-                if all("properties" not in one for one in target.get("oneOf", [])):
-                    return ", ".join(map(_code, words))
+            target = self._resolved(field)
+            if words := _words(target):
+                return ", ".join(map(_code, words))
             if name not in self.places:
                 self.places[name] = path
                 self.waiting.append(name)
@@ -157,6 +175,18 @@ class _Workload:
             if found is not None and len(text := json.dumps(found, ensure_ascii=False)) < 60:
                 return _code(f"{path[-1]}: {found if isinstance(found, str) else text.replace(chr(34), '')}")
         return ""
+
+
+def _words(node: dict) -> dict[str, str]:
+    """The words of a type that is a choice of words only, with what each means."""
+    choices = node.get("oneOf", [node])
+    if any("const" not in one and "enum" not in one for one in choices):
+        return {}
+    return {
+        word: one.get("description", "") if "const" in one else ""
+        for one in choices
+        for word in one.get("enum", [one.get("const")])
+    }
 
 
 def _value_at(node: object, path: list[str]) -> object:
@@ -183,9 +213,14 @@ def _studies() -> str:
     for file in sorted(folder.rglob("*.yml")):
         if entry := found.get(file.stem):
             link = f"[{file.stem}](../../{file.relative_to(ROOT)})"
-            groups.setdefault(str(file.parent.relative_to(ROOT)), []).append([link, entry["question"], entry["runs"]])
-    parts = [f"## {_code(name + '/')}\n\n{_table(['study', 'question', 'runs'], rows)}" for name, rows in groups.items()]
-    text = "`make study STUDY=NAME` runs a study, `weir plan NAME` shows its runs. `weir list studies` prints this list.\n\n"
+            groups.setdefault(str(file.parent.relative_to(ROOT)), []).append(
+                [link, entry["question"], entry["runs"]]
+            )
+    parts = [
+        f"## {_code(name + '/')}\n\n{_table(['study', 'question', 'runs'], rows)}"
+        for name, rows in groups.items()
+    ]
+    text = "`make study STUDY=NAME` runs a study, `weir plan NAME` shows its runs.\n\n"
     return _page("Studies that come with weir", "`weir list studies`", text + "\n".join(parts))
 
 
@@ -224,20 +259,30 @@ def _scheduler_table() -> str:
 
 def _trace_formats() -> str:
     formats, _, options = _printed("trace", "formats").partition("\n\n")
-    rows = [[_code(name), about.strip()] for name, _, about in (line.partition("  ") for line in formats.splitlines())]
+    rows = [
+        [_code(name), about.strip()]
+        for name, _, about in (line.partition("  ") for line in formats.splitlines())
+    ]
     lines = [line.partition("  ") for line in options.splitlines()[1:]]
     of_format = [[_code(name), *about.strip().split(": ", 1)] for name, _, about in lines]
     traces = [
-        [f"[{trace['name']}]({trace['home']})", trace["about"], _code(trace.get("format")), next(iter(trace["get"])), trace.get("licence", "")]
+        [
+            f"[{trace['name']}]({trace['home']})",
+            trace["about"],
+            _code(trace.get("format")),
+            next(iter(trace["get"])),
+            trace.get("licence", ""),
+        ]
         for trace in json.loads(_printed("list", "traces", "--json"))
     ]
     return _page(
         "Trace formats and public traces",
         "`weir trace formats` and `weir list traces`",
         "[Traces](../how-to/traces.md) shows how to describe, filter and convert a trace.\n\n"
-        f"## Formats\n\nA format is detected from the content unless the table says that it has to be named.\n\n"
+        "## Formats\n\nA format is detected from the content, unless the table says `has to be named`.\n\n"
         f"{_table(['format', 'content, and what its times count from'], rows)}\n"
-        f"## Options of formats\n\nGiven as `--option KEY=VALUE`.\n\n{_table(['option', 'format', 'meaning'], of_format)}\n"
+        "## Options of formats\n\nGiven as `--option KEY=VALUE`.\n\n"
+        f"{_table(['option', 'format', 'meaning'], of_format)}\n"
         f"## Public traces\n\n`weir trace fetch NAME` downloads a trace, or prints how to get it.\n\n"
         f"{_table(['trace', 'content', 'format', 'how', 'licence'], traces)}",
     )
@@ -251,8 +296,9 @@ def _metrics() -> str:
     return _page(
         "Metrics",
         "`analysis/weir/labels.py`",
-        "`metrics.json` of a run has these metrics, for each class, for each device, and for the run. A metric without a value is "
-        "`null`. `unbounded` stands for infinity: a request that never completed has an unbounded response time. "
+        "`metrics.json` of a run has these metrics for each class, for each device, and for the run. "
+        "A metric without a value is `null`. `unbounded` is infinity, such as the response time of a request "
+        "that never completed. "
         "The formulas and their sources are in [`weir.metrics`](python.md).\n\n"
         + _table(["metric", "name in figures", "unit", "range"], rows),
     )

@@ -1,4 +1,4 @@
-"""The cookbook's recipes, executed in order as they stand there; their outputs are compared."""
+"""The cookbook's recipes and the tutorial, executed in order as they stand there; outputs are compared."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT, WEIR
+from support import ROOT, WEIR, weir
 
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -23,8 +23,9 @@ def _recipes(page):
 
 
 def execute(page, folder):
-    """Executes the blocks of a page in a folder; returns each recipe with the printed and the expected text."""
+    """Executes a page in a folder; returns each recipe with the printed and the expected text."""
     shutil.copytree(ROOT / "workloads", folder / "workloads")
+    (folder / "studies").mkdir()
     environment = os.environ | {"PATH": f"{WEIR.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
     names, done_recipes = {}, []
     with contextlib.chdir(folder):
@@ -38,6 +39,8 @@ def execute(page, folder):
                 elif language == "sh":
                     for line in text.splitlines():
                         command = shlex.split(line, comments=True)
+                        if command[0] not in ("weir", "python"):
+                            continue
                         done = subprocess.run(
                             command, env=environment, capture_output=True, text=True, check=False
                         )
@@ -59,3 +62,12 @@ def test_every_recipe_does_what_the_cookbook_says(tmp_path):
     assert len(done) >= 8
     assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]
     assert (tmp_path / "figures/text-p95.png").stat().st_size > 10_000
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_tutorial_makes_what_it_says(tmp_path):
+    """This test will carry out the tutorial but for set-up and the part with devices."""
+    execute((ROOT / "docs/tutorial/first-study.md").read_text(), tmp_path)
+    plan = weir("plan", tmp_path / "studies/first.yml").stdout
+    assert "18 runs" in plan, plan
+    assert len([run for run in (tmp_path / "results/first").iterdir() if (run / "run.json").exists()]) == 6

@@ -175,7 +175,7 @@ PAGES = [page for page in _tracked("docs/*.md") if page.name not in {"ARCHITECTU
 
 
 def test_schedulers_profiles_and_rules_are_documented():
-    text = "".join(page.read_text() for page in _tracked("docs/schedulers*.md"))
+    text = "".join(page.read_text() for page in _tracked("docs/reference/schedulers*.md"))
     known = [
         entry
         for entry in json.loads(weir("list", "schedulers", "--json").stdout)
@@ -186,12 +186,12 @@ def test_schedulers_profiles_and_rules_are_documented():
         entry["name"] for entry in known if f"| `{entry['name']}`" not in text.replace(", `", "| `")
     ] == []
     assert [name for entry in known for name in entry["settings"] if f"`{name}" not in text] == []
-    disks = (ROOT / "docs/disks.md").read_text()
+    disks = (ROOT / "docs/reference/disks.md").read_text()
     assert [file.stem for file in _tracked("testbeds/disks/*.yml") if f"`{file.stem}`" not in disks] == []
     code = "".join(file.read_text() for file in _tracked("crates/runner/src/*.rs"))
     rules = set(re.findall(r'"(R-[A-Z]+)"', code))
     assert len(rules) > 15
-    validity = (ROOT / "docs/validity.md").read_text()
+    validity = (ROOT / "docs/reference/validity.md").read_text()
     assert [rule for rule in sorted(rules) if f"| {rule} |" not in validity] == []
 
 
