@@ -8,18 +8,25 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
-from support import ROOT, WEIR, weir
+from support import ROOT, WEIR, simulate, weir
+from test_contributing import BLOCK
 
-BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+#: How two results folders are compared.
+PAGE = "how-to/compare-kernels.md"
+
+
+def _blocks(text):
+    return [(match["language"], textwrap.dedent(match["text"])) for match in BLOCK.finditer(text)]
 
 
 def _recipes(page):
     """The parts of a page with a heading, each with its blocks as (language, text)."""
     for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
-        yield part.partition("\n")[0], [(match["language"], match["text"]) for match in BLOCK.finditer(part)]
+        yield part.partition("\n")[0], _blocks(part)
 
 
 def execute(page, folder):
@@ -71,3 +78,17 @@ def test_the_tutorial_makes_what_it_says(tmp_path):
     plan = weir("plan", tmp_path / "studies/first.yml").stdout
     assert "18 runs" in plan, plan
     assert len([run for run in (tmp_path / "results/first").iterdir() if (run / "run.json").exists()]) == 6
+
+
+@pytest.mark.filterwarnings("default")
+def test_two_results_folders_are_compared(tmp_path, monkeypatch, capsys):
+    """This test will execute the comparison of two kernels on one study that was simulated twice."""
+    tutorial, page = ((ROOT / "docs" / name).read_text() for name in ("tutorial/first-study.md", PAGE))
+    study = next(text for language, text in _blocks(tutorial) if language == "yaml").partition("\n")[2]
+    for name in ("kernel-a", "kernel-b"):
+        assert simulate(tmp_path, study, out=f"results/{name}").returncode == 0
+    monkeypatch.chdir(tmp_path)
+    code = [text for language, text in _blocks(page) if language == "python"]
+    exec(compile("\n".join(code), PAGE, "exec"), {})
+    compared, hosts = capsys.readouterr().out.rstrip().rsplit("\n", 1)
+    assert compared.count("1.0") >= 4 and hosts == "[]", compared
