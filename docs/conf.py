@@ -73,7 +73,13 @@ def _folders(app, name, source):
     source[0] = LINK.sub(lambda link: link["text"] if (at / link["target"]).is_dir() else link[0], source[0])
 
 
+def _plain(app, what, name, obj, options, lines):
+    """Keeps the bars of absolute values in docstrings, which reStructuredText would replace."""
+    lines[:] = [re.sub(r"(`[^`]*`)|\|", lambda found: found[1] or r"\|", line) for line in lines]
+
+
 def setup(app):
     """Connects the hooks."""
     app.connect("source-read", _contents)
     app.connect("source-read", _folders)
+    app.connect("autodoc-process-docstring", _plain, priority=400)
