@@ -169,7 +169,7 @@ bench-web: setup ## Requests per second of the browsers and of wrk, on the same 
 	cargo run --release --locked -p weir-web-client --example bench_web
 
 validate-drives: setup ## Compare the disk models with traces of real drives (TRACES=folder of DiskSim's traces; FIT=1 fits the models again)
-	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/disks.md)" >&2; exit 2; }
+	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/reference/disks.md)" >&2; exit 2; }
 	cargo run --release --locked -p weir-simulator --example validate_drives -- "$(TRACES)" $(if $(FIT),--fit) $(DRIVE)
 
 ##@ Development
