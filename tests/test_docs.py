@@ -12,7 +12,7 @@ import pytest
 from support import ROOT, weir
 
 #: Files whose words are checked, as patterns of their paths.
-CHECKED_FOR_WORDS = ("*.md",)
+CHECKED_FOR_WORDS = ("*.md", "*.rs", "*.py", "*.yml", "*.sh", "*.c", "*.h")
 #: This file lists the old words.
 NOT_CHECKED_FOR_WORDS = {"tests/test_docs.py"}
 #: Old names that a page may state, because they still work or because the page says what replaces them.
@@ -44,6 +44,7 @@ PHRASES = {
     "mends of a reading": "say what was changed",
     "sees? off|saw off|look(s|ed)? round": "drain late peers; poll",
     "weir attend": "weir observe",
+    "conductor": "coordinator",
 }
 
 #: Names of earlier versions that are not words of the language, and the new ones. Case matters.
