@@ -204,6 +204,6 @@ reference: setup ## Write generated pages and tables again: commands, fields, co
 # A warning is an error: a dead link, a page that no index names, a docstring that cannot be shown.
 docs: ## Build the documentation site in .weir/docs (HTML with search; needs no binary and no root)
 	@setup/python.sh
-	@$(PYTHON) -c 'import furo, myst_parser, sphinx' 2>/dev/null || uv pip install --quiet --python $(PYTHON) --require-hashes -r docs/requirements.lock
+	@$(PYTHON) -c 'import furo, myst_nb, sphinx' 2>/dev/null || uv pip install --quiet --python $(PYTHON) --require-hashes -r docs/requirements.lock
 	@$(PYTHON) -m sphinx -q -n -W --keep-going -c docs . .weir/docs
 	@echo "documentation: .weir/docs/index.html"

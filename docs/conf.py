@@ -9,7 +9,7 @@ sys.path.insert(0, str(ROOT / "analysis"))
 
 project = "weir"
 copyright = "the authors of weir, Apache-2.0"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/README"
 include_patterns = [
     "README.md",
@@ -19,7 +19,12 @@ include_patterns = [
     "docs/**/*.md",
     "ansible/README.md",
     "ansible/roles/*/README.md",
+    "analysis/notebooks/*.ipynb",
 ]
+# The launcher of the notebooks links to files on this machine.
+exclude_patterns = ["analysis/notebooks/start.ipynb"]
+# Notebooks are shown with the outputs that they have.
+nb_execution_mode = "off"
 # `name` in a docstring, as in Markdown.
 default_role = "code"
 nitpicky = True
@@ -50,6 +55,8 @@ ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTIL
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s:#]+)\)")
 #: The page below which the roles' pages are listed.
 ROLES = "ansible/README"
+#: The page below which the notebooks are listed, if they are in the repository with their outputs.
+NOTEBOOKS = "docs/notebooks"
 
 
 def _contents(app, name, source):
@@ -59,7 +66,13 @@ def _contents(app, name, source):
             rows = "\n".join(f"{row['title']} <{row['page']}>" for row in ROW.finditer(section))
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{rows}\n```\n"
     if name == ROLES:
-        source[0] += "\n## Roles\n\n```{toctree}\n:glob:\n:maxdepth: 1\n\nroles/*/README\n```\n"
+        source[0] += f"\n## Roles\n\n{_glob('roles/*/README')}"
+    if name == NOTEBOOKS and any((ROOT / "analysis/notebooks").glob("*.ipynb")):
+        source[0] += f"\n## All notebooks\n\n{_glob('../analysis/notebooks/*')}"
+
+
+def _glob(pages):
+    return f"```{{toctree}}\n:glob:\n:maxdepth: 1\n\n{pages}\n```\n"
 
 
 def _sections(text):
