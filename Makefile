@@ -174,7 +174,7 @@ validate-drives: setup ## Compare the disk models with traces of real drives (TR
 
 ##@ Development
 
-lint: lint-rust lint-python lint-roles ## Check the style of everything
+lint: lint-rust lint-python lint-roles docs ## Check the style of everything, and build the documentation site
 
 lint-rust: tools
 	@setup/rust.sh --lint
