@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import re
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -72,14 +74,31 @@ def _command(names: tuple[str, ...]) -> str:
     return "\n".join(parts)
 
 
+def _analysis() -> list[str]:
+    """The help of `python -m weir` and of each of its commands."""
+
+    def help_of(*names: str) -> str:
+        command = [sys.executable, "-m", "weir", *names, "--help"]
+        # Wide: versions of Python break long lines at other places.
+        environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+
+    whole = help_of()
+    names = re.findall(r"^    ([a-z][a-z-]*)(?=\s)", whole, re.MULTILINE)
+    return [whole, *map(help_of, names)]
+
+
 def _cli() -> str:
     names = [*_commands(_help()), *_commands(_help("internal"))]
     commands = "\n".join(_command((name,)) for name in dict.fromkeys(names))
+    analysis = "\n".join(f"```text\n{text}\n```\n" for text in _analysis())
     return _page(
         "Commands",
         "the help of `weir`",
         "`make setup` builds `target/release/weir`. Each command prints its own help.\n\n"
-        f"## weir\n\n```text\n{_help()}\n```\n\n{commands}",
+        f"## weir\n\n```text\n{_help()}\n```\n\n{commands}\n"
+        f"## python -m weir\n\nThe analysis, with `.venv/bin` in PATH.\n\n{analysis}",
     )
 
 
