@@ -37,7 +37,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures report clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study figures report clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -169,12 +169,12 @@ bench-web: setup ## Requests per second of the browsers and of wrk, on the same 
 	cargo run --release --locked -p weir-web-client --example bench_web
 
 validate-drives: setup ## Compare the disk models with traces of real drives (TRACES=folder of DiskSim's traces; FIT=1 fits the models again)
-	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/disks.md)" >&2; exit 2; }
+	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/reference/disks.md)" >&2; exit 2; }
 	cargo run --release --locked -p weir-simulator --example validate_drives -- "$(TRACES)" $(if $(FIT),--fit) $(DRIVE)
 
 ##@ Development
 
-lint: lint-rust lint-python lint-roles ## Check the style of everything
+lint: lint-rust lint-python lint-roles docs ## Check the style of everything, and build the documentation site
 
 lint-rust: tools
 	@setup/rust.sh --lint
@@ -198,5 +198,12 @@ fmt: setup ## Put everything in style
 	ruff check --fix .
 	ruff format .
 
-reference: setup ## Write generated pages and tables again: columns, fields of a study, labels of schedulers
-	@$(PYTHON) tests/reference.py
+reference: setup ## Write generated pages and tables again: commands, fields, columns, names, labels of schedulers
+	@$(PYTHON) docs/generate.py
+
+# A warning is an error: a dead link, a page that no index names, a docstring that cannot be shown.
+docs: ## Build the documentation site in .weir/docs (HTML with search; needs no binary and no root)
+	@setup/python.sh
+	@$(PYTHON) -c 'import furo, myst_nb, sphinx' 2>/dev/null || uv pip install --quiet --python $(PYTHON) --require-hashes -r docs/requirements.lock
+	@$(PYTHON) -m sphinx -q -n -W --keep-going -c docs . .weir/docs
+	@echo "documentation: .weir/docs/index.html"

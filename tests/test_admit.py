@@ -6,7 +6,7 @@ import re
 import pytest
 from support import ROOT, weir
 
-EXAMPLES = ROOT / "docs" / "examples"
+EXAMPLES = ROOT / "docs/reference/tasks"
 
 
 def test_streams_of_clockwise_are_admitted_with_the_slack_of_the_thesis():
@@ -45,7 +45,7 @@ def test_what_usd_admits_is_rejected_by_task_interval_and_shortfall():
 
 
 def test_what_the_documentation_shows_is_what_is_printed():
-    text = (ROOT / "docs/schedulers-clockwise.md").read_text()
+    text = (ROOT / "docs/reference/schedulers-clockwise.md").read_text()
     (console,) = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     commands = re.split(r"^\$ weir admit ", console, flags=re.MULTILINE)[1:]
     assert len(commands) == 2

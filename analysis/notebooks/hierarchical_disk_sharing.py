@@ -15,7 +15,7 @@
 # - files of 0.5 to 1.5 GiB lie one behind the other from the outer edge, drawn anew each time;
 # - "Linux alone" is the model of mq-deadline, which also orders what the token buckets let pass;
 # - the root has 18,000 KB/s of 1,024 bytes, and a bucket holds half a second's tokens;
-# - the paper's Fig. 2 has three misprints; its text is followed (docs/schedulers-hds.md).
+# - the paper's Fig. 2 has three misprints; its text is followed (docs/reference/schedulers-hds.md).
 
 # %%
 from papers.hds import claims, figures, live, sizes
@@ -108,8 +108,8 @@ paper.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
 #
 # Figs. 3 to 8 again in real time: the same policy in front of the same model, behind a block device of the
 # kernel
-# that fio reads (docs/live.md). So that all of it is done within minutes, what took minutes takes seconds;
-# the studies
+# that fio reads (docs/how-to/live.md). So that all of it is done within minutes, what took minutes takes
+# seconds; the studies
 # `live-hds-*` have the same short times in virtual time, so that what the device changes can be told from
 # what
 # their shortness does. They need root: `make study STUDY=live-hds`.

@@ -4,8 +4,9 @@
 # Several share one disk. Does each get what it was promised, does the urgent one come first, and what
 # does it cost that somebody sees to that? Five desiderata, for every mechanism that this kernel has and
 # for the policies of the block server in its place: **overhead**, **fairness**, **priority against
-# utilisation**, **burst response**, **work conservation**. `docs/isolation.md` defines each and says
-# where it comes from. Mechanisms that a host lacks are not drawn; the last table says which and why.
+# utilisation**, **burst response**, **work conservation**. `docs/explanation/isolation.md` defines
+# each and says where it comes from. Mechanisms that a host lacks are not drawn; the last table says which
+# and why.
 #
 # The devices are modelled, and slow on purpose: what differs is who is served. Only the study of
 # overhead has one that takes no time. Numbers are those of this host and do not make a mechanism good

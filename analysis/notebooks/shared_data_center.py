@@ -6,7 +6,7 @@
 # sites that share one do to each other. Here its experiments are repeated an eighth of the size: ext4 for
 # ext3fs, tmpfs for ramfs, and MooseFS twice: reading directly, without a cache at the client, for PVFS, and
 # with one for Lustre. Disks are modelled, hosts are namespaces of one machine, and memory is a control
-# group's (`docs/studies-data-center.md` has all that differs).
+# group's (`docs/explanation/studies-data-center.md` has all that differs).
 #
 # Absolute numbers are of other machines, so claims rest on ratios and orderings, by the bands of
 # `analysis/papers/data_center/reported/`. Most figures of the paper are pictures without numbers: there what

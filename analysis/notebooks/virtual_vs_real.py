@@ -2,10 +2,10 @@
 # # Virtual time and real time compared
 #
 # The studies `live-*` ask the same of a simulated server and of a kernel block device whose disks the same
-# policies rule in real time (docs/live.md). Models, policies, placement and requests are the same; what may
-# differ is when requests arrive, and when answers do. Each live run stands beside the virtual run of the same
-# cell and repetition: quantiles of response with 95 % t intervals over repetitions, ratios paired by
-# repetition.
+# policies rule in real time (docs/how-to/live.md). Models, policies, placement and requests are the same;
+# what may differ is when requests arrive, and when answers do. Each live run stands beside the virtual run
+# of the same cell and repetition: quantiles of response with 95 % t intervals over repetitions, ratios
+# paired by repetition.
 #
 # In an open loop both are asked the same at the same times. In a closed loop (the greedy readers of
 # `live-hds-*`) each request waits for the answer before it, so that their requests drift apart; what is

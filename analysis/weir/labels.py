@@ -28,7 +28,7 @@ class Label:
 
 
 _SHARE = (0.0, 1.0)
-_LABELS = {
+LABELS = {
     "response_mean_ms": Label("Mean response time", "ms"),
     "response_p50_ms": Label("Median response time", "ms"),
     "response_p90_ms": Label("90th percentile of response time", "ms"),
@@ -66,7 +66,7 @@ def scheduler_label(name: str) -> str:
 
 def label(metric: str) -> Label:
     """The label of a metric; the column's name if there is none."""
-    return _LABELS.get(metric) or Label(metric.replace("_", " "), bounds=(-math.inf, math.inf))
+    return LABELS.get(metric) or Label(metric.replace("_", " "), bounds=(-math.inf, math.inf))
 
 
 def number(value: float | None) -> str:

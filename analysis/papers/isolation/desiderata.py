@@ -1,4 +1,4 @@
-"""The five desiderata, each as a number of plain arrays: formula, unit and source (docs/isolation.md).
+"""The five desiderata, each a number of plain arrays: formula, unit, source (docs/explanation/isolation.md).
 
 Overhead, fairness, priority against utilisation and burst response are those of Doekemeijer, Ren, De
 Matteis, Chandrasekaran and Trivedi, "Does Linux provide performance isolation for NVMe SSDs? Configuring

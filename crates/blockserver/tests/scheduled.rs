@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_blockserver::{ClassSpec, ServeSpec, down};
 
-/// A folder beside the program: direct I/O is not to be had everywhere.
+/// A folder beside the program: not every file system supports direct I/O, tmpfs in particular.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap()
 }

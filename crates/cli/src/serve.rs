@@ -17,7 +17,7 @@ use crate::state::{StateArgs, whole};
 /// The spec is a YAML file: name, profile (see `weir list profiles`), heads, stripe_unit_kib, size_mib,
 /// backing, and live: a
 /// policy (see `weir list schedulers`) in front of the heads, which --policy and the options after it give as
-/// well. docs/live.md
+/// well. docs/how-to/live.md
 /// has an example of each.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "down", "down_all", "status"])))]

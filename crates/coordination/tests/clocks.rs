@@ -1,4 +1,4 @@
-//! Offsets are within their bounds, whatever the network does; times told in the conductor's clock are what they should be.
+//! Offsets are within their bounds on any network; converted times equal those of the coordinator's clock.
 
 use proptest::prelude::*;
 use weir_coordination::{Clocks, Exchange, Offset};

@@ -1,4 +1,4 @@
-//! The fitted drives against what was measured on them: the table of `docs/disks.md`. Needs the traces: `WEIR_TRACES` names
+//! The fitted drives against what was measured on them: the table of `docs/reference/disks.md`. Needs the traces: `WEIR_TRACES` names
 //! the folder that holds `disksim/`.
 
 use std::path::Path;

@@ -240,7 +240,11 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         }
         if settings.architecture == Architecture::Partitioned {
             let at = at("architecture", study.factors.architecture.is_some());
-            problem(&at, "has partitioned, but `access` has no classes to part: use integrated".to_owned());
+            problem(
+                &at,
+                "is `partitioned`, which needs classes; a study with `access` has none: use `integrated`"
+                    .to_owned(),
+            );
             break;
         }
     }

@@ -11,7 +11,7 @@ use crate::run::Run;
 use crate::spec::Study;
 use crate::testbed::Testbed;
 
-/// Fewest hosts of a run of several, and the most that one conductor was meant for.
+/// Fewest and most client hosts of one run.
 const CLIENTS: std::ops::RangeInclusive<u32> = 2..=256;
 /// What a run sets on disks of its own host.
 const OF_DISKS: [&str; 4] = ["scheduler", "queue_depth", "wbt_lat_usec", "read_ahead_kib"];

@@ -19,7 +19,7 @@ pub enum Status {
 /// Outcome of one rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuleOutcome {
-    /// Its id, documented in docs/validity.md.
+    /// Its id, documented in docs/reference/validity.md.
     pub rule: String,
     /// Whether it holds.
     pub status: Status,

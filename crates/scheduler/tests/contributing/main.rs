@@ -78,7 +78,7 @@ fn blocks(page: &str) -> Vec<String> {
 
 #[test]
 fn the_page_shows_the_file_that_is_compiled_here() {
-    let blocks = blocks("docs/schedulers.md");
+    let blocks = blocks("docs/reference/schedulers.md");
     let shown: Vec<&str> =
         blocks.iter().filter_map(|block| block.strip_prefix("// crates/scheduler/src/lcfs.rs\n")).collect();
     assert_eq!(shown, [include_str!("lcfs.rs")]);

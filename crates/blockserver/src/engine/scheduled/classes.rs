@@ -15,7 +15,7 @@ pub const MOST_CLASSES: usize = 64;
 pub const OTHER: &str = "other";
 const MIB: u64 = 1 << 20;
 
-/// What a class asks to be promised of each disk; see docs/schedulers-clockwise.md.
+/// What a class asks to be promised of each disk; see docs/reference/schedulers-clockwise.md.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContractSpec {

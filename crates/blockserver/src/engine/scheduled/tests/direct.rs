@@ -16,7 +16,7 @@ fn wait(answer: &std::sync::mpsc::Receiver<Result<Vec<u8>, i32>>) -> Result<Vec<
     answer.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 
-/// A folder beside the program: direct I/O is not to be had everywhere.
+/// A folder beside the program: not every file system supports direct I/O, tmpfs in particular.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap()
 }

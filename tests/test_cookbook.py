@@ -1,0 +1,94 @@
+"""The cookbook's recipes and the tutorial, executed in order as they stand there; outputs are compared."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from support import ROOT, WEIR, simulate, weir
+from test_contributing import BLOCK
+
+#: How two results folders are compared.
+PAGE = "how-to/compare-kernels.md"
+
+
+def _blocks(text):
+    return [(match["language"], textwrap.dedent(match["text"])) for match in BLOCK.finditer(text)]
+
+
+def _recipes(page):
+    """The parts of a page with a heading, each with its blocks as (language, text)."""
+    for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        yield part.partition("\n")[0], _blocks(part)
+
+
+def execute(page, folder):
+    """Executes a page in a folder; returns each recipe with the printed and the expected text."""
+    shutil.copytree(ROOT / "workloads", folder / "workloads")
+    (folder / "studies").mkdir()
+    environment = os.environ | {"PATH": f"{WEIR.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    names, done_recipes = {}, []
+    with contextlib.chdir(folder):
+        for title, blocks in _recipes(page):
+            printed, expected = io.StringIO(), ""
+            for language, text in blocks:
+                if language == "yaml":
+                    file = folder / text.splitlines()[0].removeprefix("# ")
+                    file.parent.mkdir(exist_ok=True)
+                    file.write_text(text)
+                elif language == "sh":
+                    for line in text.splitlines():
+                        command = shlex.split(line, comments=True)
+                        if command[0] not in ("weir", "python"):
+                            continue
+                        done = subprocess.run(
+                            command, env=environment, capture_output=True, text=True, check=False
+                        )
+                        assert done.returncode == 0, f"{line}: {done.stderr}"
+                elif language == "python":
+                    with contextlib.redirect_stdout(printed):
+                        exec(compile(text, title, "exec"), names)
+                else:
+                    expected += text
+            done_recipes.append((title, printed.getvalue(), expected))
+    return done_recipes
+
+
+@pytest.mark.filterwarnings("default")
+def test_every_recipe_does_what_the_cookbook_says(tmp_path):
+    """This test will simulate two small studies; no device is needed."""
+    page = (ROOT / "docs/how-to/cookbook.md").read_text()
+    done = execute(page, tmp_path)
+    assert len(done) >= 8
+    assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]
+    assert (tmp_path / "figures/text-p95.png").stat().st_size > 10_000
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_tutorial_makes_what_it_says(tmp_path):
+    """This test will carry out the tutorial but for set-up and the part with devices."""
+    execute((ROOT / "docs/tutorial/first-study.md").read_text(), tmp_path)
+    plan = weir("plan", tmp_path / "studies/first.yml").stdout
+    assert "18 runs" in plan, plan
+    assert len([run for run in (tmp_path / "results/first").iterdir() if (run / "run.json").exists()]) == 6
+
+
+@pytest.mark.filterwarnings("default")
+def test_two_results_folders_are_compared(tmp_path, monkeypatch, capsys):
+    """This test will execute the comparison of two kernels on one study that was simulated twice."""
+    tutorial, page = ((ROOT / "docs" / name).read_text() for name in ("tutorial/first-study.md", PAGE))
+    study = next(text for language, text in _blocks(tutorial) if language == "yaml").partition("\n")[2]
+    for name in ("kernel-a", "kernel-b"):
+        assert simulate(tmp_path, study, out=f"results/{name}").returncode == 0
+    monkeypatch.chdir(tmp_path)
+    code = [text for language, text in _blocks(page) if language == "python"]
+    exec(compile("\n".join(code), PAGE, "exec"), {})
+    compared, hosts = capsys.readouterr().out.rstrip().rsplit("\n", 1)
+    assert compared.count("1.0") >= 4 and hosts == "[]", compared
