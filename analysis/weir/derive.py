@@ -21,7 +21,7 @@ from weir.manifest import METRICS, seal, unseal
 from weir.tables import is_sample, response_ms, scan_block, scan_requests
 
 #: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
-#: From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
+#From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
 DEFINITIONS = 5
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -39,8 +39,9 @@ def run_metrics(run: Run) -> dict[str, Any]:
     """Computes the metrics of a valid run.
 
     Returns:
-        `classes` (name -> metric -> value), `devices` (name -> metric -> value; empty without a block table)
-        and `run` (metrics of the run as a whole). None: no value. Infinite: not bounded by what was observed.
+        `classes` (name -> metric -> value), `devices` (name -> metric -> value; empty without a block
+        table) and `run` (metrics of the run as a whole). None: no value. Infinite: not bounded by what was
+        observed.
 
     Raises:
         InputError: a table is absent or damaged, or names a class that the run does not have.
@@ -75,7 +76,8 @@ def run_metrics(run: Run) -> dict[str, Any]:
 
 
 def _summarised(run: Run) -> dict[str, Any]:
-    """The metrics of a simulated run of which no request was kept: the simulator's own counts and quantiles.
+    """The metrics of a simulated run of which no request was kept: the simulator's own counts and
+    quantiles.
 
     What needs every request (fairness among clients, burstiness, how far an objective was attained by
     request) has no value.
@@ -203,7 +205,8 @@ def _check_times(requests: pl.DataFrame, path: Path) -> None:
 
 
 def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dict[str, Any]:
-    low, high = run.window_ns
+    low, high = run.measured_ns
+    measured_s = (high - low) / 1e9
     measured = requests.filter(~pl.col("warmup"))
     ok = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
     in_window = requests.filter(ok & (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
@@ -216,7 +219,7 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
         minlength=app_class.clients,
     )
     interval_ns = BURST_INTERVAL_MS * 1_000_000
-    arrivals = metrics.counts(measured["intended_ns"].to_numpy(), interval_ns, run.window_ns)
+    arrivals = metrics.counts(measured["intended_ns"].to_numpy(), interval_ns, (low, high))
     served = sampled.filter(ok & pl.col("served_ns").is_not_null())
     queueing = (served["served_ns"] - served["intended_ns"]).to_numpy() / 1e6
     service = (served["completed_ns"] - served["served_ns"]).to_numpy() / 1e6
@@ -234,8 +237,10 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
         "deadline_miss_share": metrics.deadline_miss_share(
             _floats(sampled["completed_ns"]), _floats(sampled["deadline_ns"]), sampled["status"].to_numpy()
         ),
-        "offered_mb_s": metrics.throughput_mb_s(measured["size_bytes"].to_numpy(), run.duration_s),
-        **_rates(run, app_class, in_window),
+        "offered_mb_s": metrics.throughput_mb_s(measured["size_bytes"].to_numpy(), measured_s)
+        if measured_s > 0
+        else None,
+        **_rates(app_class, in_window, measured_s),
         "jain_clients": metrics.jain_index(per_client),
         "arrival_peak_to_mean": metrics.peak_to_mean(arrivals),
         "arrival_dispersion": metrics.index_of_dispersion(arrivals),
@@ -256,13 +261,14 @@ def _steadiness(response: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _rates(run: Run, app_class: AppClass, in_window: pl.DataFrame) -> dict[str, Any]:
-    # A benchmark of single accesses takes as long as they take: it has no interval for rates to be of.
-    if app_class.engine == "access":
+def _rates(app_class: AppClass, in_window: pl.DataFrame, measured_s: float) -> dict[str, Any]:
+    # A benchmark of single accesses has no interval for rates to be of: it takes as long as they take. Nor
+    # has a simulation that was given up in the warm-up.
+    if app_class.engine == "access" or measured_s == 0:
         return {"throughput_mb_s": None, "requests_per_s": None}
     return {
-        "throughput_mb_s": metrics.throughput_mb_s(in_window["size_bytes"].to_numpy(), run.duration_s),
-        "requests_per_s": in_window.height / run.duration_s,
+        "throughput_mb_s": metrics.throughput_mb_s(in_window["size_bytes"].to_numpy(), measured_s),
+        "requests_per_s": in_window.height / measured_s,
     }
 
 

@@ -71,8 +71,8 @@ class Validity:
 class Run:
     """One repetition of a cell. Times are in seconds from the run's start.
 
-    `manifest` is the checksum of its manifest, which covers all its files; None for runs of a version of weir
-    without manifests.
+    `manifest` is the checksum of its manifest, which covers all its files; None for runs of a version of
+    weir without manifests.
     """
 
     path: Path
@@ -95,6 +95,18 @@ class Run:
         """The measured interval `[start, end)`: `duration_s` seconds after the warm-up."""
         start = round(self.warmup_s * 1e9)
         return start, start + round(self.duration_s * 1e9)
+
+    @property
+    def measured_ns(self) -> tuple[int, int]:
+        """The part of the measured interval that was carried out, `[start, end)`: rates are of it.
+
+        A simulation of an overload is given up before its time. The interval is empty if that was in the
+        warm-up.
+        """
+        start, end = self.window_ns
+        saturation = (self.observed.get("simulator") or {}).get("saturation") or {}
+        at_s = saturation.get("at_s")
+        return start, end if at_s is None else max(start, min(end, round(at_s * 1e9)))
 
     @property
     def observed(self) -> dict[str, Any]:
@@ -221,8 +233,8 @@ def load_study(path: Path | str) -> Study:
 def load_run(path: Path, planned: dict[str, Any] | None = None, verified: Verified | None = None) -> Run:
     """Loads one run.
 
-    A run's id covers what decides its outcome. Levels as shown, order and objectives are read from the plan,
-    since they may have changed there after the run.
+    A run's id covers what decides its outcome. Levels as shown, order and objectives are read from the
+    plan, since they may have changed there after the run.
 
     Args:
         path: the run's folder.

@@ -70,7 +70,7 @@ fn serve(run: &Run, place: &RunFolder) -> Result<Outcome, Error> {
     let (simulated, summary, series, requests) = measure(run, server, partial)?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let validity = judge(run, &simulated, &summary);
-    write_json(&partial.join("summary.json"), &summary.document(&simulated.heads))?;
+    write_json(&partial.join("summary.json"), &summary.document(&simulated))?;
     if let Some(series) = series {
         write_json(&partial.join("series.json"), &series.document())?;
     }

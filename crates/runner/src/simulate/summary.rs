@@ -5,7 +5,7 @@
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
-use weir_simulator::server::{HeadReport, Mix, Served};
+use weir_simulator::server::{HeadReport, Mix, Outcome as Simulated, Served};
 use weir_study::{Engine, Run};
 
 use crate::Error;
@@ -102,14 +102,23 @@ impl Summary {
     }
 
     /// As it is written.
-    pub(super) fn document(&self, heads: &[HeadReport]) -> Value {
+    ///
+    /// Where an overloaded run was given up before its time, rates are of the part that was simulated: nothing is known of the
+    /// rest.
+    pub(super) fn document(&self, simulated: &Simulated) -> Value {
+        let given_up_ns =
+            simulated.saturation.map(|saturation| saturation.at_ns).filter(|at_ns| *at_ns < self.end_ns);
+        let measured_s =
+            given_up_ns.map_or(self.duration_s, |at_ns| at_ns.saturating_sub(self.warmup_ns) as f64 / 1e9);
+        let simulated_ns = given_up_ns.unwrap_or(self.end_ns.max(simulated.now_ns));
+        let heads = &simulated.heads;
         let classes: Map<String, Value> = self
             .classes
             .iter()
-            .map(|class| (class.name.clone(), class.document(self.duration_s, self.heads)))
+            .map(|class| (class.name.clone(), class.document(measured_s, self.heads)))
             .collect();
         let mix = heads.iter().fold(Mix::default(), |all, head| all.with(head.mix));
-        let heads: Vec<Value> = heads.iter().map(|head| self.head(head)).collect();
+        let heads: Vec<Value> = heads.iter().map(|head| head_document(head, simulated_ns)).collect();
         // Of classes with deadlines, so that promises to some of their clients can be looked at.
         let clients: Map<String, Value> = self
             .classes
@@ -122,15 +131,14 @@ impl Summary {
             .collect();
         json!({"format": 1, "classes": classes, "clients": clients, "server": mixed(&mix), "heads": heads})
     }
+}
 
-    /// One head, over the whole run.
-    fn head(&self, head: &HeadReport) -> Value {
-        let mut fields = mixed(&head.mix);
-        let whole_ns = self.end_ns.max(1) as f64;
-        fields.insert("busy_share".to_owned(), json!(head.busy_ns as f64 / whole_ns));
-        fields.insert("slack_ms".to_owned(), json!(head.slack_ns.map(|ns| ns as f64 / 1e6)));
-        Value::Object(fields)
-    }
+/// One head, over the time that was simulated.
+fn head_document(head: &HeadReport, simulated_ns: u64) -> Value {
+    let mut fields = mixed(&head.mix);
+    fields.insert("busy_share".to_owned(), json!(head.busy_ns as f64 / simulated_ns.max(1) as f64));
+    fields.insert("slack_ms".to_owned(), json!(head.slack_ns.map(|ns| ns as f64 / 1e6)));
+    Value::Object(fields)
 }
 
 /// How real-time and best-effort requests alternated, warm-up included.
@@ -192,12 +200,14 @@ impl ClassSummary {
         }
     }
 
-    fn document(&self, duration_s: f64, heads: u32) -> Value {
+    /// `measured_s`: the length of the interval that rates are of; without any they have no value.
+    fn document(&self, measured_s: f64, heads: u32) -> Value {
         let ms = |ns: f64| ns / 1e6;
         let mean = |sum_ns: u128| {
             if self.answered == 0 { Value::Null } else { json!(ms(sum_ns as f64 / self.answered as f64)) }
         };
-        let mb_s = |bytes: u64| bytes as f64 / 1e6 / duration_s;
+        let per_s = |amount: f64| if measured_s > 0.0 { json!(amount / measured_s) } else { Value::Null };
+        let mb_s = |bytes: u64| per_s(bytes as f64 / 1e6);
         let mut fields = Map::new();
         let mut field = |name: &str, value: Value| {
             fields.insert(name.to_owned(), value);
@@ -216,11 +226,10 @@ impl ClassSummary {
         field("deadlines", json!(self.deadlines));
         let share = (self.deadlines > 0).then(|| self.missed as f64 / self.deadlines as f64);
         field("deadline_miss_share", json!(share));
-        field("offered_mb_s", json!(mb_s(self.offered_bytes)));
-        field("throughput_mb_s", json!(mb_s(self.completed_bytes)));
-        field("requests_per_s", json!(self.completed as f64 / duration_s));
-        let head_s = duration_s * f64::from(heads.max(1));
-        field("head_time_share", json!(self.busy_ns as f64 / 1e9 / head_s));
+        field("offered_mb_s", mb_s(self.offered_bytes));
+        field("throughput_mb_s", mb_s(self.completed_bytes));
+        field("requests_per_s", per_s(self.completed as f64));
+        field("head_time_share", per_s(self.busy_ns as f64 / 1e9 / f64::from(heads.max(1))));
         Value::Object(fields)
     }
 

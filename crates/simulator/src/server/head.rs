@@ -102,9 +102,11 @@ impl<M: Machine> Head<M> {
         self.foreign = self.inside.iter().map(|request| request.tag).collect();
     }
 
-    /// What it did until now.
-    pub fn report(&self) -> HeadReport {
-        HeadReport { slack_ns: self.policy.slack_ns(), ..self.report }
+    /// What it did until `now_ns`.
+    pub fn report(&self, now_ns: u64) -> HeadReport {
+        let under_way_ns = if self.inside.is_empty() { 0 } else { now_ns.saturating_sub(self.busy_since_ns) };
+        let busy_ns = self.report.busy_ns + under_way_ns;
+        HeadReport { slack_ns: self.policy.slack_ns(), busy_ns, ..self.report }
     }
 
     /// Requests that wait for the device.

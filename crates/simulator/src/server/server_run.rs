@@ -213,7 +213,7 @@ impl<M: Machine> Server<M> {
             }
         }
         self.leave_the_rest(record);
-        self.outcome.heads = self.heads.iter().map(Head::report).collect();
+        self.outcome.heads = self.heads.iter().map(|head| head.report(self.outcome.now_ns)).collect();
         Ok(self.outcome)
     }
 

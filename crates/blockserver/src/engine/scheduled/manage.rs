@@ -189,7 +189,7 @@ impl Engine {
                 let accounts = of_class.map_or(&mut accounts, |class| &mut class.accounts);
                 *accounts.entry(account.name.to_owned()).or_default() += account.value;
             }
-            let report = head.report();
+            let report = head.report(now_ns);
             heads.push(HeadStats {
                 requests: report.requests,
                 waiting: head.waiting() as u64,
