@@ -76,8 +76,7 @@ def run_metrics(run: Run) -> dict[str, Any]:
 
 
 def _summarised(run: Run) -> dict[str, Any]:
-    """The metrics of a simulated run of which no request was kept: the simulator's own counts and
-    quantiles.
+    """The metrics of a simulated run of which no request was kept: the simulator's own counts and quantiles.
 
     What needs every request (fairness among clients, burstiness, how far an objective was attained by
     request) has no value.
