@@ -219,3 +219,47 @@ def test_every_kind_of_device_can_be_simulated(tmp_path, profile):
     done = simulate(tmp_path, study)
     assert done.returncode == 0, done.stderr
     assert "4 runs, all valid" in done.stdout
+
+
+OVERLOAD = """\
+name: overload
+question: What is the throughput of a device that never idles?
+testbed: simulator
+seed: 3
+repetitions: 1
+warmup_s: 10
+duration_s: 1000
+storage: {profile: PROFILE, heads: 1, size_mib: 4096}
+classes:
+  reader:
+    workload: one-size
+    with: {arrivals.poisson.rate_per_s: 1, files: {count: 256, size: {fixed: {bytes: 4194304}}}}
+    clients: 300
+factors:
+  scheduler: [fcfs]
+  load: [1, 2, 3]
+"""
+
+
+def test_rates_of_an_overload_that_was_given_up_are_of_the_simulated_part(tmp_path):
+    """A device that takes 64 ms for every 4 MiB does 65.5 MB/s at any load, and is never idle."""
+    profile = tmp_path / "constant.yml"
+    profile.write_text(
+        "kind: ssd\ndescription: 64 ms for every 4 MiB\nchannels: 1\npage_kib: 4096\nread_latency_us: 1\n"
+        "write_latency_us: 1\nchannel_mb_s: 65.536\ncommand_overhead_us: 0\n"
+    )
+    study = OVERLOAD.replace("PROFILE", str(profile))
+    done = simulate(tmp_path, study)
+    assert done.returncode == 0, done.stderr
+    loaded = load_study(tmp_path / "results/overload")
+    assert len(loaded.valid_runs) == 3
+    for run in loaded.valid_runs:
+        saturation = run.observed["simulator"]["saturation"]
+        assert saturation["at_s"] < run.warmup_s + run.duration_s
+        summary = json.loads((run.path / "summary.json").read_text())
+        assert summary["heads"][0]["busy_share"] == pytest.approx(1, abs=0.01)
+        reader = summary["classes"]["reader"]
+        for values in (reader, run_metrics(run)["classes"]["reader"]):
+            assert values["throughput_mb_s"] == pytest.approx(65.5, rel=0.01)
+            assert values["offered_mb_s"] == pytest.approx(300 * run.levels["load"] * 4.194304, rel=0.02)
+        assert reader["head_time_share"] == pytest.approx(1, abs=0.01)
