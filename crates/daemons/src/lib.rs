@@ -19,6 +19,7 @@ pub mod io_controller;
 mod io_group;
 mod limit;
 pub mod multi_host_cluster;
+pub mod named_group;
 pub mod process;
 mod ready;
 mod server_storage;

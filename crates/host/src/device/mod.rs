@@ -9,6 +9,7 @@ pub mod contents;
 mod format;
 mod identity;
 mod loop_info;
+pub mod queue;
 mod users;
 
 pub use claim::Claim;
