@@ -147,6 +147,7 @@ def module(tmp_path, monkeypatch, capsys):
     """Runs a module in this process with a binary that writes down its arguments and its standard input."""
 
     def run(module, answer, code=0, **options):
+        (tmp_path / "argv").unlink(missing_ok=True)
         binary = tmp_path / "weir"
         binary.write_text(
             f'#!/bin/sh\necho "$@" >{tmp_path}/argv\ncat >{tmp_path}/stdin\n{answer}\nexit {code}\n'

@@ -49,7 +49,7 @@ options:
 """
 
 RETURN = """
-folders: {description: Folders of the group; a program joins by their cgroup.procs., type: list, returned: always}
+folders: {description: Folders of the group. A program joins by cgroup.procs., type: list, returned: always}
 before: {description: Limits before this task by file., type: dict, returned: always}
 after: {description: Limits after this task by file., type: dict, returned: always}
 """
