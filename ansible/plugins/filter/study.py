@@ -1,10 +1,7 @@
 """Filters on a study's plan: what this host has to do."""
 
-import itertools
 import json
 from pathlib import Path
-
-from ansible.errors import AnsibleFilterError
 
 
 def studies(name, root):
@@ -165,70 +162,6 @@ def lacking(hosts):
     )
 
 
-def disputed(plan, runs, disks, same_disk):
-    """Disks that one run would use as two devices, or twice in an array.
-
-    Args:
-        plan: the plan.
-        runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
-        disks: the disks of the inventory, by the name of the device that they stand for.
-        same_disk: pairs of paths that lead to one disk.
-
-    Returns:
-        A phrase for each pair of names in `weir_devices`, sorted.
-    """
-    wanted = {run["id"] for run in runs}
-    same, found = {frozenset(pair) for pair in same_disk}, set()
-    for run in plan["runs"]:
-        names = [device["name"] for device in run["devices"] if device["name"] in disks]
-        paths = [(name, path) for name in names for path in paths_of(name, disks[name])]
-        for (one, path), (other, again) in itertools.combinations(paths if run["id"] in wanted else [], 2):
-            if path == again or frozenset((path, again)) in same:
-                # One name is shorter to say than the same twice.
-                of = one if one == other else f"{one} and {other}"
-                found.add(f"{path} of {of}" if path == again else f"{path} and {again} of {of} are one disk")
-    return sorted(found)
-
-
-def paths_of(name, disk):
-    """The paths of what the inventory lists for a device.
-
-    Raises:
-        AnsibleFilterError: it is neither a disk nor an array.
-    """
-    if ("path" in disk) == ("members" in disk):
-        raise AnsibleFilterError(f"weir_devices: {name}: give it a path, or members that are to be striped")
-    if "path" in disk:
-        return [disk["path"]]
-    if not all(isinstance(member, dict) and "path" in member for member in disk["members"]):
-        raise AnsibleFilterError(f"weir_devices: {name}: each of its members needs a path")
-    return [member["path"] for member in disk["members"]]
-
-
-def unfit_devices(modelled, served):
-    """State files of the devices that are served, but not as the study needs them, or by nobody any more.
-
-    Args:
-        modelled: the devices that are needed.
-        served: what `weir serve --status --json` says.
-    """
-    return [entry["state_file"] for entry in served if not any(_serves(entry, device) for device in modelled)]
-
-
-def unserved_devices(modelled, served):
-    """The devices that are needed and that nobody serves yet. Arguments as for `unfit_devices`."""
-    return [device for device in modelled if not any(_serves(entry, device) for entry in served)]
-
-
-def _serves(entry, device):
-    spec = entry["state"]["spec"]
-    # Which policy it has is for each run to say.
-    fits = all(
-        bool(spec.get("live")) if field == "live" else spec[field] == value for field, value in device.items()
-    )
-    return entry["running"] and fits
-
-
 def _spec(device):
     return device | ({"live": {"policy": "fcfs"}} if device.get("live") else {})
 
@@ -341,11 +274,6 @@ def bricks(served, cluster, disks, folders):
     return [numbered[number] for number in sorted(numbered)]
 
 
-def setting(entry):
-    """Words of the command line for a setting of a service, from `{key, value}`."""
-    return ["--set", f"{entry['key']}={entry['value']}"]
-
-
 class FilterModule:
     """What Ansible asks a filter plugin for."""
 
@@ -359,13 +287,9 @@ class FilterModule:
             "weir_company": company,
             "weir_after_joint_run": after_joint_run,
             "weir_lacking": lacking,
-            "weir_disputed": disputed,
-            "weir_unfit_devices": unfit_devices,
-            "weir_unserved_devices": unserved_devices,
             "weir_device_files": device_files,
             "weir_testbeds": testbeds,
             "weir_media": media,
             "weir_with_media": with_media,
             "weir_bricks": bricks,
-            "weir_setting": setting,
         }

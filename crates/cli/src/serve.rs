@@ -1,5 +1,7 @@
 //! `weir serve`.
 
+mod exactly;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -20,7 +22,7 @@ use crate::state::{StateArgs, whole};
 /// well. docs/how-to/live.md
 /// has an example of each.
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "down", "down_all", "status"])))]
+#[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "exactly", "down", "down_all", "status"])))]
 pub struct Args {
     /// What to serve, until SIGTERM or Ctrl-C
     spec: Option<PathBuf>,
@@ -31,6 +33,11 @@ pub struct Args {
     /// Serve in a process of its own; return when the device is ready
     #[arg(long, requires = "spec")]
     background: bool,
+
+    /// Serve the devices of these specs in the background and no others: keep those that are served with the same
+    /// settings (a policy may be another one), stop the others of the state folder, start the missing ones
+    #[arg(long, value_name = "SPEC.yml", num_args = 0..)]
+    exactly: Option<Vec<PathBuf>>,
 
     /// Take the device of this state file away, whatever state it is in
     #[arg(long, value_name = "STATE.json", value_parser = PathBufValueParser::new().try_map(whole))]
@@ -57,7 +64,7 @@ pub struct Args {
 }
 
 /// A policy, in place of what the spec says of one.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 #[command(next_help_heading = "With a policy")]
 struct LiveArgs {
     /// Scheduler in front of the heads: name and settings, as in "hds root_kb_s=20000"
@@ -196,6 +203,8 @@ impl LiveArgs {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(spec) = &args.spec {
         serve(&args, spec)
+    } else if let Some(specs) = &args.exactly {
+        exactly::serve(specs, &args.state, args.json)
     } else if let Some(file) = &args.down {
         let report = weir_blockserver::down(file).map_err(classify)?;
         show_down(&[(file.clone(), Ok(report))], args.json)
@@ -204,7 +213,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else if let Some(dir) = &args.status {
         show_status(&weir_blockserver::status(dir).map_err(classify)?, args.json)
     } else {
-        Err(bad_input("give a spec file, --down, --down-all or --status"))
+        Err(bad_input("give a spec file, --exactly, --down, --down-all or --status"))
     }
 }
 
@@ -222,6 +231,13 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     args.state.adopt()?;
+    let state = in_background(&spec, path, state_dir, &args.live)?;
+    show_ready(&state, args.json);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts a server in a process of its own and waits until it is ready.
+fn in_background(spec: &ServeSpec, path: &Path, state_dir: &Path, live: &LiveArgs) -> anyhow::Result<State> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program's own file")?);
     command
         .arg("serve")
@@ -230,13 +246,11 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
         .arg(state_dir)
         .arg("--log")
         .arg(state_dir.join(format!("{}.log", spec.name)));
-    args.live.pass_on(&mut command)?;
+    live.pass_on(&mut command)?;
     if let Some(warning) = spec.live.as_ref().and_then(|live| live.nbd_warning(&spec.name)) {
         eprintln!("warning: {warning}");
     }
-    let state = weir_blockserver::serve_in_background(&spec, state_dir, command).map_err(classify)?;
-    show_ready(&state, args.json);
-    Ok(ExitCode::SUCCESS)
+    weir_blockserver::serve_in_background(spec, state_dir, command).map_err(classify)
 }
 
 /// Bad input gets exit code 2.
