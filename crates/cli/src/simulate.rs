@@ -15,8 +15,9 @@ use weir_study::{Plan, Run, Testbed};
 use crate::exit::bad_input;
 use crate::memory;
 use crate::plan::describe;
+use crate::plan_file::read_plan;
 use crate::project::Project;
-use crate::run::{MOST_PLAN_BYTES, check_limits};
+use crate::shard::{is_of_shard, shard};
 
 /// Without a terminal, a line at most this often.
 const EVERY: Duration = Duration::from_secs(10);
@@ -124,30 +125,6 @@ fn at_once<T: Sync, R: Send>(
         }
         Ok(all)
     })
-}
-
-/// Whether a run is simulated by this part of `parts`, from 0: run i belongs to part i mod `parts`.
-pub fn is_of_shard(run: &Run, part: u32, parts: u32) -> bool {
-    run.testbed.is_virtual() && run.order % parts == part
-}
-
-/// Which part of how many, from 0.
-fn shard(text: Option<&str>) -> anyhow::Result<(u32, u32)> {
-    let Some(text) = text else { return Ok((0, 1)) };
-    let numbers =
-        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
-    match numbers {
-        Some((part, parts)) if (1u32..=parts).contains(&part) => Ok((part - 1, parts)),
-        _ => Err(bad_input(format!("--shard {text}: write I/N with I from 1 to N, such as 1/3"))),
-    }
-}
-
-fn read_plan(file: &Path) -> anyhow::Result<Plan> {
-    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
-    let text = weir_specs::read_text(file, MOST_PLAN_BYTES).map_err(|error| named(&error))?;
-    let plan: Plan = serde_json::from_str(&text).map_err(|error| named(&error))?;
-    plan.runs.iter().try_for_each(|run| check_limits(run, file))?;
-    Ok(plan)
 }
 
 /// The plan beside the runs, under its name when it is whole; one that is the same is left alone.
