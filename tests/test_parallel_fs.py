@@ -357,7 +357,7 @@ def test_the_secret_is_the_same_everywhere_and_shown_nowhere(beegfs_plays):
     # At its most talkative, too.
     said = beegfs_plays["up"].raw + made.log.read_bytes()
     said += b"".join(file.read_bytes() for file in made.folder.glob("*/log/*"))
-    assert b"Give it the secret" in said
+    assert b"Copy the secret" in said
     for form in (secret[:8], secret.hex()[:16].encode(), base64.b64encode(secret)[:16]):
         assert form not in said
 
