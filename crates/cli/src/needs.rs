@@ -25,7 +25,7 @@ pub struct Needs {
     pub disks: Vec<PathBuf>,
     /// Disks that one run would use twice, each with the devices that it stands for.
     pub used_twice: Vec<String>,
-    /// Pairs of paths that one run uses. Both must lead to disks of their own.
+    /// Pairs of paths that one run uses. They must lead to different disks.
     pub used_together: Vec<Pair>,
     /// Whether disks are striped.
     pub arrays: bool,

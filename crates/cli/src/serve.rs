@@ -24,13 +24,13 @@ use crate::state::{StateArgs, whole};
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "exactly", "down", "down_all", "status"])))]
 pub struct Args {
-    /// What to serve, until SIGTERM or Ctrl-C
+    /// Spec of the device to serve, until SIGTERM or Ctrl-C
     spec: Option<PathBuf>,
 
     #[command(flatten)]
     state: StateArgs,
 
-    /// Serve in a process of its own; return when the device is ready
+    /// Serve in a background process; return when the device is ready
     #[arg(long, requires = "spec")]
     background: bool,
 
@@ -39,11 +39,11 @@ pub struct Args {
     #[arg(long, value_name = "SPEC.yml", num_args = 0..)]
     exactly: Option<Vec<PathBuf>>,
 
-    /// Take the device of this state file away, whatever state it is in
+    /// Remove the device of this state file, whatever state it is in
     #[arg(long, value_name = "STATE.json", value_parser = PathBufValueParser::new().try_map(whole))]
     down: Option<PathBuf>,
 
-    /// Take the devices of all state files in this folder away
+    /// Remove the devices of all state files in this folder
     #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(whole))]
     down_all: Option<PathBuf>,
 
@@ -58,12 +58,12 @@ pub struct Args {
     #[command(flatten)]
     live: LiveArgs,
 
-    /// Where a server in the background logs to (set by --background)
+    /// Log file of a background server (set by --background)
     #[arg(long, hide = true)]
     log: Option<PathBuf>,
 }
 
-/// A policy, in place of what the spec says of one.
+/// A policy that replaces the policy of the spec.
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = "With a policy")]
 struct LiveArgs {
@@ -71,28 +71,27 @@ struct LiveArgs {
     #[arg(long, value_name = "NAME [KEY=VALUE...]", requires = "spec")]
     policy: Option<String>,
 
-    /// The classes of requests: a YAML file
+    /// YAML file of the request classes
     #[arg(long, value_name = "FILE.yml", requires = "spec")]
     classes: Option<PathBuf>,
 
-    /// Requests that each head is given at once
+    /// Queue depth of each head
     #[arg(long, value_name = "N", requires = "spec")]
     queue_depth: Option<u32>,
 
-    /// A real device or file that is served by direct I/O in place of a model; once for each head. Clients
-    /// write to it.
+    /// Real device or file, served by direct I/O in place of a model; once for each head. Clients write to it.
     #[arg(long, value_name = "PATH", requires = "spec")]
     target: Vec<PathBuf>,
 
-    /// A device for each class, with heads of its own (ublk and NBD only)
+    /// One device for each class, with its own heads (ublk and NBD only)
     #[arg(long, requires = "spec")]
     partitioned: bool,
 
-    /// Ways to the data: loop, file, ublk, nbd
+    /// Exports: loop, file, ublk, nbd
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = export_kind, requires = "spec")]
     export: Vec<ExportKind>,
 
-    /// Where NBD listens: `unix`, a socket beside the state file for root and you alone (default), or
+    /// Listening address of NBD: `unix`, a socket beside the state file for root and you alone (default), or
     /// `tcp:127.0.0.1:PORT`, which
     /// every user of this host can read and write
     #[arg(long, value_name = "ADDRESS", requires = "spec", conflicts_with = "nbd_port")]
@@ -102,7 +101,7 @@ struct LiveArgs {
     #[arg(long, value_name = "PORT", requires = "spec")]
     nbd_port: Option<u16>,
 
-    /// Clients of NBD at once [default: 16]
+    /// Maximum number of NBD clients [default: 16]
     #[arg(long, value_name = "N", requires = "spec")]
     nbd_connections: Option<u32>,
 }
@@ -236,7 +235,7 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts a server in a process of its own and waits until it is ready.
+/// Starts a server in a background process and waits until it is ready.
 fn in_background(spec: &ServeSpec, path: &Path, state_dir: &Path, live: &LiveArgs) -> anyhow::Result<State> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program's own file")?);
     command

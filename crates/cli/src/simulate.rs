@@ -24,20 +24,19 @@ const EVERY: Duration = Duration::from_secs(10);
 
 /// Simulate the runs of a study in virtual time: no root, no device.
 ///
-/// Each run has a folder of its own in DIR/STUDY, which appears when it is whole; runs that are there are not
-/// done again.
-/// The outcome does not depend on --jobs. Of a study of both testbeds it does the simulator's runs.
+/// Each run has its own folder in DIR/STUDY, which appears when the run is complete. Finished runs are not repeated.
+/// The outcome does not depend on --jobs. Runs on devices of the same study are left out.
 #[derive(clap::Args)]
 pub struct Args {
     /// Name or file of the study, or its plan (`plan.json`).
     study: String,
-    /// Folder of results; the study's own is made in it.
+    /// Folder of results; the study gets a folder in it.
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
     /// Runs in parallel. Default: number of processors.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Only run i of every n: 1/3, 2/3 and 3/3 on three machines are the whole study.
+    /// Part I of N of the runs: 1/3, 2/3 and 3/3 on three machines are the whole study.
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
     /// Repeat invalid runs, and replace them.
@@ -127,7 +126,7 @@ fn at_once<T: Sync, R: Send>(
     })
 }
 
-/// The plan beside the runs, under its name when it is whole; one that is the same is left alone.
+/// Writes the plan beside the runs atomically. An equal plan is not written again.
 fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(plan)? + "\n";
     if std::fs::read_to_string(results.join("plan.json")).is_ok_and(|there| there == text) {

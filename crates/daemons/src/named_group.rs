@@ -22,7 +22,7 @@ use crate::{Error, handed_on};
 const FOLDER: &str = "weir";
 /// `io.max` of a disk that is not limited.
 const NO_MAX: &str = "rbps=max wbps=max riops=max wiops=max";
-/// Weight of a group that nobody has given one.
+/// Weight of a group by default.
 const USUAL_WEIGHT: &str = "100";
 
 /// Desired limits of a group.

@@ -80,7 +80,7 @@ impl Handle {
 }
 
 /// Makes the kernel kill a program when the thread that starts it ends, also by `kill -9` (`PR_SET_PDEATHSIG`): a child that writes
-/// must not go on once nobody knows of it.
+/// must not go on without weir.
 pub fn end_with_parent(command: &mut Command) {
     let parent = std::process::id();
     // SAFETY: prctl and getppid are async-signal-safe.

@@ -15,7 +15,7 @@ use crate::server_storage::Holder;
 ///
 /// # Errors
 /// [`Error::Refused`] if the name is none of a cluster: nothing was touched; [`Error::Failed`] if something is still in use, or
-/// its folder in the state folder bears no marker: what is left stays written down.
+/// its folder in the state folder bears no marker: what is left stays recorded.
 pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
     check_name(name)?;
     let mut gone = Vec::new();

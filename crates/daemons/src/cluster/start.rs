@@ -26,8 +26,8 @@ pub fn server_name(index: usize) -> String {
     format!("server-{index}")
 }
 
-/// Starts the servers of a cluster, one for each place in `storages`, on the hosts `server-0`, `server-1` and so on; one that is up already
-/// with the same storage is left as it is.
+/// Starts the servers of a cluster, one for each entry of `storages`, on the hosts `server-0`, `server-1` and so on. A running
+/// cluster with the same storage is kept.
 ///
 /// # Errors
 /// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a daemon does not come up: [`down`] takes
@@ -145,7 +145,7 @@ fn is_up(description: &Description, known: &Cluster, wanted: &Cluster, state: &P
     Ok(known.complete && known.is_like(wanted) && alive == known.expected(description))
 }
 
-/// Starts the part of a cluster on this machine, after [`check`]. A running cluster that is equal is left alone. Returns whether
+/// Starts the part of a cluster on this machine, after [`check`]. A running cluster that is equal is kept. Returns whether
 /// anything was started.
 ///
 /// # Errors
@@ -226,7 +226,7 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
         }
         let own = wanted.iter().filter(|(name, _)| daemon.settings.contains_key(*name));
         cluster.set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
-        // Until it answers again the cluster is not whole: whoever finds it so brings it up anew.
+        // Until it answers again the cluster is incomplete, and the next start creates it anew.
         cluster.complete = false;
         cluster.save(state)?;
         start_member(member, &cluster, state)?;
