@@ -75,12 +75,12 @@ def test_runs_of_several_hosts_are_those_of_their_groups(plan):
 
 
 def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
-    everyone = study.company(GROUPS, GROUPS["all"], [], 2)
+    everyone = study.run_hosts(GROUPS, GROUPS["all"], [], 2)
     assert everyone["clients"] == ["a", "b"] and everyone["all"] == ["a", "b", "s"]
-    assert study.company(GROUPS, GROUPS["all"], ["a"], 2)["clients"] == ["b", "c"]
+    assert study.run_hosts(GROUPS, GROUPS["all"], ["a"], 2)["clients"] == ["b", "c"]
     assert everyone["ended"] == ""
-    assert study.company(GROUPS, ["b", "s"], [], 2)["ended"] == "of the 2 clients of a run 1 are left (b)"
-    assert study.company(GROUPS, ["a", "b"], [], 2)["ended"] == "server s cannot be reached or used"
+    assert study.run_hosts(GROUPS, ["b", "s"], [], 2)["ended"] == "of the 2 clients of a run 1 are left (b)"
+    assert study.run_hosts(GROUPS, ["a", "b"], [], 2)["ended"] == "server s cannot be reached or used"
 
     def after(names, who=everyone, keep_going=True, code=3, **hosts):
         joined = {"rc": code, "stdout": json.dumps({"lost": names})}
@@ -89,7 +89,7 @@ def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
     assert after([], code=0) == {"lost": [], "failed": False, "ended": ""}
     assert "b was lost in run run, and the study says `lost: stop`" in after(["b"])["ended"]
     assert after(["b"], lost="continue") == {"lost": ["b"], "failed": False, "ended": ""}
-    few = study.company(GROUPS, GROUPS["all"], ["a"], 2)
+    few = study.run_hosts(GROUPS, GROUPS["all"], ["a"], 2)
     assert "of the 2 clients of a run 1 are left" in after(["b"], few, lost="continue")["ended"]
     assert "server s was lost" in after(["s"], lost="continue")["ended"]
     assert after([], code=1) == {"lost": [], "failed": True, "ended": ""}
