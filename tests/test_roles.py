@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible.module_utils import basic
-from support import PATIENCE_S, ROOT
+from support import PATIENCE_S, ROOT, weir
 
 ROLES = sorted(path.name for path in (ROOT / "ansible/roles").iterdir() if path.is_dir())
 SCENARIOS = sorted(path.parent for path in (ROOT / "ansible").glob("**/molecule/*/molecule.yml"))
@@ -202,6 +202,30 @@ def test_what_the_binary_refuses_is_the_message_of_the_module(module):
     assert said["failed"] and said["msg"] == "sda: scheduler: no" and said["rc"] == 2
     said, argv, _ = module(cgroup, "", record="/r", name="own", binary="/nonexistent/weir")
     assert "/nonexistent/weir is not on this host" in said["msg"] and not argv
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin", "why"),
+    [
+        (("queue", "set"), '{"disk": "no-such-disk"}', "has no I/O scheduler"),
+        (("queue", "set"), '{"disk": "sda", "sheduler": "bfq"}', "sheduler"),
+        (("cgroup", "set"), '{"name": "../x"}', "is no name of a group"),
+        (("cgroup", "set"), '{"name": "own", "disks": {"sda": {"reads_per_s": 5}}}', "is no disk"),
+        (("cgroup", "set"), "{", "stdin"),
+    ],
+)
+def test_the_binary_refuses_settings_and_writes_no_record(tmp_path, command, stdin, why):
+    record = tmp_path / "record.json"
+    done = weir(*command, "--record", record, stdin=stdin)
+    assert done.returncode == 2 and why in done.stderr, done.stderr
+    assert not record.exists()
+
+
+@pytest.mark.parametrize("command", [("queue", "restore"), ("cgroup", "remove")])
+def test_without_a_record_nothing_is_restored(tmp_path, command):
+    done = weir(*command, "--record", tmp_path / "record.json", "--diff")
+    assert done.returncode == 0, done.stderr
+    assert not json.loads(done.stdout)["changed"]
 
 
 def test_what_a_kernel_could_load_is_read_from_its_list(monkeypatch):
