@@ -396,7 +396,7 @@ def test_a_folder_of_others_is_no_target(beegfs_plays):
     (theirs / "thesis.tex").write_text("")
     made.inventory["all"]["hosts"]["store"]["fs_beegfs_targets"].append({"id": 103, "folder": str(theirs)})
     done = made.play(hosts="store,mgmt")
-    assert done.code != 0 and "is not empty, and no folder of BeeGFS's: thesis.tex" in done.output
+    assert done.code != 0 and "is neither empty nor a target of BeeGFS: thesis.tex" in done.output
     assert not any("setup-storage" in line for line in done.did())
 
 
