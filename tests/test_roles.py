@@ -210,7 +210,7 @@ def test_what_the_binary_refuses_is_the_message_of_the_module(module):
         (("queue", "set"), '{"disk": "no-such-disk"}', "has no I/O scheduler"),
         (("queue", "set"), '{"disk": "sda", "sheduler": "bfq"}', "sheduler"),
         (("cgroup", "set"), '{"name": "../x"}', "is no name of a group"),
-        (("cgroup", "set"), '{"name": "own", "disks": {"sda": {"reads_per_s": 5}}}', "is no disk"),
+        (("cgroup", "set"), '{"name": "own", "weight": 1001}', "weight: 1001 is too large"),
         (("cgroup", "set"), "{", "stdin"),
     ],
 )
