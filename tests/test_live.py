@@ -101,6 +101,44 @@ def test_a_client_of_another_project_finds_the_exports(state, tmp_path):
     assert back.read_bytes() == given.read_bytes() + bytes(8 << 20)
 
 
+def test_exactly_the_devices_of_the_specs_are_served(dry_bench):
+    folder = dry_bench.folder
+
+    def spec(name, size_mib):
+        file = folder / f"{name}.yml"
+        live = "{policy: fcfs, exports: [nbd]}"
+        file.write_text(f'name: {name}\nprofile: "null"\nsize_mib: {size_mib}\nlive: {live}\n')
+        return file
+
+    def exactly(*specs):
+        done = weir("serve", "--state", folder / "devices", "--json", "--exactly", *specs)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    one, two = spec("one", 16), spec("two", 16)
+    try:
+        started = {"changed": True, "kept": [], "stopped": [], "started": ["one", "two"]}
+        assert exactly(one, two) == started
+        kept = {"changed": False, "kept": ["one", "two"], "stopped": [], "started": []}
+        assert exactly(one, two) == kept
+        # Each run sets a policy of its own.
+        policy = ("class", "policy", "sfq", "--server", "one", "--state", folder / "devices")
+        assert weir(*policy).returncode == 0
+        assert exactly(one, spec("two", 32)) == {
+            "changed": True,
+            "kept": ["one"],
+            "stopped": ["two"],
+            "started": ["two"],
+        }
+        refused = weir("serve", "--state", folder / "devices", "--exactly", one, one)
+        assert refused.returncode == 2 and "one.yml: name: another spec" in refused.stderr, refused.stderr
+        stopped = exactly()
+        assert stopped["changed"] and sorted(stopped["stopped"]) == ["one", "two"]
+        assert not exactly()["changed"]
+    finally:
+        weir("serve", "--down-all", folder / "devices")
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [

@@ -115,7 +115,8 @@ def test_an_array_of_listed_disks(plan):
     needs = _needs("quick", disks=disks)
     # A run uses either the array or the two disks.
     assert needs["disks"] == ["/dev/disk/by-id/text", "/dev/disk/by-id/video"]
-    assert study.disputed(plan, plan["runs"], disks, []) == []
+    assert needs["used_twice"] == [] and len(needs["used_together"]) == 2
+    assert all(pair["paths"] == needs["disks"] for pair in needs["used_together"])
     assert needs["arrays"] and _commands(needs)["mdadm"] == "mdadm" and needs["modelled"] == []
     assert _kernel(needs, "raid") == {"raid0": "raid0"} and _kernel(needs, "device_node") == {}
     devices = json.loads(study.device_files([], disks, "/s")["/s/testbed.json"])["devices"]
@@ -123,6 +124,31 @@ def test_an_array_of_listed_disks(plan):
         {"path": "/dev/disk/by-id/video"},
         {"path": "/dev/disk/by-id/text", "overwrite": "text"},
     ]
+
+
+def test_a_disk_that_one_run_would_use_twice_is_named():
+    x, y = {"path": "/dev/disk/by-id/x"}, {"path": "/dev/disk/by-id/y"}
+    twice = _needs("quick", disks={"text": x, "video": x})
+    assert twice["used_twice"] == ["/dev/disk/by-id/x of text and video"] and twice["used_together"] == []
+    # Two names, which may lead to one disk.
+    for disks, names in (
+        ({"text": x, "video": y}, "text and video"),
+        ({"shared": {"members": [x, y]}}, "shared"),
+    ):
+        needs = _needs("quick", disks=disks)
+        assert needs["used_twice"] == []
+        problem = f"/dev/disk/by-id/x and /dev/disk/by-id/y of {names} are one disk"
+        assert needs["used_together"] == [{"paths": [x["path"], y["path"]], "problem": problem}]
+    # A run uses either the array or the two disks, and runs that are done use nothing.
+    apart = _needs("quick", disks={"text": x, "shared": {"members": [x, y]}})
+    assert apart["used_twice"] == [] and [pair["paths"] for pair in apart["used_together"]] == [
+        [x["path"], y["path"]]
+    ]
+    assert _needs("quick", [], disks={"text": x, "video": x})["used_twice"] == []
+
+
+def test_limits_of_control_groups_are_needed(plan):
+    assert not _needs("quick")["cgroups"] and _needs("isolation-fairness")["cgroups"]
 
 
 def test_a_mounted_network_file_system_needs_no_cluster(tmp_path):

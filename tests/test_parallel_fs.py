@@ -357,7 +357,7 @@ def test_the_secret_is_the_same_everywhere_and_shown_nowhere(beegfs_plays):
     # At its most talkative, too.
     said = beegfs_plays["up"].raw + made.log.read_bytes()
     said += b"".join(file.read_bytes() for file in made.folder.glob("*/log/*"))
-    assert b"Give it the secret" in said
+    assert b"Copy the secret" in said
     for form in (secret[:8], secret.hex()[:16].encode(), base64.b64encode(secret)[:16]):
         assert form not in said
 
@@ -396,7 +396,7 @@ def test_a_folder_of_others_is_no_target(beegfs_plays):
     (theirs / "thesis.tex").write_text("")
     made.inventory["all"]["hosts"]["store"]["fs_beegfs_targets"].append({"id": 103, "folder": str(theirs)})
     done = made.play(hosts="store,mgmt")
-    assert done.code != 0 and "is not empty, and no folder of BeeGFS's: thesis.tex" in done.output
+    assert done.code != 0 and "is neither empty nor a target of BeeGFS: thesis.tex" in done.output
     assert not any("setup-storage" in line for line in done.did())
 
 

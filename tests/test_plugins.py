@@ -51,12 +51,6 @@ def test_simulated_runs_say_whether_their_requests_are_kept(plan):
     assert not any(run["all"] for run in study.simulated_runs(summarised, ids))
 
 
-@pytest.mark.parametrize("listed", [{}, {"path": "/dev/x", "members": []}, {"members": ["/dev/x"]}])
-def test_what_is_neither_a_disk_nor_an_array_is_refused(plan, listed):
-    with pytest.raises(AnsibleError, match="weir_devices: shared"):
-        study.disputed(plan, plan["runs"], {"shared": listed}, [])
-
-
 def test_blocks_are_dealt_out_whole(plan):
     hosts = ["a", "b"]
     blocks = assignment.assign_blocks(plan["runs"], plan["runs"], hosts, "/nonexistent")["hosts"]
@@ -81,12 +75,12 @@ def test_runs_of_several_hosts_are_those_of_their_groups(plan):
 
 
 def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
-    everyone = study.company(GROUPS, GROUPS["all"], [], 2)
+    everyone = study.run_hosts(GROUPS, GROUPS["all"], [], 2)
     assert everyone["clients"] == ["a", "b"] and everyone["all"] == ["a", "b", "s"]
-    assert study.company(GROUPS, GROUPS["all"], ["a"], 2)["clients"] == ["b", "c"]
+    assert study.run_hosts(GROUPS, GROUPS["all"], ["a"], 2)["clients"] == ["b", "c"]
     assert everyone["ended"] == ""
-    assert study.company(GROUPS, ["b", "s"], [], 2)["ended"] == "of the 2 clients of a run 1 are left (b)"
-    assert study.company(GROUPS, ["a", "b"], [], 2)["ended"] == "server s cannot be reached or used"
+    assert study.run_hosts(GROUPS, ["b", "s"], [], 2)["ended"] == "of the 2 clients of a run 1 are left (b)"
+    assert study.run_hosts(GROUPS, ["a", "b"], [], 2)["ended"] == "server s cannot be reached or used"
 
     def after(names, who=everyone, keep_going=True, code=3, **hosts):
         joined = {"rc": code, "stdout": json.dumps({"lost": names})}
@@ -95,7 +89,7 @@ def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
     assert after([], code=0) == {"lost": [], "failed": False, "ended": ""}
     assert "b was lost in run run, and the study says `lost: stop`" in after(["b"])["ended"]
     assert after(["b"], lost="continue") == {"lost": ["b"], "failed": False, "ended": ""}
-    few = study.company(GROUPS, GROUPS["all"], ["a"], 2)
+    few = study.run_hosts(GROUPS, GROUPS["all"], ["a"], 2)
     assert "of the 2 clients of a run 1 are left" in after(["b"], few, lost="continue")["ended"]
     assert "server s was lost" in after(["s"], lost="continue")["ended"]
     assert after([], code=1) == {"lost": [], "failed": True, "ended": ""}
@@ -132,22 +126,6 @@ def test_what_this_host_lacks_is_looked_at(monkeypatch):
         assert host.lacking(modelled=True, capture=True) == missing, capabilities
 
 
-def test_a_disk_that_one_run_would_use_twice_is_disputed(plan):
-    x, y = {"path": "/dev/disk/by-id/x"}, {"path": "/dev/disk/by-id/y"}
-    twice = study.disputed(plan, plan["runs"], {"text": x, "video": x}, [])
-    assert twice == ["/dev/disk/by-id/x of text and video"]
-    # Two names of one disk.
-    pair = [["/dev/disk/by-id/y", "/dev/disk/by-id/x"]]
-    one = ["/dev/disk/by-id/x and /dev/disk/by-id/y of text and video are one disk"]
-    assert study.disputed(plan, plan["runs"], {"text": x, "video": y}, pair) == one
-    assert study.disputed(plan, plan["runs"], {"text": x, "video": y}, []) == []
-    members = study.disputed(plan, plan["runs"], {"shared": {"members": [x, y]}}, pair)
-    assert members == ["/dev/disk/by-id/x and /dev/disk/by-id/y of shared are one disk"]
-    # A run uses either the array or the two disks, and runs that are done use nothing.
-    assert study.disputed(plan, plan["runs"], {"text": x, "shared": {"members": [x, y]}}, []) == []
-    assert study.disputed(plan, [], {"text": x, "video": x}, []) == []
-
-
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -170,36 +148,17 @@ def test_disks_are_the_same_by_number_wwn_serial_or_image(monkeypatch, one, othe
     assert host.same_disk([*known, *known, "/dev/nonesuch"]) == ([["/dev/null", "/dev/zero"]] if same else [])
 
 
-def test_devices_are_served_once_and_as_needed():
-    disk = {"name": "shared", "profile": "hdd-7200", "heads": 2, "stripe_unit_kib": 64, "size_mib": 640}
-    spec = disk | {"backing": "memory"}
-    served = [
-        {"state_file": "/s/shared.json", "running": True, "state": {"spec": spec}},
-        {"state_file": "/s/old.json", "running": True, "state": {"spec": spec | {"name": "old"}}},
-    ]
-    assert study.unserved_devices([disk], served) == []
-    assert study.unfit_devices([disk], served) == ["/s/old.json"]
-    other = disk | {"size_mib": 320}
-    assert study.unserved_devices([other], served) == [other]
-    assert study.unfit_devices([other], served) == ["/s/shared.json", "/s/old.json"]
-    dead = [served[0] | {"running": False}]
-    assert study.unserved_devices([disk], dead) == [disk] and study.unfit_devices([disk], dead) == [
-        "/s/shared.json"
-    ]
-
-
-def test_a_device_with_policies_is_served_so_and_serves_runs_without_one():
-    plain = {"name": "shared", "profile": "hdd-7200", "heads": 1, "stripe_unit_kib": 64, "size_mib": 64}
-    live = plain | {"live": True}
+def test_a_device_with_policies_is_served_so():
+    live = {
+        "name": "shared",
+        "profile": "hdd-7200",
+        "heads": 1,
+        "stripe_unit_kib": 64,
+        "size_mib": 64,
+        "live": True,
+    }
     spec = json.loads(study.device_files([live], {}, "/s")["/s/specs/shared.yml"])
-    assert spec == plain | {"live": {"policy": "fcfs"}}
-
-    def served(live):
-        return [{"running": True, "state_file": "/s/shared.json", "state": {"spec": plain | {"live": live}}}]
-
-    assert study.unserved_devices([live], served({"policy": "cello", "queue_depth": 1})) == []
-    assert study.unserved_devices([live], served(None)) == [live]
-    assert study.unserved_devices([plain], served({"policy": "cello"})) == []
+    assert spec == live | {"live": {"policy": "fcfs"}}
 
 
 def test_what_each_class_is_carried_out_on_is_told_of_each_host(plan):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support import PATIENCE_S, ROOT
+from ansible.module_utils import basic
+from support import PATIENCE_S, ROOT, weir
 
 ROLES = sorted(path.name for path in (ROOT / "ansible/roles").iterdir() if path.is_dir())
 SCENARIOS = sorted(path.parent for path in (ROOT / "ansible").glob("**/molecule/*/molecule.yml"))
@@ -30,7 +31,7 @@ def _load(name):
 
 
 disk, modules = _load("modules/weir_disk"), _load("modules/weir_kernel_modules")
-queue, cgroup, hosts = _load("modules/weir_queue"), _load("modules/weir_cgroup"), _load("filter/hosts")
+queue, cgroup = _load("modules/weir_queue"), _load("modules/weir_cgroup")
 
 
 def _host_vars(scenario):
@@ -141,160 +142,90 @@ def test_a_disk_is_listed_by_a_name_that_does_not_move(tmp_path):
     assert disk.unescape(r"/mnt/a\040b\134") == "/mnt/a b\\"
 
 
-def test_limits_go_where_the_controllers_are():
-    mounts = (
-        "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
-        "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
-        "cgroup /sys/fs/cgroup/blkio cgroup rw,blkio 0 0\n"
-    )
-    wanted = {"memory_mib": 1, "weight": 200, "disks": {"8:0": {"read_bytes_per_s": 5, "writes_per_s": 6}}}
-    one = cgroup.trees(mounts, lambda top: [])
-    assert one["two"] == "/sys/fs/cgroup/unified"
-    blkio = "/sys/fs/cgroup/blkio"
-    assert cgroup.settings(wanted, one) == {
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", ""): ("1048576", "-1"),
-        (blkio, "blkio.bfq.weight|blkio.weight", "default"): ("200", "100"),
-        (blkio, "blkio.throttle.read_bps_device", "8:0"): ("5", "0"),
-        (blkio, "blkio.throttle.write_iops_device", "8:0"): ("6", "0"),
-    }
-    two = cgroup.trees(mounts.splitlines()[0], lambda top: ["memory", "io"])
-    values = {file: value for (_, file, _), (value, _) in cgroup.settings(wanted, two).items()}
-    assert values == {
-        "memory.max": "1048576",
-        "io.weight|io.bfq.weight": "200",
-        "io.max": "rbps=5 wbps=max riops=max wiops=6",
-    }
-    with pytest.raises(ValueError, match="no controller of memory"):
-        cgroup.settings(wanted, cgroup.trees(mounts.splitlines()[0], lambda top: []))
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ({"name": "../x"}, "its name"),
-        ({"memory_mib": -1}, "memory_mib"),
-        ({"weight": 1001}, "weight"),
-        ({"disks": {"sda": {}}}, "no number of a disk"),
-        ({"disks": {"8:0": {"rbps": 1}}}, "no limit rbps"),
-        ({"disks": {"8:0": {"reads_per_s": 0}}}, "at least 1"),
-    ],
-)
-def test_a_group_that_cannot_be_is_refused(fields, why):
-    fine = {"name": "own", "memory_mib": 0, "weight": 0, "disks": {}}
-    cgroup.check(fine)
-    with pytest.raises(ValueError, match=why):
-        cgroup.check(fine | fields)
-
-
-def test_limits_of_disks_are_told_by_their_numbers():
-    looked = [{"number": "8:0", "item": {"path": "/dev/disk/by-id/x", "reads_per_s": 5}}]
-    assert hosts.disk_limits(looked) == {"8:0": {"reads_per_s": 5}}
-
-
 @pytest.fixture
-def fake_disk(tmp_path, monkeypatch):
-    """A disk of files: its kernel shows all schedulers, and gives each of them its tunables anew."""
-    folder = tmp_path / "sda/queue"
-    (folder / "iosched").mkdir(parents=True)
-    tunables = {"none": {}, "mq-deadline": {"read_expire": "500"}, "bfq": {"low_latency": "1"}}
-    write_text = Path.write_text
+def module(tmp_path, monkeypatch, capsys):
+    """Runs a module in this process with a binary that writes down its arguments and its standard input."""
 
-    def write(path, text, *arguments, **options):
-        if path == folder / "scheduler":
-            if text not in tunables:
-                raise OSError(22, "Invalid argument")
-            for file in (folder / "iosched").iterdir():
-                file.unlink()
-            for name, value in tunables[text].items():
-                write_text(folder / "iosched" / name, value)
-            text = " ".join(f"[{name}]" if name == text else name for name in tunables)
-        if path == folder / "read_ahead_kb" and text == "7":
-            text = "4"
-        return write_text(path, text, *arguments, **options)
+    def run(module, answer, code=0, **options):
+        (tmp_path / "argv").unlink(missing_ok=True)
+        binary = tmp_path / "weir"
+        binary.write_text(
+            f'#!/bin/sh\necho "$@" >{tmp_path}/argv\ncat >{tmp_path}/stdin\n{answer}\nexit {code}\n'
+        )
+        binary.chmod(0o755)
+        check = options.pop("check", False)
+        arguments = {"binary": str(binary), "_ansible_check_mode": check} | options
+        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode())
+        monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy")
+        with pytest.raises(SystemExit):
+            module.main()
+        said = json.loads(capsys.readouterr().out)
+        argv = (tmp_path / "argv").read_text() if (tmp_path / "argv").exists() else ""
+        stdin = (tmp_path / "stdin").read_text() if argv else "null"
+        return said, argv.split(), json.loads(stdin)
 
-    monkeypatch.setattr(queue.Path, "write_text", write)
-    monkeypatch.setattr(queue, "SYS_BLOCK", tmp_path)
-    (folder / "nr_requests").write_text("256")
-    (folder / "read_ahead_kb").write_text("128")
-    (folder / "scheduler").write_text("mq-deadline")
-    (folder / "iosched/read_expire").write_text("400")
-    return folder, tmp_path / "record/sda.json"
+    return run
 
 
-def _asked(record, **fields):
-    return {"disk": "sda", "scheduler": "", "tunables": {}, "queue": {}, "record": str(record)} | fields
-
-
-def test_a_queue_is_set_and_restored(fake_disk):
-    folder, record = fake_disk
-    wanted = _asked(record, scheduler="bfq", tunables={"low_latency": 0}, queue={"read_ahead_kb": 64})
-    assert queue.present(wanted, True)[0] and "[mq-deadline]" in (folder / "scheduler").read_text()
-    assert queue.present(wanted, False)[0] and not queue.present(wanted, False)[0]
-    assert "[bfq]" in (folder / "scheduler").read_text()
-    assert (folder / "iosched/low_latency").read_text() == "0"
-    # Another wish does not change what was before.
-    assert queue.present(_asked(record, scheduler="none"), False)[0]
-    assert json.loads(record.read_text())["before"]["scheduler"] == "mq-deadline"
-    assert queue.absent({"record": str(record)}, False)[0] and not record.exists()
-    assert "[mq-deadline]" in (folder / "scheduler").read_text()
-    assert (folder / "iosched/read_expire").read_text() == "400"
-    assert (folder / "read_ahead_kb").read_text() == "128"
-    assert queue.absent({"record": str(record)}, False) == (False, {})
-
-
-def test_tags_of_the_driver_are_restored_under_a_scheduler(fake_disk):
-    folder, record = fake_disk
-    (folder.parent / "mq/0").mkdir(parents=True)
-    (folder.parent / "mq/0/nr_tags").write_text("128")
-    assert queue.present(_asked(record, scheduler="none", queue={"nr_requests": 4}), False)[0]
-    assert queue.present(_asked(record, scheduler="bfq"), False)[0]
-    written = []
-    write = queue.Path.write_text
-
-    def note(path, text, *arguments, **options):
-        written.append((path.name, text))
-        return write(path, text, *arguments, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue.Path, "write_text", note)
-        assert queue.absent({"record": str(record)}, False)[0]
-    tags = [
-        ("scheduler", "none"),
-        ("nr_requests", "127"),
-        ("nr_requests", "128"),
-        ("scheduler", "mq-deadline"),
-    ]
-    assert written[:4] == tags
-    assert (folder / "nr_requests").read_text() == "256"
-
-
-def test_a_scheduler_that_somebody_else_has_set_since_is_left(fake_disk):
-    folder, record = fake_disk
-    assert queue.present(_asked(record, scheduler="bfq"), False)[0]
-    (folder / "scheduler").write_text("none")
-    with pytest.raises(ValueError, match="somebody has set scheduler none since"):
-        queue.absent({"record": str(record)}, False)
-    assert "[none]" in (folder / "scheduler").read_text() and record.exists()
+def test_a_queue_is_set_and_restored_by_the_binary(module):
+    answer = (
+        """echo '{"changed": true, "before": {"scheduler": "none"}, "diff": {"before": {}, "after": {}}}'"""
+    )
+    fields = {
+        "disk": "sda",
+        "scheduler": "bfq",
+        "tunables": {"low_latency": 0},
+        "queue": {"read_ahead_kb": 64},
+    }
+    said, argv, stdin = module(queue, answer, record="/r/sda.json", **fields)
+    assert argv == ["queue", "set", "--record", "/r/sda.json", "--diff"] and stdin == fields
+    assert said["changed"] and said["before"] == {"scheduler": "none"} and "diff" in said
+    _, argv, _ = module(queue, answer, record="/r/sda.json", state="absent", check=True)
+    assert argv == ["queue", "restore", "--record", "/r/sda.json", "--diff", "--check"]
 
 
 @pytest.mark.parametrize(
-    ("fields", "why"),
+    "disks", [[{"path": "/dev/disk/by-id/x", "reads_per_s": 5}], {"8:0": {"reads_per_s": 5}}]
+)
+def test_a_group_is_made_and_removed_by_the_binary(module, disks):
+    answer = """echo '{"changed": false, "folders": ["/c/weir/own"]}'"""
+    said, argv, stdin = module(cgroup, answer, record="/r/own.json", name="own", memory_mib=64, disks=disks)
+    assert argv == ["cgroup", "set", "--record", "/r/own.json", "--diff"]
+    assert stdin == {"name": "own", "memory_mib": 64, "weight": 0, "disks": disks}
+    assert said["folders"] == ["/c/weir/own"] and not said["changed"]
+    _, argv, _ = module(cgroup, answer, record="/r/own.json", name="own", state="absent")
+    assert argv[:2] == ["cgroup", "remove"]
+
+
+def test_what_the_binary_refuses_is_the_message_of_the_module(module):
+    said, _, _ = module(queue, "echo 'error: sda: scheduler: no' >&2", code=2, record="/r", disk="sda")
+    assert said["failed"] and said["msg"] == "sda: scheduler: no" and said["rc"] == 2
+    said, argv, _ = module(cgroup, "", record="/r", name="own", binary="/nonexistent/weir")
+    assert "/nonexistent/weir is not on this host" in said["msg"] and not argv
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin", "why"),
     [
-        ({"scheduler": "adios"}, "adios is not in this kernel"),
-        ({"tunables": {"no_such": 1}}, "has no iosched/no_such; there are read_expire"),
-        ({"scheduler": "bfq", "tunables": {"read_expire": 1}}, "has no iosched/read_expire"),
-        ({"queue": {"../x": 1}}, "no name of a tunable"),
-        ({"scheduler": "bfq", "queue": {"read_ahead_kb": 7}}, "makes 4 of read_ahead_kb=7"),
-        ({"disk": "sdb"}, "no scheduler to choose"),
+        (("queue", "set"), '{"disk": "no-such-disk"}', "has no I/O scheduler"),
+        (("queue", "set"), '{"disk": "sda", "sheduler": "bfq"}', "sheduler"),
+        (("cgroup", "set"), '{"name": "../x"}', "is no name of a group"),
+        (("cgroup", "set"), '{"name": "own", "weight": 1001}', "weight: 1001 is too large"),
+        (("cgroup", "set"), "{", "stdin"),
     ],
 )
-def test_a_queue_that_cannot_be_is_refused_and_left_as_it_was(fake_disk, fields, why):
-    folder, record = fake_disk
-    with pytest.raises(ValueError, match=why):
-        queue.present(_asked(record, **fields), False)
-    assert "[mq-deadline]" in (folder / "scheduler").read_text() and not record.exists()
-    assert (folder / "iosched/read_expire").read_text() == "400"
-    assert (folder / "read_ahead_kb").read_text() == "128"
+def test_the_binary_refuses_settings_and_writes_no_record(tmp_path, command, stdin, why):
+    record = tmp_path / "record.json"
+    done = weir(*command, "--record", record, stdin=stdin)
+    assert done.returncode == 2 and why in done.stderr, done.stderr
+    assert not record.exists()
+
+
+@pytest.mark.parametrize("command", [("queue", "restore"), ("cgroup", "remove")])
+def test_without_a_record_nothing_is_restored(tmp_path, command):
+    done = weir(*command, "--record", tmp_path / "record.json", "--diff")
+    assert done.returncode == 0, done.stderr
+    assert not json.loads(done.stdout)["changed"]
 
 
 def test_what_a_kernel_could_load_is_read_from_its_list(monkeypatch):

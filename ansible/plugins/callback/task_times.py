@@ -50,7 +50,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_item_on_ok(self, result):
         """A run, if the task is the one that carries out runs, has been carried out."""
         said = result.result
-        if self._tasks[-1]["name"] != "runs : Carry out each run that is missing" or "delta" not in said:
+        if self._tasks[-1]["name"] != "runs : Make each missing run" or "delta" not in said:
             return
         at_s = time.monotonic() - self._began_s - self._tasks[-1]["began_s"]
         run = {"host": result.host.get_name(), "rc": said["rc"], "at_s": at_s}

@@ -188,7 +188,7 @@ class CallbackModule(DefaultCallback):
             self._bar.update()
 
     def _tell_joint(self, result):
-        """A part that failed says why at once; what became of the run says who put its parts together."""
+        """Reports a failed part at once, and the outcome of the run when its parts are joined."""
         if result.task.register == "joint_runs_part" and result.result.get("rc", 0) not in (0, 3):
             self._tell_failure(result)
         elif result.task.register == "joint_runs_joined":
@@ -201,8 +201,7 @@ class CallbackModule(DefaultCallback):
     def _tell_failure(self, result):
         where = "" if result.host.get_name() == "localhost" else f"{result.host.get_name()}: "
         role, _, name = result.task.get_name().rpartition(" : ")
-        what = "not so" if "assert" in result.task.action else "failed"
-        title = f"{where}{role or 'playbook'}: {what}: {name}"
+        title = f"{where}{role or 'playbook'} failed: {name}"
         text = "\n".join(_failure(result.result))
         self._say(f"{title}\n{_indented(text)}", error=True)
 
@@ -218,7 +217,7 @@ class CallbackModule(DefaultCallback):
             return
         if self._bar:
             self._bar.stop()
-        print("interrupted: the same command goes on with what is missing; make clean takes the devices down")
+        print("interrupted: the same command continues with the missing runs; make clean removes the devices")
 
 
 class Outcome:

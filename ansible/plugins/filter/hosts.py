@@ -68,18 +68,6 @@ def inventory(hosts, kind, **variables):
     return {"all": {"vars": {"weir_hosts_kind": kind, **variables}, "hosts": hosts, "children": groups}}
 
 
-def disk_limits(looked):
-    """Limits by the number of a disk, as `weir_cgroup` wants them.
-
-    Args:
-        looked: results of a loop of `weir_disk` over limits, each with the `path` of its disk.
-    """
-    return {
-        found["number"]: {name: value for name, value in found["item"].items() if name != "path"}
-        for found in looked
-    }
-
-
 class FilterModule:
     """What Ansible asks a filter plugin for."""
 
@@ -89,5 +77,4 @@ class FilterModule:
             "weir_guests": guests,
             "weir_listed_hosts": listed,
             "weir_inventory": inventory,
-            "weir_disk_limits": disk_limits,
         }

@@ -1,22 +1,19 @@
-"""Filters on a study's plan: what this host has to do."""
+"""Filters on the plan of a study: the runs of each host, and what is shown of them."""
 
-import itertools
 import json
 from pathlib import Path
 
-from ansible.errors import AnsibleFilterError
-
 
 def studies(name, root):
-    """The studies that a name means.
+    """Studies of a name.
 
     Args:
-        name: a study's name or file, or how the names of several begin.
+        name: name or file of a study, or the common prefix of several names.
         root: the repository.
 
     Returns:
-        The studies `NAME-*`, sorted, if there is no study of that name itself; else the name as it is, for
-        whoever plans it to say what is wrong with it.
+        The studies `NAME-*`, sorted, if no study has that name itself. Otherwise the name:
+        `weir plan` reports an unknown one.
     """
     folder = Path(root) / "studies"
     known = {path.stem for path in folder.rglob("*.yml")}
@@ -26,7 +23,7 @@ def studies(name, root):
 
 
 def _line(run):
-    """What a run's progress line says."""
+    """Fields of the progress line of a run."""
     return {
         "id": run["id"],
         "repetition": run["repetition"] + 1,
@@ -36,7 +33,7 @@ def _line(run):
 
 
 def runs_of_host(runs, blocks, host):
-    """The runs on devices that fall to a host.
+    """Runs on devices that are assigned to a host.
 
     Args:
         runs: the runs of a plan.
@@ -44,7 +41,7 @@ def runs_of_host(runs, blocks, host):
         host: name of this host.
 
     Returns:
-        Of each run what its progress line says: id, repetition, levels, seconds (its planned length).
+        For each run the fields of its progress line: id, repetition, levels, seconds (planned length).
     """
     return [
         _line(run)
@@ -55,7 +52,7 @@ def runs_of_host(runs, blocks, host):
 
 
 def joint_runs(runs, groups, host):
-    """The runs that several hosts carry out together, on each host that may take part in them.
+    """Runs of several hosts, on each host that may take part.
 
     Args:
         runs: the runs of a plan.
@@ -63,25 +60,25 @@ def joint_runs(runs, groups, host):
         host: name of this host.
 
     Returns:
-        As `runs_of_host`; none on a host that is neither among `weir_clients` nor `weir_servers`.
+        As `runs_of_host`; none on a host outside of `weir_clients` and `weir_servers`.
     """
     if host not in [*groups.get("weir_clients", []), *groups.get("weir_servers", [])]:
         return []
     return [_line(run) for run in runs if run.get("hosts")]
 
 
-def company(groups, there, lost, clients):
-    """Who carries out a run of several hosts.
+def run_hosts(groups, there, lost, clients):
+    """Hosts of a run of several hosts.
 
     Args:
         groups: the inventory's hosts by group.
-        there: the hosts that can be reached.
-        lost: those that were lost in a run before.
-        clients: how many clients the study takes.
+        there: reachable hosts.
+        lost: hosts that were lost in an earlier run.
+        clients: number of clients of the study.
 
     Returns:
-        `clients`, the first so many of those that are left, `servers`, and `all` of them; `left`, all
-        clients that are left; `ended`, why they cannot carry it out, or an empty text.
+        `clients`, the first of the remaining ones; `servers`; `all` of both; `left`, all remaining clients;
+        `ended`, why the run is not possible, or an empty text.
     """
     left = [name for name in groups.get("weir_clients", []) if name in there and name not in lost]
     servers = [name for name in groups.get("weir_servers", []) if name not in left]
@@ -95,18 +92,18 @@ def company(groups, there, lost, clients):
     return {"clients": chosen, "servers": servers, "all": chosen + servers, "left": left, "ended": ended}
 
 
-def after_joint_run(joined, run, company, hosts, keep_going):
-    """What follows from a run of several hosts for the study.
+def after_joint_run(joined, run, chosen, hosts, keep_going):
+    """Effect of a run of several hosts on the study.
 
     Args:
-        joined: what became of `weir join --json`.
+        joined: result of `weir join --json`.
         run: the run's id.
-        company: who carried it out, as `company` says.
-        hosts: what the study says of hosts (`clients`, `lost`).
-        keep_going: whether a run that failed leaves the others their turn.
+        chosen: the hosts of the run, as `run_hosts` returns them.
+        hosts: the field `hosts` of the study (`clients`, `lost`).
+        keep_going: whether the other runs continue after a failed run.
 
     Returns:
-        `lost`, the hosts that were lost in it; `failed`, whether there is no such run now; `ended`, why the
+        `lost`, the hosts that were lost in the run; `failed`, whether the run has no result; `ended`, why the
         study ends here, or an empty text.
     """
     try:
@@ -115,11 +112,11 @@ def after_joint_run(joined, run, company, hosts, keep_going):
         lost = []
     failed = joined.get("rc") not in (0, 3)
     names = ", ".join(lost)
-    left = [name for name in company["left"] if name not in lost]
+    left = [name for name in chosen["left"] if name not in lost]
     ended = ""
     if lost and hosts["lost"] == "stop":
         ended = f"{names} was lost in run {run}, and the study says `lost: stop`"
-    elif servers := [name for name in lost if name in company["servers"]]:
+    elif servers := [name for name in lost if name in chosen["servers"]]:
         ended = f"server {', '.join(servers)} was lost in run {run}: nobody knows what its disks would do"
     elif lost and len(left) < hosts["clients"]:
         ended = (
@@ -135,10 +132,10 @@ def simulated_runs(runs, ids):
 
     Args:
         runs: the runs of a plan.
-        ids: those of the host, one shard of `weir plan --shards`.
+        ids: ids of the host's runs, one shard of `weir plan --shards`.
 
     Returns:
-        Of each run its id, and `all`: whether each of its requests is kept.
+        For each run its id, and `all`: whether all its requests are kept.
     """
     mine = set(ids)
     return [
@@ -149,10 +146,10 @@ def simulated_runs(runs, ids):
 
 
 def lacking(hosts):
-    """What hosts lack for runs on devices, as a phrase; empty if nothing.
+    """Missing requirements for runs on devices, as a phrase; empty if none.
 
     Args:
-        hosts: what `weir_host` said, by host.
+        hosts: results of `weir_host` by host.
     """
     by_part = {}
     for name, found in hosts.items():
@@ -165,83 +162,19 @@ def lacking(hosts):
     )
 
 
-def disputed(plan, runs, disks, same_disk):
-    """Disks that one run would use as two devices, or twice in an array.
-
-    Args:
-        plan: the plan.
-        runs: those of its runs that are to be carried out, as `runs_of_host` returns them.
-        disks: the disks of the inventory, by the name of the device that they stand for.
-        same_disk: pairs of paths that lead to one disk.
-
-    Returns:
-        A phrase for each pair of names in `weir_devices`, sorted.
-    """
-    wanted = {run["id"] for run in runs}
-    same, found = {frozenset(pair) for pair in same_disk}, set()
-    for run in plan["runs"]:
-        names = [device["name"] for device in run["devices"] if device["name"] in disks]
-        paths = [(name, path) for name in names for path in paths_of(name, disks[name])]
-        for (one, path), (other, again) in itertools.combinations(paths if run["id"] in wanted else [], 2):
-            if path == again or frozenset((path, again)) in same:
-                # One name is shorter to say than the same twice.
-                of = one if one == other else f"{one} and {other}"
-                found.add(f"{path} of {of}" if path == again else f"{path} and {again} of {of} are one disk")
-    return sorted(found)
-
-
-def paths_of(name, disk):
-    """The paths of what the inventory lists for a device.
-
-    Raises:
-        AnsibleFilterError: it is neither a disk nor an array.
-    """
-    if ("path" in disk) == ("members" in disk):
-        raise AnsibleFilterError(f"weir_devices: {name}: give it a path, or members that are to be striped")
-    if "path" in disk:
-        return [disk["path"]]
-    if not all(isinstance(member, dict) and "path" in member for member in disk["members"]):
-        raise AnsibleFilterError(f"weir_devices: {name}: each of its members needs a path")
-    return [member["path"] for member in disk["members"]]
-
-
-def unfit_devices(modelled, served):
-    """State files of the devices that are served, but not as the study needs them, or by nobody any more.
-
-    Args:
-        modelled: the devices that are needed.
-        served: what `weir serve --status --json` says.
-    """
-    return [entry["state_file"] for entry in served if not any(_serves(entry, device) for device in modelled)]
-
-
-def unserved_devices(modelled, served):
-    """The devices that are needed and that nobody serves yet. Arguments as for `unfit_devices`."""
-    return [device for device in modelled if not any(_serves(entry, device) for entry in served)]
-
-
-def _serves(entry, device):
-    spec = entry["state"]["spec"]
-    # Which policy it has is for each run to say.
-    fits = all(
-        bool(spec.get("live")) if field == "live" else spec[field] == value for field, value in device.items()
-    )
-    return entry["running"] and fits
-
-
 def _spec(device):
     return device | ({"live": {"policy": "fcfs"}} if device.get("live") else {})
 
 
 def device_files(modelled, disks, state, mounts=None, options=None):
-    """What is written down for the binary: a specification for each modelled device, and `testbed.json`.
+    """Files for the binary: a specification for each modelled device, and `testbed.json`.
 
     Args:
         modelled: the modelled devices.
-        disks: the disks of the inventory, by the name of the device that they stand for.
+        disks: disks of the inventory by the name of the device.
         state: the state folder on the host.
-        mounts: where file systems are mounted that are there before a run, by name.
-        options: what roles have set of file systems, by name of these and of the option.
+        mounts: mount points of file systems that exist before a run, by name.
+        options: options that roles have set, by file system and name.
 
     Returns:
         The text of each file, by path.
@@ -258,13 +191,13 @@ def device_files(modelled, disks, state, mounts=None, options=None):
 
 
 def testbeds(hosts):
-    """What the inventory lists for hosts, once for all hosts of which it says the same.
+    """Disks and mounts of the inventory, once for hosts with the same entries.
 
     Args:
         hosts: variables by host.
 
     Returns:
-        `hosts`, and the text of their `testbed`, as far as it is known before devices are modelled.
+        `hosts`, and the text of their `testbed` without modelled devices.
     """
     made = {}
     for name, variables in hosts.items():
@@ -274,13 +207,13 @@ def testbeds(hosts):
 
 
 def media(asked):
-    """What each class is carried out on, for people.
+    """Medium of each class, as lines for people.
 
     Args:
-        asked: results of a loop of `weir plan --devices --json` over what `testbeds` returned.
+        asked: results of a loop of `weir plan --devices --json` over the result of `testbeds`.
 
     Returns:
-        A line for each; all hosts are named where not all say the same.
+        A line for each class. Hosts are named where their lines differ.
     """
     lines = []
     for result in asked:
@@ -321,13 +254,13 @@ def _disk(listed):
 
 
 def bricks(served, cluster, disks, folders):
-    """The devices that the servers of a cluster have their data on, the first server's first.
+    """Devices for the data of a cluster's servers, in the order of the servers.
 
     Args:
-        served: what `weir serve --status --json` says.
-        cluster: its name; its devices are `NAME-0`, `NAME-1` and so on.
-        disks: the disks of the inventory, by the name of the device that they stand for.
-        folders: folders that are to be used instead; then there are none.
+        served: output of `weir serve --status --json`.
+        cluster: name of the cluster; its devices are `NAME-0`, `NAME-1` and so on.
+        disks: disks of the inventory by the name of the device.
+        folders: folders to use in place of devices; then the result is empty.
     """
     if folders:
         return []
@@ -341,11 +274,6 @@ def bricks(served, cluster, disks, folders):
     return [numbered[number] for number in sorted(numbered)]
 
 
-def setting(entry):
-    """Words of the command line for a setting of a service, from `{key, value}`."""
-    return ["--set", f"{entry['key']}={entry['value']}"]
-
-
 class FilterModule:
     """What Ansible asks a filter plugin for."""
 
@@ -356,16 +284,12 @@ class FilterModule:
             "weir_runs_of_host": runs_of_host,
             "weir_simulated_runs": simulated_runs,
             "weir_joint_runs": joint_runs,
-            "weir_company": company,
+            "weir_run_hosts": run_hosts,
             "weir_after_joint_run": after_joint_run,
             "weir_lacking": lacking,
-            "weir_disputed": disputed,
-            "weir_unfit_devices": unfit_devices,
-            "weir_unserved_devices": unserved_devices,
             "weir_device_files": device_files,
             "weir_testbeds": testbeds,
             "weir_media": media,
             "weir_with_media": with_media,
             "weir_bricks": bricks,
-            "weir_setting": setting,
         }

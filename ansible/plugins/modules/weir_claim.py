@@ -1,4 +1,4 @@
-"""Module `weir_claim`: the claim of one playbook on a folder, taken and given up atomically."""
+"""Module `weir_claim`: claim of one playbook on a folder, taken and released atomically."""
 
 import fcntl
 import json
@@ -13,9 +13,9 @@ module: weir_claim
 author: The weir developers
 short_description: Claim a folder for a playbook
 description:
-  - Writes a file that names the playbook's process. Of several playbooks that claim a folder at the same
-    moment one has it, and the others are refused. A claim of a process that is dead is replaced.
-  - Folders above the file are made. Nothing but the file is changed.
+  - Writes a file that names the playbook's process. If several playbooks claim a folder at the same time, one
+    gets it and the others are refused. A claim of a dead process is replaced.
+  - Missing folders above the file are created. Nothing else is changed.
 options:
   file:
     description: The file of the claim.
@@ -23,31 +23,31 @@ options:
     required: true
   owner:
     description:
-      - The process (C(boot_id), C(pid), C(started_ticks)), as the lookup P(controller#lookup) says, and its
-        C(study).
+      - The process (C(boot_id), C(pid), C(started_ticks)), as the lookup P(controller#lookup) returns it, and
+        its C(study).
     type: dict
     required: true
   dead:
-    description: A claim that may be replaced, since whoever asks knows that its process is dead.
+    description: A claim that may be replaced, because its process is known to be dead.
     type: dict
     default: {}
   here:
-    description: Whether the owner's processes are those of this machine, where it is seen if they live.
+    description: Whether the owner's process runs on this machine, so that it can be checked.
     type: bool
     default: false
   take_over:
-    description: Whether a claim of another machine's process is replaced.
+    description: Whether a claim of a process on another machine is replaced.
     type: bool
     default: false
   state:
-    description: Whether the folder is to be claimed, or the claim given up. Another's claim is not given up.
+    description: C(present) claims the folder, C(absent) releases it. Claims of other playbooks stay.
     type: str
     choices: [present, absent]
     default: present
 """
 
 RETURN = """
-owner: {description: Who has the folder now., type: dict, returned: always}
+owner: {description: Process that has the folder now., type: dict, returned: always}
 """
 
 #: What names a process for good.
@@ -92,7 +92,7 @@ def main():
     except Refused as refused:
         module.fail_json(msg=str(refused))
     except OSError as error:
-        module.fail_json(msg=f"{error.filename}: cannot be claimed ({error.strerror}): check its rights")
+        module.fail_json(msg=f"{error.filename}: cannot be claimed ({error.strerror}): check its permissions")
     module.exit_json(changed=changed, owner=read(file))
 
 

@@ -1,4 +1,4 @@
-"""Module `weir_daemon`: a server in the foreground, where no service manager can be relied on."""
+"""Module `weir_daemon`: a server process on hosts without a service manager."""
 
 import json
 import os
@@ -12,47 +12,46 @@ from ansible.module_utils.basic import AnsibleModule
 DOCUMENTATION = """
 module: weir_daemon
 author: The weir developers
-short_description: A server in the foreground, where no service manager can be relied on
+short_description: Start a server without a service manager
 description:
-  - Starts a program in a session of its own and notes its pid with the time of its start, which name it for
-    good. What it says goes to a file. Hosts that are network namespaces have no systemd, so that a role that
-    is to work there starts its own.
-  - Ends nothing but what it has noted, and not even that if the pid has been given to another process since.
+  - Starts a program in its own session and records its pid and start time. Its output goes to a file. Hosts
+    that are network namespaces have no systemd.
+  - Stops only the recorded process, identified by pid and start time.
 options:
   argv:
-    description: The program and its arguments. It must stay in the foreground. Needed to start it.
+    description: The program and its arguments. It must stay in the foreground. Required to start it.
     type: list
     elements: str
     default: []
   note:
-    description: File that says which process it is.
+    description: File that records the process.
     type: path
     required: true
   log:
-    description: File that gets what it says.
+    description: Log file of its output.
     type: path
     default: /dev/null
   address:
-    description: Where it must answer, if port is given.
+    description: Address at which it must answer, if O(port) is set.
     type: str
     default: 127.0.0.1
   port:
-    description: TCP port where it must answer before the task is done; 0 for none.
+    description: TCP port at which it must answer before the task ends. 0 is none.
     type: int
     default: 0
   patience_s:
-    description: How long it may take to answer, and to end.
+    description: Maximum time to answer, and to end.
     type: int
     default: 60
   state:
-    description: Whether it is to run. C(restarted) ends one that runs first.
+    description: Whether the server runs. C(restarted) stops a running server first.
     type: str
     choices: [started, restarted, stopped]
     default: started
 """
 
 RETURN = """
-pid: {description: "Its pid, if it runs.", type: int, returned: when it runs}
+pid: {description: "Pid of the running server.", type: int, returned: when it runs}
 """
 
 #: How often what is waited for is looked at, in seconds.
@@ -155,7 +154,7 @@ def answers(address, port):
 
 
 def stop(pid, note, patience_s):
-    """Ends it and what it has started: asks first, insists when its time is over."""
+    """Stops the process group: SIGTERM, then SIGKILL after the time limit."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             # Its session is its own, and so is its process group.
@@ -174,7 +173,7 @@ def stop(pid, note, patience_s):
 
 
 def reap(pid):
-    """Takes leave of a child that has ended; others' children are not ours to bury."""
+    """Reaps a child that has ended."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -192,7 +191,7 @@ def living(note):
 
 
 def started_ticks(pid):
-    """When a process started, in clock ticks since boot; None if there is none, or only its corpse."""
+    """Start time of a process in clock ticks since boot; None if there is none, or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

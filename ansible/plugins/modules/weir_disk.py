@@ -1,4 +1,4 @@
-"""Module `weir_disk`: who a disk is, what it carries and who has it. Reads only."""
+"""Module `weir_disk`: identity, contents and users of a disk. Reads only."""
 
 import os
 import re
@@ -11,10 +11,10 @@ from ansible.module_utils.basic import AnsibleModule
 DOCUMENTATION = """
 module: weir_disk
 author: The weir developers
-short_description: Who a disk is, what it carries and who has it
+short_description: Identify a disk and check its use
 description:
-  - Looks at a disk or a partition that is listed by a link to its node, as those below C(/dev/disk/by-id)
-    are. The kernel's own names may be another disk's after a reboot, and are refused. Nothing is changed.
+  - Reads a disk or a partition that is listed by a link to its node, such as one below C(/dev/disk/by-id).
+    Kernel names are refused, because they may name another disk after a reboot. Changes nothing.
 options:
   path:
     description: The link.
@@ -33,7 +33,7 @@ names: {description: "Its serial, WWN and names below /dev/disk/by-id.", type: l
 signature: {description: "File system or partition table on it; empty if none.", type: str, returned: always}
 label: {description: Label of the file system., type: str, returned: always}
 points: {description: Where it is mounted., type: list, returned: always}
-in_use: {description: "Who else has it or a part of it; empty if nobody.", type: str, returned: always}
+in_use: {description: "What uses the disk or a part of it. Empty if unused.", type: str, returned: always}
 """
 
 

@@ -1,4 +1,4 @@
-"""Module `weir_files`: several small text files in one step, each whole or not at all."""
+"""Module `weir_files`: several small text files in one task, each replaced atomically."""
 
 import os
 import tempfile
@@ -11,9 +11,9 @@ module: weir_files
 author: The weir developers
 short_description: Write or remove small text files
 description:
-  - Each file is written under a temporary name and renamed; one that is as it should be is left alone.
-    Folders above it are made.
-  - In place of several M(ansible.builtin.copy), each of which starts Python on the host three times.
+  - Each file is written under a temporary name and renamed. A file with the desired text is kept.
+    Missing folders are created.
+  - It replaces several M(ansible.builtin.copy), each of which starts Python on the host three times.
 options:
   content:
     description: The text of each file, by path.
@@ -25,7 +25,7 @@ options:
     elements: path
     default: []
   private:
-    description: Whether only root may read the files, and enter the folders that are made for them.
+    description: Whether only root may read the files and enter the folders that are created for them.
     type: bool
     default: false
 """

@@ -1,4 +1,4 @@
-"""Module `weir_host`: what a host has of what a study needs. Reads only."""
+"""Module `weir_host`: programs, kernel parts, disks, memory and claims of a host. Reads only."""
 
 import itertools
 import json
@@ -12,8 +12,8 @@ from ansible.module_utils.basic import AnsibleModule
 DOCUMENTATION = """
 module: weir_host
 author: The weir developers
-short_description: What a host has of what a study needs
-description: One look at a host in place of gathered facts. Nothing is changed.
+short_description: Check a host for the needs of a study
+description: Reads what a study needs in one task, in place of gathered facts. Changes nothing.
 options:
   commands:
     description: Programs to look for.
@@ -26,40 +26,40 @@ options:
     elements: dict
     default: []
   disks:
-    description: Paths of disks that are to be used.
+    description: Paths of disks that the study uses.
     type: list
     elements: str
     default: []
   capture:
-    description: Whether block requests must be captured, which takes BPF.
+    description: Whether block requests must be captured, which needs BPF.
     type: bool
     default: false
   modelled:
-    description: Whether devices are to be modelled, which takes FUSE and loop devices.
+    description: Whether devices are modelled, which needs FUSE and loop devices.
     type: bool
     default: false
   results:
-    description: Where results are going to be written; need not exist.
+    description: Folder of results. It need not exist.
     type: path
     required: true
   state:
-    description: The state folder; need not exist.
+    description: The state folder. It need not exist.
     type: path
     required: true
 """
 
 RETURN = """
 root: {description: Whether tasks run as root., type: bool, returned: always}
-lacking: {description: What runs on devices need and is not here., type: list, returned: always}
-missing_commands: {description: Programs that are not there., type: list, returned: always}
-missing_disks: {description: Disks that are not there., type: list, returned: always}
+lacking: {description: Missing requirements of runs on devices., type: list, returned: always}
+missing_commands: {description: Missing programs., type: list, returned: always}
+missing_disks: {description: Missing disks., type: list, returned: always}
 same_disk: {description: "Pairs of those disks' paths that lead to one disk.", type: list, returned: always}
-absent: {description: What the kernel neither has nor could load., type: list, returned: always}
-to_load: {description: Modules that are there and not loaded., type: list, returned: always}
-memory_mib: {description: Memory that is available., type: int, returned: always}
-disk_mib: {description: Room where results are written., type: int, returned: always}
-owner: {description: Who claimed the state folder., type: dict, returned: always}
-run_pid: {description: The run that is being carried out here; 0 if none is., type: int, returned: always}
+absent: {description: Kernel parts that are neither present nor loadable., type: list, returned: always}
+to_load: {description: Modules to load., type: list, returned: always}
+memory_mib: {description: Available memory., type: int, returned: always}
+disk_mib: {description: Free space in the folder of results., type: int, returned: always}
+owner: {description: Process that claimed the state folder., type: dict, returned: always}
+run_pid: {description: Process of the present run. 0 without a run., type: int, returned: always}
 """
 
 # Besides the usual places: a login shell of an unprivileged user has no sbin.

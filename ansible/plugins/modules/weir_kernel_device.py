@@ -1,4 +1,4 @@
-"""Module `weir_kernel_device`: disks that the kernel keeps in memory."""
+"""Module `weir_kernel_device`: disks in memory (null_blk, scsi_debug)."""
 
 import subprocess
 import time
@@ -9,15 +9,14 @@ from ansible.module_utils.basic import AnsibleModule
 DOCUMENTATION = """
 module: weir_kernel_device
 author: The weir developers
-short_description: Disks that the kernel keeps in memory
+short_description: Create disks in memory
 description:
-  - C(null_blk) makes one disk, C(/dev/nullbN), through configfs. C(scsi_debug) makes so many disks behind a
-    host adapter that the kernel plays. What they hold is gone with them. A kernel without the module has
-    neither.
-  - Only what this module made is changed or removed.
+  - C(null_blk) creates one disk, C(/dev/nullbN), through configfs. C(scsi_debug) creates several disks behind
+    an emulated host adapter. Their data are lost when they are removed. The kernel must have the module.
+  - Only disks that this module created are changed or removed.
 options:
   kind:
-    description: Which.
+    description: Kernel module that provides the disk.
     type: str
     choices: [null_blk, scsi_debug]
     required: true
@@ -26,23 +25,23 @@ options:
     type: int
     default: 0
   count:
-    description: How many disks, for C(scsi_debug).
+    description: Number of disks, for C(scsi_debug).
     type: int
     default: 1
   size_mib:
-    description: Size of each.
+    description: Size of each disk.
     type: int
     default: 256
   latency_us:
-    description: How long a disk takes for a request; 0 for no time at all.
+    description: Service time of a request. 0 is none.
     type: int
     default: 0
   queue_depth:
-    description: How many requests a disk has at a time.
+    description: Queue depth of each disk.
     type: int
     default: 64
   state:
-    description: Whether they are to be there.
+    description: Whether the disks exist.
     type: str
     choices: [present, absent]
     default: present

@@ -1,4 +1,4 @@
-"""Module `weir_kernel_modules`: modules of the kernel, unloaded by whoever loaded them."""
+"""Module `weir_kernel_modules`: kernel modules, recorded when loaded, and unloaded by that record."""
 
 import json
 import os
@@ -10,30 +10,30 @@ from ansible.module_utils.basic import AnsibleModule
 DOCUMENTATION = """
 module: weir_kernel_modules
 author: The weir developers
-short_description: Have modules of the kernel loaded
+short_description: Load kernel modules
 description:
-  - Loads those that this kernel has as modules and that are not loaded yet, and writes down which. What is
-    built in, or not there at all, is only named. C(absent) unloads what was written down, and nothing else.
+  - Loads the modules that this kernel has and that are not loaded, and records them. Modules that are built
+    in or missing are only returned. C(absent) unloads the recorded modules and no others.
 options:
   names:
-    description: The modules, each with its parameters behind it, such as C(null_blk nr_devices=0).
+    description: The modules, each followed by its parameters, such as C(null_blk nr_devices=0).
     type: list
     elements: str
     default: []
   record:
-    description: The file in which is written down what was loaded.
+    description: File that records the loaded modules.
     type: path
     required: true
   state:
-    description: Whether they are to be loaded.
+    description: Whether the modules are loaded.
     type: str
     choices: [present, absent]
     default: present
 """
 
 RETURN = """
-loaded: {description: What was loaded or unloaded., type: list, returned: always}
-not_loadable: {description: "What this kernel has built in, or not at all.", type: list, returned: always}
+loaded: {description: Modules that were loaded or unloaded., type: list, returned: always}
+not_loadable: {description: "Modules that are built in or missing.", type: list, returned: always}
 """
 
 
@@ -62,7 +62,7 @@ def main():
         entries = [text.split() for text in module.params["names"] if text.split()]
         todo = [words for words in entries if plain(words[0]) in found and not is_loaded(words[0])]
         for words in [] if module.check_mode else todo:
-            # Written down first, so that one that is left in between is unloaded, too.
+            # Recorded first, so that a module is unloaded after an interruption, too.
             ours.append(words[0])
             record.parent.mkdir(parents=True, exist_ok=True)
             record.write_text(json.dumps(ours) + "\n")

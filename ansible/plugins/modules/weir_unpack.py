@@ -1,4 +1,4 @@
-"""Module `weir_unpack`: folders of runs out of the archive of a host, which is not trusted."""
+"""Module `weir_unpack`: folders of runs from the archive of a host, which is not trusted."""
 
 import gzip
 import json
@@ -16,44 +16,44 @@ module: weir_unpack
 author: The weir developers
 short_description: Unpack folders of runs from the archive of a host
 description:
-  - Takes regular files and folders of expected names out of a tar archive (GNU format, gzip) into a new
-    folder beside their places, and then renames the folders. An archive with anything else is refused as a
-    whole, and nothing of it is kept.
-  - A folder that is there already is replaced only if its verdict is C(skipped), or C(invalid) where
-    O(retry_invalid) is set. Otherwise it is left as it is.
-  - The archive is removed in the end.
+  - Unpacks regular files and folders of expected names from a tar archive (GNU format, gzip) into a new
+    folder beside their final place, and then renames the folders. An archive with any other entry is
+    refused as a whole.
+  - An existing folder is replaced only if its run was skipped, or is invalid and O(retry_invalid) is set.
+    Otherwise it is kept.
+  - The archive is removed at the end.
 options:
   pack:
-    description: The archive. One that is not there is an error.
+    description: The archive. A missing archive is an error.
     type: path
     required: true
   folder:
-    description: The folder into which the folders of runs go.
+    description: Folder for the folders of runs.
     type: path
     required: true
   names:
-    description: Names of the folders that the archive may have.
+    description: Names of folders that the archive may contain.
     type: list
     elements: str
     required: true
   partial:
     description:
-      - Name of the folder into which it is unpacked first. One that an attempt which died left is removed.
+      - Name of the temporary folder. A folder that a failed attempt left is removed.
     type: str
     required: true
   retry_invalid:
-    description: Whether folders of runs that were judged invalid are replaced.
+    description: Whether folders of invalid runs are replaced.
     type: bool
     default: false
   limit_mib:
-    description: How much the archive may hold.
+    description: Maximum size of the unpacked archive.
     type: int
     required: true
 """
 
 RETURN = """
-placed: {description: Folders that are there now., type: list, returned: always}
-kept: {description: "Folders that were there, and were left as they are.", type: list, returned: always}
+placed: {description: Folders that were put in place., type: list, returned: always}
+kept: {description: "Existing folders that were kept.", type: list, returned: always}
 """
 
 BLOCK = tarfile.BLOCKSIZE
@@ -103,7 +103,7 @@ def main():
     except OSError as error:
         module.fail_json(msg=f"{error.filename or folder}: {error.strerror}: make room, or check its rights")
     if kept:
-        module.warn(f"{folder}: {', '.join(kept)} were there already, and were left as they are")
+        module.warn(f"{folder}: {', '.join(kept)} existed and were kept")
     module.exit_json(changed=bool(placed), placed=placed, kept=kept)
 
 

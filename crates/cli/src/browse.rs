@@ -1,4 +1,4 @@
-//! `weir browse`: asks a web server for the documents of a workload.
+//! `weir browse`: HTTP requests for the documents of a workload.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,15 +29,14 @@ const MOST_THREADS: u64 = 1024;
 ///   weir browse http://127.0.0.1:8080/ --workload zipf-class0 --clients 32 --out requests.parquet
 ///   weir browse http://127.0.0.1:8080/ --workload zipf-class0 --clients 500 --open --out requests.parquet
 ///
-/// In a closed loop each client has a connection, asks for a document by the workload's popularity as soon as it is
-/// answered and has thought, and so asks less of a slow server. In an open loop (--open) requests are sent at
-/// the times of
-/// the workload's arrivals, whatever became of earlier ones.
+/// Closed loop: each client has a connection and requests the next document after an answer and a think time. A slow
+/// server gets fewer requests. Open loop (--open): requests are sent at the arrival times of the workload, whether or
+/// not earlier ones were answered.
 ///
 /// Response times count from the instant at which a request was intended, not sent. Every request is a row of
 /// requests.parquet: file is the document's number, size_bytes the body's length, status 0 or an errno: EBADMSG wrong
 /// bytes, EIO closed before the answer was whole, EPROTO malformed, ETIMEDOUT no answer in time, ENOENT status 404,
-/// EACCES 401 and 403, EAGAIN 429 and 503, EINVAL other 4xx, EREMOTEIO other 5xx, else what the system said of the
+/// EACCES 401 and 403, EAGAIN 429 and 503, EINVAL other 4xx, EREMOTEIO other 5xx, else the system's error of the
 /// connection.
 ///
 /// Exit codes: 0 done, 1 a request failed (with --keep-going: all of them), 2 bad input.
@@ -60,19 +59,19 @@ pub struct Args {
     /// Mean of the exponential think time of a closed loop, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0, conflicts_with = "open")]
     think_ms: f64,
-    /// Most connections of an open loop; a request that finds all in use waits for one
+    /// Maximum connections of an open loop; a request waits if all are in use
     #[arg(long, value_name = "N", default_value_t = 1024, requires = "open")]
     connections: usize,
     /// Seconds in which requests are sent, the warm-up among them
     #[arg(long, alias = "duration", value_name = "SECONDS", default_value_t = 10.0)]
     duration_s: f64,
-    /// Seconds at the beginning that are marked as warm-up and not in the figures
+    /// Seconds at the beginning that are marked as warm-up and left out of the figures
     #[arg(long, alias = "warmup", value_name = "SECONDS", default_value_t = 0.0)]
     warmup_s: f64,
-    /// Seconds after which an answer is given up
+    /// Timeout of an answer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     timeout_s: f64,
-    /// Seed of the documents and of what is asked
+    /// Seed of documents and requests
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Name of the class, on which the documents depend; the workload's own if absent
@@ -81,10 +80,10 @@ pub struct Args {
     /// The tree was laid out with --flat, or by `weir run`
     #[arg(long)]
     flat: bool,
-    /// Threads that send
+    /// Number of sending threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Where to write a row of every request
+    /// File for a row of every request
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Print the figures as JSON
@@ -187,7 +186,7 @@ fn options(args: &Args, stop: &Arc<AtomicBool>) -> anyhow::Result<Options> {
         warmup: seconds("--warmup-s", args.warmup_s)?,
         timeout: seconds("--timeout-s", args.timeout_s)?,
         threads: args.threads,
-        // As the replayer: requests of an open loop leave on time whoever else wants the processor.
+        // As the replayer: requests of an open loop leave on time while other programs use the processor.
         fifo_priority: args.open.then_some(1),
         stop: Arc::clone(stop),
         ..Options::default()

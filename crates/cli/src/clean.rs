@@ -1,4 +1,4 @@
-//! `weir clean`: takes away what a study left on this host.
+//! `weir clean`: removal of what a study left on this host.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,16 +13,14 @@ use crate::state::StateArgs;
 /// Removes modelled disks, daemons, clusters and the test network, and moves the kernel's I/O controller back
 /// if weir moved it.
 ///
-/// Only what the state folder lists is touched, by recorded process, device and path; folders only if they bear
-/// its marker.
-/// Results stay, and so do the data of sites as they are before each run, unless --snapshots is given. A folder
-/// that is no
-/// state folder of weir is refused.
+/// Touches only what the state folder records, identified by process, device and path, and only folders with its
+/// marker. Results stay. Snapshots of site data stay without --snapshots. A folder that is no state folder of weir is
+/// refused.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     state: StateArgs,
-    /// Also remove the data of sites, which are kept so that the next run need not load them again.
+    /// Also remove snapshots of site data. Without them the next run loads the data again.
     #[arg(long)]
     snapshots: bool,
     /// Do only this: remove what runs that died left in a study's folder of results, and runs that were replaced.

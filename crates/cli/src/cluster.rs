@@ -19,11 +19,8 @@ use crate::state::StateArgs;
 
 /// Start, mount and stop a network file system on the test network.
 ///
-/// First bring the hosts up: weir network up client,server-0,server-1,server-2. Where they are machines of
-/// their own, `serve`
-/// is called on each server and then `join` on each client. What is made is written down in the state folder;
-/// `weir clean`
-/// takes it down, too.
+/// First create the hosts: weir network up client,server-0,server-1,server-2. On separate machines, call `serve` on
+/// each server and then `join` on each client. The state folder records everything; `weir clean` stops it, too.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -41,7 +38,7 @@ enum Action {
     Up {
         /// Name of the cluster: weir list clusters
         name: String,
-        /// Servers, each with a folder of its own in the state folder
+        /// Number of servers, each with its own folder in the state folder
         #[arg(long, value_name = "N", default_value_t = 3)]
         servers: usize,
         /// Block devices, one for each server, in place of folders; ALL DATA ON THEM ARE LOST
@@ -66,31 +63,31 @@ enum Action {
     },
     /// Mount a file system of other hosts, and check that it is on the network
     Join {
-        /// Its name in studies, such as moosefs or moosefs-direct
+        /// Name of the file system in studies, such as moosefs or moosefs-direct
         filesystem: String,
-        /// Where
+        /// Mount point
         point: PathBuf,
         #[command(flatten)]
         hosts: Hosts,
-        /// Room of all servers together, as `serve` says it: to wait until all have joined
+        /// Space of all servers together, as `serve` prints it: waits until all have joined
         #[arg(long, value_name = "N", default_value_t = 0)]
         room_bytes: u64,
     },
     /// Stop the servers, and unmount the clients of this state folder
     Down {
-        /// Which
+        /// Name of the cluster
         name: String,
     },
     /// Mount a file system as the network's client does, and check that it is on the network
     Mount {
-        /// Its name in studies, such as moosefs or moosefs-direct
+        /// Name of the file system in studies, such as moosefs or moosefs-direct
         filesystem: String,
-        /// Where
+        /// Mount point
         point: PathBuf,
     },
-    /// Unmount it
+    /// Unmount a file system
     Unmount {
-        /// Where it is mounted
+        /// Mount point
         point: PathBuf,
     },
 }
@@ -200,7 +197,7 @@ fn load(name: &str) -> anyhow::Result<FileSystem> {
     })
 }
 
-/// A name for a mount's client that the same point always has.
+/// Name of a mount's client; the same mount point always has the same name.
 fn client_name(point: &Path) -> String {
     let text = point.to_string_lossy();
     let plain: String =

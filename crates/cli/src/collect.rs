@@ -20,11 +20,11 @@ use crate::exit;
 
 /// Record every block request of a disk: times of queueing, issue and completion, process, result.
 ///
-/// Without --duration or a command it records until Ctrl-C. What was recorded is compared with what the kernel
-/// counted; a difference is reported, never hidden.
+/// Without --duration or a command it records until Ctrl-C. The recording is compared with the kernel's counters, and
+/// every difference is reported.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Disk to watch, as a path or by the kernel's name; up to 8
+    /// Disk to record, as a path or kernel name; up to 8
     #[arg(long, value_name = "DEV")]
     device: Vec<String>,
 
@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "S", conflicts_with = "command")]
     duration: Option<f64>,
 
-    /// What records: BPF programs, trace events of ftrace or blktrace(8); auto takes the first that works
+    /// Source of the recording: BPF programs, trace events of ftrace or blktrace(8); auto takes the first that works
     #[arg(long, value_enum, default_value_t)]
     backend: Backend,
 
@@ -118,7 +118,7 @@ fn catch_signals() {
     }
 }
 
-/// What is recording.
+/// The recording source.
 enum Running {
     Bpf(paired::Collector),
     Ftrace(ftrace::Collector),
@@ -204,7 +204,7 @@ fn start_one(args: &Args, disks: &[Disk], scratch: &Path, backend: Backend) -> R
     })
 }
 
-/// Starts the one that was asked for; `auto` and a blktrace(8) that cannot record go on to the next, and say so.
+/// Starts the requested source. `auto` tries the next source with a warning if one cannot record; so does blktrace(8).
 fn start(args: &Args, disks: &[Disk], scratch: &Path) -> anyhow::Result<Running> {
     let order: &[Backend] = match args.backend {
         // Only BPF has anything to be filled.
@@ -306,7 +306,7 @@ fn record(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Writes the table, and the blktrace files if they are wanted.
+/// Writes the table, and the blktrace files if requested.
 fn write_block(
     args: &Args,
     disks: &[Disk],

@@ -1,4 +1,4 @@
-//! `weir controllers`: what control groups of this host can do with disks.
+//! `weir controllers`: version of the kernel's I/O controller.
 
 use std::process::ExitCode;
 
@@ -11,17 +11,16 @@ use crate::state::StateArgs;
 
 /// Show or move the kernel's I/O controller (control groups version 1 or 2).
 ///
-/// Moving is a change of the whole machine, and takes up to 150 s while control groups of earlier runs are
-/// still known to
-/// the kernel. The state folder remembers it; `weir clean` takes it back as well.
+/// A move changes the whole machine. It takes up to 150 s while the kernel still knows control groups of earlier
+/// runs. The state folder records it; `weir clean` moves the controller back, too.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     state: StateArgs,
-    /// Move the controller of disks to version 2, where it is with version 1.
+    /// Move the I/O controller from version 1 to version 2.
     #[arg(long, conflicts_with = "restore")]
     r#move: bool,
-    /// Move it back, if it was moved from this state folder.
+    /// Move it back if this state folder records a move.
     #[arg(long)]
     restore: bool,
     /// Print the result as JSON.

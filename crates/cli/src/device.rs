@@ -1,4 +1,4 @@
-//! `weir device`: who a disk is, and whether a study may use it.
+//! `weir device`: identity of a disk, and whether a study may use it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,9 +11,8 @@ use crate::exit::bad_input;
 
 /// Identify disks and check whether a study may use them.
 ///
-/// Nothing on it is changed. `show` prints what identifies each disk (serial number, WWN, links), who uses it,
-/// and whether it is
-/// blank. `check` does what a run does before it touches a disk, and ends with exit code 2 if a run would refuse it.
+/// Changes nothing on disks. `show` prints what identifies each disk (serial number, WWN, links), what uses it, and
+/// whether it is blank. `check` makes the checks of a run, and ends with exit code 2 if a run would refuse the disk.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -48,7 +47,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What is known of a disk.
+/// Facts of a disk.
 struct Looked {
     path: PathBuf,
     identity: Identity,

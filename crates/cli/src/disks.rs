@@ -1,4 +1,4 @@
-//! `weir disks`: what the modelled disks are like.
+//! `weir disks`: service times of modelled disks.
 
 use std::process::ExitCode;
 
@@ -24,10 +24,9 @@ enum Command {
 
 /// Measure service times of a modelled disk by zone.
 ///
-/// Requests begin anywhere in a zone, one at a time, each some time after the one before is done. The longest
-/// seek of the
-/// disk is beside them: what a request takes at most from anywhere is about the longest time of its zone and
-/// that seek.
+/// Requests start at random places of a zone, one at a time, each some time after the previous one completes. The
+/// longest seek of the disk is printed, too. The longest service time of a request from any place is about the longest
+/// time of its zone plus that seek.
 #[derive(clap::Args)]
 struct Times {
     /// Name or file of the disk's profile.
@@ -38,19 +37,19 @@ struct Times {
     /// Number of a zone, from the outer edge, or all.
     #[arg(long, default_value = "all")]
     zone: String,
-    /// What requests do.
+    /// Operation of the requests.
     #[arg(long, value_enum, default_value = "read")]
     op: OpName,
-    /// Requests begin where tracks do.
+    /// Start requests at the beginning of tracks.
     #[arg(long)]
     aligned: bool,
-    /// Requests go on where the one before ended, so that nothing seeks.
+    /// Start each request where the previous one ended, without a seek.
     #[arg(long)]
     sequential: bool,
-    /// Requests of each zone and size.
+    /// Number of requests of each zone and size.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     requests: u32,
-    /// Seed of where they begin.
+    /// Seed of the places.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print as JSON.

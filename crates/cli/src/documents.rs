@@ -14,13 +14,10 @@ use crate::with::WithArgs;
 
 /// Write the documents of a workload to a folder for a web server, or check such a folder.
 ///
-/// Names and bytes are those that `weir run` lays out for a class of this name and seed, and that `weir browse`
-/// expects
-/// for the same --seed, --class and --with. Up to 10,000 documents lie in DIR itself (000000.dat, 000001.dat,
-/// ...), more
-/// in folders of a thousand (001/001000.dat). A folder that holds the same documents already is left as it is;
-/// one that
-/// holds anything else is refused. What fails leaves nothing behind.
+/// Names and bytes are those that `weir run` writes for a class of this name and seed, and that `weir browse`
+/// expects with the same --seed, --class and --with. Up to 10,000 documents are in DIR itself (000000.dat,
+/// 000001.dat, ...), more in folders of a thousand (001/001000.dat). A folder with the same documents is kept;
+/// a folder with other files is refused. After a failure nothing is left.
 ///
 /// Exit codes: 0 done, or the tree is right; 1 the tree is wrong, or the work failed; 2 bad input.
 #[derive(clap::Args)]
@@ -38,10 +35,10 @@ pub struct Args {
     /// Name of the class, on which sizes and bytes depend; the workload's own if absent.
     #[arg(long)]
     class: Option<String>,
-    /// All documents in one folder however many they are, as `weir run` lays them out.
+    /// Put all documents in one folder, as `weir run` does.
     #[arg(long)]
     flat: bool,
-    /// Write nothing: compare every byte of a tree that is there.
+    /// Compare every byte of an existing tree; write nothing.
     #[arg(long)]
     check: bool,
     /// Print the outcome as JSON.

@@ -29,7 +29,7 @@ pub fn quiet_on_closed_pipe() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-/// Exit code of a command whose output nobody reads any more: as a shell says of one that SIGPIPE ended.
+/// Exit code of a command whose output pipe was closed: the code that a shell reports for SIGPIPE.
 const CLOSED_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 
 /// Why the standard library could not print, if that is what it panicked with.
@@ -38,8 +38,8 @@ fn print_failure(panic: &(dyn Any + Send)) -> Option<&str> {
     text.starts_with("failed printing to std").then_some(text)
 }
 
-/// Carries a command out. One that holds devices or servers must not be ended where it stands because its output cannot be
-/// written: it undoes what it did, and ends quietly if nobody reads any more, else with an error.
+/// Runs a command. A command that holds devices or servers must not abort because its output cannot be written: it undoes its
+/// changes, and ends quietly if the pipe was closed, otherwise with an error.
 pub fn undone_on_closed_pipe(command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

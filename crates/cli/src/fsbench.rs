@@ -12,11 +12,9 @@ use crate::exit::bad_input;
 
 /// Measure the time to open and read files, cached and uncached.
 ///
-/// Files of each size are written into a fresh folder within DIR, which is removed in the end. Each read is of
-/// a whole file,
-/// is compared with what was written, and is checked to have been cached or not by asking the kernel which
-/// pages it held
-/// before and after. Times are medians of the repetitions' medians, in microseconds, with the range of these medians.
+/// Writes files of each size to a new folder in DIR, which is removed at the end. Each read is of a whole file and is
+/// compared with the written bytes. The kernel's list of cached pages, before and after, shows whether it was cached.
+/// Times are medians of the repetitions' medians, in microseconds, with the range of these medians.
 #[derive(clap::Args)]
 pub struct Args {
     /// A folder on the file system

@@ -7,7 +7,8 @@ use serde_json::json;
 use weir_runner::Joined;
 
 use crate::exit::bad_input;
-use crate::run::{classify, read_run, report_done};
+use crate::plan_file::read_run;
+use crate::run::{classify, report_done};
 
 /// Join the parts that several hosts recorded of one run.
 ///

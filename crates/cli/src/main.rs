@@ -2,6 +2,7 @@
 
 mod admit;
 mod browse;
+mod cgroup;
 mod check;
 mod class;
 mod clean;
@@ -25,12 +26,16 @@ mod needs;
 mod network;
 mod observe;
 mod plan;
+mod plan_file;
 mod project;
+mod queue;
 mod replay;
 mod run;
 mod schema;
 mod serve;
 mod service;
+mod settings;
+mod shard;
 mod simulate;
 mod site;
 mod state;
@@ -60,11 +65,13 @@ enum Command {
     #[command(alias = "attend")]
     Observe(observe::Args),
     Browse(browse::Args),
+    Cgroup(cgroup::Args),
     Documents(documents::Args),
     Check(check::Args),
     Class(class::Args),
     Network(network::Args),
     Plan(plan::Args),
+    Queue(queue::Args),
     Schema(schema::Args),
     List(list::Args),
     Device(device::Args),
@@ -102,11 +109,13 @@ fn main() -> ExitCode {
         Command::Admit(args) => admit::run(args),
         Command::Observe(args) => observe::run(args),
         Command::Browse(args) => browse::run(args),
+        Command::Cgroup(args) => cgroup::run(args),
         Command::Documents(args) => documents::run(args),
         Command::Check(args) => check::run(args),
         Command::Class(args) => class::run(args),
         Command::Network(args) => network::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Queue(args) => queue::run(args),
         Command::Schema(args) => schema::run(args),
         Command::List(args) => list::run(args),
         Command::Device(args) => device::run(args),

@@ -1,11 +1,11 @@
-//! Whether this machine has the memory that work needs: asked before it begins, so that nothing is killed on its way.
+//! Check of available memory before work begins.
 
 use crate::exit::bad_input;
 
-/// Refuses work that needs more memory than there is.
+/// Refuses work that needs more memory than is available.
 ///
 /// # Errors
-/// What is needed, what there is, and what to change.
+/// Needed memory, available memory, and what to change.
 pub fn fits_here(what: &str, needed_bytes: u64, remedy: &str) -> anyhow::Result<()> {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     match available_bytes(&text) {

@@ -23,16 +23,31 @@ pub struct Needs {
     pub memory_bytes: u64,
     /// Paths of the disks that the testbed lists for these runs.
     pub disks: Vec<PathBuf>,
+    /// Disks that one run would use twice, each with the devices that it stands for.
+    pub used_twice: Vec<String>,
+    /// Pairs of paths that one run uses. They must lead to different disks.
+    pub used_together: Vec<Pair>,
     /// Whether disks are striped.
     pub arrays: bool,
     /// Devices to model, as `weir serve` takes them.
     pub modelled: Vec<RunDevice>,
+    /// Whether a class has limits of a control group.
+    pub cgroups: bool,
     /// File systems that must be mounted before a run.
     pub mounted: Vec<String>,
     /// Clusters of network file systems to start.
     pub clusters: Vec<String>,
     /// Servers of the largest of these clusters.
     pub servers: usize,
+}
+
+/// Two paths that one run uses.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Pair {
+    /// The paths, sorted.
+    pub paths: [PathBuf; 2],
+    /// What is wrong if both lead to one disk.
+    pub problem: String,
 }
 
 /// A program.
@@ -92,6 +107,7 @@ impl Needs {
         let clusters: BTreeSet<String> = used.iter().filter_map(|of| of.cluster.clone()).collect();
         let in_memory_mib = runs.iter().map(|run| memory_mib(run, of(run))).max().unwrap_or(0);
         let modelled_mib: u64 = modelled.iter().map(|device| device.size_mib).sum();
+        let (used_twice, used_together) = shared(&runs, testbed, of);
         let of_cluster = |run: &&&Run| of(run).is_some_and(|of| of.cluster.is_some());
         Needs {
             runs: runs.len(),
@@ -100,8 +116,11 @@ impl Needs {
             bpf: runs.iter().any(|run| run.capture == Capture::Required),
             memory_bytes: (in_memory_mib + modelled_mib) << 20,
             disks: listed.into_iter().flat_map(paths).collect::<BTreeSet<_>>().into_iter().collect(),
+            used_twice,
+            used_together,
             arrays,
             modelled,
+            cgroups: runs.iter().flat_map(|run| &run.classes).any(|class| class.cgroup.is_some()),
             mounted: used.iter().filter(|of| of.mounted).map(|of| of.file_system.name.clone()).collect(),
             clusters: clusters.into_iter().collect(),
             servers: runs.iter().filter(of_cluster).map(|run| run.devices.len()).max().unwrap_or(0),
@@ -161,6 +180,38 @@ fn paths(device: &Device) -> Vec<PathBuf> {
         Device::Disk(disk) => vec![disk.path.clone()],
         Device::Array { members } => members.iter().map(|disk| disk.path.clone()).collect(),
     }
+}
+
+/// Disks that one run would use as two devices, or twice in an array; and pairs that must not be one disk.
+fn shared<'used>(
+    runs: &[&Run],
+    testbed: &Testbed,
+    of: impl Fn(&Run) -> Option<&'used Use>,
+) -> (Vec<String>, Vec<Pair>) {
+    let (mut twice, mut together) = (BTreeSet::new(), BTreeSet::new());
+    for run in runs.iter().filter(|run| of(run).is_some_and(Use::is_on_devices)) {
+        let listed = run.devices.iter().filter_map(|device| {
+            let paths = testbed.devices.get(&device.name).map(paths)?;
+            Some(paths.into_iter().map(|path| (path, device.name.as_str())))
+        });
+        let mut used: Vec<(PathBuf, &str)> = listed.flatten().collect();
+        used.sort_by(|one, other| one.0.cmp(&other.0));
+        for (at, (path, name)) in used.iter().enumerate() {
+            for (other, other_name) in &used[at + 1..] {
+                // One name is shorter than the same twice.
+                let names =
+                    if name == other_name { (*name).to_owned() } else { format!("{name} and {other_name}") };
+                if path == other {
+                    twice.insert(format!("{} of {names}", path.display()));
+                } else {
+                    let problem =
+                        format!("{} and {} of {names} are one disk", path.display(), other.display());
+                    together.insert(Pair { paths: [path.clone(), other.clone()], problem });
+                }
+            }
+        }
+    }
+    (twice.into_iter().collect(), together.into_iter().collect())
 }
 
 fn commands(runs: &[&Run], used: &[Use], arrays: bool, models: bool) -> Vec<Command> {

@@ -11,10 +11,9 @@ use crate::state::StateArgs;
 
 /// Manage a test network: hosts are network namespaces behind a bridge without a route out.
 ///
-/// What is made is written down in the state folder; `weir clean` takes it down, too. To do something on a host:
-/// nsenter --net=/run/netns/weir-lab-HOST COMMAND. (ip netns exec would unshare the mounts, too: what is
-/// mounted there
-/// is seen nowhere else.)
+/// The state folder records the network; `weir clean` removes it, too. To run a command on a host:
+/// nsenter --net=/run/netns/weir-lab-HOST COMMAND. (ip netns exec would unshare the mounts, too: a mount
+/// made there is visible nowhere else.)
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -33,13 +32,13 @@ enum Action {
         /// Names of its hosts
         #[arg(value_delimiter = ',', required = true)]
         hosts: Vec<String>,
-        /// Its name: namespaces are called weir-NAME-HOST
+        /// Name of the network: namespaces are named weir-NAME-HOST
         #[arg(long, default_value = "lab")]
         name: String,
-        /// Its addresses; hosts have the first, in order
+        /// Subnet; hosts get its first addresses, in order
         #[arg(long, default_value = "10.77.0.0/24")]
         subnet: String,
-        /// What each host sends and what it receives at most, each, in 10^6 bits a second
+        /// Maximum sending and receiving rate of each host, in 10^6 bit/s
         #[arg(long, value_name = "N")]
         rate_mbit: Option<u32>,
     },

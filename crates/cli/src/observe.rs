@@ -7,7 +7,8 @@ use weir_runner::Options;
 
 use crate::exit::bad_input;
 use crate::meet::MeetArgs;
-use crate::run::{classify, read_run, report, stop_on_signal};
+use crate::plan_file::read_run;
+use crate::run::{classify, report, stop_on_signal};
 use crate::state::StateArgs;
 
 /// Record the disks of this host while other hosts run (`weir run --meet`).

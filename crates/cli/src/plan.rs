@@ -12,7 +12,7 @@ use weir_study::{Plan, Run, Testbed};
 use crate::exit::{self, bad_input};
 use crate::needs::Needs;
 use crate::project::Project;
-use crate::simulate::is_of_shard;
+use crate::shard::is_of_shard;
 
 /// Print the runs of a study: order, levels, estimated time. Runs nothing.
 #[derive(clap::Args)]

@@ -1,4 +1,4 @@
-//! `weir replay`: sends a recorded or generated stream to a device or files.
+//! `weir replay`: replay of a recorded or generated stream to a device or files.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -39,7 +39,7 @@ pub struct Args {
     /// Name of --target in the column `device` of the requests; its path if absent
     #[arg(long, value_name = "NAME", requires = "target", hide = true)]
     target_name: Option<String>,
-    /// Where to write the requests with the times of their service
+    /// File for the requests with their measured times
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Factor on intended times: 2 sends at half the rate
@@ -57,13 +57,13 @@ pub struct Args {
     /// Seconds to wait for outstanding requests at the end
     #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
     grace: f64,
-    /// Check what is read against what an earlier replay with the same --seed has written
+    /// Compare read data with those that an earlier replay with the same --seed wrote
     #[arg(long)]
     verify: bool,
-    /// Seed of the data that are written
+    /// Seed of written data
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Let others write to the same block device at the same time
+    /// Allow other programs to write to the same block device
     #[arg(long)]
     shared: bool,
     /// Print `ready` once everything is checked, then read the start time from standard input (ns, CLOCK_MONOTONIC)

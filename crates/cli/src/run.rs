@@ -1,19 +1,19 @@
 //! `weir run`: one run of a study on this host.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Validity};
-use weir_study::limits::Excess;
-use weir_study::{Plan, Run};
+use weir_study::Run;
 
 use crate::exit::bad_input;
 use crate::meet::MeetArgs;
 use crate::memory;
 use crate::plan::describe;
+use crate::plan_file::read_run;
 use crate::state::StateArgs;
 
 /// Run one run of a study on this host.
@@ -88,39 +88,6 @@ pub fn classify(error: Error) -> anyhow::Error {
         Error::Refused(_) => bad_input(error),
         Error::Failed(_) | Error::Unavailable(_) => anyhow::Error::new(error),
     }
-}
-
-/// Bytes of a plan that are read: one of 100,000 runs has 400 MB.
-pub const MOST_PLAN_BYTES: u64 = 1 << 29;
-
-/// A run, or that of a plan which has the id.
-///
-/// # Errors
-/// The file cannot be read, is neither, has no such run, or the run is beyond a limit.
-pub fn read_run(file: &Path, id: Option<&str>) -> anyhow::Result<Run> {
-    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
-    let text = weir_specs::read_text(file, MOST_PLAN_BYTES).map_err(|error| named(&error))?;
-    let run: Run = match id {
-        None => serde_json::from_str(&text).map_err(|error| named(&error))?,
-        Some(id) => {
-            let plan: Plan = serde_json::from_str(&text).map_err(|error| named(&error))?;
-            let found = plan.runs.into_iter().find(|run| run.id == id);
-            found.ok_or_else(|| named(&format!("has no run {id}")))?
-        }
-    };
-    check_limits(&run, file)?;
-    Ok(run)
-}
-
-/// Refuses a run that is beyond a limit. That of a checked study never is; a file may hold anything.
-///
-/// # Errors
-/// The file, the field, what was found and the limit.
-pub fn check_limits(run: &Run, file: &Path) -> anyhow::Result<()> {
-    run.check_limits().map_err(|Excess { class, field, message }| {
-        let class = if class.is_empty() { String::new() } else { format!("class {class}: ") };
-        bad_input(format!("{}: run {}: {class}{field}: {message}", file.display(), run.id))
-    })
 }
 
 /// Says what became of a run; the exit code that goes with it.

@@ -1,5 +1,7 @@
 //! `weir serve`.
 
+mod exactly;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -20,23 +22,28 @@ use crate::state::{StateArgs, whole};
 /// well. docs/how-to/live.md
 /// has an example of each.
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "down", "down_all", "status"])))]
+#[command(group(clap::ArgGroup::new("action").required(true).args(["spec", "exactly", "down", "down_all", "status"])))]
 pub struct Args {
-    /// What to serve, until SIGTERM or Ctrl-C
+    /// Spec of the device to serve, until SIGTERM or Ctrl-C
     spec: Option<PathBuf>,
 
     #[command(flatten)]
     state: StateArgs,
 
-    /// Serve in a process of its own; return when the device is ready
+    /// Serve in a background process; return when the device is ready
     #[arg(long, requires = "spec")]
     background: bool,
 
-    /// Take the device of this state file away, whatever state it is in
+    /// Serve the devices of these specs in the background and no others: keep those that are served with the same
+    /// settings (a policy may be another one), stop the others of the state folder, start the missing ones
+    #[arg(long, value_name = "SPEC.yml", num_args = 0..)]
+    exactly: Option<Vec<PathBuf>>,
+
+    /// Remove the device of this state file, whatever state it is in
     #[arg(long, value_name = "STATE.json", value_parser = PathBufValueParser::new().try_map(whole))]
     down: Option<PathBuf>,
 
-    /// Take the devices of all state files in this folder away
+    /// Remove the devices of all state files in this folder
     #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(whole))]
     down_all: Option<PathBuf>,
 
@@ -51,41 +58,40 @@ pub struct Args {
     #[command(flatten)]
     live: LiveArgs,
 
-    /// Where a server in the background logs to (set by --background)
+    /// Log file of a background server (set by --background)
     #[arg(long, hide = true)]
     log: Option<PathBuf>,
 }
 
-/// A policy, in place of what the spec says of one.
-#[derive(clap::Args)]
+/// A policy that replaces the policy of the spec.
+#[derive(clap::Args, Default)]
 #[command(next_help_heading = "With a policy")]
 struct LiveArgs {
     /// Scheduler in front of the heads: name and settings, as in "hds root_kb_s=20000"
     #[arg(long, value_name = "NAME [KEY=VALUE...]", requires = "spec")]
     policy: Option<String>,
 
-    /// The classes of requests: a YAML file
+    /// YAML file of the request classes
     #[arg(long, value_name = "FILE.yml", requires = "spec")]
     classes: Option<PathBuf>,
 
-    /// Requests that each head is given at once
+    /// Queue depth of each head
     #[arg(long, value_name = "N", requires = "spec")]
     queue_depth: Option<u32>,
 
-    /// A real device or file that is served by direct I/O in place of a model; once for each head. Clients
-    /// write to it.
+    /// Real device or file, served by direct I/O in place of a model; once for each head. Clients write to it.
     #[arg(long, value_name = "PATH", requires = "spec")]
     target: Vec<PathBuf>,
 
-    /// A device for each class, with heads of its own (ublk and NBD only)
+    /// One device for each class, with its own heads (ublk and NBD only)
     #[arg(long, requires = "spec")]
     partitioned: bool,
 
-    /// Ways to the data: loop, file, ublk, nbd
+    /// Exports: loop, file, ublk, nbd
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = export_kind, requires = "spec")]
     export: Vec<ExportKind>,
 
-    /// Where NBD listens: `unix`, a socket beside the state file for root and you alone (default), or
+    /// Listening address of NBD: `unix`, a socket beside the state file for root and you alone (default), or
     /// `tcp:127.0.0.1:PORT`, which
     /// every user of this host can read and write
     #[arg(long, value_name = "ADDRESS", requires = "spec", conflicts_with = "nbd_port")]
@@ -95,7 +101,7 @@ struct LiveArgs {
     #[arg(long, value_name = "PORT", requires = "spec")]
     nbd_port: Option<u16>,
 
-    /// Clients of NBD at once [default: 16]
+    /// Maximum number of NBD clients [default: 16]
     #[arg(long, value_name = "N", requires = "spec")]
     nbd_connections: Option<u32>,
 }
@@ -196,6 +202,8 @@ impl LiveArgs {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(spec) = &args.spec {
         serve(&args, spec)
+    } else if let Some(specs) = &args.exactly {
+        exactly::serve(specs, &args.state, args.json)
     } else if let Some(file) = &args.down {
         let report = weir_blockserver::down(file).map_err(classify)?;
         show_down(&[(file.clone(), Ok(report))], args.json)
@@ -204,7 +212,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else if let Some(dir) = &args.status {
         show_status(&weir_blockserver::status(dir).map_err(classify)?, args.json)
     } else {
-        Err(bad_input("give a spec file, --down, --down-all or --status"))
+        Err(bad_input("give a spec file, --exactly, --down, --down-all or --status"))
     }
 }
 
@@ -222,6 +230,13 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     args.state.adopt()?;
+    let state = in_background(&spec, path, state_dir, &args.live)?;
+    show_ready(&state, args.json);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts a server in a background process and waits until it is ready.
+fn in_background(spec: &ServeSpec, path: &Path, state_dir: &Path, live: &LiveArgs) -> anyhow::Result<State> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program's own file")?);
     command
         .arg("serve")
@@ -230,13 +245,11 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
         .arg(state_dir)
         .arg("--log")
         .arg(state_dir.join(format!("{}.log", spec.name)));
-    args.live.pass_on(&mut command)?;
+    live.pass_on(&mut command)?;
     if let Some(warning) = spec.live.as_ref().and_then(|live| live.nbd_warning(&spec.name)) {
         eprintln!("warning: {warning}");
     }
-    let state = weir_blockserver::serve_in_background(&spec, state_dir, command).map_err(classify)?;
-    show_ready(&state, args.json);
-    Ok(ExitCode::SUCCESS)
+    weir_blockserver::serve_in_background(spec, state_dir, command).map_err(classify)
 }
 
 /// Bad input gets exit code 2.

@@ -18,9 +18,8 @@ use crate::state::StateArgs;
 
 /// Start and stop daemons of a study: web servers, databases.
 ///
-/// Each runs in the foreground of its own, with a configuration of its own, on loopback or a host of the test
-/// network, as its
-/// package's user. It is written down in the state folder before it is started; `weir clean` ends it, too.
+/// Each daemon runs in the foreground with its own configuration, on loopback or a host of the test network, as the
+/// user of its package. The state folder records it before it starts; `weir clean` stops it, too.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -40,7 +39,7 @@ enum Action {
     Start(Box<Wanted>),
     /// Stop a daemon
     Stop {
-        /// Its name in the state folder
+        /// Name in the state folder
         name: String,
     },
     /// Show running daemons; exit code 1 if one has exited
@@ -49,7 +48,7 @@ enum Action {
     Snapshot {
         /// The folder that --data named
         data: PathBuf,
-        /// Where to keep the copy; must not be there
+        /// Folder of the copy; must not exist
         copy: PathBuf,
     },
     /// Replace a daemon's data by a copy, in a folder that weir made or an empty one
@@ -63,35 +62,34 @@ enum Action {
 
 #[derive(clap::Args)]
 struct Wanted {
-    /// Which service: weir service list
+    /// The daemon: weir service list
     service: String,
-    /// Its name in the state folder; that of the service if not given
+    /// Name in the state folder; default is the name of the daemon
     #[arg(long)]
     name: Option<String>,
     /// Port
     #[arg(long)]
     port: u16,
-    /// Where it listens: loopback, or the address of the host of --namespace
+    /// Listening address: loopback, or the address of the host of --namespace
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
     /// Network namespace of a host of the test network
     #[arg(long, value_name = "FILE")]
     namespace: Option<PathBuf>,
-    /// Folder of files that it serves
+    /// Folder of served files
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Folder of its data. One that is empty or not there is marked, and data are prepared in a folder
-    /// `data` in it; a
-    /// database of yours is started on as it is, and never changed otherwise
+    /// Folder of its data. An empty or absent folder is marked, and data are created in its folder `data`. The daemon
+    /// starts on an existing database of yours, which weir changes in no other way
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Address and port of the service that it passes on to, where it is a proxy
+    /// Address and port of the upstream server of a proxy
     #[arg(long, value_name = "ADDRESS:PORT")]
     upstream: Option<SocketAddr>,
-    /// Memory that it and the pages of its files may take, in MiB
+    /// Maximum memory in MiB, page cache included
     #[arg(long, value_name = "N")]
     memory_mib: Option<u64>,
-    /// A setting of the service, such as workers=1: weir service list shows them
+    /// A setting of the daemon, such as workers=1: weir service list shows them
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
 }

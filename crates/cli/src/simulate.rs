@@ -15,28 +15,28 @@ use weir_study::{Plan, Run, Testbed};
 use crate::exit::bad_input;
 use crate::memory;
 use crate::plan::describe;
+use crate::plan_file::read_plan;
 use crate::project::Project;
-use crate::run::{MOST_PLAN_BYTES, check_limits};
+use crate::shard::{is_of_shard, shard};
 
 /// Without a terminal, a line at most this often.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Simulate the runs of a study in virtual time: no root, no device.
 ///
-/// Each run has a folder of its own in DIR/STUDY, which appears when it is whole; runs that are there are not
-/// done again.
-/// The outcome does not depend on --jobs. Of a study of both testbeds it does the simulator's runs.
+/// Each run has its own folder in DIR/STUDY, which appears when the run is complete. Finished runs are not repeated.
+/// The outcome does not depend on --jobs. Runs on devices of the same study are left out.
 #[derive(clap::Args)]
 pub struct Args {
     /// Name or file of the study, or its plan (`plan.json`).
     study: String,
-    /// Folder of results; the study's own is made in it.
+    /// Folder of results; the study gets a folder in it.
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
     /// Runs in parallel. Default: number of processors.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Only run i of every n: 1/3, 2/3 and 3/3 on three machines are the whole study.
+    /// Part I of N of the runs: 1/3, 2/3 and 3/3 on three machines are the whole study.
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
     /// Repeat invalid runs, and replace them.
@@ -126,31 +126,7 @@ fn at_once<T: Sync, R: Send>(
     })
 }
 
-/// Whether a run is simulated by this part of `parts`, from 0: run i belongs to part i mod `parts`.
-pub fn is_of_shard(run: &Run, part: u32, parts: u32) -> bool {
-    run.testbed.is_virtual() && run.order % parts == part
-}
-
-/// Which part of how many, from 0.
-fn shard(text: Option<&str>) -> anyhow::Result<(u32, u32)> {
-    let Some(text) = text else { return Ok((0, 1)) };
-    let numbers =
-        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
-    match numbers {
-        Some((part, parts)) if (1u32..=parts).contains(&part) => Ok((part - 1, parts)),
-        _ => Err(bad_input(format!("--shard {text}: write I/N with I from 1 to N, such as 1/3"))),
-    }
-}
-
-fn read_plan(file: &Path) -> anyhow::Result<Plan> {
-    let named = |error: &dyn std::fmt::Display| bad_input(format!("{}: {error}", file.display()));
-    let text = weir_specs::read_text(file, MOST_PLAN_BYTES).map_err(|error| named(&error))?;
-    let plan: Plan = serde_json::from_str(&text).map_err(|error| named(&error))?;
-    plan.runs.iter().try_for_each(|run| check_limits(run, file))?;
-    Ok(plan)
-}
-
-/// The plan beside the runs, under its name when it is whole; one that is the same is left alone.
+/// Writes the plan beside the runs atomically. An equal plan is not written again.
 fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(plan)? + "\n";
     if std::fs::read_to_string(results.join("plan.json")).is_ok_and(|there| there == text) {

@@ -93,7 +93,7 @@ pub fn whole(path: PathBuf) -> Result<PathBuf, String> {
                 return Ok(real);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            // It cannot be looked at: whoever uses it says why.
+            // It cannot be read: the first use reports why.
             Err(_) => return Ok(path),
         }
         let (Some(name), Some(above)) = (at.file_name(), at.parent()) else {

@@ -33,7 +33,7 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    fn top(&self) -> &Path {
+    pub(crate) fn top(&self) -> &Path {
         match self {
             Tree::Two { top, .. } | Tree::Memory(top) | Tree::Cpu(top) | Tree::Blkio(top) => top,
         }
@@ -125,6 +125,11 @@ impl Group {
         Group { name: format!("weir/{end}-{:016x}", fnv1a(text.as_bytes())) }
     }
 
+    /// The group of a name below the tops.
+    pub(crate) fn named(name: String) -> Self {
+        Group { name }
+    }
+
     /// A group within this one.
     pub fn within(&self, name: &str) -> Self {
         Group { name: format!("{}/{name}", self.name) }
@@ -141,7 +146,12 @@ impl Group {
                 "no control groups are mounted (/sys/fs/cgroup): mount them".to_owned(),
             ));
         }
-        for tree in &trees {
+        self.make_in(&trees)
+    }
+
+    /// Makes it in some trees.
+    pub(crate) fn make_in(&self, trees: &[Tree]) -> Result<(), Error> {
+        for tree in trees {
             let mut folder = tree.top().to_owned();
             let controllers: Vec<&str> = match tree {
                 Tree::Two { memory, io, .. } => {

@@ -88,7 +88,7 @@ pub fn mount(
 /// Whether a client of that name has mounted exactly this there, and lives.
 ///
 /// # Errors
-/// As of [`mount`], before anything is made; or what is written down is damaged.
+/// As of [`mount`], before anything is made; or a record is damaged.
 pub fn is_mounted(
     filesystem: &FileSystem,
     state: &Path,

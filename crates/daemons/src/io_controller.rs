@@ -1,8 +1,8 @@
 //! Move of the kernel's I/O controller from cgroup v1 (`blkio`) to cgroup v2 (`io`), and back.
 //!
 //! A kernel that has version 1 mounted keeps the controller there; unmounting it may be impossible as long as anyone holds
-//! it. Mounting it again with another controller in its place (mount(2), `MS_REMOUNT`) sets it free for version 2. That is a
-//! change of the whole machine: it is written down in the state folder before it is made, and taken back from there.
+//! it. Mounting it again with another controller in its place (mount(2), `MS_REMOUNT`) sets it free for version 2. This
+//! changes the whole machine: the state folder records it first, and it is undone by that record.
 //! The kernel allows it only while there is no group below the top, and one that is gone still counts as long as any request
 //! or worker thread knows it: with a loop device up to 120 s after its last request.
 
@@ -28,7 +28,7 @@ struct Moved {
     mount: PathBuf,
     /// The controllers of that mount, such as `blkio`.
     controllers: String,
-    /// What takes their place meanwhile: one that nobody uses.
+    /// Unused controller that takes their place.
     stand_in: String,
     /// Flags of the mount.
     flags: u64,
@@ -65,7 +65,7 @@ pub fn is_moved(state: &Path) -> bool {
 /// Moves it to version 2 and writes down in the state folder how to move it back.
 ///
 /// # Errors
-/// It cannot be moved here, or somebody has groups with it.
+/// The controller cannot be moved here, or other groups use it.
 pub fn move_to_two(state: &Path) -> Result<Move, Error> {
     if io_version() == Some(IoVersion::Two) {
         return Ok(Move::Unneeded);

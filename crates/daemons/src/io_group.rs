@@ -31,7 +31,7 @@ const OF_VERSION_1: [(&str, Option<&str>); 5] = [
 ];
 
 /// Version 1's files of `io.max`, in the order of [`IoMax::NAMES`].
-const THROTTLE: [&str; 4] = [
+pub(crate) const THROTTLE: [&str; 4] = [
     "blkio.throttle.read_bps_device",
     "blkio.throttle.write_bps_device",
     "blkio.throttle.read_iops_device",

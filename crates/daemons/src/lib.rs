@@ -1,10 +1,10 @@
 //! Daemons of a study (web servers, databases), and clusters of network file systems made of daemons.
 //!
-//! A daemon is described in `testbeds/daemons/NAME.yml`: [`start`] writes its configuration, prepares its data where there are none,
-//! starts it in the foreground as an unprivileged user, in a network namespace and a control group of its own, and waits until
-//! it answers. The process is written down before it is the program (see [`process`]), so that whoever comes after a crash
-//! ends exactly that one. [`cluster`] starts the daemons of a network file system on the hosts of a test network and mounts
-//! it as a client does; [`multi_host_cluster`] does so where each host is a machine of its own.
+//! A daemon is described in `testbeds/daemons/NAME.yml`: [`start`] writes its configuration, prepares missing data,
+//! starts it in the foreground as an unprivileged user, in its own network namespace and control group, and waits until it
+//! answers. The process is recorded before exec (see [`process`]), so that exactly this process is stopped after a crash.
+//! [`cluster`] starts the daemons of a network file system on the hosts of a test network and mounts it as a client does.
+//! [`multi_host_cluster`] does so on separate machines.
 
 mod bring_up;
 pub mod cgroup;
@@ -19,6 +19,7 @@ pub mod io_controller;
 mod io_group;
 mod limit;
 pub mod multi_host_cluster;
+pub mod named_group;
 pub mod process;
 mod ready;
 mod server_storage;

@@ -41,7 +41,7 @@ pub struct Served {
     pub room_bytes: u64,
 }
 
-/// Starts what this host has of a cluster; what is up already, with the same hosts and data, is left as it is.
+/// Starts this host's servers of a cluster. Running servers with the same hosts and data are kept.
 ///
 /// # Errors
 /// [`Error::Refused`] if this host is no server of it, an address is none of a test network, or something is not installed;
@@ -94,7 +94,7 @@ pub fn join(
         )));
     }
     let mut cluster = record(&access.cluster, members, None)?;
-    // It has no daemons of its own that would have to answer.
+    // It has no daemons that must answer.
     cluster.complete = true;
     let group = Group::of_state(state).within(name);
     match Cluster::load(state, &access.cluster)? {

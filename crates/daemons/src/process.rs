@@ -271,7 +271,7 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
     Ok(ended)
 }
 
-/// Unmounts the FUSE mount of a client. A mount of another type is left alone.
+/// Unmounts the FUSE mount of a client. A mount of another type stays.
 fn unmount_client(point: &Path, name: &str) -> Result<(), Error> {
     match mounts::at(point)?.map(|mount| mount.fs_type) {
         Some(found) if !found.starts_with("fuse") => Err(Error::Failed(format!(

@@ -172,7 +172,7 @@ fn make_device(node: &Path, point: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Unmounts a device and makes it blank for whoever uses it next, if it is the one that was formatted, with what was made on it.
-/// `false` if it is not, and was left as it is.
+/// `false` if it is another one, which stays unchanged.
 fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
     let file = record(point);
     let text = match fs::read(&file) {

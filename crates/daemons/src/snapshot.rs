@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use weir_host::owned;
+use weir_host::{owned, process};
 
 use crate::Error;
 use crate::data_folder::{DataFolder, RESTORING};
@@ -110,6 +110,8 @@ fn check_kept(snapshot: &Path) -> Result<(), Error> {
 fn copy_into(from: &Path, to: &Path) -> Result<(), Error> {
     let mut command = Command::new("cp");
     command.args(["--archive", "--reflink=auto", "--sparse=auto"]).arg(from.join(".")).arg(to);
+    // The folder is removed by the next restore, which must not find a cp that still writes there.
+    process::end_with_parent(&mut command);
     let output = command.output().map_err(|error| Error::Failed(format!("cp: {error}")))?;
     if output.status.success() {
         return Ok(());

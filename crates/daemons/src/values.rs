@@ -112,7 +112,7 @@ pub(crate) fn values(
     Ok(values)
 }
 
-/// What differs where some documents lie in a folder of their own.
+/// Adds the values of documents in a separate folder.
 fn add_hot(daemon: &Daemon, wanted: &Start, values: &mut Values) -> Result<(), Error> {
     let refused = |error| Error::Refused(format!("daemon {}: {error}", daemon.name));
     let texts = match (&daemon.hot, &wanted.tier.hot) {

@@ -14,7 +14,7 @@ pub fn thread_cpu_seconds() -> f64 {
     read(ClockId::ThreadCPUTime) as f64 * 1e-9
 }
 
-/// Wall clock minus `CLOCK_MONOTONIC`: constant unless somebody sets the wall clock.
+/// Wall clock minus `CLOCK_MONOTONIC`: constant unless the wall clock is set.
 pub fn wall_minus_monotonic_ns() -> i64 {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(wall.as_nanos()).unwrap_or(0) - monotonic_ns()

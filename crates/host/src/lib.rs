@@ -1,7 +1,7 @@
-//! Facts of the host, each learned in one place: process identity, locks, files that survive a crash.
+//! Facts of the host, each read in one place: process identity, locks, files that survive a crash.
 //!
-//! Nothing here knows of studies or runs. A thing is identified by what cannot be taken over by another: a process by pid
-//! and start time, never by a name or a number that is given again.
+//! Nothing here knows of studies or runs. Identities cannot be reused: a process is identified by pid and start time, never by
+//! a name or a number alone.
 
 pub mod clock;
 pub mod device;

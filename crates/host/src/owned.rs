@@ -27,7 +27,7 @@ pub struct Owner(String);
 pub struct Marker {
     /// The state folder that made the folder.
     pub owner: Owner,
-    /// What the folder is for, for whoever finds it.
+    /// Purpose of the folder, for a reader of the marker.
     pub purpose: String,
 }
 

@@ -122,7 +122,7 @@ pub fn residency(folder: &Path) -> Result<Residency, Error> {
 }
 
 /// Opens each regular file below a folder, on its own file system only, several at a time: over a network each takes an
-/// answer or two. What goes meanwhile is passed over: whoever works there goes on working.
+/// answer or two. Files that vanish meanwhile are skipped: other programs may work there.
 ///
 /// # Errors
 /// A folder or file cannot be read, or the function fails.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -77,6 +79,22 @@ impl Handle {
     }
 }
 
+/// Makes the kernel kill a program when the thread that starts it ends, also by `kill -9` (`PR_SET_PDEATHSIG`): a child that writes
+/// must not go on without weir.
+pub fn end_with_parent(command: &mut Command) {
+    let parent = std::process::id();
+    // SAFETY: prctl and getppid are async-signal-safe.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            // A parent that ended before that sends nothing any more.
+            if u32::try_from(libc::getppid()) == Ok(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+        });
+    }
+}
+
 fn runs(state: char) -> bool {
     !matches!(state, 'Z' | 'X' | 'x')
 }
@@ -96,6 +114,9 @@ fn parse(stat: &str) -> Option<(char, Identity)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -114,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_zombie_is_not_alive() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id();
         // Not reaped: it stays in the process table.
         while look(pid).is_some_and(|(state, _)| runs(state)) {
@@ -127,8 +148,32 @@ mod tests {
     }
 
     #[test]
+    fn a_child_ends_with_a_parent_that_is_killed() {
+        const PARENT: &str = "WEIR_PARENT_TO_KILL";
+        if std::env::var_os(PARENT).is_some() {
+            let mut command = Command::new("sleep");
+            end_with_parent(command.arg("600"));
+            let mut child = command.spawn().unwrap();
+            eprintln!("{}", child.id());
+            child.wait().unwrap();
+            return;
+        }
+        let name = "process::tests::a_child_ends_with_a_parent_that_is_killed";
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let arguments = ["--exact", name, "--nocapture"];
+        let mut parent = command.args(arguments).env(PARENT, "yes").stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(parent.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let child = Identity::of(line.trim().parse().unwrap()).unwrap().open().unwrap();
+        assert!(!child.wait(Duration::ZERO));
+        parent.kill().unwrap();
+        assert!(child.wait(Duration::from_secs(10)));
+        parent.wait().unwrap();
+    }
+
+    #[test]
     fn a_handle_reaches_one_process_alone() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let identity = Identity::of(child.id()).unwrap();
         assert!(Identity { started_ticks: identity.started_ticks + 1, ..identity }.open().is_none());
         let handle = identity.open().unwrap();

@@ -1,4 +1,4 @@
-//! Writing to files of the kernel.
+//! Settings of the kernel in `/sys`.
 
 use std::fs;
 use std::io;
@@ -24,5 +24,14 @@ pub fn write(file: &Path, value: &str) -> io::Result<()> {
             }
             done => return done,
         }
+    }
+}
+
+/// The selected word of a choice: `b` of `a [b] c`. Text without brackets is returned unchanged.
+#[must_use]
+pub fn selected(text: &str) -> &str {
+    match (text.find('['), text.find(']')) {
+        (Some(open), Some(close)) if open < close => &text[open + 1..close],
+        _ => text,
     }
 }

@@ -59,7 +59,7 @@ impl Claim {
     /// Takes the exclusive claim, or takes it again after [`Claim::lend`].
     ///
     /// # Errors
-    /// [`Error::Refused`] if somebody else uses the disk.
+    /// [`Error::Refused`] if another program uses the disk.
     pub fn exclude(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         while self.exclusive.is_none() {
@@ -123,7 +123,7 @@ impl Claim {
     }
 
     /// Gives up the exclusive claim, for a program that takes it itself (`mkfs`, `mount`, `mdadm`): the kernel lets one holder in
-    /// at a time. Those refuse a disk that somebody else came to hold in between.
+    /// at a time. Those refuse a disk that another program claimed in between.
     pub fn lend(&mut self) {
         self.exclusive = None;
     }

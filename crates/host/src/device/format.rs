@@ -41,7 +41,7 @@ pub enum GivenBack {
     Blanked,
     /// Nothing of weir's was on it, or it is gone: there was nothing to do.
     Nothing,
-    /// It is another disk, or holds what weir did not write: it was left as it is. The text says why.
+    /// Another disk, or data that weir did not write: unchanged. The text says why.
     Left(String),
     /// It could not be looked at now, such as while it is in use; it may be tried again.
     Failed(String),
@@ -96,7 +96,7 @@ impl Written {
         let found = signatures(claim)?;
         let (Mark::Uuid(token) | Mark::Label(token)) = &self.mark;
         let is_ours = match &self.mark {
-            // Nothing else may be there: a partition table that somebody made beside it is somebody's.
+            // Nothing else may be there: a partition table beside it was made by another program.
             Mark::Uuid(uuid) if !found.is_empty() => {
                 found.iter().all(|signature| signature.uuid.as_ref() == Some(uuid))
             }

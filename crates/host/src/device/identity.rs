@@ -1,4 +1,4 @@
-//! Who a block device is, by what it cannot share with another one.
+//! Identity of a block device: serial number, WWN, size, link, backing file.
 //!
 //! A name (`/dev/sdb`) and a number (8:16) are given again after a reboot, a replug or a detach. What is compared here is what
 //! stays with the disk or the file behind it: serial number, WWN, size, the link by which the inventory lists it, and for a
@@ -26,7 +26,7 @@ pub struct Backing {
     pub offset_bytes: u64,
 }
 
-/// Who a whole disk is.
+/// Identity of a whole disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The kernel's name, such as `sdb`; for messages, not compared.

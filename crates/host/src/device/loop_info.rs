@@ -29,7 +29,7 @@ pub struct LoopInfo {
     pub encrypt_key_size: u32,
     /// `LO_FLAGS_*`.
     pub flags: u32,
-    /// What whoever set it up called the backing file; NUL-terminated.
+    /// Name of the backing file, as its creator gave it; NUL-terminated.
     pub file_name: [u8; 64],
     /// Not used any more.
     pub crypt_name: [u8; 64],
@@ -70,7 +70,7 @@ impl LoopInfo {
         Ok(info)
     }
 
-    /// What whoever set it up called the backing file; at most 63 bytes are kept.
+    /// Name of the backing file, as its creator gave it; at most 63 bytes are kept.
     #[must_use]
     pub fn name(&self) -> &[u8] {
         let end = self.file_name.iter().position(|byte| *byte == 0).unwrap_or(self.file_name.len());

@@ -1,4 +1,4 @@
-//! Block devices: who they are, who uses them, what is on them, and giving them back blank.
+//! Block devices: identity, users, contents, formatting and wiping, queue settings.
 //!
 //! The order is always the same: look at identities ([`Identity`]), hold the device exclusively ([`Claim`]), check that it is
 //! blank ([`contents::check_blank`]), record, act. Undoing compares the identity and the UUID that weir itself gave, under an
@@ -9,6 +9,7 @@ pub mod contents;
 mod format;
 mod identity;
 mod loop_info;
+pub mod queue;
 mod users;
 
 pub use claim::Claim;
