@@ -7,8 +7,8 @@ use weir_specs::one_of;
 use weir_workload::{Frames, Sizes, Workload};
 
 use crate::admission::{AdmissionSettings, MIX};
+use crate::cells::{ADMISSION, apply, levels_by_factor};
 use crate::level::Architecture;
-use crate::plan::{ADMISSION, apply, levels_by_factor};
 use crate::spec::Study;
 use crate::testbed::Testbed;
 

@@ -2,9 +2,9 @@
 
 use weir_specs::one_of;
 
+use crate::cells::settings_of_cells;
 use crate::control_group::ControlGroup;
 use crate::filesystem::FileSystem;
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
 use crate::spec::{Class, Settings, Study};
 
 /// What is wrong, by field.
@@ -14,11 +14,7 @@ pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
     if !held && !varied && study.classes.values().all(|class| class.cgroup.is_none()) {
         return Vec::new();
     }
-    let cells: Vec<Settings> = cross(&levels_by_factor(study))
-        .iter()
-        .filter(|cell| !is_excluded(study, cell))
-        .map(|cell| apply(&study.hold, cell))
-        .collect();
+    let cells: Vec<Settings> = settings_of_cells(study).collect();
     let at = if study.factors.cgroup.is_some() { "factors.cgroup" } else { "hold.cgroup" };
     let mut found = Vec::new();
     for name in cells.iter().flat_map(|cell| cell.cgroup.keys()) {

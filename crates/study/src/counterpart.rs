@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use crate::cells::{TESTBED, cross, is_excluded, levels_by_factor};
 use crate::filesystem::FileSystem;
 use crate::fs_option;
 use crate::level::Scheduler;
-use crate::plan::{cross, is_excluded, levels_by_factor};
 use crate::spec::{Settings, Study};
 use crate::testbed::Testbed;
 
-/// Name of the factor that the testbed is where a study names both.
-pub(crate) const TESTBED: &str = "testbed";
 /// A simulated server has no file system of the kernel: files lie one behind the other.
 const FILE_SYSTEM: &str = "raw";
 /// Factors of the kernel that nothing in virtual time stands for.

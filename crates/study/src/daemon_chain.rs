@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use weir_specs::one_of;
 use weir_workload::{Popularity, Workload};
 
+use crate::cells::settings_of_cells;
 use crate::filesystem::FileSystem;
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
 use crate::run::{Run, RunClass, RunService};
 use crate::spec::{Settings, Study, StudyService};
 use crate::testbed::Testbed;
@@ -79,8 +79,7 @@ pub(crate) fn check(
     if testbed.is_virtual() {
         return found;
     }
-    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let settings: Vec<Settings> = cells.map(|cell| apply(&study.hold, &cell)).collect();
+    let settings: Vec<Settings> = settings_of_cells(study).collect();
     for (name, service) in &study.services {
         let mut problem = |at: &str, message: String| found.push((format!("services.{name}.{at}"), message));
         if let Some(before) = &service.before {
@@ -168,8 +167,7 @@ fn check_limits(service: &StudyService, settings: &[Settings]) -> Vec<(&'static 
 
 /// Memory of servers, where there are some.
 fn check_server_memory(study: &Study) -> Vec<(String, String)> {
-    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let settings: Vec<Settings> = cells.map(|cell| apply(&study.hold, &cell)).collect();
+    let settings: Vec<Settings> = settings_of_cells(study).collect();
     let on_network = |settings: &Settings| {
         FileSystem::load(&settings.filesystem).is_some_and(|found| found.network.is_some())
     };
@@ -184,8 +182,7 @@ fn check_server_memory(study: &Study) -> Vec<(String, String)> {
 
 /// Starts with warm caches, where there are some to warm.
 fn check_warm_start(study: &Study) -> Option<(String, String)> {
-    let mut cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let mut settings = cells.by_ref().map(|cell| apply(&study.hold, &cell)).filter(|cell| cell.warm_start);
+    let mut settings = settings_of_cells(study).filter(|settings| settings.warm_start);
     let warm = settings.next()?;
     let limited = study.services.iter().find(|(_, service)| service.memory_mib.is_some());
     let message = if study.access.is_some() {

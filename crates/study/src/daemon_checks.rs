@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use weir_specs::{name_problem, one_of};
 
-use crate::daemon_chain;
+use crate::cells::settings_of_cells;
+use crate::context::Context;
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
-use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
 use crate::run::RunService;
-use crate::settings;
-use crate::site::{self, Site};
+use crate::site::Site;
 use crate::spec::{Class, Settings, Study, StudyService};
 use crate::testbed::Testbed;
+use crate::{daemon_chain, settings, site_checks};
 
 /// The services of each run of a study, in the order in which they are started: what is asked before what asks it.
 pub(crate) fn services(study: &Study) -> Vec<RunService> {
@@ -46,7 +46,7 @@ fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec
     let mut found = Vec::new();
     for (name, service) in &study.services {
         let field = format!("services.{name}");
-        let of_site = site::check(study, name, service, context).into_iter();
+        let of_site = site_checks::check(study, name, service, context).into_iter();
         found.extend(of_site.map(|(at, message)| (format!("{field}{at}"), message)));
         if let Some(kind) = &service.service {
             let of_service = settings::check(kind, &format!("{field}.settings"), &service.settings, context);
@@ -104,8 +104,7 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
             "is that of requests to a disk, which a server sends for all who ask it: leave it out".to_owned(),
         );
     }
-    let cells = || cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let levels = || cells().map(|cell| apply(&study.hold, &cell));
+    let levels = || settings_of_cells(study);
     let has_files = |settings: &Settings| {
         FileSystem::load(&settings.filesystem).is_none_or(|found| found.mount_type.is_some())
     };
@@ -133,11 +132,10 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
 
 /// A network file system is one over all disks.
 fn check_network(study: &Study) -> Option<(String, String)> {
-    let name = cross(&levels_by_factor(study)).into_iter().find_map(|cell| {
-        let settings = apply(&study.hold, &cell);
+    let name = settings_of_cells(study).find_map(|settings| {
         let found = FileSystem::load(&settings.filesystem)?;
         let apart = settings.architecture == Architecture::Partitioned && found.is_remote();
-        (apart && !is_excluded(study, &cell)).then_some(found.name)
+        apart.then_some(found.name)
     })?;
     let message = format!(
         "has {name} with `architecture: partitioned`, but its servers are one file system for all classes: use integrated, or exclude {{filesystem: {name}, architecture: partitioned}}"

@@ -1,14 +1,11 @@
 //! Checks and defaults of weir's schedulers on the device testbed: a block server orders the requests in real time.
 
+use crate::cells::settings_of_cells;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, Scheduler};
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
 use crate::simulated;
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
-
-/// Requests of a disk at once, as in the simulator: weir's scheduler then decides the whole order.
-const QUEUE_DEPTH: u32 = 1;
 
 /// The schedulers that a study names, those of partitions among them.
 fn schedulers(study: &Study) -> impl Iterator<Item = &Scheduler> {
@@ -25,13 +22,6 @@ pub(crate) fn is_used(study: &Study) -> bool {
 /// Whether every run has.
 pub(crate) fn is_always(study: &Study) -> bool {
     is_used(study) && schedulers(study).all(|found| !found.is_of_kernel())
-}
-
-/// Defaults of such a study.
-pub(crate) fn defaults(study: &mut Study, is_depth_held: bool) {
-    if is_always(study) && !is_depth_held {
-        study.hold.queue_depth = QUEUE_DEPTH;
-    }
 }
 
 /// Problems of a class with weir's schedulers: fields and messages.
@@ -95,7 +85,6 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     }
     let is_varied = study.factors.filesystem.is_some();
     let field = if is_varied { "factors.filesystem" } else { "hold.filesystem" };
-    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
     let wrong = |settings: Settings| {
         let has_policy = !settings.scheduler.is_of_kernel()
             || (settings.architecture == Architecture::Partitioned
@@ -122,7 +111,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
             )
         })
     };
-    let first = cells.map(|cell| apply(&study.hold, &cell)).find_map(wrong);
+    let first = settings_of_cells(study).find_map(wrong);
     problems.extend(first.map(|message| (field.to_owned(), message)));
     problems
 }

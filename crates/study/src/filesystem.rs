@@ -8,6 +8,7 @@ use weir_specs::Document;
 use weir_testbeds::FILESYSTEMS;
 
 use crate::fs_option::FsOption;
+use crate::spec::Settings;
 
 /// The type of what may be of any.
 const ANY: &str = "any";
@@ -100,6 +101,15 @@ impl FileSystem {
         FileSystem { mounted: true, network: None, ..self }
     }
 
+    /// The same with what a run sets in place of the defaults of its options.
+    pub fn with(mut self, settings: &Settings) -> Self {
+        for (name, value) in settings.options() {
+            if let Some(default) = self.options.get_mut(&name).and_then(|option| option.default.as_mut()) {
+                *default = value;
+            }
+        }
+        self
+    }
     /// Whether its files lie on other hosts.
     pub fn is_remote(&self) -> bool {
         self.mounted || self.network.is_some()

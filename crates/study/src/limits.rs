@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Problem};
 use weir_workload::limits::{Demand, MOST_MEMORY_BYTES, MOST_REQUESTS};
 
-use crate::plan::levels_by_factor;
+use crate::cells::levels_by_factor;
 use crate::run::{Engine, MOST_TAGS, Run, RunClass};
 use crate::spec::Study;
 use crate::testbed::Testbed;

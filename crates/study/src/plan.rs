@@ -13,29 +13,17 @@ use weir_vocabulary::TrafficKind;
 use weir_workload::Catalog;
 use weir_workload::sessions::AnyWorkload;
 
+use crate::cells::{VARIANT, same};
+use crate::context::Context;
+use crate::devices::{devices, devices_of};
 use crate::estimate::{estimate_s, largest};
-use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::limits::{self, Estimate};
-use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
-use crate::settings::ServiceSettings;
-use crate::site::SiteBenchmark;
+use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SHARED_DEVICE, SimulatedClass, hash};
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
-use crate::variant::{self, VARIANT, Variant};
-use crate::{access, counterpart, daemon_checks, device_scheduler, fs_option, recipe, simulated};
-
-/// What a study may refer to.
-pub struct Context<'a> {
-    /// The workloads at hand.
-    pub workloads: &'a Catalog,
-    /// Names of the device profiles.
-    pub profiles: &'a [&'a str],
-    /// The benchmarks of sites.
-    pub benchmarks: &'a [SiteBenchmark],
-    /// The services, with what a study may set of them.
-    pub services: &'a [ServiceSettings],
-}
+use crate::variant::{self, Variant};
+use crate::{access_classes, counterpart, daemon_checks, defaults, device_scheduler, recipe};
 
 /// All runs of a study, in the order of execution: `plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,7 +75,7 @@ impl Plan {
     /// As [`Plan::from_file`].
     pub fn from_document(document: &Document, context: &Context<'_>) -> Result<Self, Problems> {
         let mut study: Study = document.parse_all()?;
-        simulated::defaults(&mut study, document);
+        defaults::apply(&mut study, document);
         let variants = variant::all(study.clone(), document, context)?;
         let plan = expand(&study, &variants, context.workloads);
         Problems(limits::beyond(&plan.runs, &study, document)).or(plan)
@@ -187,81 +175,6 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     }
 }
 
-fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
-    let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
-    devices.sort();
-    devices.dedup();
-    // A server with policies is also one without; of two that are else the same it comes last.
-    let with_policies: Vec<RunDevice> = devices.iter().filter(|device| device.live).cloned().collect();
-    devices
-        .retain(|device| device.live || !with_policies.contains(&RunDevice { live: true, ..device.clone() }));
-    devices
-}
-
-/// Begins the name of a factor that is the number of clients of one class.
-const CLIENTS_OF: &str = "clients.";
-/// The field of factors that has one for each class.
-const CLIENT_COUNTS: &str = "client_counts";
-/// Begins the name of a factor that is a parameter of admission control.
-pub(crate) const ADMISSION: &str = "admission.";
-
-/// Factors with their levels, in the order in which the specification declares them.
-pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
-    match serde_json::to_value(&study.factors) {
-        Ok(Value::Object(factors)) => factors
-            .into_iter()
-            .flat_map(|(name, levels)| match levels {
-                Value::Object(variants) if name == VARIANT => {
-                    vec![(name, variants.into_iter().map(|(name, _)| Value::String(name)).collect())]
-                }
-                Value::Array(levels) => vec![(name, levels)],
-                // One factor for each class, each option, or each parameter.
-                Value::Object(parts) => {
-                    let prefix = match name.as_str() {
-                        CLIENT_COUNTS => CLIENTS_OF,
-                        fs_option::FIELD => fs_option::PREFIX,
-                        _ => ADMISSION,
-                    };
-                    parts
-                        .into_iter()
-                        .filter_map(|(part, levels)| {
-                            Some((format!("{prefix}{part}"), levels.as_array()?.clone()))
-                        })
-                        .collect()
-                }
-                _ => Vec::new(),
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-pub(crate) fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
-    factors.iter().fold(vec![Map::new()], |cells, (name, levels)| {
-        let with = |cell: &Map<String, Value>, level: &Value| {
-            let mut cell = cell.clone();
-            cell.insert(name.clone(), level.clone());
-            cell
-        };
-        cells.iter().flat_map(|cell| levels.iter().map(move |level| with(cell, level))).collect()
-    })
-}
-
-pub(crate) fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
-    study
-        .exclude
-        .iter()
-        .any(|entry| entry.iter().all(|(name, level)| cell.get(name).is_some_and(|at| same(at, level))))
-}
-
-/// Whether two levels are the same; 1 and 1.0 are.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    }
-}
-
 fn resolve(
     study: &Study,
     testbed: Testbed,
@@ -311,7 +224,7 @@ fn resolve(
             },
         })
         .collect();
-    classes.extend(access::classes(study, &settings));
+    classes.extend(access_classes::classes(study, &settings));
     Run {
         format: FORMAT,
         id: String::new(),
@@ -338,7 +251,7 @@ fn resolve(
         classes,
         devices,
         services: if testbed == Testbed::Device { daemon_checks::services(study) } else { Vec::new() },
-        access: access::resolved(study),
+        access: access_classes::resolved(study),
     }
 }
 
@@ -358,57 +271,6 @@ fn simulated(study: &Study, class: &Class, workload: &AnyWorkload, settings: &Se
         disks: class.disks.clone(),
         from_mib: class.from_mib,
         cache_mib: class.cache_mib.unwrap_or(0),
-    }
-}
-
-/// Name of the one device of an integrated server.
-pub(crate) const SHARED_DEVICE: &str = "shared";
-
-/// Settings with the levels of a cell in place of what is held.
-pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
-    let mut value = serde_json::to_value(hold).unwrap_or_default();
-    if let Value::Object(fields) = &mut value {
-        for (name, level) in cell.iter().filter(|(name, _)| *name != VARIANT && *name != counterpart::TESTBED)
-        {
-            if let Some(class) = name.strip_prefix(CLIENTS_OF) {
-                fields["clients"][class] = level.clone();
-            } else if let Some(option) = name.strip_prefix(fs_option::PREFIX) {
-                let options = fields.entry(fs_option::FIELD).or_insert_with(|| Value::Object(Map::new()));
-                options[option] = level.clone();
-            } else if let Some(parameter) = name.strip_prefix(ADMISSION) {
-                // What is absent there has its default.
-                let parameters = fields.entry("admission").or_insert_with(|| Value::Object(Map::new()));
-                parameters[parameter] = level.clone();
-            } else {
-                fields.insert(name.clone(), level.clone());
-            }
-        }
-    }
-    // The levels came out of the same types, so this cannot fail on a checked study.
-    serde_json::from_value(value).unwrap_or_else(|_| hold.clone())
-}
-
-/// The devices of an architecture; of a network file system a disk for each of its servers.
-pub(crate) fn devices(study: &Study, filesystem: &str, architecture: Architecture) -> Vec<RunDevice> {
-    let device = |name: &str, heads: u32| RunDevice {
-        name: name.to_owned(),
-        profile: study.storage.profile.clone(),
-        heads,
-        stripe_unit_kib: study.storage.stripe_unit_kib,
-        size_mib: study.storage.size_mib.saturating_mul(u64::from(heads)),
-        live: false,
-    };
-    if let Some(access) = FileSystem::load(filesystem).and_then(|found| found.network) {
-        return (0..study.storage.heads)
-            .map(|index| device(&format!("{}-{index}", access.cluster), 1))
-            .collect();
-    }
-    match architecture {
-        Architecture::Integrated => vec![device(SHARED_DEVICE, study.storage.heads)],
-        Architecture::Partitioned => {
-            let share = study.storage.heads / study.classes.len().max(1) as u32;
-            study.classes.iter().map(|(name, class)| device(name, class.heads.unwrap_or(share))).collect()
-        }
     }
 }
 

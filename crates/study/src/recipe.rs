@@ -5,8 +5,8 @@ use std::path::Path;
 use weir_specs::{Document, Problems, one_of};
 use weir_workload::sessions::{AnyWorkload, SessionModel, SessionWorkload};
 
+use crate::context::Context;
 use crate::daemon_chain;
-use crate::plan::Context;
 use crate::site::{Site, SiteBenchmark};
 use crate::spec::{Class, Study};
 

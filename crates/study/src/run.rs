@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -24,6 +26,9 @@ pub const FORMAT: u32 = 1;
 const HANDS_ON: &str = "none";
 /// Tags of a loop device.
 pub(crate) const MOST_TAGS: u32 = 128;
+
+/// Name of the one device of an integrated server.
+pub(crate) const SHARED_DEVICE: &str = "shared";
 
 /// One repetition of a cell. Whoever carries it out needs nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -230,6 +235,13 @@ impl Run {
         (self.warmup_s * 1e9).round() as i64
     }
 
+    /// The part of a client of a run of several hosts, by its place from 0: the same run with random streams of its own.
+    pub fn part(&self, client: usize) -> Run {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        // Stream 0 is a study's own use of its seed.
+        rng.set_stream(client as u64 + 1);
+        Run { seed: rand::RngExt::random(&mut rng), ..self.clone() }
+    }
     /// The scheduler of a device: that of the class which has it for itself, or the study's.
     pub fn scheduler_of(&self, device: &str) -> &Scheduler {
         let asker = self.classes.iter().find(|class| class.device == device);

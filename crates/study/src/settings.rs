@@ -4,16 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_specs::{Setting, one_of};
 
-use crate::plan::Context;
-
-/// What a study has to know of a service.
-#[derive(Debug, Clone)]
-pub struct ServiceSettings {
-    /// Its name.
-    pub name: String,
-    /// Its settings by name.
-    pub settings: BTreeMap<String, Setting>,
-}
+use crate::context::Context;
 
 /// What is wrong with settings of a service, by field below `at`; nothing if the service is unknown, which is said elsewhere.
 pub(crate) fn check(

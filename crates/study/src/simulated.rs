@@ -1,13 +1,9 @@
 //! What a study says for the simulator only.
 
-use std::collections::BTreeMap;
-
 use weir_scheduler::Settings;
-use weir_specs::Document;
 use weir_vocabulary::TrafficKind;
 
 use crate::contract::Contract;
-use crate::device_scheduler;
 use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, MOST_INTERVALS};
 use crate::spec::{Class, Placement, Study};
@@ -107,33 +103,6 @@ pub(crate) fn check_places(study: &Study) -> Vec<(String, String)> {
         problems.push(("series_s".to_owned(), message));
     }
     problems
-}
-
-/// Scheduler of a simulated server if a study names none.
-const DEFAULT_SCHEDULER: &str = "scan";
-
-/// A scheduler that every simulated server can have.
-pub(crate) fn default_scheduler() -> Scheduler {
-    Scheduler { name: DEFAULT_SCHEDULER.to_owned(), tunables: BTreeMap::new() }
-}
-
-/// Puts the simulator's defaults in place of the device testbed's.
-pub(crate) fn defaults(study: &mut Study, document: &Document) {
-    let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
-    // Beside devices it has what they have.
-    if !study.testbed.are_virtual() {
-        return device_scheduler::defaults(study, is_held("queue_depth"));
-    }
-    if study.testbed.is_only(Testbed::Admission) {
-        study.hold.admission.get_or_insert_default();
-    }
-    if !is_held("queue_depth") {
-        // The scheduler under study decides all; a disk with a queue of its own would decide again.
-        study.hold.queue_depth = 1;
-    }
-    if !is_held("scheduler") {
-        study.hold.scheduler = default_scheduler();
-    }
 }
 
 /// Whether a scheduler can be made for some classes of a study.

@@ -11,6 +11,7 @@ use crate::access::StudyAccess;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
 use crate::contract::Contract;
 use crate::control_group::ControlGroup;
+use crate::fs_option;
 use crate::hosts::Hosts;
 use crate::io_cost::IoCost;
 use crate::level::{Architecture, Scheduler};
@@ -386,6 +387,14 @@ pub struct Settings {
     /// Admission control of the classes of video streams; absent: none. A simulated server serves those that are admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<AdmissionSettings>,
+}
+
+impl Settings {
+    /// The options of the file system that are set, as texts.
+    pub fn options(&self) -> BTreeMap<String, String> {
+        let options = self.filesystem_options.iter();
+        options.filter_map(|(name, value)| Some((name.clone(), fs_option::text(value)?))).collect()
+    }
 }
 
 impl Default for Settings {

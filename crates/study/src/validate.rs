@@ -7,17 +7,18 @@ use weir_specs::{Document, Problems, name_problem, one_of};
 use weir_workload::sessions::AnyWorkload;
 use weir_workload::{FileSet, Workload};
 
-use crate::admission_check;
+use crate::cells::{apply, levels_by_factor, same};
+use crate::context::Context;
+use crate::devices::devices;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, LONGEST_S, MOST_HEADS};
-use crate::plan::{Context, apply, devices, levels_by_factor, same};
-use crate::run::MOST_TAGS;
+use crate::run::{MOST_TAGS, SHARED_DEVICE};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
-    access, control_check, counterpart, daemon_chain, daemon_checks, device_scheduler, fs_option, hosts,
-    limits, recipe, simulated,
+    access_classes, admission_check, control_check, counterpart, daemon_chain, daemon_checks, defaults,
+    device_scheduler, fs_option_checks, host_checks, limits, recipe, simulated,
 };
 
 /// Share of a device that files may fill: a file system needs room for itself.
@@ -49,9 +50,9 @@ pub(crate) fn check(
         check.excludes();
         for (field, message) in daemon_checks::check(study, testbed, context)
             .into_iter()
-            .chain(access::check(study, testbed))
-            .chain(hosts::check(study, testbed))
-            .chain(fs_option::check(study, testbed))
+            .chain(access_classes::check(study, testbed))
+            .chain(host_checks::check(study, testbed))
+            .chain(fs_option_checks::check(study, testbed))
             .chain(control_check::check(study))
             .chain(device_scheduler::check(study, testbed))
         {
@@ -137,7 +138,7 @@ impl Check<'_> {
             if let Some(message) = name_problem(name) {
                 self.problem(&field, message);
             }
-            if name == crate::plan::SHARED_DEVICE {
+            if name == SHARED_DEVICE {
                 self.problem(&field, "is the name of the integrated server's device: choose another");
             }
             if class.clients == 0 {
@@ -211,7 +212,7 @@ impl Check<'_> {
     fn neutral(&self) -> Settings {
         let mut settings = Settings::default();
         if self.study.testbed.are_virtual() {
-            settings.scheduler = simulated::default_scheduler();
+            settings.scheduler = defaults::default_scheduler();
         }
         settings
     }

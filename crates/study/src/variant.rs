@@ -6,12 +6,11 @@ use serde_json::{Map, Value};
 use weir_specs::{Document, Problem, Problems, one_of};
 use weir_workload::sessions::AnyWorkload;
 
-use crate::plan::Context;
+use crate::cells::VARIANT;
+use crate::context::Context;
 use crate::spec::Study;
 use crate::validate;
 
-/// Name of the factor.
-pub(crate) const VARIANT: &str = "variant";
 /// What cannot be varied: a study has one of each.
 const FIXED: [&str; 8] = ["name", "testbed", "seed", "repetitions", "records", "hosts", "factors", "exclude"];
 /// Field of a class whose own fields are dotted paths in a workload.
