@@ -13,7 +13,7 @@ use weir_vocabulary::TrafficKind;
 use weir_workload::Catalog;
 use weir_workload::sessions::AnyWorkload;
 
-use crate::cells::{VARIANT, same};
+use crate::cells::{VARIANT, apply, same};
 use crate::context::Context;
 use crate::devices::{devices, devices_of};
 use crate::estimate::{estimate_s, largest};

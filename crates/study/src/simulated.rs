@@ -7,7 +7,6 @@ use crate::contract::Contract;
 use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, MOST_INTERVALS};
 use crate::spec::{Class, Placement, Study};
-use crate::testbed::Testbed;
 
 /// The fields of a class that only the simulator knows, as far as they are given.
 pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {

@@ -4,36 +4,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::benchmark::all_tables;
 use crate::database::{Address, Connection, Row};
+use crate::facts::{FACTS, STATE, facts};
 use crate::hot::{self, Hot};
-use crate::schema::{Kind, Table, column};
+pub use crate::population::Population;
+use crate::schema::Table;
 
 /// What is sent at once, in units of a table's population.
 const UNITS_PER_CHUNK: u64 = 2000;
-
-/// Initial rows of a benchmark's tables.
-pub trait Population: Send + Sync {
-    /// Its tables, each behind those that it points at.
-    fn tables(&self) -> &'static [Table];
-
-    /// Number of units of a table. A unit is a row, or the rows that belong to one row of another table.
-    fn units(&self, table: &str) -> u64;
-
-    /// Adds the rows of a unit, counted from 1, of a table. They depend on nothing but the seed and the scale.
-    fn rows(&self, table: &str, unit: u64, to: &mut Vec<Row>);
-
-    /// What decides the content, by name: benchmark, seed, scale. Kept in the database.
-    fn facts(&self) -> Vec<(&'static str, String)>;
-}
-
-/// Where the facts of a loaded site are kept.
-pub(crate) const FACTS: Table = Table {
-    name: "weir_site",
-    columns: &[column("name", Kind::Text(40)), column("value", Kind::Text(200))],
-    key: "name",
-    ..Table::BARE
-};
-const STATE: &str = "state";
 
 /// Options of a load.
 #[derive(Debug, Clone, Copy)]
@@ -66,58 +45,6 @@ pub struct Loaded {
     pub indexes_s: f64,
     /// The same population was already there, and nothing was done.
     pub already: bool,
-}
-
-/// The facts of the site in a database; none where there is no site.
-///
-/// # Errors
-/// The database fails.
-pub fn facts(connection: &mut dyn Connection) -> Result<Vec<(String, String)>, Error> {
-    let there = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = ? \
-                 AND table_schema NOT IN ('information_schema', 'pg_catalog')";
-    if connection.run(there, &[FACTS.name.into()])?.int()? == 0 {
-        return Ok(Vec::new());
-    }
-    let rows = connection.run("SELECT name, value FROM weir_site ORDER BY name", &[])?.rows;
-    Ok(rows
-        .iter()
-        .map(|row| Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned())))
-        .collect::<Result<_, crate::database::DatabaseError>>()?)
-}
-
-/// The facts of a site that is loaded completely and is of this benchmark.
-///
-/// # Errors
-/// There is none, another, or only half of one.
-pub fn loaded_facts(
-    connection: &mut dyn Connection,
-    benchmark: &str,
-) -> Result<Vec<(String, String)>, Error> {
-    let facts = facts(connection)?;
-    let fact = |name: &str| facts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    match (fact("benchmark"), fact(STATE)) {
-        (Some(found), Some("loaded")) if found == benchmark => Ok(facts),
-        (None, _) => Err(Error::Input(format!(
-            "the database holds no site: weir site load --benchmark {benchmark} --database ..."
-        ))),
-        (Some(found), Some("loaded")) => Err(Error::Input(format!(
-            "the database holds {found}, not {benchmark}: name it, or another database"
-        ))),
-        (Some(found), _) => Err(Error::Input(format!(
-            "the database holds {found} half loaded, because a load was interrupted: load it again with --replace"
-        ))),
-    }
-}
-
-/// A whole number among facts.
-///
-/// # Errors
-/// It is not there.
-pub(crate) fn number(facts: &[(String, String)], name: &str) -> Result<i64, Error> {
-    let found = facts.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.parse().ok());
-    found.ok_or_else(|| {
-        Error::Input(format!("the database's table weir_site does not say `{name}`: load it again"))
-    })
 }
 
 /// Loads a population. A population that is there completely and is the same is left as it is.
@@ -191,7 +118,7 @@ fn prepare(
     hot: Option<Hot<'_>>,
 ) -> Result<(), Error> {
     let engine = connection.engine();
-    for table in crate::benchmark::all_tables().iter().rev().chain([&FACTS]) {
+    for table in all_tables().iter().rev().chain([&FACTS]) {
         connection.batch(&format!("DROP TABLE IF EXISTS {}", table.name))?;
     }
     connection.batch(&FACTS.create(engine))?;

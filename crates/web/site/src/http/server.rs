@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::request::{self, Form, NoRequest, Request};
+use super::answers::{Answers, Context};
+use super::request::{self, NoRequest, Request};
 use crate::Error;
-use crate::benchmark::Definition;
-use crate::database::{Address, Connection, Pool};
+use crate::database::{Address, Pool};
+use crate::definition::Definition;
 
 /// A browser that says nothing between two requests for so long is gone.
 const LONGEST_SILENCE: Duration = Duration::from_secs(300);
@@ -23,24 +24,6 @@ const FIRST_REQUEST: Duration = Duration::from_secs(10);
 const WHOLE_REQUEST: Duration = Duration::from_secs(30);
 const MOST_CONNECTIONS: usize = 20_000;
 const STACK_BYTES: usize = 256 << 10;
-
-/// What answers the pages of a benchmark.
-pub(crate) trait Answers: Send + Sync {
-    /// Answers a page.
-    ///
-    /// # Errors
-    /// The database fails, or the request cannot be answered.
-    fn answer(&self, page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error>;
-}
-
-impl<F> Answers for F
-where
-    F: Fn(&str, &Form, &mut Context<'_>) -> Result<Value, Error> + Send + Sync,
-{
-    fn answer(&self, page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
-        self(page, form, context)
-    }
-}
 
 /// The pages of the site that a database holds.
 pub struct Application {
@@ -63,29 +46,6 @@ impl Application {
             whole.append(answer);
         }
         Ok(whole)
-    }
-}
-
-/// What a page needs to be answered.
-pub struct Context<'a> {
-    /// A connection, on loan for this page.
-    pub connection: &'a mut dyn Connection,
-    /// Transactions that were tried again.
-    pub retries: &'a AtomicU64,
-    /// Seconds since 1970.
-    pub now_s: i64,
-}
-
-impl Context<'_> {
-    /// Carries out a transaction; see [`crate::database::transaction`].
-    ///
-    /// # Errors
-    /// As the work.
-    pub fn transaction<T>(
-        &mut self,
-        work: impl FnMut(&mut dyn Connection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        crate::database::transaction(self.connection, self.retries, work, Error::database)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::site::known;
+use super::user::known;
 use crate::database::Value as Cell;
 use crate::http::{Context, Form};
 use crate::{Error, list};

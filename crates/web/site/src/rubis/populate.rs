@@ -6,8 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::account;
 use crate::database::{Row, Value};
-use crate::load::Population;
-use crate::population::{DAY_S, MADE_AT_S, Share, int, row};
+use crate::population::{DAY_S, MADE_AT_S, Population, Share, int, row};
 use crate::schema::Table;
 use crate::text::{row_generator, words};
 

@@ -5,10 +5,10 @@ use rand::seq::IndexedRandom;
 use serde_json::Value;
 
 use super::populate::{CATEGORIES, REGIONS};
-use crate::benchmark::Facts;
 use crate::browse::{Asked, Receipt, Session, Visitor};
+use crate::facts::{self, Facts};
 use crate::text::words;
-use crate::{Error, account, load};
+use crate::{Error, account};
 
 /// A visitor of auctions.
 pub(super) struct Bidder {
@@ -30,7 +30,7 @@ pub(super) struct Bidder {
 
 impl Bidder {
     pub(super) fn new(facts: &Facts, session: Session) -> Result<Self, Error> {
-        let number = |name| load::number(facts, name).map(|number| number.max(1));
+        let number = |name| facts::number(facts, name).map(|number| number.max(1));
         Ok(Bidder {
             users: number("users")?,
             items: number("items")?,

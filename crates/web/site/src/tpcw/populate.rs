@@ -5,10 +5,8 @@ use rand::seq::IndexedRandom;
 
 use super::words::{BACKINGS, CARDS, COUNTRIES, SHIPPING, STATUS, SUBJECTS};
 use crate::Error;
-use crate::benchmark::{Scale, out_of_range};
 use crate::database::{Row, Value};
-use crate::load::Population;
-use crate::population::{DAY_S, MADE_AT_S, int, row};
+use crate::population::{DAY_S, MADE_AT_S, Population, Scale, int, out_of_range, row};
 use crate::schema::Table;
 use crate::text::{digits, digsyl, letters, row_generator, words};
 
