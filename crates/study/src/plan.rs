@@ -1,6 +1,5 @@
 //! Expanding a study to its runs.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use rand::seq::SliceRandom;
@@ -126,15 +125,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
                 let is_of =
                     |variant: &&Variant| variant.name.as_deref() == cell.get(VARIANT).and_then(Value::as_str);
                 if let Some(variant) = variants.iter().find(is_of) {
-                    runs.push(resolve(
-                        &variant.study,
-                        testbed,
-                        &variant.workloads,
-                        cell,
-                        block,
-                        seed,
-                        runs.len(),
-                    ));
+                    runs.push(resolve(variant, testbed, cell, block, seed, runs.len()));
                 }
             }
         }
@@ -175,15 +166,16 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     }
 }
 
+/// The run of a cell of a variant.
 fn resolve(
-    study: &Study,
+    variant: &Variant,
     testbed: Testbed,
-    workloads: &BTreeMap<String, AnyWorkload>,
     cell: &Map<String, Value>,
     block: u32,
     seed: u64,
     order: usize,
 ) -> Run {
+    let Variant { study, workloads, .. } = variant;
     let mut settings = apply(&study.hold, cell);
     if study.testbed.are_two() && testbed == Testbed::Simulator {
         settings = counterpart::settings(&settings);

@@ -2,23 +2,17 @@
 
 use weir_study::{Run, Testbed};
 
-use crate::support::plan_text;
+use crate::support::{plan_text, trial};
 
-const TRIAL: &str = "\
-name: trial
-question: Does it work?
-testbed: device
-seed: 7
-repetitions: 1
-warmup_s: 1
-duration_s: 2
-storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+const TRIAL: &str = trial!(
+    "\
 classes:
   text: {workload: poisson-text, clients: 10, weight: 2}
   video: {workload: mpeg-vbr, clients: 3, wants: real_time, contract: {cost_ms: 20, period_ms: 1000}}
 factors:
   scheduler: [scan-edf batch_ms=20, deltal]
-";
+"
+);
 
 #[test]
 fn one_file_is_planned_for_both_testbeds() {

@@ -2,17 +2,10 @@
 
 use weir_study::Engine;
 
-use crate::support::{each_is_named, plan_text};
+use crate::support::{each_is_named, plan_text, trial};
 
-const SITE: &str = "\
-name: trial
-question: Does it serve?
-testbed: device
-seed: 7
-repetitions: 1
-warmup_s: 1
-duration_s: 2
-storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+const SITE: &str = trial!(
+    "\
 classes:
   first: {workload: zipf-class0, clients: 10, through: web, think_ms: 0}
   second: {workload: zipf-class1, clients: 3, through: web}
@@ -21,7 +14,8 @@ services:
 factors:
   filesystem: [ext4, tmpfs]
 hold: {buffered: true}
-";
+"
+);
 
 #[test]
 fn a_class_goes_through_a_service() {
@@ -70,15 +64,8 @@ fn a_way_through_a_service_that_cannot_be_is_named() {
     );
 }
 
-const TIERS: &str = "\
-name: trial
-question: What do tiers give?
-testbed: device
-seed: 7
-repetitions: 1
-warmup_s: 1
-duration_s: 2
-storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+const TIERS: &str = trial!(
+    "\
 classes:
   first: {workload: zipf-class0, clients: 10, through: a-proxy, think_ms: 0}
 services:
@@ -91,7 +78,8 @@ factors:
     limited: {services.web.read_mb_s: 1.5, services.web.memory_mib: 32}
   memory_mib: [64, 96]
 hold: {buffered: true, filesystem: ext4}
-";
+"
+);
 
 #[test]
 fn what_is_asked_starts_before_what_asks_it() {

@@ -17,6 +17,18 @@ const PROFILES: [&str; 7] = [
     "seagate-st340810a",
 ];
 
+/// A study called `trial` on two modelled disks, with one repetition of 3 s: this head and the text that follows it.
+macro_rules! trial {
+    ($rest:literal) => {
+        concat!(
+            "name: trial\nquestion: Does it work?\ntestbed: device\nseed: 7\nrepetitions: 1\nwarmup_s: 1\nduration_s: 2\n",
+            "storage: {profile: hdd-7200, heads: 2, size_mib: 1024}\n",
+            $rest
+        )
+    };
+}
+pub(crate) use trial;
+
 /// The repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
