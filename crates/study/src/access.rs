@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 /// Files of each size.
 const FILES: u32 = 10;
-/// What opening and reading a file costs on the file system of each run, by size: the run does nothing else.
+/// Cost of opening and reading a file on the file system of each run, by file size. The run does nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyAccess {
-    /// Sizes of files: bytes, or with KiB or MiB. Each is read whole.
+    /// File sizes, in bytes or with KiB or MiB. Each file is read whole.
     pub sizes: Vec<Size>,
-    /// How often all is measured anew in a run.
+    /// Repetitions of all measurements within a run.
     #[serde(default = "five")]
     pub repeat: u32,
-    /// Files of each size: as many uncached reads in a repetition.
+    /// Number of files of each size. Each repetition reads each file once uncached.
     #[serde(default = "ten")]
     pub files: u32,
 }

@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_scheduler::guarantee::Task;
 
-/// A request of at most `cost_ms` of one disk's time in every `period_ms`.
+/// Contract of a stream: a request with a service time of at most `cost_ms` on one disk in every `period_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Contract {
-    /// What a request takes of one disk at most, in ms; of a class that is not real-time, what all its requests together
-    /// get in a period.
+    /// Longest service time of a request on one disk, in ms. Of a class that is not real-time: service time of all its
+    /// requests together in a period.
     pub cost_ms: f64,
-    /// Time from one request to the next, and to its deadline, in ms: on each disk, so that of a stream that is striped
-    /// over three disks it is three times as long as from block to block.
+    /// Time from one request to the next and to its deadline on each disk, in ms. A stream that is striped over three
+    /// disks has a period of three times the time between its blocks.
     pub period_ms: f64,
 }
 

@@ -75,7 +75,7 @@ pub struct Run {
     /// Simulator: length of what `series.json` tells apart, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_s: Option<f64>,
-    /// Simulator: where files lie on the disks.
+    /// Simulator: placement of files on the disks.
     #[serde(default, skip_serializing_if = "Placement::is_packed")]
     pub placement: Placement,
     /// Several hosts carry it out together; one if absent.
@@ -132,7 +132,7 @@ pub struct RunClass {
     /// Its name.
     #[serde(deserialize_with = "name::class")]
     pub name: String,
-    /// Name of its workload.
+    /// Name of the workload (`weir list workloads`).
     pub workload: String,
     /// The workload with the study's replacements.
     pub recipe: AnyWorkload,

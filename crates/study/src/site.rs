@@ -10,35 +10,35 @@ pub const DATABASES: [&str; 2] = ["postgresql", "mariadb"];
 /// The benchmark whose size is a number of books and of browsers; that of the others is a share.
 pub(crate) const BY_ITEMS: &str = "tpcw";
 
-/// A web site with a database behind it: a database server, whose data lie on the file system of the classes that go through
-/// the site, and an application server, each in a control group of its own.
+/// A web site with a database: a database server and an application server, each in its own control group. The data of
+/// the database server are on the file system of the classes that go through the site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 // Nothing is left out where it is written: variants of a study find their fields in it.
 pub struct Site {
-    /// Whose pages it has: tpcw, rubis or rubbos.
+    /// The benchmark: tpcw, rubis or rubbos.
     pub benchmark: String,
     /// The database server: postgresql or mariadb.
     pub database: String,
-    /// tpcw: books in the shop; 1000 if absent.
+    /// tpcw: number of books in the shop. 1000 if absent.
     #[serde(default)]
     pub items: Option<u64>,
-    /// tpcw: emulated browsers that the shop is made for, 2,880 customers each; 10 if absent.
+    /// tpcw: number of emulated browsers that the size of the shop is made for, with 2,880 customers each. 10 if absent.
     #[serde(default)]
     pub browsers: Option<u64>,
-    /// rubis, rubbos: size, as a share of the published database; 0.01 if absent.
+    /// rubis, rubbos: size as a share of the published database. 0.01 if absent.
     #[serde(default)]
     pub scale: Option<f64>,
-    /// Seed of its content, which is the same in all runs.
+    /// Seed of the content of the database, which is the same in all runs.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// Connections of the application server to the database, which all pages share.
+    /// Number of connections from the application server to the database. All pages share them.
     #[serde(default = "some_workers")]
     pub workers: u32,
-    /// Tables that lie on a tmpfs of the run, with their indexes; none if absent.
+    /// Tables that are kept in a memory file system (tmpfs), with their indexes. None if absent.
     #[serde(default)]
     pub hot_tables: Vec<String>,
-    /// Settings of the database server, where they differ from its description's.
+    /// Settings of the database server that differ from its defaults (`weir service list`).
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }

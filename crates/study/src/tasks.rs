@@ -5,11 +5,11 @@ use serde::Deserialize;
 use weir_scheduler::guarantee::Task;
 use weir_specs::{Document, Problems};
 
-/// Streams that ask for one disk.
+/// Streams that share one disk.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFile {
-    /// What this is.
+    /// Description for readers.
     #[serde(default)]
     pub description: String,
     /// The streams.
@@ -22,11 +22,11 @@ pub struct TaskFile {
 pub struct TaskSpec {
     /// Their name.
     pub name: String,
-    /// What a request takes of the disk at most, in ms.
+    /// Longest service time of a request, in ms.
     pub cost_ms: f64,
-    /// Time from one request of a stream to the next, at least, and to its deadline, in ms.
+    /// Shortest time from one request of a stream to the next, and time to its deadline, in ms.
     pub period_ms: f64,
-    /// How many there are.
+    /// Number of streams.
     #[serde(default = "one")]
     pub streams: u32,
 }

@@ -1,4 +1,4 @@
-//! Where a study is answered.
+//! Testbed of a run.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where a study is answered.
+/// Testbed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Testbed {
     /// Real kernel block devices in real time.
     Device,
-    /// weir's own disks and schedulers in virtual time.
+    /// Simulated disks and schedulers in virtual time.
     Simulator,
-    /// Admission control alone: which streams would be let in, and when; no request is served.
+    /// Admission control only: which streams are admitted, and when. No request is served.
     Admission,
 }
 
