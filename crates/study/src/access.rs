@@ -50,10 +50,10 @@ impl Size {
     }
 }
 
-/// Bytes of a size that is given in bytes, KiB or MiB.
+/// Parses a size in bytes, KiB or MiB; returns bytes.
 ///
 /// # Errors
-/// It is none, or 0; the text says what to write.
+/// The text is no size, or 0. The message says what to write.
 pub fn size_bytes(text: &str) -> Result<u64, String> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1u64)];
     let found = units.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
@@ -63,7 +63,7 @@ pub fn size_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no size: write 4096, 4KiB or 1MiB"))
 }
 
-/// A size as it is shown: in the largest unit of which it is a multiple.
+/// A size as shown in class names: in the largest unit of which it is a multiple.
 fn shown(bytes: u64) -> String {
     match bytes {
         _ if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
@@ -72,12 +72,12 @@ fn shown(bytes: u64) -> String {
     }
 }
 
-/// What a run measures.
+/// Measurement of the cost of opening and reading files, resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAccess {
     /// Sizes of files.
     pub sizes_bytes: Vec<u64>,
-    /// How often all is measured anew.
+    /// Number of repetitions.
     pub repetitions: u32,
     /// Files of each size.
     pub files: u32,

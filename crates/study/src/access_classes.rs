@@ -11,12 +11,12 @@ use crate::run::{Engine, RunClass, SHARED_DEVICE};
 use crate::spec::{Settings, Study};
 use crate::testbed::Testbed;
 
-/// Name of the workload that stands for it in runs.
+/// Name of its workload in runs.
 const WORKLOAD: &str = "access";
 /// Largest file, in bytes.
 const LARGEST_BYTES: u64 = 1 << 30;
 
-/// What each run of a checked study measures.
+/// The measurement of each run of a valid study.
 pub(crate) fn resolved(study: &Study) -> Option<RunAccess> {
     let access = study.access.as_ref()?;
     Some(RunAccess {
@@ -26,7 +26,7 @@ pub(crate) fn resolved(study: &Study) -> Option<RunAccess> {
     })
 }
 
-/// Its classes; what is a page of memory anyway has no uncached reads.
+/// Classes of the measurement. A file system in memory has no uncached reads.
 pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
     let Some(access) = resolved(study) else { return Vec::new() };
     let in_memory =
@@ -57,7 +57,7 @@ pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
     all
 }
 
-/// One reader, who goes from file to file.
+/// The workload of one reader that reads file after file.
 fn recipe(access: &RunAccess, bytes: u64, what: &str) -> Workload {
     Workload {
         name: WORKLOAD.to_owned(),
@@ -81,16 +81,16 @@ fn recipe(access: &RunAccess, bytes: u64, what: &str) -> Workload {
     }
 }
 
-/// What is wrong, by field.
+/// Problems, by field.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     let Some(access) = &study.access else { return Vec::new() };
     let mut found = Vec::new();
     let mut problem = |at: &str, message: String| found.push((at.to_owned(), message));
     if testbed.is_virtual() {
-        problem("access", "is for `testbed: device` only: leave it out".to_owned());
+        problem("access", "applies to `testbed: device` only: leave it out".to_owned());
     }
     if !study.classes.is_empty() || !study.services.is_empty() {
-        let message = "is of a file system on which nobody else works: leave classes and services out, or make it a study of its own";
+        let message = "measures a file system without other load: leave `classes` and `services` out, or write a separate study";
         problem("access", message.to_owned());
     }
     if access.sizes.is_empty() {
@@ -132,10 +132,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
             let at = at("filesystem", study.factors.filesystem.is_some());
             problem(
                 &at,
-                format!(
-                    "has {}, where there are no files for `access`: use a file system",
-                    settings.filesystem
-                ),
+                format!("has {}, which has no files for `access`: use a file system", settings.filesystem),
             );
             break;
         }

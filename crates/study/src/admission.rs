@@ -1,4 +1,4 @@
-//! What a study says about admission control: which streams ask, and by which rules they are let in.
+//! Parameters of admission control: which streams request admission, and by which rules they are admitted.
 //!
 //! Terms and defaults are those of Wijayaratne and Reddy, "Providing QOS guarantees for disk I/O", sections 2.2 to 4.1.
 

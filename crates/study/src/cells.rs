@@ -7,16 +7,16 @@ use crate::spec::{Settings, Study};
 
 /// Name of the factor `variant`.
 pub(crate) const VARIANT: &str = "variant";
-/// Name of the factor that the testbed is where a study names both.
+/// Name of the factor of a study with both testbeds.
 pub(crate) const TESTBED: &str = "testbed";
-/// Begins the name of a factor that is the number of clients of one class.
+/// Prefix of the name of a factor that is the number of clients of one class.
 const CLIENTS_OF: &str = "clients.";
-/// The field of factors that has one for each class.
+/// The field of `factors` that has one factor for each class.
 const CLIENT_COUNTS: &str = "client_counts";
-/// Begins the name of a factor that is a parameter of admission control.
+/// Prefix of the name of a factor that is a parameter of admission control.
 pub(crate) const ADMISSION: &str = "admission.";
 
-/// Factors with their levels, in the order in which the specification declares them.
+/// Factors with their levels, in the order of the fields of [`Factors`](crate::Factors).
 pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
     match serde_json::to_value(&study.factors) {
         Ok(Value::Object(factors)) => factors
@@ -67,7 +67,7 @@ pub(crate) fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
         .any(|entry| entry.iter().all(|(name, level)| cell.get(name).is_some_and(|at| same(at, level))))
 }
 
-/// Whether two levels are the same; 1 and 1.0 are.
+/// Whether two levels are equal. 1 and 1.0 are.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a == b,
@@ -75,7 +75,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Settings with the levels of a cell in place of what is held.
+/// The held settings with the levels of a cell in their place.
 pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
     let mut value = serde_json::to_value(hold).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
@@ -86,7 +86,7 @@ pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
                 let options = fields.entry(fs_option::FIELD).or_insert_with(|| Value::Object(Map::new()));
                 options[option] = level.clone();
             } else if let Some(parameter) = name.strip_prefix(ADMISSION) {
-                // What is absent there has its default.
+                // Absent parameters have their defaults.
                 let parameters = fields.entry("admission").or_insert_with(|| Value::Object(Map::new()));
                 parameters[parameter] = level.clone();
             } else {

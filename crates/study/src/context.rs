@@ -7,19 +7,19 @@ use weir_workload::Catalog;
 
 use crate::site::SiteBenchmark;
 
-/// What a study may refer to.
+/// Names that a study may refer to.
 pub struct Context<'a> {
-    /// The workloads at hand.
+    /// The workloads.
     pub workloads: &'a Catalog,
     /// Names of the device profiles.
     pub profiles: &'a [&'a str],
-    /// The benchmarks of sites.
+    /// The benchmarks of web sites.
     pub benchmarks: &'a [SiteBenchmark],
-    /// The services, with what a study may set of them.
+    /// The daemons, with their settings.
     pub services: &'a [ServiceSettings],
 }
 
-/// What a study has to know of a service.
+/// Name and settings of a daemon.
 #[derive(Debug, Clone)]
 pub struct ServiceSettings {
     /// Its name.

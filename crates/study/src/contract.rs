@@ -1,4 +1,4 @@
-//! What streams are promised of a disk, in the units of people.
+//! Contracts of streams, in ms.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,15 +17,16 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// As admission tests have it, in whole ns.
+    /// The task of an admission test, in whole ns.
     ///
     /// # Errors
-    /// The field that is wrong, and what is wrong with it.
+    /// The field and its problem.
     pub fn task(self) -> Result<Task, (&'static str, String)> {
         Task::from_ms(self.cost_ms, self.period_ms)
     }
 
-    /// As schedulers have it, for so many streams; `None` if it is no contract, which studies are checked for.
+    /// The contract of a number of streams, for schedulers. `None` if it is invalid, which the validation of a study
+    /// excludes.
     pub fn for_streams(self, streams: u32) -> Option<weir_scheduler::Contract> {
         self.task().ok().map(|task| weir_scheduler::Contract { task, streams })
     }

@@ -5,7 +5,7 @@ use crate::level::Architecture;
 use crate::run::{Run, RunDevice, SHARED_DEVICE};
 use crate::spec::Study;
 
-/// The devices of an architecture; of a network file system a disk for each of its servers.
+/// Devices of an architecture. A network file system has one disk for each of its servers.
 pub(crate) fn devices(study: &Study, filesystem: &str, architecture: Architecture) -> Vec<RunDevice> {
     let device = |name: &str, heads: u32| RunDevice {
         name: name.to_owned(),
@@ -34,7 +34,7 @@ pub(crate) fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
     let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
     devices.sort();
     devices.dedup();
-    // A server with policies is also one without; of two that are else the same it comes last.
+    // A device that can have weir's schedulers also serves runs without them. It sorts behind one that cannot.
     let with_policies: Vec<RunDevice> = devices.iter().filter(|device| device.live).cloned().collect();
     devices
         .retain(|device| device.live || !with_policies.contains(&RunDevice { live: true, ..device.clone() }));

@@ -5,26 +5,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_specs::Kind;
 
-/// The field of a study, in `factors` and `hold`.
+/// The field of file system options in `factors` and `hold`.
 pub(crate) const FIELD: &str = "filesystem_options";
-/// Begins the name of a factor that is one of them.
+/// Prefix of the name of a factor that is a file system option.
 pub(crate) const PREFIX: &str = "filesystem_options.";
 
-/// One thing of a file system that a study may set, and how it is set and read back.
+/// An option of a file system: how it is set and read back.
 ///
-/// Exactly one of three sets it: where it has a `default`, it stands for `{NAME}` in the texts of its client, or of its
-/// servers; where it has `set`, that command does, on the client, before a file is written; where it has `by`, a role of the
-/// playbook does, between runs.
+/// It is set in exactly one of three ways. With `default`: its value replaces `{NAME}` in the texts of the client or of
+/// the servers. With `set`: a command on the client sets it before files are written. With `by`: a role of the playbook
+/// sets it between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FsOption {
-    /// The values that it takes.
+    /// Type of its values.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// What stands for `{NAME}` where a study says nothing.
+    /// Value of `{NAME}` if a study does not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Whether `{NAME}` is a placeholder of the servers, which are started anew where it changes; else of the client.
+    /// Whether `{NAME}` is a placeholder of the servers, which are restarted when it changes. A placeholder of the client
+    /// if absent.
     #[serde(default)]
     pub of_servers: bool,
     /// Command that sets it. Placeholders: `{value}`, `{point}` (where it is mounted) and `{files}` (the run's folder).
@@ -33,11 +34,12 @@ pub struct FsOption {
     /// The role that sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ByRole>,
-    /// Command on the client that prints what is in force, with `{point}` and `{files}`; of `by` and `of_servers` it may be
-    /// absent: then whoever set it has looked.
+    /// Command on the client that prints the value in force, with `{point}` and `{files}`. May be absent with `by` and
+    /// `of_servers`, which check the value themselves.
     #[serde(default)]
     pub read: Vec<String>,
-    /// Whether that prints more, separated by commas or blanks, and each part of the value is to be among it.
+    /// Whether the command prints other words too, separated by commas or blanks. Each part of the value must be among
+    /// them.
     #[serde(default)]
     pub among: bool,
 }
@@ -50,14 +52,15 @@ pub struct ByRole {
     pub role: String,
     /// Its file of tasks.
     pub tasks: String,
-    /// The variable that has the value.
+    /// The variable for the value.
     pub variable: String,
-    /// Whether it is played on the file system's servers (`weir_filesystem_servers` in the inventory); else on the client.
+    /// Whether it runs on the servers of the file system (`weir_filesystem_servers` in the inventory). On the client if
+    /// absent.
     #[serde(default)]
     pub on_servers: bool,
 }
 
-/// A level as a text; `None` if it is a list, a map or nothing.
+/// A level as text. `None` if it is a list, a map or null.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -67,7 +70,7 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether nothing in virtual time stands for a factor since it is one of these.
+/// Whether a factor is a file system option, which has no counterpart in virtual time.
 pub(crate) fn is_one(factor: &str) -> bool {
     factor.starts_with(PREFIX)
 }

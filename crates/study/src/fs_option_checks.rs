@@ -6,7 +6,8 @@ use crate::fs_option::{PREFIX, text};
 use crate::spec::Study;
 use crate::testbed::Testbed;
 
-/// What is wrong, by field: a cell sets what its file system does not have, or a value that it does not take.
+/// Problems, by field: a cell sets an option that its file system does not have, or a value that the option does not
+/// take.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     let varied = study.factors.filesystem_options.clone().unwrap_or_default();
     let field = |name: &str| {
@@ -17,7 +18,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         // Of a study of both testbeds virtual time leaves out what it cannot hold, but cannot vary it.
         let held = if study.testbed.are_two() { None } else { study.hold.filesystem_options.keys().next() };
         return held.map_or_else(Vec::new, |name| {
-            let message = "is a file system's, and nothing in virtual time stands for it: leave it out";
+            let message = "is an option of a file system without a counterpart in virtual time: leave it out";
             vec![(field(name), message.to_owned())]
         });
     }
@@ -44,7 +45,7 @@ fn lacks(filesystem: &FileSystem, name: &str) -> String {
     let known: Vec<&str> = filesystem.options.keys().map(String::as_str).collect();
     let has = if known.is_empty() { "no options".to_owned() } else { known.join(", ") };
     format!(
-        "is set, but {0} has no `{name}` (it has {has}): leave it out, or ask of {0} in a study of its own",
+        "is set, but {0} has no `{name}` (it has {has}): leave it out, or write a separate study for {0}",
         filesystem.name
     )
 }

@@ -10,7 +10,7 @@ const CLIENTS: std::ops::RangeInclusive<u32> = 2..=256;
 /// What a run sets on disks of its own host.
 const OF_DISKS: [&str; 4] = ["scheduler", "queue_depth", "wbt_lat_usec", "read_ahead_kib"];
 
-/// What is wrong, by field.
+/// Problems, by field.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     let Some(hosts) = study.hosts else { return Vec::new() };
     let mut found = Vec::new();
@@ -29,8 +29,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         problem("hosts", "is given, but `access` measures one client: leave one of them out".to_owned());
     }
     if !study.services.is_empty() {
-        let message =
-            "is given, but services run beside the one client that asks them: leave one of them out";
+        let message = "is given, but `services` run on the host of a single client: leave one of them out";
         problem("hosts", message.to_owned());
     }
     let levels = levels_by_factor(study);
@@ -40,7 +39,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     });
     if let Some(name) = own {
         let message = format!(
-            "is {name}, which each client would make for itself: name one that all see, mounted before ({})",
+            "is {name}, which each client would make on its own disks: use one that all clients mount ({})",
             FileSystem::names()
                 .filter(|name| FileSystem::load(name).is_some_and(|known| known.mounted))
                 .collect::<Vec<_>>()
@@ -53,7 +52,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     }
     for (name, levels) in &levels {
         if OF_DISKS.contains(&name.as_str()) && levels.len() > 1 {
-            let message = "is varied, but the disks are those of servers, which a run of several hosts does not set: leave it out";
+            let message = "is varied, but a run of several hosts does not change settings of its servers' disks: leave it out";
             problem(&format!("factors.{name}"), message.to_owned());
         }
     }

@@ -1,4 +1,4 @@
-//! Levels of factors that have a syntax of their own.
+//! Schedulers and architectures as levels of factors.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use weir_specs::{name_problem, quoted};
 const LONGEST_TUNABLE: usize = 64;
 const LONGEST_VALUE: usize = 1024;
 
-/// Whether a value of a tunable has only characters that weir's own schedulers write: trees such as `A:0.5(b:65%,c:w2)`.
+/// Whether a value has only characters that settings of weir's own schedulers use, such as the tree `A:0.5(b:65%,c:w2)`.
 fn is_value(value: &str) -> bool {
     (1..=LONGEST_VALUE).contains(&value.len())
         && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:,()%+".contains(c))
@@ -39,7 +39,7 @@ impl Scheduler {
         Scheduler { name: name.to_owned(), tunables: BTreeMap::new() }
     }
 
-    /// Whether it is the kernel's, and not a policy of weir's own.
+    /// Whether it is a kernel scheduler and not one of weir's own.
     pub fn is_of_kernel(&self) -> bool {
         weir_scheduler::kernel_scheduler(&self.name).is_some()
     }

@@ -1,8 +1,10 @@
-//! The questions.
+//! Studies and their plans.
 //!
-//! A [`Study`] is one YAML file: classes, factors, objectives, repetitions. [`Plan`] expands it to its
-//! [`Run`]s in the order in which they are to be carried out. A run is resolved completely: whoever carries
-//! it out reads nothing else.
+//! A [`Study`] is one YAML file: classes, factors, objectives, repetitions. [`Plan`] expands it to its [`Run`]s in the order of
+//! execution. A run is resolved completely: a runner reads nothing else.
+//!
+//! `spec.rs` and the files of its fields have the data. `validate.rs` and the `*_checks.rs` files check it, `cells.rs` combines
+//! the levels, `plan.rs` makes the runs.
 
 mod access;
 mod access_classes;

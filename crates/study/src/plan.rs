@@ -1,4 +1,4 @@
-//! Expanding a study to its runs.
+//! Plan of a study: all runs, in the order of execution.
 
 use std::path::Path;
 
@@ -32,17 +32,17 @@ pub struct Plan {
     /// Name of the study.
     #[serde(deserialize_with = "crate::name::study")]
     pub study: String,
-    /// Its question.
+    /// The question of the study.
     pub question: String,
-    /// What a reader should know besides.
+    /// Further explanation for readers.
     pub description: String,
-    /// Where its runs are carried out.
+    /// Testbeds of its runs.
     #[serde(default)]
     pub testbeds: Vec<Testbed>,
-    /// Why this is not the whole study; empty if it is.
+    /// The reason why this is a part of the study. Empty if it is the whole study.
     #[serde(default)]
     pub note: String,
-    /// Seed of everything that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Repetitions of each cell.
     pub repetitions: u32,
@@ -50,10 +50,10 @@ pub struct Plan {
     pub factors: Map<String, Value>,
     /// Estimated time of all runs, in seconds.
     pub estimate_s: f64,
-    /// What the largest run asks for, part by part.
+    /// The largest demand of any run, for each resource.
     #[serde(default)]
     pub largest_run: Estimate,
-    /// Every device that any run needs.
+    /// All devices of all runs.
     pub devices: Vec<RunDevice>,
     /// The runs.
     pub runs: Vec<Run>,
@@ -63,7 +63,7 @@ impl Plan {
     /// Reads, checks and expands a study.
     ///
     /// # Errors
-    /// All that is wrong with the study or with a workload it names.
+    /// All problems of the study and of the workloads that it names.
     pub fn from_file(file: &Path, context: &Context<'_>) -> Result<Self, Problems> {
         Self::from_document(&Document::read(file)?, context)
     }
@@ -80,7 +80,7 @@ impl Plan {
         Problems(limits::beyond(&plan.runs, &study, document)).or(plan)
     }
 
-    /// The part of the plan that is carried out on one testbed; runs keep their places. `note` says why it is a part.
+    /// The runs of the plan on one testbed, in unchanged order. `note` says why the others are left out.
     pub fn on(mut self, testbed: Testbed, note: &str) -> Self {
         if self.testbeds == [testbed] {
             return self;
@@ -100,7 +100,7 @@ impl Plan {
         self.of_runs(|_| true)
     }
 
-    /// The plan with some of its runs only, and the estimates of these. It keeps the devices of the study.
+    /// The plan with some of its runs and with their estimates. It keeps the devices of the study.
     pub fn of_runs(mut self, keep: impl FnMut(&Run) -> bool) -> Self {
         self.runs.retain(keep);
         self.estimate_s = estimate_s(&self.runs);
@@ -109,13 +109,13 @@ impl Plan {
     }
 }
 
-/// The study's runs: blocks of all cells, each in an order of its own.
+/// The runs of a study: blocks of all cells, each block in its own random order.
 fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     let mut runs: Vec<Run> = Vec::new();
     for &testbed in study.testbed.all() {
         let cells = counterpart::cells(study, testbed);
         for block in 0..study.repetitions {
-            // The same for each testbed: both are asked the same.
+            // The same for each testbed: both have the same requests.
             let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
             rng.set_stream(u64::from(block));
             let seed = rand::RngExt::random(&mut rng);
@@ -140,7 +140,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     }
     let mut factors = counterpart::factors(study);
     for (name, levels) in &mut factors {
-        // What stands in virtual time for levels that are not there.
+        // Counterparts in virtual time are levels of their own.
         for run in &runs {
             if let Some(level) = run.levels.get(name)
                 && !levels.iter().any(|known| same(&label(known), level))
@@ -266,7 +266,7 @@ fn simulated(study: &Study, class: &Class, workload: &AnyWorkload, settings: &Se
     }
 }
 
-/// A level as it is shown: scalars as they are, maps as `text=10 video=4`.
+/// A level as shown in tables: scalars unchanged, maps as `text=10 video=4`.
 fn label(level: &Value) -> Value {
     match level {
         Value::Object(fields) => {

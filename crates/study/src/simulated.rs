@@ -1,4 +1,4 @@
-//! What a study says for the simulator only.
+//! Checks of fields that apply to the simulator only.
 
 use weir_scheduler::Settings;
 use weir_vocabulary::TrafficKind;
@@ -8,7 +8,7 @@ use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, MOST_INTERVALS};
 use crate::spec::{Class, Placement, Study};
 
-/// The fields of a class that only the simulator knows, as far as they are given.
+/// The fields of a class that are set and apply to the simulator only.
 pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
     [
         ("wants", class.wants.is_some()),
@@ -25,7 +25,7 @@ pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
     .collect()
 }
 
-/// What is wrong with them: fields and messages.
+/// Their problems: fields and messages.
 pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
     let mut problems = Vec::new();
     if let Some(Err((field, message))) = class.contract.map(Contract::task) {
@@ -60,18 +60,17 @@ pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
         problems.push(("from_mib", format!("is {from}; it must be at most {LARGEST_DISK_MIB}")));
     }
     if let Some(priority) = class.priority {
-        let message =
-            format!("is {priority}, but a simulated server knows no priorities of the kernel: use weight");
+        let message = format!("is {priority}, but the simulator has no I/O priorities: use weight");
         problems.push(("priority", message));
     }
     if class.cgroup.is_some() {
-        let message = "is given, but a simulated server knows no control groups: use weight";
+        let message = "is given, but the simulator has no control groups: use weight";
         problems.push(("cgroup", message.to_owned()));
     }
     problems
 }
 
-/// What is wrong with the disks and places that classes name: fields and messages.
+/// Problems of the disks and offsets of classes: fields and messages.
 pub(crate) fn check_places(study: &Study) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     let architectures = study.factors.architecture.iter().flatten().chain([&study.hold.architecture]);
@@ -97,8 +96,9 @@ pub(crate) fn check_places(study: &Study) -> Vec<(String, String)> {
     } else if let Some(series_s) = study.series_s
         && study.duration_s / series_s > MOST_INTERVALS
     {
-        let message =
-            format!("is {series_s}, of which duration_s has more than {MOST_INTERVALS:.0e}: make it longer");
+        let message = format!(
+            "is {series_s}, which divides duration_s into more than {MOST_INTERVALS:.0e} intervals: make it longer"
+        );
         problems.push(("series_s".to_owned(), message));
     }
     problems
@@ -114,7 +114,7 @@ pub(crate) fn check_scheduler<'a>(
             name: name.clone(),
             kind: class.wants.unwrap_or(TrafficKind::Interactive),
             weight: class.weight.unwrap_or(1.0),
-            // How many streams there are is for runs to say, and whether there is room for them.
+            // Runs decide the number of streams, and whether the disk has capacity for them.
             contract: class.contract.and_then(|contract| contract.for_streams(1)),
         })
         .collect();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Engines that a site's data may lie in: names of services.
+/// Database servers of sites: names of daemons.
 pub const DATABASES: [&str; 2] = ["postgresql", "mariadb"];
-/// The benchmark whose size is a number of books and of browsers; that of the others is a share.
+/// The benchmark whose size is a number of books and of browsers. The size of the others is a share.
 pub(crate) const BY_ITEMS: &str = "tpcw";
 
 /// A web site with a database: a database server and an application server, each in its own control group. The data of
@@ -52,7 +52,7 @@ fn some_workers() -> u32 {
 }
 
 impl Site {
-    /// With every number that decides its size.
+    /// The site with the defaults of its size filled in.
     pub(crate) fn whole(mut self) -> Self {
         if self.benchmark == BY_ITEMS {
             self.items.get_or_insert(1000);
@@ -64,7 +64,7 @@ impl Site {
     }
 }
 
-/// What a study has to know of a benchmark of sites.
+/// Names of a benchmark of web sites: its own, of its tables and of its pages.
 #[derive(Debug, Clone)]
 pub struct SiteBenchmark {
     /// Its name.

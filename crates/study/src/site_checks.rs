@@ -9,7 +9,7 @@ use crate::settings;
 use crate::site::{BY_ITEMS, DATABASES};
 use crate::spec::{Study, StudyService};
 
-/// What is wrong with a service's site, by field below the service's.
+/// Problems of the site of a daemon, by field below that of the daemon.
 pub(crate) fn check(
     study: &Study,
     name: &str,
@@ -20,7 +20,7 @@ pub(crate) fn check(
     let mut problem = |at: &str, message: String| found.push((at.to_owned(), message));
     let Some(site) = &service.site else {
         if service.service.is_none() {
-            problem("", "has neither `service` nor `site`: say what it is".to_owned());
+            problem("", "has neither `service` nor `site`: give one of them".to_owned());
         }
         return found;
     };
@@ -30,7 +30,7 @@ pub(crate) fn check(
     if !service.settings.is_empty() {
         problem(
             ".settings",
-            "are of a service; those of a site's database are `site.settings`: move them".to_owned(),
+            "are settings of a `service`; those of the database of a site belong in `site.settings`: move them".to_owned(),
         );
     }
     if !DATABASES.contains(&site.database.as_str()) {
@@ -47,7 +47,7 @@ pub(crate) fn check(
             for (index, table) in site.hot_tables.iter().enumerate() {
                 let at = format!(".site.hot_tables.{index}");
                 if site.hot_tables[..index].contains(table) {
-                    problem(&at, format!("is `{table}` for the second time: name it once"));
+                    problem(&at, format!("is `{table}`, which is listed twice: list it once"));
                 } else if !benchmark.tables.contains(&table.as_str()) {
                     problem(&at, one_of("table", table, benchmark.tables.iter().copied()));
                 }
@@ -56,9 +56,14 @@ pub(crate) fn check(
     }
     let by_items = site.benchmark == BY_ITEMS;
     for (at, given, of_items, what) in [
-        (".site.items", site.items.is_some(), true, "is of tpcw: use `scale`"),
-        (".site.browsers", site.browsers.is_some(), true, "is of tpcw: use `scale`"),
-        (".site.scale", site.scale.is_some(), false, "is of rubis and rubbos: use `items` and `browsers`"),
+        (".site.items", site.items.is_some(), true, "is a field of tpcw: use `scale`"),
+        (".site.browsers", site.browsers.is_some(), true, "is a field of tpcw: use `scale`"),
+        (
+            ".site.scale",
+            site.scale.is_some(),
+            false,
+            "is a field of rubis and rubbos: use `items` and `browsers`",
+        ),
     ] {
         if given && of_items != by_items {
             problem(at, what.to_owned());
@@ -75,7 +80,10 @@ pub(crate) fn check(
     within(".site.workers", f64::from(site.workers), 1.0, 1000.0);
     for tier in ["database", "app"] {
         if study.services.contains_key(&format!("{name}-{tier}")) {
-            problem("", format!("has a part {name}-{tier}, as another service is called: rename one"));
+            problem(
+                "",
+                format!("has a daemon {name}-{tier}, which is also the name of another service: rename one"),
+            );
         }
     }
     let without_files = settings_of_cells(study)
@@ -84,9 +92,7 @@ pub(crate) fn check(
     if let Some(filesystem) = without_files {
         problem(
             ".site",
-            format!(
-                "has a database, whose data are files; on {filesystem} there are none: use a file system"
-            ),
+            format!("has a database, which needs files, but {filesystem} has none: use a file system"),
         );
     }
     found

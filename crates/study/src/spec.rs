@@ -1,4 +1,4 @@
-//! The study specification: `studies/NAME.yml`.
+//! Study specification: `studies/NAME.yml`.
 
 use std::collections::BTreeMap;
 
@@ -396,7 +396,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The options of the file system that are set, as texts.
+    /// The options of the file system that are set, as text.
     pub fn options(&self) -> BTreeMap<String, String> {
         let options = self.filesystem_options.iter();
         options.filter_map(|(name, value)| Some((name.clone(), fs_option::text(value)?))).collect()

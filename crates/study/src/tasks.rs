@@ -1,4 +1,4 @@
-//! Files of tasks: who asks one disk for what, to be tested for admission.
+//! Task files: streams of one disk, for `weir admit`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,16 +39,16 @@ fn one() -> u32 {
 const MOST_STREAMS: u64 = 100_000;
 
 impl TaskFile {
-    /// Reads and checks a document; every stream as a task, with the place of its kind in the file.
+    /// Reads and checks a document. Returns each stream as a task, with the index of its entry in the file.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All its problems.
     pub fn from_document(document: &Document) -> Result<(TaskFile, Vec<(usize, Task)>), Problems> {
         let file: TaskFile = document.parse_all()?;
         let mut problems = Problems::default();
         let mut wrong = |field: String, message: String| problems.0.push(document.problem(field, message));
         if file.tasks.is_empty() {
-            wrong("tasks".to_owned(), "is empty; someone has to ask".to_owned());
+            wrong("tasks".to_owned(), "is empty: add a stream".to_owned());
         }
         let mut tasks = Vec::new();
         let mut streams = 0;

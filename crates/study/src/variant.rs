@@ -1,4 +1,4 @@
-//! The factor `variant`: any field of the study itself as what is varied.
+//! The factor `variant`, which varies any field of the study.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::spec::Study;
 use crate::validate;
 
-/// What cannot be varied: a study has one of each.
+/// Fields that cannot be varied.
 const FIXED: [&str; 8] = ["name", "testbed", "seed", "repetitions", "records", "hosts", "factors", "exclude"];
 /// Field of a class whose own fields are dotted paths in a workload.
 const WITH: &str = "with";
@@ -27,7 +27,7 @@ pub(crate) struct Variant {
 /// Checks a study and its variants.
 ///
 /// # Errors
-/// All that is wrong with the study, or else with its variants.
+/// All problems of the study; if it has none, all problems of its variants.
 pub(crate) fn all(
     study: Study,
     document: &Document,
@@ -62,7 +62,7 @@ fn one(
         set(&mut value, path, replacement)
             .map_err(|message| Problems::from(document.problem(format!("{at}.{path}"), message)))?;
     }
-    // What is wrong now is wrong because of the variant: its fields, not the document's own, are to be corrected.
+    // These problems come from the variant: its fields are named, not those of the document.
     let placed = |found: Problems| {
         let place = |problem: Problem| document.problem(format!("{at}.{}", problem.field), problem.message);
         Problems(found.0.into_iter().map(place).collect())
@@ -94,7 +94,7 @@ fn set(study: &mut Value, path: &str, replacement: &Value) -> Result<(), String>
     while let Some(step) = steps.next() {
         depth += 1;
         let Value::Object(fields) = at else {
-            return Err(format!("`{step}`: there is nothing below this field"));
+            return Err(format!("`{step}`: the field before it has no fields"));
         };
         if step == WITH && depth == 3 && first == "classes" {
             let within = steps.collect::<Vec<_>>().join(".");

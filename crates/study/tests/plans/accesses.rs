@@ -51,8 +51,8 @@ fn what_a_file_costs_is_checked_by_field() {
                 "access: is of a file system on which nobody else",
             ),
             ("access: {sizes: [4KiB, 1048576], repeat: 3}\n", "", "classes: is empty"),
-            ("tmpfs", "raw", "factors.filesystem: has raw, where there are no files for `access`"),
-            ("testbed: device", "testbed: simulator", "access: is for `testbed: device` only"),
+            ("tmpfs", "raw", "factors.filesystem: has raw, which has no files for `access`"),
+            ("testbed: device", "testbed: simulator", "access: applies to `testbed: device` only"),
         ],
     );
 }

@@ -94,7 +94,7 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
         (hold("queue_depth: 129"), "hold.queue_depth"),
         (
             TRIAL.replace("deltal]", "none]\n  queue_depth: [1, 8]"),
-            "factors.queue_depth.0: is 1; a kernel grants 4 to 128",
+            "factors.queue_depth.0: is 1; the kernel allows 4 to 128",
         ),
     ] {
         let found = plan_text(&text).unwrap_err();

@@ -52,7 +52,7 @@ fn several_hosts_are_refused_where_they_make_no_sense() {
         (
             "filesystem: mounted",
             "filesystem: ext4",
-            "hold.filesystem: is ext4, which each client would make for itself",
+            "hold.filesystem: is ext4, which each client would make on its own disks",
         ),
         ("load: [0.5, 1]", "filesystem: [mounted, tmpfs]", "factors.filesystem: is tmpfs"),
         (

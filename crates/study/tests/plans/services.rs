@@ -41,19 +41,19 @@ fn a_way_through_a_service_that_cannot_be_is_named() {
             (
                 "through: web, think",
                 "think",
-                "classes.first.think_ms: is of clients that go `through` a service",
+                "classes.first.think_ms: needs `through`: name a service",
             ),
             ("think_ms: 0", "think_ms: -1", "classes.first.think_ms: must be from 0 to 1e9"),
             ("think_ms: 0", "priority: rt/0", "classes.first.priority: is that of requests to a disk"),
             (
                 "[ext4, tmpfs]",
                 "[ext4, raw]",
-                "classes.first.through: is web, which serves files; on raw there are none",
+                "classes.first.through: is web, which serves files, but raw has none",
             ),
             (
                 "buffered: true",
                 "architecture: partitioned",
-                "classes.first.through: is web as another class's is",
+                "classes.first.through: is web, as in another class",
             ),
             (
                 "port: 8080}",
@@ -106,11 +106,11 @@ fn tiers_and_limits_that_cannot_be_are_named() {
                 "before: wob}",
                 "services.a-proxy.before: unknown service `wob`; did you mean `web`?",
             ),
-            ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which leads round"),
+            ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which closes a loop"),
             (
                 "port: 8080}",
                 "port: 8080, before: a-proxy}",
-                "services.web.before: is a-proxy, which leads round",
+                "services.web.before: is a-proxy, which closes a loop",
             ),
             (
                 "{services.web.hot_mib: 8}",
@@ -125,13 +125,13 @@ fn tiers_and_limits_that_cannot_be_are_named() {
             (
                 "clients: 10",
                 "with: {files.popularity: uniform}, clients: 10",
-                "class first are asked for equally often",
+                "class first requests all files equally often",
             ),
             ("memory_mib: 32}", "memory_mib: 80}", "is 80, but the whole run may use 64 MiB"),
             (
                 "filesystem: ext4",
                 "filesystem: moosefs",
-                "on moosefs it reads from none: leave one of the two out",
+                "but moosefs has no disks: leave one of the two out",
             ),
             (
                 "buffered: true",

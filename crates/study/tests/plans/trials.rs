@@ -237,7 +237,7 @@ fn what_nothing_in_virtual_time_stands_for_is_refused() {
         ("  load:", "  wbt_lat_usec: [0, 75000]\n  load:", "factors.wbt_lat_usec: is the kernel's"),
         ("  load:", "  read_ahead_kib: [0, 128]\n  load:", "factors.read_ahead_kib: is the kernel's"),
         ("read_expire=100", "front_merges=0", "has no setting `front_merges`"),
-        ("clients: 3", "clients: 3, cache_mib: 4", "is for `testbed: simulator` only"),
+        ("clients: 3", "clients: 3, cache_mib: 4", "applies to `testbed: simulator` only"),
         ("scheduler: bfq, ", "testbed: simulator, scheduler: kyber, ", "unknown level `kyber`"),
     ] {
         let error = plan_text(&both().replace(from, to)).unwrap_err();
@@ -274,7 +274,7 @@ fn every_mistake_is_named_with_its_line() {
         ("testbed: device", "testbed: divice", 3, "did you mean `device`?"),
         ("testbed: device", "testbed: [device, simulato]", 3, "did you mean `simulator`?"),
         ("testbed: device", "testbed: []", 3, "is empty"),
-        ("testbed: device", "testbed: [device, simulator]", 10, "knows no priorities"),
+        ("testbed: device", "testbed: [device, simulator]", 10, "has no I/O priorities"),
     ] {
         let error = plan_text(&TRIAL.replace(from, to)).unwrap_err();
         assert!(error.contains(expected), "{to}: {error}");
