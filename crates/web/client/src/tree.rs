@@ -13,11 +13,11 @@ use weir_host::space;
 use crate::Error;
 use crate::documents::{Documents, Folders};
 
-/// Says whose documents a folder holds.
+/// Marker file that names the documents of a folder.
 const MARK: &str = "weir-documents.json";
 /// What an empty file system has.
 const LOST: &str = "lost+found";
-/// So many wrong entries are named.
+/// Most wrong entries that are named.
 const NAMED: usize = 20;
 
 /// What [`MARK`] holds.
@@ -28,7 +28,7 @@ struct Mark {
     documents: usize,
     bytes: u64,
     folders: String,
-    /// Of the sizes in order, so that other settings of a workload are told.
+    /// Hash of the sizes in order: it differs when the settings of the workload differ.
     sizes: String,
     complete: bool,
 }
@@ -84,9 +84,9 @@ pub enum LaidOut {
     There,
 }
 
-/// Writes the documents to `folder`, which is made if it is not there; `progress` is called with the bytes of each. The
-/// tree bears a mark that says what it is, and whether it is whole. What fails is taken away again; a tree that was left
-/// half by a crash is written anew.
+/// Writes the documents to `folder`, which is created if absent. `progress` is called with the bytes of each. A marker
+/// file names the documents and says whether the tree is complete. After a failure the files are removed. An incomplete
+/// tree of an earlier crash is written again.
 ///
 /// # Errors
 /// The folder holds something else, or is too small; the system refuses.
@@ -206,16 +206,16 @@ fn take_away(documents: &Documents, folder: &Path, made: bool) {
     }
 }
 
-/// What a tree was found to be.
+/// Result of the check of a tree.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Documents that are as they should be.
     pub right: usize,
     /// Bytes of these.
     pub bytes: u64,
-    /// What is not as it should be.
+    /// Number of wrong entries.
     pub wrong: usize,
-    /// The first of these, and what is wrong with them.
+    /// The first wrong entries, with their problems.
     pub named: Vec<String>,
 }
 
@@ -228,8 +228,8 @@ impl Checked {
     }
 }
 
-/// Compares every byte of a tree, and finds what does not belong in it. A tree without a mark, as `weir run` lays them
-/// out, is compared as well.
+/// Compares every byte of a tree and finds entries that do not belong to it. A tree without a marker file, as laid out by
+/// `weir run`, is compared as well.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -263,7 +263,7 @@ pub fn check(documents: &Documents, folder: &Path) -> Result<Checked, Error> {
     Ok(checked)
 }
 
-/// What is wrong with a document, if anything is.
+/// The problem of a document, if it has one.
 fn compare(documents: &Documents, number: u32, size: u64, path: &Path) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
     let found = file.metadata()?.len();

@@ -43,7 +43,7 @@ impl Benchmark {
         self.definition().name
     }
 
-    /// Its tables, each behind those that it points at.
+    /// Its tables, each after those that its foreign keys point at.
     pub fn tables(self) -> &'static [Table] {
         self.definition().tables
     }
@@ -53,7 +53,7 @@ impl Benchmark {
         self.definition().pages
     }
 
-    /// What the tables of a site of this size hold at first.
+    /// Initial content of a site of this size.
     ///
     /// # Errors
     /// The size is out of its range.
@@ -72,7 +72,7 @@ impl Benchmark {
         Ok(Application { definition, facts, answers })
     }
 
-    /// A client of the site, whose facts these are. `mark` begins all its tokens, and is unique to it for ever.
+    /// A client of the site with these facts. `mark` is the prefix of all its tokens and must be unique.
     ///
     /// # Errors
     /// The facts do not say how large the site is.
@@ -85,7 +85,7 @@ impl Benchmark {
         (self.definition().visitor)(facts, Session::new(rng, mark))
     }
 
-    /// Checks the site in a database, and that what was acknowledged is there.
+    /// Checks the site in a database, and that every acknowledged change is in it.
     ///
     /// # Errors
     /// The database fails, or holds another site.

@@ -10,24 +10,24 @@ use crate::schema::Table;
 
 type MakeVisitor = fn(&Facts, Session) -> Result<Box<dyn Visitor>, Error>;
 
-/// What a benchmark consists of: all that is its own. What every site needs is written once, outside of the benchmarks.
+/// Definition of a benchmark. Code that every site needs is outside of the benchmarks.
 pub(crate) struct Definition {
     /// Its name in commands, paths and databases.
     pub name: &'static str,
-    /// Its tables, each behind those that it points at.
+    /// Its tables, each after those that its foreign keys point at.
     pub tables: &'static [Table],
     /// Names of its pages.
     pub pages: &'static [&'static str],
     /// Pages that change something: they answer POST only.
     pub changes: &'static [&'static str],
-    /// What the tables hold at first.
+    /// Initial content of its tables.
     pub population: fn(Scale) -> Result<Box<dyn Population>, Error>,
-    /// What answers its pages.
+    /// Handler of its pages.
     pub answers: fn(&Facts) -> Result<Box<dyn Answers>, Error>,
     /// A client.
     pub visitor: MakeVisitor,
-    /// What it acknowledges.
+    /// Changes that it acknowledges.
     pub acknowledgements: &'static [Acknowledgement],
-    /// What must hold besides.
+    /// Other consistency rules.
     pub rules: fn(&Facts) -> Result<Vec<Query>, Error>,
 }

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::database::Connection;
 use crate::schema::{Kind, Table, column};
 
-/// What decides a site's content, by name.
+/// Facts that determine the content of a site, by name.
 pub(crate) type Facts = [(String, String)];
 
 /// Where the facts of a loaded site are kept.

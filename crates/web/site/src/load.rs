@@ -11,7 +11,7 @@ use crate::hot::{self, Hot};
 pub use crate::population::Population;
 use crate::schema::Table;
 
-/// What is sent at once, in units of a table's population.
+/// Units of a table's population that are sent at once.
 const UNITS_PER_CHUNK: u64 = 2000;
 
 /// Options of a load.

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::database::{Row, Value};
 use crate::schema::Table;
 
-/// How large a site is.
+/// Size of a site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     /// TPC-W: books.
@@ -24,7 +24,7 @@ pub(crate) fn out_of_range(option: &str, found: impl ToString, range: &str) -> E
 
 /// Initial rows of a benchmark's tables.
 pub trait Population: Send + Sync {
-    /// Its tables, each behind those that it points at.
+    /// Its tables, each after those that its foreign keys point at.
     fn tables(&self) -> &'static [Table];
 
     /// Number of units of a table. A unit is a row, or the rows that belong to one row of another table.
@@ -33,11 +33,11 @@ pub trait Population: Send + Sync {
     /// Adds the rows of a unit, counted from 1, of a table. They depend on nothing but the seed and the scale.
     fn rows(&self, table: &str, unit: u64, to: &mut Vec<Row>);
 
-    /// What decides the content, by name: benchmark, seed, scale. Kept in the database.
+    /// Facts that determine the content, by name: benchmark, seed, scale. Stored in the database.
     fn facts(&self) -> Vec<(&'static str, String)>;
 }
 
-/// The instant at which a population was made: 2026-01-01 00:00 UTC. It is fixed, so that content is.
+/// Creation time of a population: 2026-01-01 00:00 UTC. It is fixed, so the content is reproducible.
 pub(crate) const MADE_AT_S: i64 = 1_767_225_600;
 pub(crate) const DAY_S: i64 = 86_400;
 
@@ -67,12 +67,12 @@ impl Share {
         Ok(Share { share: scale.share, seed: scale.seed })
     }
 
-    /// How many there are of what the published database has so many of; at least one.
+    /// The scaled count of a count of the published database. At least one.
     pub(crate) fn of(&self, published: f64) -> u64 {
         (published * self.share).round().max(1.0) as u64
     }
 
-    /// What decides the content, by name.
+    /// Facts that determine the content, by name.
     pub(crate) fn facts(
         &self,
         benchmark: &str,

@@ -57,10 +57,10 @@ struct Emulated {
 }
 
 impl Browsers {
-    /// The class that asks `server`, whose status this is.
+    /// The class of browsers of `server`, which reported this status.
     ///
     /// # Errors
-    /// The site is another than the mix is for, or does not say how large it is.
+    /// The mix is for another benchmark, or the status lacks the size of the site.
     pub fn class(self, server: Server, status: &Status) -> Result<Class, Error> {
         let benchmark: Benchmark = status.site.parse()?;
         let states = self.model.table().states();
@@ -101,7 +101,7 @@ impl Browsers {
     }
 }
 
-/// What no other driver's tokens begin with: 64 random bits.
+/// Prefix of the tokens of this load generator: 64 random bits.
 fn mark() -> String {
     use rand::{TryRng, rngs::SysRng};
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -127,7 +127,7 @@ impl Emulated {
         ask.expect = page.expect.clone();
     }
 
-    /// Deals with an answer; says whether the page is to be asked for again.
+    /// Handles a response. Returns whether the page is requested again.
     fn take(&mut self, answer: &Answer<'_>) -> bool {
         let Some((page, _)) = &self.current else { return false };
         let name = &self.pages[*page].name;

@@ -1,4 +1,5 @@
-//! `ENGINE://USER@HOST:PORT/DATABASE?password_file=FILE`, or `ENGINE:///DATABASE?user=USER&socket=PATH`.
+//! Database addresses: `ENGINE://USER@HOST:PORT/DATABASE?password_file=FILE`, or
+//! `ENGINE:///DATABASE?user=USER&socket=PATH`.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +17,7 @@ pub enum Place {
     Host(String, u16),
 }
 
-/// A database, and as whom to open it. A password is only ever read from a file that no one else may read.
+/// A database and its user. A password is read only from a file that no other user can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Its engine.
@@ -96,7 +97,7 @@ impl FromStr for Address {
     }
 }
 
-/// The text with what may be a password left out, for messages.
+/// The text for messages, without a possible password.
 fn without_password(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, rest)), Some((_, host))) => {

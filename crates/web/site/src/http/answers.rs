@@ -8,7 +8,7 @@ use super::request::Form;
 use crate::Error;
 use crate::database::{Connection, transaction};
 
-/// What answers the pages of a benchmark.
+/// Handler of the pages of a benchmark.
 pub(crate) trait Answers: Send + Sync {
     /// Answers a page.
     ///
@@ -26,7 +26,7 @@ where
     }
 }
 
-/// What a page needs to be answered.
+/// Context of a page: connection, retries and time.
 pub struct Context<'a> {
     /// A connection, on loan for this page.
     pub connection: &'a mut dyn Connection,

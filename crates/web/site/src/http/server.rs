@@ -15,12 +15,11 @@ use crate::Error;
 use crate::database::{Address, Pool};
 use crate::definition::Definition;
 
-/// A browser that says nothing between two requests for so long is gone.
+/// A connection that is idle between two requests for this long is closed.
 const LONGEST_SILENCE: Duration = Duration::from_secs(300);
-/// A connection on which no request has been answered is closed when this long passes without one: who connects and says nothing
-/// keeps a thread from a browser.
+/// A connection without a first request is closed after this long: idle connections occupy threads.
 const FIRST_REQUEST: Duration = Duration::from_secs(10);
-/// A request that has begun is complete by then, however slowly it is sent.
+/// Time limit of a request from its first to its last byte.
 const WHOLE_REQUEST: Duration = Duration::from_secs(30);
 const MOST_CONNECTIONS: usize = 20_000;
 const STACK_BYTES: usize = 256 << 10;
@@ -72,7 +71,7 @@ pub struct Site {
     counts: BTreeMap<&'static str, Counts>,
     retries: AtomicU64,
     connections: AtomicUsize,
-    /// Errors that were told to the log, so that a database that is gone does not fill it.
+    /// The last error in the log: a database that is gone must not fill the log.
     told: Mutex<String>,
 }
 

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::check::{Acknowledgement, Query};
 use crate::facts::Facts;
 
-/// What the site acknowledges.
+/// Changes that the site acknowledges.
 pub(super) const ACKNOWLEDGEMENTS: &[Acknowledgement] = &[
     Acknowledgement {
         kind: "comment",
@@ -33,7 +33,7 @@ pub(super) const ACKNOWLEDGEMENTS: &[Acknowledgement] = &[
     },
 ];
 
-/// What must hold besides.
+/// Other consistency rules.
 pub(super) fn rules(_: &Facts) -> Result<Vec<Query>, Error> {
     let mut rules = Vec::new();
     for (comments, old, childs, ratings) in

@@ -4,12 +4,12 @@ use crate::database::Connection;
 use crate::http::Form;
 use crate::{Error, account};
 
-/// The user of a nickname and a password.
+/// The user with this nickname and password.
 pub(super) fn known(connection: &mut dyn Connection, form: &Form) -> Result<i64, Error> {
     Ok(known_with_access(connection, form)?.0)
 }
 
-/// The author of a nickname and a password.
+/// The author with this nickname and password.
 pub(super) fn author(connection: &mut dyn Connection, form: &Form) -> Result<i64, Error> {
     match known_with_access(connection, form)? {
         (id, 1) => Ok(id),

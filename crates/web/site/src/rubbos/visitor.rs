@@ -55,7 +55,7 @@ impl Poster {
         })
     }
 
-    /// Whether a list is gone on with: the last page was of it, and not empty.
+    /// Whether the list continues: the last page belongs to it and was not empty.
     fn next_of_list(&mut self, page: &str, empty: bool) -> bool {
         let again = self.session.last == page && !empty;
         self.number = if again { self.number + 1 } else { 0 };

@@ -4,7 +4,7 @@ use crate::database::Connection;
 use crate::http::Form;
 use crate::{Error, account};
 
-/// The user of a nickname and a password.
+/// The user with this nickname and password.
 pub(super) fn known(connection: &mut dyn Connection, form: &Form) -> Result<i64, Error> {
     Ok(account::known(connection, form, "users", "id")?.int(0)?)
 }

@@ -57,7 +57,7 @@ impl Bidder {
         account::log_in(self.user, asked);
     }
 
-    /// Which page of a list: the next, as long as the last one had something.
+    /// Page of a list: the next one while the last was not empty.
     fn list(&mut self, page: &str, asked: &mut Asked) {
         let again = self.session.last == page && !self.seen.is_empty();
         self.number = if again { self.number + 1 } else { 0 };

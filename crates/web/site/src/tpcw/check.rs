@@ -4,7 +4,7 @@ use crate::Error;
 use crate::check::{Acknowledgement, Query};
 use crate::facts::{self, Facts};
 
-/// What the site acknowledges.
+/// Changes that the site acknowledges.
 pub(super) const ACKNOWLEDGEMENTS: &[Acknowledgement] = &[Acknowledgement {
     kind: "order",
     rule: "acknowledged",
@@ -12,7 +12,7 @@ pub(super) const ACKNOWLEDGEMENTS: &[Acknowledgement] = &[Acknowledgement {
     sql: "SELECT o_token, o_id, o_total FROM orders WHERE o_token IS NOT NULL",
 }];
 
-/// What must hold besides.
+/// Other consistency rules.
 pub(super) fn rules(facts: &Facts) -> Result<Vec<Query>, Error> {
     let loaded = facts::number(facts, "orders")?;
     Ok(vec![
