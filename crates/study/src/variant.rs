@@ -94,7 +94,7 @@ fn set(study: &mut Value, path: &str, replacement: &Value) -> Result<(), String>
     while let Some(step) = steps.next() {
         depth += 1;
         let Value::Object(fields) = at else {
-            return Err(format!("`{step}`: the field before it has no fields"));
+            return Err(format!("`{step}`: there is nothing below this field"));
         };
         if step == WITH && depth == 3 && first == "classes" {
             let within = steps.collect::<Vec<_>>().join(".");

@@ -48,7 +48,7 @@ fn what_a_file_costs_is_checked_by_field() {
             (
                 "access: {sizes: [4KiB, 1048576], repeat: 3}\n",
                 class,
-                "access: is of a file system on which nobody else",
+                "access: measures a file system without other load",
             ),
             ("access: {sizes: [4KiB, 1048576], repeat: 3}\n", "", "classes: is empty"),
             ("tmpfs", "raw", "factors.filesystem: has raw, which has no files for `access`"),

@@ -73,7 +73,7 @@ fn a_study_of_the_kernels_schedulers_is_as_it_was() {
     let written = serde_json::to_string(&run).unwrap();
     assert!(!written.contains("\"live\"") && run.classes.iter().all(|class| class.simulated.is_none()));
     let wrong = plan_text(&text.replace("clients: 10", "clients: 10, weight: 2")).unwrap_err();
-    assert!(wrong.contains("classes.text.weight") && wrong.contains("or name one"), "{wrong}");
+    assert!(wrong.contains("classes.text.weight") && wrong.contains("or use one of them"), "{wrong}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
     // What a database writes has no place beforehand.
     let site = "services:\n  shop:\n    service: nginx\n    port: 8080\n    site: {benchmark: tpcw, database: postgresql, items: 1000, browsers: 5}\n";
     let told = plan_text(&format!("{}{site}", hold("filesystem: ext4, buffered: true"))).unwrap_err();
-    assert!(told.contains("with a site, whose database places files as it goes"), "{told}");
+    assert!(told.contains("with a site, whose database creates files during the run"), "{told}");
     // What the kernel's scheduler has is its own.
     let mixed = TRIAL.replace(
         "deltal]",

@@ -58,7 +58,7 @@ fn several_hosts_are_refused_where_they_make_no_sense() {
         (
             "load: [0.5, 1]",
             "scheduler: [none, bfq]",
-            "factors.scheduler: is varied, but the disks are those of servers",
+            "factors.scheduler: is varied, but a run of several hosts does not change",
         ),
         ("load: [0.5, 1]", "variant: {a: {hosts.clients: 4}, b: {}}", "`hosts` is the same in all variants"),
     ] {

@@ -38,13 +38,9 @@ fn a_way_through_a_service_that_cannot_be_is_named() {
                 "through: wob}",
                 "classes.second.through: unknown service `wob`; did you mean `web`?",
             ),
-            (
-                "through: web, think",
-                "think",
-                "classes.first.think_ms: needs `through`: name a service",
-            ),
+            ("through: web, think", "think", "classes.first.think_ms: needs `through`: name a service"),
             ("think_ms: 0", "think_ms: -1", "classes.first.think_ms: must be from 0 to 1e9"),
-            ("think_ms: 0", "priority: rt/0", "classes.first.priority: is that of requests to a disk"),
+            ("think_ms: 0", "priority: rt/0", "classes.first.priority: applies to requests to a disk"),
             (
                 "[ext4, tmpfs]",
                 "[ext4, raw]",
@@ -117,26 +113,18 @@ fn tiers_and_limits_that_cannot_be_are_named() {
                 "{services.web.hot_mib: 60}",
                 "is 60 MiB of the 64 MiB that a run may use",
             ),
-            (
-                "services.web.hot_mib",
-                "services.a-proxy.hot_mib",
-                "is of a service that has no files of its own",
-            ),
+            ("services.web.hot_mib", "services.a-proxy.hot_mib", "is set on a service without files"),
             (
                 "clients: 10",
                 "with: {files.popularity: uniform}, clients: 10",
                 "class first requests all files equally often",
             ),
             ("memory_mib: 32}", "memory_mib: 80}", "is 80, but the whole run may use 64 MiB"),
-            (
-                "filesystem: ext4",
-                "filesystem: moosefs",
-                "but moosefs has no disks: leave one of the two out",
-            ),
+            ("filesystem: ext4", "filesystem: moosefs", "but moosefs has no disks: leave one of the two out"),
             (
                 "buffered: true",
                 "server_memory_mib: 64",
-                "hold.server_memory_mib: is of the servers of a network",
+                "hold.server_memory_mib: applies to servers of a network",
             ),
             (
                 "buffered: true",
@@ -146,7 +134,7 @@ fn tiers_and_limits_that_cannot_be_are_named() {
             (
                 "buffered: true",
                 "buffered: true, warm_start: true",
-                "hold.warm_start: is given, but what is read before web starts",
+                "hold.warm_start: is given, but pages that are read before web starts",
             ),
         ],
     );

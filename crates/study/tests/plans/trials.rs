@@ -234,8 +234,16 @@ fn a_part_of_a_plan_says_why_and_has_only_its_levels() {
 #[test]
 fn what_nothing_in_virtual_time_stands_for_is_refused() {
     for (from, to, expected) in [
-        ("  load:", "  wbt_lat_usec: [0, 75000]\n  load:", "factors.wbt_lat_usec: is the kernel's"),
-        ("  load:", "  read_ahead_kib: [0, 128]\n  load:", "factors.read_ahead_kib: is the kernel's"),
+        (
+            "  load:",
+            "  wbt_lat_usec: [0, 75000]\n  load:",
+            "factors.wbt_lat_usec: is a setting of the kernel",
+        ),
+        (
+            "  load:",
+            "  read_ahead_kib: [0, 128]\n  load:",
+            "factors.read_ahead_kib: is a setting of the kernel",
+        ),
         ("read_expire=100", "front_merges=0", "has no setting `front_merges`"),
         ("clients: 3", "clients: 3, cache_mib: 4", "applies to `testbed: simulator` only"),
         ("scheduler: bfq, ", "testbed: simulator, scheduler: kyber, ", "unknown level `kyber`"),
