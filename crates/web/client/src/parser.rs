@@ -177,7 +177,7 @@ impl Parser {
     fn begin_body(&mut self, head: Head) -> Result<(), Malformed> {
         if (100..200).contains(&head.status) {
             if head.status == 101 {
-                return Err(Malformed("101: another protocol was not asked for"));
+                return Err(Malformed("status 101, but no other protocol was requested"));
             }
             // An interim answer; the final one follows.
             return Ok(());

@@ -112,7 +112,7 @@ impl FromStr for Benchmark {
     fn from_str(text: &str) -> Result<Self, Error> {
         Benchmark::ALL.into_iter().find(|known| known.name() == text).ok_or_else(|| {
             let names: Vec<&str> = Benchmark::ALL.iter().map(|known| known.name()).collect();
-            Error::Input(format!("benchmark `{text}` is not known; there are {}", names.join(", ")))
+            Error::Input(format!("unknown benchmark `{text}` (known: {})", names.join(", ")))
         })
     }
 }

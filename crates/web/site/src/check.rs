@@ -101,12 +101,12 @@ impl Checked {
             let mut found = Vec::new();
             for row in connection.run(&sql, &[])?.rows {
                 found.push(format!(
-                    "{} rows of {name} have {column} {}, which {other} has not",
+                    "{} rows of {name} have {column} {}, which {other} does not have",
                     row.int(1)?,
                     row.int(0)?
                 ));
             }
-            let says = "what a row points at is there";
+            let says = "every foreign key points at an existing row";
             match self.rules.iter_mut().find(|rule| rule.rule == "orphans") {
                 None => self.add("orphans", says, looked_at, found),
                 Some(rule) => {
@@ -179,12 +179,13 @@ pub(crate) fn acknowledged(
         count += 1;
         let Acknowledged { token, id, amount, .. } = order;
         match there.get(token).map(Vec::as_slice) {
-            None => found.push(format!("token {token}: acknowledged as {id}, and not there")),
+            None => found.push(format!("token {token}: acknowledged as {id}, but missing")),
             Some([one]) if *one == (*id, *amount) => {}
-            Some([(other, held)]) => found
-                .push(format!("token {token}: acknowledged as {id} of {amount}, there as {other} of {held}")),
+            Some([(other, held)]) => found.push(format!(
+                "token {token}: acknowledged as {id} of {amount}, stored as {other} of {held}"
+            )),
             Some(several) => {
-                found.push(format!("token {token}: acknowledged once, there {} times", several.len()))
+                found.push(format!("token {token}: acknowledged once, stored {} times", several.len()))
             }
         }
     }

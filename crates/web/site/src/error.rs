@@ -24,8 +24,8 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A thread ended in the middle of its work.
-    #[error("{0} ended before its time")]
+    /// A thread panicked.
+    #[error("the {0} thread panicked")]
     Thread(&'static str),
 }
 

@@ -50,10 +50,10 @@ pub fn loaded_facts(
             "the database holds no site: weir site load --benchmark {benchmark} --database ..."
         ))),
         (Some(found), Some("loaded")) => Err(Error::Input(format!(
-            "the database holds {found}, not {benchmark}: name it, or another database"
+            "the database has site {found}, expected {benchmark}: name {found}, or another database"
         ))),
         (Some(found), _) => Err(Error::Input(format!(
-            "the database holds {found} half loaded, because a load was interrupted: load it again with --replace"
+            "the database has an incomplete load of {found}: load it again with --replace"
         ))),
     }
 }
@@ -65,6 +65,8 @@ pub fn loaded_facts(
 pub(crate) fn number(facts: &[(String, String)], name: &str) -> Result<i64, Error> {
     let found = facts.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.parse().ok());
     found.ok_or_else(|| {
-        Error::Input(format!("the database's table weir_site does not say `{name}`: load it again"))
+        Error::Input(format!(
+            "table weir_site of the database has no `{name}`: load the site again with --replace"
+        ))
     })
 }

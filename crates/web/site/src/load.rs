@@ -85,7 +85,7 @@ pub fn load(
         }
         Some(_) => {
             return Err(Error::Input(format!(
-                "the database {address} holds a site half loaded, because a load was interrupted: --replace loads it again"
+                "the database {address} has an incomplete load of a site: --replace loads it again"
             )));
         }
     }
@@ -178,7 +178,7 @@ fn rows(
             std::thread::sleep(Duration::from_millis(50));
         }
         progress(Progress { done: done.load(Ordering::Relaxed), of });
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::Thread("a loader"))?)
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::Thread("loader"))?)
     })
 }
 
@@ -199,9 +199,7 @@ fn finish(address: &Address, tables: &[Table], options: LoadOptions<'_>) -> Resu
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| Error::Thread("a maker of indexes"))?)
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::Thread("index"))?)
     })?;
     let mut connection = address.connect()?;
     for table in tables {

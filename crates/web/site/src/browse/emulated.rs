@@ -69,7 +69,7 @@ impl Browsers {
             let name = page_of(state);
             if !known.contains(&name.as_str()) {
                 return Err(Error::Input(format!(
-                    "the mix {} has the page {state}, which the site {} has not: choose a mix of {}",
+                    "the mix {} has the page {state}, which the site {} does not have: use a mix of {}",
                     self.model.table().name(),
                     status.site,
                     status.site

@@ -47,17 +47,17 @@ impl FromStr for Address {
         let engine = match scheme {
             "postgresql" | "postgres" => Engine::PostgreSql,
             "mariadb" | "mysql" => Engine::MariaDb,
-            _ => return Err(wrong("names no engine that is known (postgresql, mariadb)")),
+            _ => return Err(wrong("has an unknown engine (known: postgresql, mariadb)")),
         };
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = path.split_once('/').ok_or_else(|| wrong("names no database"))?;
         if database.is_empty() || !database.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return Err(wrong("needs a database's name of letters, digits and `_`"));
+            return Err(wrong("needs a database name of letters, digits and `_`"));
         }
         let (user, host) = match authority.split_once('@') {
             Some((user, _)) if user.contains(':') => {
                 return Err(wrong(
-                    "holds a password, which others could read: put it into password_file=FILE, mode 0600",
+                    "has a password, which other users could read: put it into password_file=FILE, mode 0600",
                 ));
             }
             Some((user, host)) => (Some(user), host),
@@ -71,7 +71,7 @@ impl FromStr for Address {
                 "password_file" => password_file = Some(PathBuf::from(value)),
                 other => {
                     return Err(wrong(&format!(
-                        "has the unknown option `{other}` (user, socket, password_file)"
+                        "has the unknown option `{other}` (known: user, socket, password_file)"
                     )));
                 }
             }
@@ -86,7 +86,7 @@ impl FromStr for Address {
                     None => Place::Host(host.to_owned(), standard),
                     Some((host, port)) => {
                         let port =
-                            port.parse().map_err(|_| wrong("has a port that is no number up to 65535"))?;
+                            port.parse().map_err(|_| wrong("has a port that is not a number up to 65535"))?;
                         Place::Host(host.to_owned(), port)
                     }
                 }
@@ -134,7 +134,10 @@ fn read_password(path: &Path) -> Result<String, DatabaseError> {
     let wrong = |reason: String| DatabaseError::Password { path: path.display().to_string(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     if metadata.mode() & 0o077 != 0 {
-        return Err(wrong(format!("others may read it (mode {:03o}): chmod 600", metadata.mode() & 0o777)));
+        return Err(wrong(format!(
+            "other users can read it (mode {:03o}): chmod 600",
+            metadata.mode() & 0o777
+        )));
     }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     match text.lines().next() {
