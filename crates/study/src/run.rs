@@ -23,7 +23,7 @@ use crate::testbed::Testbed;
 /// Version of the layout of `run.json`.
 pub const FORMAT: u32 = 1;
 /// The kernel's scheduler that does not change the order of requests.
-const HANDS_ON: &str = "none";
+const PASS_THROUGH: &str = "none";
 /// Tags of a loop device.
 pub(crate) const MOST_TAGS: u32 = 128;
 
@@ -257,7 +257,7 @@ impl Run {
         if scheduler.is_of_kernel() {
             return Settings { scheduler: scheduler.clone(), ..self.settings.clone() };
         }
-        Settings { scheduler: Scheduler::named(HANDS_ON), queue_depth: MOST_TAGS, ..self.settings.clone() }
+        Settings { scheduler: Scheduler::named(PASS_THROUGH), queue_depth: MOST_TAGS, ..self.settings.clone() }
     }
 
     /// Computes the id of the run from its content. Descriptive fields are left out: rewording a question or adding a

@@ -1,4 +1,4 @@
-//! What a file costs: studies that open and read, one at a time.
+//! Tests of studies with `access`: the cost of opening and reading files.
 
 use weir_study::Engine;
 

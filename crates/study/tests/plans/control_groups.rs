@@ -1,4 +1,4 @@
-//! Control groups of classes: levels of a factor, resolved in runs, refused where they would say nothing.
+//! Tests of control groups of classes: levels of a factor, resolved runs, refused values.
 
 use std::collections::BTreeSet;
 

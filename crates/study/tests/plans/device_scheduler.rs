@@ -1,4 +1,4 @@
-//! Studies whose devices are ruled by policies of weir's own: the same file in virtual time and live.
+//! Tests of studies with weir's own schedulers on devices and in virtual time.
 
 use weir_study::{Run, Testbed};
 

@@ -1,4 +1,4 @@
-//! Runs that several hosts carry out together.
+//! Tests of runs of several hosts.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What cannot be carried out is refused with its line, its value and the limit, before anything is allocated.
+//! Tests of limits: a study beyond a limit is refused with line, value and limit before anything is allocated.
 
 use std::time::{Duration, Instant};
 

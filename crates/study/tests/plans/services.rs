@@ -1,4 +1,4 @@
-//! Classes that go through services, and services behind services.
+//! Tests of classes that go through daemons and of chains of daemons.
 
 use weir_study::Engine;
 

@@ -1,4 +1,4 @@
-//! Planning, as all tests here need it.
+//! Planning of studies for the tests.
 
 use std::path::{Path, PathBuf};
 

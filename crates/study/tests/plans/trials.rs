@@ -1,4 +1,4 @@
-//! Plans: complete, balanced, shuffled in blocks, stable; and every mistake is named.
+//! Tests of plans: complete, balanced, randomised in blocks, stable; every mistake is named.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -146,7 +146,7 @@ impl Tally {
         })
     }
 
-    /// A request ended; `path` is what it asked for.
+    /// Counts a request that ended. `path` is its path.
     pub fn add(&mut self, outcome: &crate::Outcome, path: &str) {
         if outcome.error != 0 {
             self.first_failures.entry(outcome.error).or_insert_with(|| {

@@ -98,7 +98,7 @@ impl Visitors {
         };
         if workload.sizes != Sizes::WholeFile {
             return refused(
-                "a web server's documents are asked for whole; give one with `sizes: whole_file`, \
+                "a web server sends whole documents; use one with `sizes: whole_file`, \
                             such as zipf-class0",
             );
         }

@@ -50,7 +50,7 @@ pub struct Loaded {
 /// Loads a population. A population that is there completely and is the same is left as it is.
 ///
 /// # Errors
-/// The database fails, or holds another site or half of one and `replace` was not asked for.
+/// The database fails, or it has another site or an incomplete load and `replace` is not set.
 pub fn load(
     address: &Address,
     population: &dyn Population,

@@ -1,4 +1,4 @@
-//! TPC-W on real servers: content, pages, books that balance.
+//! Tests of TPC-W on real database servers: content, pages, consistency.
 
 mod common;
 

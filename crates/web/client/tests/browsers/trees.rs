@@ -1,4 +1,4 @@
-//! Trees of documents: laid out whole or not at all, told from others, compared to the byte.
+//! Tests of document trees: written completely or not at all, recognised, compared byte by byte.
 
 use std::fs;
 use std::path::Path;

@@ -13,7 +13,7 @@ use super::{OrderLog, Status};
 use crate::text::row_generator;
 use crate::{Benchmark, Error};
 
-/// Pause before a page that failed is asked for again.
+/// Pause before a failed page is requested again.
 pub const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// A class of emulated browsers of one site.
@@ -52,7 +52,7 @@ struct Emulated {
     log: Option<Arc<OrderLog>>,
     stop: Arc<AtomicBool>,
     repeated: Arc<AtomicU64>,
-    /// The page that is asked for, and how.
+    /// The page and its method.
     current: Option<(usize, Asked)>,
 }
 
