@@ -257,7 +257,11 @@ impl Run {
         if scheduler.is_of_kernel() {
             return Settings { scheduler: scheduler.clone(), ..self.settings.clone() };
         }
-        Settings { scheduler: Scheduler::named(PASS_THROUGH), queue_depth: MOST_TAGS, ..self.settings.clone() }
+        Settings {
+            scheduler: Scheduler::named(PASS_THROUGH),
+            queue_depth: MOST_TAGS,
+            ..self.settings.clone()
+        }
     }
 
     /// Computes the id of the run from its content. Descriptive fields are left out: rewording a question or adding a
