@@ -204,7 +204,7 @@ def test_what_cannot_be_is_said_before_anything_is_touched(dry_bench):
         return done.stderr
 
     assert "from 1 to 10000" in refused("cgroup: [{one: io.weight=0}]")
-    assert "only the scheduler bfq knows" in refused("cgroup: [{one: io.bfq.weight=5}]", ", scheduler: none")
+    assert "only the scheduler bfq reads" in refused("cgroup: [{one: io.bfq.weight=5}]", ", scheduler: none")
     assert "did you mean `one`" in refused("cgroup: [{oen: io.weight=5}]")
     assert "leave out `buffered`" in refused("cgroup: [{one: io.weight=5}]", ", buffered: true")
     assert "no class has an io.weight" in refused("io_cost: [calibrated, calibrated min=50]")

@@ -1,6 +1,6 @@
 //! Initial content of a file set.
 //!
-//! Direct I/O in large pieces where the file system can: dirty pages left behind would be written out in the middle of a
+//! Direct I/O in large requests where the file system allows it: dirty pages would be written back during the
 //! measurement.
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Contents of the files and devices that weir writes, so that what is read back can be checked.
+//! Content and names of files that weir writes, to check what is read back.
 
 mod file_name;
 pub mod fill;

@@ -4,7 +4,7 @@
 //! Two writes that overlap therefore agree on what they share, and a word that comes from elsewhere
 //! in the device is noticed.
 
-/// What a position's data depend on besides the position itself.
+/// What the data at a position depend on, besides the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key(u64);
 
@@ -32,7 +32,7 @@ impl Key {
         mix(self.0.wrapping_add(index.wrapping_mul(GOLDEN)))
     }
 
-    /// Fills `data` with what belongs at byte `offset` (any alignment).
+    /// Fills `data` with the pattern at byte `offset` (any alignment).
     pub fn fill(self, offset: u64, data: &mut [u8]) {
         let skip = ((8 - offset % 8) % 8).min(data.len() as u64) as usize;
         let (head, body) = data.split_at_mut(skip);
@@ -51,7 +51,7 @@ impl Key {
         tail.copy_from_slice(&self.word(index).to_le_bytes()[..length]);
     }
 
-    /// Whether `data` is what [`Key::fill`] puts at byte `offset`.
+    /// Whether `data` is the pattern of [`Key::fill`] at byte `offset`.
     pub fn matches(self, offset: u64, data: &[u8]) -> bool {
         let mut expected = [0_u8; 512];
         let mut at = offset;

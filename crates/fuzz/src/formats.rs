@@ -1,4 +1,4 @@
-//! Traces that were recorded elsewhere.
+//! Fuzz targets of trace formats.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -8,11 +8,11 @@ use weir_trace::filter::{Absorb, Pipeline, Rebase, ScaleAddress, ScaleTime, Step
 use weir_trace::stat::Statistics;
 use weir_trace::{FORMATS, Input, Options, Reader, Unit, open_input};
 
-/// Requests of a file that are looked at.
+/// Most requests that are read from a file.
 const REQUESTS: usize = 200;
 
-/// Opens bytes as any format. The first byte is the format's number in `FORMATS`, or one beyond for telling it from the
-/// content; the second says whether damage is passed over, and what has to be said of frames. The rest is the file.
+/// Opens bytes as any format. The first byte is the index of the format in `FORMATS`, or one more to detect it from the
+/// content. The second says whether damage is skipped, and the parameters of frames. The rest is the file.
 fn open(data: &[u8]) -> Option<Box<dyn Reader>> {
     let [format, flags, file @ ..] = data else { return None };
     let format = FORMATS.get(usize::from(*format) % (FORMATS.len() + 1)).map(|format| format.name.to_owned());

@@ -1,6 +1,6 @@
-//! Functions that feed any bytes to weir's parsers: each has to return, without a panic and in bounded memory and time.
+//! Fuzz targets of weir's parsers: each must return from any bytes without a panic, in bounded memory and time.
 //!
-//! `src/main.rs` puts libFuzzer around one of them; `tests/corpus.rs` feeds them with the corpus and with what was found.
+//! `src/main.rs` runs one of them in libFuzzer. `tests/corpus.rs` runs all on the corpus and on earlier findings.
 
 mod formats;
 mod records;
@@ -12,7 +12,7 @@ mod texts;
 pub struct Target {
     /// Its name, and that of its folder in `corpus/` and in `regressions/`.
     pub name: &'static str,
-    /// Parses the bytes, and looks at what came out.
+    /// Parses the bytes and checks the result.
     pub run: fn(&[u8]),
     /// Longest input, in bytes. Longer ones are slower and find little.
     pub most_bytes: usize,

@@ -1,4 +1,4 @@
-//! libFuzzer around the target that `WEIR_FUZZ_TARGET` names. `make fuzz` builds it with coverage, and runs it.
+//! libFuzzer program for the target in `WEIR_FUZZ_TARGET`. `make fuzz` builds it with coverage and runs it.
 
 #![no_main]
 

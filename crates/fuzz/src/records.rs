@@ -1,4 +1,4 @@
-//! What a run leaves behind, and what recorders give it.
+//! Fuzz targets of the files of a run and of recorded events.
 
 use std::io::Write as _;
 
@@ -6,8 +6,8 @@ use weir_records::{BlockRequest, Page, Record, Request, TableReader};
 
 /// A table of any kind.
 ///
-/// The library that decodes tables panics at some damage, which their reader catches and names. So it is not the panic that
-/// fails here, as elsewhere, but one that comes through.
+/// The library that decodes tables panics at some damage. The reader catches this and returns an error. Only a panic that
+/// the reader does not catch fails this target.
 pub(crate) fn parquet(data: &[u8]) {
     #[cfg(feature = "libfuzzer")]
     {
@@ -22,7 +22,7 @@ pub(crate) fn parquet(data: &[u8]) {
     }
 }
 
-/// The rows of a table. Its reader wants a file, which lies in memory.
+/// The rows of a table. Its reader needs a file, which is in memory.
 fn table<R: Record>(bytes: &[u8]) {
     let memory = std::path::Path::new("/dev/shm");
     let made = if memory.is_dir() {

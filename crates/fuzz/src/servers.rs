@@ -1,4 +1,4 @@
-//! What comes over sockets.
+//! Fuzz targets of messages from sockets.
 
 use weir_web_client::Parser;
 
@@ -14,7 +14,7 @@ pub(crate) fn messages(data: &[u8]) {
     }
 }
 
-/// An answer of HTTP in pieces, or a request.
+/// An HTTP response in pieces, or an HTTP request.
 pub(crate) fn http(data: &[u8]) {
     let Some((kind, rest)) = crate::choice(data, 4) else { return };
     if kind == 3 {
@@ -23,7 +23,7 @@ pub(crate) fn http(data: &[u8]) {
     }
     let mut parser = Parser::default();
     parser.begin(kind == 1);
-    // The first byte says how long pieces are.
+    // The first byte is the length of the pieces.
     let piece_bytes = usize::from(rest.first().copied().unwrap_or(1).max(1));
     let mut body_bytes = 0;
     for piece in rest.chunks(piece_bytes) {

@@ -1,4 +1,4 @@
-//! Specifications in YAML.
+//! Fuzz targets of YAML specifications.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -9,11 +9,11 @@ use weir_study::{Context, FileSystem, Plan, ServiceSettings, TaskFile};
 use weir_workload::sessions::AnyWorkload;
 use weir_workload::{Catalog, Stream, StreamOptions};
 
-/// What is a file's name in errors, and of which its name must be.
+/// File name in errors, and the name that a study must have.
 const FILE: &str = "fuzzed.yml";
-/// Requests that are drawn of a workload.
+/// Most requests that are generated from a workload.
 const REQUESTS: usize = 100;
-/// Runs of the largest plan that is looked at run by run.
+/// Most runs of a plan that are checked one by one.
 const RUNS: usize = 1000;
 
 static WORKLOADS: LazyLock<PathBuf> =
@@ -44,7 +44,7 @@ pub(crate) fn study(data: &[u8]) {
 pub(crate) fn workload(data: &[u8]) {
     let Some(document) = document(data) else { return };
     let Ok(AnyWorkload::Requests(mut workload)) = AnyWorkload::from_document(&document) else { return };
-    // Of many files or frames it would take long, and show nothing more.
+    // Many files or frames would take long and test nothing more.
     let demand = workload.demand(2, 1.0);
     if demand.memory_bytes > 1e6 || workload.recording().is_some() {
         return;

@@ -1,9 +1,9 @@
-//! Short texts: of /proc and /sys, of options and of fields that hold a language of their own.
+//! Fuzz targets of short texts: files of /proc and /sys, options, and fields with their own syntax.
 
 use weir_scheduler::Settings;
 use weir_study::{ControlGroup, IoCost, Scheduler};
 
-/// One of them; the first byte says which.
+/// One of these texts. The first byte selects it.
 pub(crate) fn texts(data: &[u8]) {
     let Some((kind, rest)) = crate::choice(data, 12) else { return };
     let text = String::from_utf8_lossy(rest);
@@ -23,7 +23,7 @@ pub(crate) fn texts(data: &[u8]) {
     }
 }
 
-/// A scheduler's own notation, made to a policy.
+/// The settings of a scheduler, from which the scheduler is built.
 fn policy(text: &str) {
     let Ok(scheduler) = Scheduler::try_from(text.to_owned()) else { return };
     let class = weir_scheduler::Class {

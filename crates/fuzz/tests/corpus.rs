@@ -1,4 +1,4 @@
-//! Every target takes its corpus, and what was once found, within the time and without a panic.
+//! Tests that every fuzz target runs its corpus and earlier findings in time and without a panic.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

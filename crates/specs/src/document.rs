@@ -13,14 +13,13 @@ use crate::explain::explain;
 use crate::problem::{Problem, Problems, nearest};
 use crate::tree::Located;
 
-/// A specification is a page or two; whatever is larger was not meant to be one.
+/// Largest specification. Specifications are a page or two; a larger file is not one.
 const LARGEST_FILE_BYTES: u64 = 1 << 20;
 
-/// The text of a file of at most `most_bytes`. No more is read, whatever the file's length is said to be: a pipe or a device
-/// says 0.
+/// The text of a file of at most `most_bytes`. No more is read, since the reported length of a pipe or a device is 0.
 ///
 /// # Errors
-/// What is wrong, to be said behind the file's name: it cannot be read, is larger, or is not UTF-8.
+/// The problem, for a message after the file name: the file cannot be read, is larger, or is not UTF-8.
 pub fn read_text(file: &Path, most_bytes: u64) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
     let opened = File::open(file).map_err(failed)?;
@@ -42,7 +41,7 @@ pub fn read_text(file: &Path, most_bytes: u64) -> Result<String, String> {
     })
 }
 
-/// A YAML file and where everything in it stands.
+/// A YAML file with the line of each node.
 pub struct Document {
     file: PathBuf,
     tree: Located,
@@ -110,7 +109,7 @@ impl Document {
         self.parse_value(&self.value)
     }
 
-    /// As [`Document::parse`], for types with a schema, by which all problems are found.
+    /// As [`Document::parse`], for types with a JSON schema: all problems are found.
     ///
     /// # Errors
     /// Every field that is missing, unknown or of the wrong type.
@@ -118,14 +117,14 @@ impl Document {
         self.parse_all_of(&self.value)
     }
 
-    /// As [`Document::parse_value`], for types with a schema, by which all problems are found.
+    /// As [`Document::parse_value`], for types with a JSON schema: all problems are found.
     ///
     /// # Errors
     /// As [`Document::parse_all`].
     pub fn parse_all_of<T: DeserializeOwned + JsonSchema>(&self, value: &Value) -> Result<T, Problems> {
         self.parse_value(value).map_err(|first| {
             let found = explain(schemars::schema_for!(T).as_value(), value);
-            // The parser knows more than the schema: what a text may look like.
+            // The parser checks more than the schema, such as the syntax of a text.
             if found.is_empty() {
                 return first;
             }
@@ -153,7 +152,7 @@ impl Document {
     }
 }
 
-/// What the YAML parser says, as a person can act on it.
+/// The message of the YAML parser, in words with a remedy.
 fn in_words(message: &str) -> String {
     let is = |text: &str| message.starts_with(text);
     if is("recursion limit exceeded") || is("budget breached: Depth") {
@@ -177,7 +176,7 @@ fn in_words(message: &str) -> String {
     format!("is not YAML: {message}; check brackets, quotes and indentation on this line and the one before")
 }
 
-/// `classes.0.size` from a path of serde's.
+/// `classes.0.size` from a path of the deserializer.
 fn dotted(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     let steps = path.iter().filter_map(|segment| match segment {
@@ -189,7 +188,7 @@ fn dotted(path: &serde_path_to_error::Path) -> String {
     steps.collect::<Vec<_>>().join(".")
 }
 
-/// What the deserializer says, in words of YAML, with what to do about it.
+/// The message of the deserializer, in words of YAML with a remedy.
 fn with_suggestion(message: &str) -> String {
     if let Some((found, expected)) =
         message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))

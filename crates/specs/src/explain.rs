@@ -1,7 +1,7 @@
-//! Explanation of a document that cannot be parsed: every problem, in words, by the JSON schema of its type.
+//! Explanation of a document that cannot be parsed: all its problems by the JSON schema of its type.
 //!
-//! The parser decides and stops at its first problem; this only explains. A general validator would say that a value matches no
-//! alternative of a schema. This one picks the alternative that was meant and says what is wrong with it.
+//! The parser decides and stops at its first problem. This explains all of them. A general validator reports that a value
+//! matches no alternative of a schema. This one picks the nearest alternative and reports its problems.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use crate::name::quoted;
 use crate::problem::nearest;
 
-/// A field, as a path of keys joined by dots, and what is wrong with it.
+/// A field, as a path of keys joined by dots, and its problem.
 pub(crate) type Finding = (String, String);
 
-/// Schemas refer to themselves; a value as deep as a document may be ends long before.
+/// Recursion limit. Schemas can refer to themselves, and documents are less deep than this.
 const DEEPEST: usize = 100;
 
 /// All problems of a value by a schema.
@@ -97,7 +97,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Checks a value by the alternative that it comes nearest to.
+    /// Checks a value by its nearest alternative.
     fn check_alternatives(
         &self,
         alternatives: &[&'a Map<String, Value>],
@@ -184,7 +184,7 @@ impl<'a> Explainer<'a> {
         forms.into_iter().collect::<Vec<_>>().join(" or ")
     }
 
-    /// The alternatives of a schema, those of alternatives that are alternatives themselves among them.
+    /// The alternatives of a schema, with nested alternatives.
     fn alternatives(&self, schema: &'a Map<String, Value>, deeper: usize) -> Vec<&'a Map<String, Value>> {
         let mut all = Vec::new();
         for one in list(schema, "anyOf").iter().chain(list(schema, "oneOf")).filter_map(Value::as_object) {
@@ -284,7 +284,7 @@ fn object_fields(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
     schema.get("properties").and_then(Value::as_object)
 }
 
-/// The words that a schema allows and nothing else.
+/// The words of a schema that allows only words.
 fn words(schema: &Map<String, Value>) -> Vec<&str> {
     schema.get("const").into_iter().chain(list(schema, "enum")).filter_map(Value::as_str).collect()
 }
@@ -352,7 +352,7 @@ fn join(field: &str, name: &str) -> String {
     if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") }
 }
 
-/// Units that people write behind numbers: by the ending of a field's name, what they are in a base unit.
+/// Units by the suffix of a field name, in the base unit.
 const UNITS: [(&str, &str, f64); 8] = [
     ("ns", "_ns", 1e-9),
     ("us", "_us", 1e-6),
@@ -364,7 +364,7 @@ const UNITS: [(&str, &str, f64); 8] = [
     ("gib", "_gib", 1_073_741_824.0),
 ];
 
-/// `384MiB` as its number and what its unit is in seconds or bytes, and whether it is a time.
+/// `384MiB` as its number, its unit in seconds or bytes, and whether it is a time.
 fn with_unit(text: &str) -> Option<(f64, f64, bool)> {
     let end = text.find(|letter: char| letter.is_ascii_alphabetic())?;
     let (number, unit) = (text[..end].trim().parse().ok()?, text[end..].trim().to_lowercase());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::problem::{Problem, Problems};
 
-/// Folders within folders that are searched: a link to a folder above would never end.
+/// Most levels of folders that are searched. A link to a parent folder would never end.
 const DEEPEST: usize = 8;
 
 /// The `*.yml` files in a folder and the folders below it, by name. Hidden entries and folders called `except` are left out.

@@ -1,12 +1,11 @@
 //! YAML specifications with errors that name file, line, field and remedy.
 //!
-//! A [`Document`] is a YAML file whose every node remembers its line. It turns into a typed value with
-//! [`Document::parse`], or [`Document::parse_all`], which finds every problem at once; whatever is wrong with it, in shape or in meaning, becomes a [`Problem`] that names
-//! the file, the line, the field, what was found, what is allowed and, where a name was mistyped, the
-//! nearest one.
+//! A [`Document`] is a YAML file with the line of each node. [`Document::parse`] makes a typed value of it;
+//! [`Document::parse_all`] also finds all problems at once. A [`Problem`] names the file, the line, the field, what was
+//! found, what is expected and, for a mistyped name, the nearest one.
 //!
-//! What a specification lets a user set has a [`Setting`] with a [`Kind`]; what is set gets into configurations and commands as
-//! a [`template::Value`] alone. [`name_problem`] says what a name is.
+//! A [`Setting`] describes a value that a user can set, with its type ([`Kind`]). A value enters configurations and
+//! commands only as a [`template::Value`]. [`name_problem`] checks names.
 
 mod document;
 mod explain;

@@ -1,15 +1,15 @@
 //! Names of studies, classes, devices, daemons and hosts.
 //!
-//! Names become folders, files, processes, control groups and labels, so one rule holds for all of them.
+//! Names become folders, files, processes, control groups and labels. One rule holds for all of them.
 
 /// Longest name, in characters.
 const LONGEST: usize = 40;
 /// Longest name of a host, in characters: inventories name hosts by their domain names and addresses.
 const LONGEST_HOST: usize = 128;
 
-/// What is wrong with a name; `None` if nothing is.
+/// The problem of a name. `None` if it is valid.
 ///
-/// A name has 1 to 40 letters of ASCII, digits, `-` and `_`, and no `-` at the beginning, which programs would take for an
+/// A name has 1 to 40 ASCII letters, digits, `-` and `_`. It does not start with `-`, which programs would read as an
 /// option.
 pub fn name_problem(name: &str) -> Option<String> {
     let right = starts_well(name) && name.len() <= LONGEST && name.chars().all(is_plain);
@@ -21,7 +21,7 @@ pub fn name_problem(name: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with the name of a host; `None` if nothing is. It may also have `.` in it, and 128 characters.
+/// The problem of a host name. `None` if it is valid. It can have `.` and up to 128 characters.
 pub fn host_problem(name: &str) -> Option<String> {
     let right =
         starts_well(name) && name.len() <= LONGEST_HOST && name.chars().all(|c| is_plain(c) || c == '.');
@@ -41,7 +41,7 @@ fn starts_well(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A text as an error shows it: on one line, in backquotes, and not longer than a line.
+/// A text as shown in an error: in backquotes on one line, cut to its length.
 pub fn quoted(text: &str) -> String {
     const SHOWN: usize = 80;
     let shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();

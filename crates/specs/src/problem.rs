@@ -3,16 +3,16 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file.
     pub file: PathBuf,
-    /// Line from 1, where it is known.
+    /// Line from 1, if known.
     pub line: Option<u64>,
     /// Dotted path of the field; empty for the document as a whole.
     pub field: String,
-    /// What was found and what is allowed.
+    /// What was found, what is expected, and what to do.
     pub message: String,
 }
 
@@ -29,15 +29,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with one or more files: never empty when it is an error.
+/// All problems of one or more files. Never empty when it is an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// `Ok(value)` if nothing is wrong.
+    /// `Ok(value)` if there is no problem.
     ///
     /// # Errors
-    /// These problems.
+    /// All the problems.
     pub fn or<T>(self, value: T) -> Result<T, Problems> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
@@ -63,10 +63,10 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Letters of the longest name that another is looked for.
+/// Length of the longest name for which a similar one is searched, in letters.
 const LONGEST_NAME: usize = 200;
 
-/// The name nearest to `found`, if one is near enough to have been meant.
+/// The known name nearest to `found`, if it is similar enough.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Comparing takes time and memory by the product of their lengths.
     if found.len() > LONGEST_NAME {
@@ -74,11 +74,11 @@ pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     }
     let distance = |name: &str| strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
     let (distance, name) = known.into_iter().map(|name| (distance(name), name)).min()?;
-    // A third of the letters may be wrong, but a short word needs at least two edits' grace.
+    // Up to a third of the letters may differ, and at least two edits for short words.
     (distance <= (found.chars().count() / 3).max(2)).then_some(name)
 }
 
-/// Text for a name that is not among the known ones: the nearest, and all that are allowed.
+/// Message for an unknown name, with the nearest known name or all of them.
 pub fn one_of<'a>(what: &str, found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let found = &shortened(found);

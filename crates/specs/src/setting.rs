@@ -15,89 +15,88 @@ const UNITS: [(&str, u64); 4] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 2
 /// Suffixes of durations and what they stand for, in seconds.
 const TIMES: [(&str, u64); 4] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
 
-/// Something that a study or a user may set.
+/// A value that a study or a user can set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// What it does, in a line.
+    /// Description in one line.
     pub about: String,
-    /// The values that it takes.
+    /// Type of its values.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// Its value unless told otherwise; absent: it must be given.
+    /// Default value. If absent, it must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
-/// The values that a setting takes.
+/// Type of the values of a setting.
 ///
-/// None but `text` takes a character with a meaning to a shell or to a daemon's configuration.
+/// Only `text` allows characters with a meaning to a shell or to the configuration of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Kind {
     /// A whole number.
     Integer {
-        /// The least.
+        /// Smallest value.
         from: i64,
-        /// The greatest.
+        /// Largest value.
         to: i64,
-        /// What it counts, such as MiB.
+        /// Unit, such as MiB.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<String>,
     },
     /// A number of bytes, such as 128MB (KB, MB, GB, TB: powers of 1024).
     Size {
-        /// The least, in bytes.
+        /// Smallest value, in bytes.
         from_bytes: u64,
-        /// The greatest, in bytes.
+        /// Largest value, in bytes.
         to_bytes: u64,
     },
     /// A time, such as 60s (s, m, h, d).
     Duration {
-        /// The least, in seconds.
+        /// Smallest value, in seconds.
         from_s: u64,
-        /// The greatest, in seconds.
+        /// Largest value, in seconds.
         to_s: u64,
     },
     /// One of these words.
     OneOf(Vec<String>),
     /// `on` or `off`.
     OnOff,
-    /// An IPv4 address and the length of its network's prefix, such as 10.78.0.1/24.
+    /// An IPv4 address with a prefix length, such as 10.78.0.1/24.
     Network,
     /// An IPv4 address and a port, such as 127.0.0.1:8080.
     Endpoint,
-    /// A file of the host, by its absolute path. A study may not set it.
+    /// Absolute path of a file of the host. A study cannot set it.
     File,
     /// Letters, digits, `-` and `_`, at most 40.
     Name,
-    /// A word whose characters are all among these.
+    /// A word of the given characters.
     Word {
         /// The characters.
         characters: String,
-        /// How many of them at most.
+        /// Largest number of characters.
         longest: usize,
         /// An example.
         like: String,
     },
-    /// Either a word that stands alone, or parts NAME or NAME=VALUE, each at most once, with the separator between them.
+    /// Either a single word, or parts NAME or NAME=VALUE, each at most once, with a separator between them.
     Parts {
-        /// What is between the parts: one character.
+        /// Separator of the parts: one character.
         separator: String,
-        /// Words that stand alone.
+        /// Single words.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         alone: Vec<String>,
-        /// The parts by name, with what comes behind `=`; null: nothing does.
+        /// The parts by name, with the type of their values. null: no value.
         parts: BTreeMap<String, Option<Kind>>,
         /// An example.
         like: String,
     },
-    /// A text that a role of the playbook takes apart, and puts into no configuration as it is; its characters are all among
-    /// these.
+    /// A text of the given characters that a role of the playbook parses and never copies into a configuration.
     Text {
         /// The characters besides letters and digits.
         characters: String,
-        /// How many of them at most.
+        /// Largest number of characters.
         longest: usize,
         /// An example.
         like: String,
@@ -105,7 +104,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What is wrong with a value; `None` if nothing is. The text goes behind the name of the field.
+    /// The problem of a value. `None` if it is valid. The text follows the name of the field.
     pub fn problem(&self, value: &str) -> Option<String> {
         if let Kind::OneOf(known) = self
             && known.iter().any(|known| known == value)
@@ -122,10 +121,10 @@ impl Kind {
         })
     }
 
-    /// A value as it may stand in a configuration.
+    /// A value for a configuration.
     ///
     /// # Errors
-    /// It is not one that the setting takes; the text goes behind the name of the field.
+    /// The value is invalid. The text follows the name of the field.
     pub fn value(&self, text: &str) -> Result<Value, String> {
         match self.problem(text) {
             Some(problem) => Err(problem),
@@ -172,12 +171,12 @@ impl Kind {
         }
     }
 
-    /// Whether a study may set it: not what names a file of the host.
+    /// Whether a study can set it. It cannot set files of the host.
     pub fn is_of_studies(&self) -> bool {
         *self != Kind::File
     }
 
-    /// The values that it takes, in words.
+    /// The valid values, in words.
     pub fn describe(&self) -> String {
         match self {
             Kind::Integer { from, to, unit: None } => format!("a whole number from {from} to {to}"),

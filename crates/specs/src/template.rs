@@ -1,8 +1,8 @@
 //! Texts with placeholders such as `{port}`, filled only with values of a checked type.
 //!
-//! What stands in a configuration, a command line or a path comes from a [`Value`], and a value can be made only of a number, an
-//! address, a path, a name, a setting of a declared [`Kind`](crate::Kind), or of a text that was filled in itself. Its
-//! characters are looked at again where it is put in, so that no way into a file leads past that check.
+//! Texts in a configuration, a command line or a path come from a [`Value`]. A value is made of a number, an address, a
+//! path, a name, a setting of a declared [`Kind`](crate::Kind), or of a template that was filled in. Its characters are
+//! checked again where it is inserted: no text enters a file without this check.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,49 +11,49 @@ use std::path::Path;
 
 use crate::name::quoted;
 
-/// What placeholders stand for.
+/// Values of placeholders.
 pub type Values = BTreeMap<String, Value>;
 
-/// Longest text that a placeholder stands for, in bytes: a path of Linux is no longer.
+/// Longest value of a placeholder, in bytes: the longest path on Linux.
 const LONGEST: usize = 4096;
-/// Characters besides letters and digits of ASCII. None of them ends a word, a line, a string or a block, begins a comment, or
-/// names a variable, in a shell or in the configuration of any daemon that is known here.
+/// Allowed characters besides ASCII letters and digits. None of them ends a word, a line, a string or a block, starts a
+/// comment, or names a variable, in a shell or in the configuration of a known daemon.
 const HARMLESS: &str = "/._+@:=,-[] ";
 
-/// What a placeholder stands for.
+/// Value of a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value(Content);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Content {
-    /// One harmless text on one line.
+    /// One text of allowed characters on one line.
     Text(String),
-    /// What came of a template: its own characters are whatever the template has.
+    /// A filled template, which can have all characters of the template.
     Filled(String),
 }
 
 impl Value {
-    /// A text of harmless characters.
+    /// A text of allowed characters.
     ///
     /// # Errors
-    /// It has others; the text says which.
+    /// It has other characters. The message names them.
     pub(crate) fn text(text: &str) -> Result<Self, String> {
         check(text)?;
         Ok(Value(Content::Text(text.to_owned())))
     }
 
-    /// What a placeholder of a description stands for, which nobody but the description sets.
+    /// Value of a placeholder that is set by the description itself.
     ///
     /// # Errors
-    /// It has characters that are not harmless.
+    /// It has characters that are not allowed.
     pub fn constant(text: &str) -> Result<Self, String> {
         Value::text(text)
     }
 
-    /// An absolute path without blanks, quotes, `..` and what else has a meaning to a shell or a daemon.
+    /// An absolute path without blanks, quotes, `..` and other characters with a meaning to a shell or a daemon.
     ///
     /// # Errors
-    /// It is none; the text says what it may have.
+    /// It is no valid path. The message names the allowed characters.
     pub fn path(path: &Path) -> Result<Self, String> {
         let shown = path.to_string_lossy();
         path_problem(&shown).map_or_else(|| Value::text(&shown), Err)
@@ -99,7 +99,7 @@ impl fmt::Display for Value {
 pub struct Filled(String);
 
 impl Filled {
-    /// Adds another behind it.
+    /// Appends another text.
     pub fn push(&mut self, other: &Filled) {
         self.0.push_str(&other.0);
     }
@@ -116,7 +116,7 @@ impl From<Filled> for Value {
     }
 }
 
-/// What is wrong with the path of a file or folder that stands in a configuration; `None` if nothing is.
+/// The problem of the path of a file or folder for a configuration. `None` if it is valid.
 pub fn path_problem(path: &str) -> Option<String> {
     let is_path = path.len() <= LONGEST
         && path.starts_with('/')
@@ -150,11 +150,11 @@ fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Fills in every placeholder: a name of small letters, digits and `_` between braces. Other braces stay as they are, and what
-/// is filled in is not looked at for placeholders.
+/// Fills in every placeholder: a name of lower-case letters, digits and `_` between braces. Other braces stay unchanged.
+/// Values are not searched for placeholders.
 ///
 /// # Errors
-/// A placeholder that stands for nothing (the text names it and those that there are), or for a text that is not harmless.
+/// A placeholder without a value (the message names it and the known ones), or with characters that are not allowed.
 pub fn fill(text: &str, values: &Values) -> Result<Filled, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -183,7 +183,7 @@ pub fn fill(text: &str, values: &Values) -> Result<Filled, String> {
     Ok(Filled(filled))
 }
 
-/// The placeholders of a text, in their order, as often as they come.
+/// The placeholders of a text, in order, with repetitions.
 pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('{').filter_map(|(at, _)| placeholder(&text[at..]))
 }

@@ -35,8 +35,8 @@ impl Located {
 
     /// Line of the node at a path, or of its nearest ancestor that exists.
     ///
-    /// The line of a key is where a person looks, also when its value begins below it. A key may itself
-    /// contain dots, so it may take up several steps of the path.
+    /// The line is that of the key, also when its value starts below it. A key can contain dots and then covers several
+    /// steps of the path.
     pub(crate) fn line_of(&self, path: &[&str]) -> u64 {
         match &self.node {
             Node::Mapping(pairs) => (1..=path.len())

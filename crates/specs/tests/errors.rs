@@ -1,4 +1,4 @@
-//! Every mistake is reported with its file, line and field.
+//! Tests that every mistake is reported with file, line and field.
 
 use std::path::Path;
 

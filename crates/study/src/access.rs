@@ -1,34 +1,20 @@
-//! The field `access`: what opening and reading a file costs, as classes of a run.
+//! The field `access` of a study: the cost of opening and reading files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_workload::sessions::AnyWorkload;
-use weir_workload::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
-
-use crate::filesystem::FileSystem;
-use crate::level::Architecture;
-use crate::plan::{SHARED_DEVICE, apply, cross, is_excluded, levels_by_factor};
-use crate::run::{Engine, RunClass};
-use crate::spec::{Settings, Study};
-use crate::testbed::Testbed;
 
 /// Files of each size.
 const FILES: u32 = 10;
-/// Name of the workload that stands for it in runs.
-const WORKLOAD: &str = "access";
-/// Largest file, in bytes.
-const LARGEST_BYTES: u64 = 1 << 30;
-
-/// What opening and reading a file costs on the file system of each run, by size: the run does nothing else.
+/// Cost of opening and reading a file on the file system of each run, by file size. The run does nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyAccess {
-    /// Sizes of files: bytes, or with KiB or MiB. Each is read whole.
+    /// File sizes, in bytes or with KiB or MiB. Each file is read whole.
     pub sizes: Vec<Size>,
-    /// How often all is measured anew in a run.
+    /// Repetitions of all measurements within a run.
     #[serde(default = "five")]
     pub repeat: u32,
-    /// Files of each size: as many uncached reads in a repetition.
+    /// Number of files of each size. Each repetition reads each file once uncached.
     #[serde(default = "ten")]
     pub files: u32,
 }
@@ -52,7 +38,11 @@ pub enum Size {
 }
 
 impl Size {
-    fn bytes(&self) -> Result<u64, String> {
+    /// The same in bytes.
+    ///
+    /// # Errors
+    /// It is no size, or 0.
+    pub(crate) fn bytes(&self) -> Result<u64, String> {
         match self {
             Size::Bytes(bytes) => Ok(*bytes),
             Size::Text(text) => size_bytes(text),
@@ -60,10 +50,10 @@ impl Size {
     }
 }
 
-/// Bytes of a size that is given in bytes, KiB or MiB.
+/// Parses a size in bytes, KiB or MiB; returns bytes.
 ///
 /// # Errors
-/// It is none, or 0; the text says what to write.
+/// The text is no size, or 0. The message says what to write.
 pub fn size_bytes(text: &str) -> Result<u64, String> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1u64)];
     let found = units.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
@@ -73,7 +63,7 @@ pub fn size_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no size: write 4096, 4KiB or 1MiB"))
 }
 
-/// A size as it is shown: in the largest unit of which it is a multiple.
+/// A size as shown in class names: in the largest unit of which it is a multiple.
 fn shown(bytes: u64) -> String {
     match bytes {
         _ if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
@@ -82,12 +72,12 @@ fn shown(bytes: u64) -> String {
     }
 }
 
-/// What a run measures.
+/// Measurement of the cost of opening and reading files, resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAccess {
     /// Sizes of files.
     pub sizes_bytes: Vec<u64>,
-    /// How often all is measured anew.
+    /// Number of repetitions.
     pub repetitions: u32,
     /// Files of each size.
     pub files: u32,
@@ -112,143 +102,6 @@ impl RunAccess {
         let each = self.sizes_bytes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
         each.saturating_mul(u64::from(self.files))
     }
-}
-
-/// What each run of a checked study measures.
-pub(crate) fn resolved(study: &Study) -> Option<RunAccess> {
-    let access = study.access.as_ref()?;
-    Some(RunAccess {
-        sizes_bytes: access.sizes.iter().filter_map(|size| size.bytes().ok()).collect(),
-        repetitions: access.repeat,
-        files: access.files,
-    })
-}
-
-/// Its classes; what is a page of memory anyway has no uncached reads.
-pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
-    let Some(access) = resolved(study) else { return Vec::new() };
-    let in_memory =
-        FileSystem::load(&settings.filesystem).is_some_and(|found| !found.on_device && !found.is_remote());
-    let class = |name: String, bytes: u64, what: &str| RunClass {
-        name,
-        workload: WORKLOAD.to_owned(),
-        recipe: AnyWorkload::Requests(Box::new(recipe(&access, bytes, what))),
-        clients: 1,
-        engine: Engine::Access,
-        priority: None,
-        cgroup: None,
-        objective: None,
-        device: SHARED_DEVICE.to_owned(),
-        through: None,
-        think_ms: None,
-        simulated: None,
-    };
-    let smallest = access.sizes_bytes.iter().copied().min().unwrap_or(1);
-    let mut all = vec![class(RunAccess::OPEN_CLOSE.to_owned(), smallest, "opening and closing a file")];
-    for bytes in &access.sizes_bytes {
-        all.push(class(RunAccess::cached(*bytes), *bytes, "reading a file that the page cache holds"));
-        if !in_memory {
-            let what = "reading a file of which the page cache holds nothing";
-            all.push(class(RunAccess::uncached(*bytes), *bytes, what));
-        }
-    }
-    all
-}
-
-/// One reader, who goes from file to file.
-fn recipe(access: &RunAccess, bytes: u64, what: &str) -> Workload {
-    Workload {
-        name: WORKLOAD.to_owned(),
-        description: what.to_owned(),
-        source: "Vaidyanathan, Balaji, Jin, Panda, Table 2".to_owned(),
-        arrivals: Arrivals::Closed { depth: 1, think_us: 0, start_s: 0.0, rate_per_s: None },
-        time_scale: 1.0,
-        files: Files {
-            count: access.files,
-            size: Distribution::Fixed { bytes },
-            stratified: false,
-            popularity: Popularity::Uniform,
-        },
-        sizes: Sizes::WholeFile,
-        access: Access::Sequential,
-        read_share: 1.0,
-        deadline: None,
-        block_bytes: None,
-        alignment_bytes: weir_workload::ALIGNMENT_BYTES,
-        targets: None,
-    }
-}
-
-/// What is wrong, by field.
-pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
-    let Some(access) = &study.access else { return Vec::new() };
-    let mut found = Vec::new();
-    let mut problem = |at: &str, message: String| found.push((at.to_owned(), message));
-    if testbed.is_virtual() {
-        problem("access", "is for `testbed: device` only: leave it out".to_owned());
-    }
-    if !study.classes.is_empty() || !study.services.is_empty() {
-        let message = "is of a file system on which nobody else works: leave classes and services out, or make it a study of its own";
-        problem("access", message.to_owned());
-    }
-    if access.sizes.is_empty() {
-        problem("access.sizes", "is empty: give some, such as [4KiB, 1MiB]".to_owned());
-    }
-    let mut known = Vec::new();
-    for (index, size) in access.sizes.iter().enumerate() {
-        let at = format!("access.sizes.{index}");
-        match size.bytes() {
-            Err(message) => problem(&at, message),
-            Ok(bytes) if !(1..=LARGEST_BYTES).contains(&bytes) => {
-                problem(&at, format!("is {bytes} bytes; it must be from 1 byte to 1 GiB"));
-            }
-            Ok(bytes) if known.contains(&bytes) => problem(&at, "is given twice".to_owned()),
-            Ok(bytes) => known.push(bytes),
-        }
-    }
-    for (at, value, most) in [("repeat", access.repeat, 10_000), ("files", access.files, 100_000)] {
-        if !(1..=most).contains(&value) {
-            problem(&format!("access.{at}"), format!("is {value}; it must be from 1 to {most}"));
-        }
-    }
-    let needed = known.iter().sum::<u64>().saturating_mul(u64::from(access.files));
-    let whole_mib = study.storage.size_mib.saturating_mul(u64::from(study.storage.heads));
-    let room = whole_mib.saturating_mul(1 << 20) / 10 * 7;
-    if needed > room {
-        problem(
-            "storage.size_mib",
-            format!(
-                "gives all heads {} MiB, but the files of `access` need {} MiB and may fill 70 %: enlarge it, or use fewer files",
-                whole_mib,
-                needed.div_ceil(1 << 20)
-            ),
-        );
-    }
-    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    for settings in cells.map(|cell| apply(&study.hold, &cell)) {
-        let at = |name: &str, varied: bool| format!("{}.{name}", if varied { "factors" } else { "hold" });
-        if FileSystem::load(&settings.filesystem).is_some_and(|found| found.mount_type.is_none()) {
-            let at = at("filesystem", study.factors.filesystem.is_some());
-            problem(
-                &at,
-                format!(
-                    "has {}, where there are no files for `access`: use a file system",
-                    settings.filesystem
-                ),
-            );
-            break;
-        }
-        if settings.architecture == Architecture::Partitioned {
-            let at = at("architecture", study.factors.architecture.is_some());
-            problem(
-                &at,
-                "is `partitioned`, which needs classes; a study with `access` has none: use `integrated`"
-                    .to_owned(),
-            );
-            break;
-        }
-    }
-    found
 }
 
 #[cfg(test)]

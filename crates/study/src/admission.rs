@@ -1,4 +1,4 @@
-//! What a study says about admission control: which streams ask, and by which rules they are let in.
+//! Parameters of admission control: which streams request admission, and by which rules they are admitted.
 //!
 //! Terms and defaults are those of Wijayaratne and Reddy, "Providing QOS guarantees for disk I/O", sections 2.2 to 4.1.
 
@@ -6,43 +6,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_scheduler::admission::{Layout, StartPolicy};
 
-/// All kinds of streams, each asking as often as its class has clients.
+/// Level of `stream`: all classes, each as often as it has clients.
 pub const MIX: &str = "mix";
 
-/// The level of each parameter of admission control that a run finds.
+/// One level of each parameter of admission control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdmissionSettings {
-    /// What is reserved for a stream.
+    /// Reservation for a stream.
     pub rule: AdmissionRule,
-    /// Where a stream's blocks lie.
+    /// Layout of the blocks of a stream on the disks.
     pub layout: StreamLayout,
     /// Size of a block, in KiB.
     pub block_kib: u64,
-    /// In which order starting rounds are tried.
+    /// Order in which starting rounds are tried.
     pub policy: StreamPolicy,
-    /// How many rounds a stream waits at most.
+    /// Largest number of rounds that a stream waits.
     pub latency_target_rounds: u32,
-    /// Share of its blocks that a stream may go without, in %, chosen when it is admitted; 0 is a deterministic guarantee.
+    /// Share of the blocks of a stream that may be dropped, in %. The blocks are chosen when the stream is admitted. 0 is
+    /// a deterministic guarantee.
     pub drop_pct: f64,
-    /// Which streams ask: the name of a class, or `mix` for all classes, each as often as it has `clients`.
+    /// Streams that request admission: the name of a class, or `mix` for all classes, each as often as it has `clients`.
     pub stream: String,
-    /// How many streams ask at most. They ask one after the other, all at time 0, until one is refused.
+    /// Largest number of streams that request admission. They request it one after the other at time 0, until one is
+    /// refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<u32>,
     /// Length of a round, in ms.
     pub round_ms: f64,
     /// Share of a round that streams may fill, in %.
     pub share_pct: f64,
-    /// Over which distance each request of a round is assumed to seek.
+    /// Assumed seek distance of each request of a round.
     pub seek: SeekBound,
-    /// How long each request of a round is assumed to wait for its sector.
+    /// Assumed rotational delay of each request of a round.
     pub rotation: RotationBound,
-    /// How fast blocks are assumed to be transferred.
+    /// Assumed transfer rate of blocks.
     pub transfer: TransferBound,
-    /// Bytes that a byte of a frame's size stands for: 0.125 reads sizes as bits.
+    /// Factor on frame sizes: 0.125 reads sizes as bits.
     pub frame_scale: f64,
-    /// `fixed-distance`: rounds from the start of one stream to where the search for the next one begins.
+    /// `fixed-distance`: rounds from the start of a stream to the round where the search for the next stream starts.
     pub distance_rounds: u64,
     /// `prime-hopping`: the prime distance between rounds that are tried.
     pub hop_rounds: u64,
@@ -75,28 +77,28 @@ impl Default for AdmissionSettings {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdmissionFactors {
-    /// What is reserved for a stream.
+    /// Reservation for a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Vec<AdmissionRule>>,
-    /// Where a stream's blocks lie.
+    /// Layout of the blocks of a stream on the disks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Vec<StreamLayout>>,
     /// Size of a block, in KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_kib: Option<Vec<u64>>,
-    /// In which order starting rounds are tried.
+    /// Order in which starting rounds are tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Vec<StreamPolicy>>,
-    /// How many rounds a stream waits at most.
+    /// Largest number of rounds that a stream waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target_rounds: Option<Vec<u32>>,
-    /// Share of its blocks that a stream may go without, in %.
+    /// Share of the blocks of a stream that may be dropped, in %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop_pct: Option<Vec<f64>>,
-    /// Which streams ask: names of classes, or `mix`.
+    /// Streams that request admission: names of classes, or `mix`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<Vec<String>>,
-    /// How many streams ask at most.
+    /// Largest number of streams that request admission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Vec<u32>>,
     /// Length of a round, in ms.
@@ -105,19 +107,19 @@ pub struct AdmissionFactors {
     /// Share of a round that streams may fill, in %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_pct: Option<Vec<f64>>,
-    /// Over which distance each request of a round is assumed to seek.
+    /// Assumed seek distance of each request of a round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seek: Option<Vec<SeekBound>>,
-    /// How long each request of a round is assumed to wait for its sector.
+    /// Assumed rotational delay of each request of a round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<Vec<RotationBound>>,
-    /// How fast blocks are assumed to be transferred.
+    /// Assumed transfer rate of blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Vec<TransferBound>>,
-    /// Bytes that a byte of a frame's size stands for.
+    /// Factor on frame sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_scale: Option<Vec<f64>>,
-    /// `fixed-distance`: rounds from the start of one stream to where the search for the next one begins.
+    /// `fixed-distance`: rounds from the start of a stream to the round where the search for the next stream starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_rounds: Option<Vec<u64>>,
     /// `prime-hopping`: the prime distance between rounds that are tried.
@@ -125,73 +127,74 @@ pub struct AdmissionFactors {
     pub hop_rounds: Option<Vec<u64>>,
 }
 
-/// What is reserved for a stream (section 2.2).
+/// Reservation for a stream (section 2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdmissionRule {
-    /// In each round what it needs there.
+    /// In each round, the need of that round.
     TraceBased,
-    /// In each round what it needs in the round that needs most.
+    /// In each round, the need of the round with the highest need.
     PeakRate,
 }
 
-/// Where a stream's blocks lie (section 3.2).
+/// Layout of the blocks of a stream on the disks (section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamLayout {
-    /// Constant data length: block after block on disk after disk.
+    /// Constant data length: consecutive blocks on consecutive disks.
     Cdl,
-    /// Block-constrained constant time length: a round's blocks on one disk, the next round's on the next.
+    /// Block-constrained constant time length: the blocks of a round on one disk, those of the next round on the next
+    /// disk.
     Bctl,
 }
 
-/// In which order starting rounds are tried (section 3.1).
+/// Order in which starting rounds are tried (section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamPolicy {
-    /// From the round of arrival on.
+    /// Starts at the round of arrival.
     Greedy,
-    /// From a random round on.
+    /// Starts at a random round.
     RandomStart,
-    /// From the round on with which the last stream began.
+    /// Starts at the round in which the last stream started.
     LastScheduled,
-    /// From a fixed distance behind the round with which the last stream began.
+    /// Starts at a fixed distance after the round in which the last stream started.
     FixedDistance,
-    /// The round with which the highest load becomes lowest.
+    /// The round that makes the highest load of any round lowest.
     MinimalLoad,
-    /// A random round and those at multiples of a prime distance behind it.
+    /// A random round, then rounds at multiples of a prime distance after it.
     PrimeHopping,
 }
 
-/// Over which distance each request of a round is assumed to seek.
+/// Assumed seek distance of each request of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SeekBound {
-    /// The requests lie at equal distances along one sweep over all cylinders: the worst of all sweeps.
+    /// Requests at equal distances on one sweep over all cylinders: the worst case of a sweep.
     Sweep,
-    /// Each seeks over all cylinders: the worst without a sweep.
+    /// Each request seeks over all cylinders: the worst case without a sweep.
     Longest,
 }
 
-/// How long each request of a round is assumed to wait for its sector.
+/// Assumed rotational delay of each request of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RotationBound {
-    /// A whole revolution: the worst.
+    /// A whole revolution: the worst case.
     Whole,
-    /// Half a revolution: the mean, which is no guarantee.
+    /// Half a revolution: the mean. No guarantee.
     Half,
 }
 
-/// How fast blocks are assumed to be transferred.
+/// Assumed transfer rate of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransferBound {
-    /// At the innermost zone's rate: the worst.
+    /// Rate of the innermost zone: the worst case.
     Lowest,
-    /// At the rate of the whole disk read through, without the arm's movements, which is no guarantee.
+    /// Mean rate over the whole disk, without seeks. No guarantee.
     Mean,
-    /// At the outermost zone's rate, which is no guarantee.
+    /// Rate of the outermost zone. No guarantee.
     Highest,
 }
 

@@ -1,4 +1,4 @@
-//! What a study may say about admission control, beyond each value by itself.
+//! Checks of the parameters of admission control.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use weir_specs::one_of;
 use weir_workload::{Frames, Sizes, Workload};
 
 use crate::admission::{AdmissionSettings, MIX};
+use crate::cells::{ADMISSION, apply, levels_by_factor};
 use crate::level::Architecture;
-use crate::plan::{ADMISSION, apply, levels_by_factor};
 use crate::spec::Study;
 use crate::testbed::Testbed;
 
@@ -35,14 +35,14 @@ fn is_asked_for(study: &Study) -> bool {
     study.hold.admission.is_some() || study.factors.admission.is_some()
 }
 
-/// All that is wrong: fields and messages.
+/// Problems: fields and messages.
 pub(crate) fn check(study: &Study, workloads: &BTreeMap<String, Workload>) -> Vec<(String, String)> {
     if !is_asked_for(study) {
         return Vec::new();
     }
     let field = if study.factors.admission.is_some() { "factors.admission" } else { "hold.admission" };
     if study.testbed.is_only(Testbed::Device) {
-        let message = "is for `testbed: admission` and `testbed: simulator` only: leave it out";
+        let message = "applies to `testbed: admission` and `testbed: simulator` only: leave it out";
         return vec![(field.to_owned(), message.to_owned())];
     }
     let mut problems = Vec::new();
@@ -56,8 +56,7 @@ pub(crate) fn check(study: &Study, workloads: &BTreeMap<String, Workload>) -> Ve
             }
         }
         for class in workloads.keys().filter(|class| !is_film(class)) {
-            let message =
-                "is no video, so that it has no streams to admit: use a workload with `sizes: frames`";
+            let message = "is no video and has no streams to admit: use a workload with `sizes: frames`";
             problem(&format!("classes.{class}.workload"), message.to_owned());
         }
     } else if !workloads.keys().any(|class| is_film(class)) {
@@ -70,7 +69,8 @@ pub(crate) fn check(study: &Study, workloads: &BTreeMap<String, Workload>) -> Ve
     if study.testbed.is_only(Testbed::Simulator)
         && architectures.into_iter().any(|at| *at == Architecture::Partitioned)
     {
-        let message = "partitioned: streams are admitted to the disks that all classes share: use integrated";
+        let message =
+            "is partitioned, but streams are admitted to disks that all classes share: use integrated";
         problem("architecture", message.to_owned());
     }
     for settings in combinations(study) {
@@ -105,7 +105,7 @@ fn one(
         let per_round = frames.rate_hz * settings.round_ms / 1e3;
         if per_round < 1.0 - FRAME_ROUNDING || (per_round - per_round.round()).abs() > FRAME_ROUNDING {
             let message = format!(
-                "is {}: a round of {class} has {per_round} frames at {} a second; it must have a whole number of them",
+                "is {}: a round of {class} has {per_round} frames at {} a second; it must be a whole number",
                 settings.round_ms, frames.rate_hz
             );
             problem(&format!("{field}.round_ms"), message);

@@ -1,24 +1,20 @@
-//! What a study may say of control groups of its classes.
+//! Checks of the control groups of classes.
 
 use weir_specs::one_of;
 
+use crate::cells::settings_of_cells;
 use crate::control_group::ControlGroup;
 use crate::filesystem::FileSystem;
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
 use crate::spec::{Class, Settings, Study};
 
-/// What is wrong, by field.
+/// Problems, by field.
 pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
     let held = !study.hold.cgroup.is_empty() || study.hold.io_cost.is_some();
     let varied = study.factors.cgroup.is_some() || study.factors.io_cost.is_some();
     if !held && !varied && study.classes.values().all(|class| class.cgroup.is_none()) {
         return Vec::new();
     }
-    let cells: Vec<Settings> = cross(&levels_by_factor(study))
-        .iter()
-        .filter(|cell| !is_excluded(study, cell))
-        .map(|cell| apply(&study.hold, cell))
-        .collect();
+    let cells: Vec<Settings> = settings_of_cells(study).collect();
     let at = if study.factors.cgroup.is_some() { "factors.cgroup" } else { "hold.cgroup" };
     let mut found = Vec::new();
     for name in cells.iter().flat_map(|cell| cell.cgroup.keys()) {
@@ -40,7 +36,7 @@ pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
     };
     if (study.hold.io_cost.is_some() || study.factors.io_cost.is_some()) && !cells.iter().any(weighs) {
         let field = if study.factors.io_cost.is_some() { "factors.io_cost" } else { "hold.io_cost" };
-        let message = "is given, but no class has an io.weight, for which it is: give one, or leave it out";
+        let message = "is given, but no class has an io.weight: set one, or leave it out";
         found.push((field.to_owned(), message.to_owned()));
     }
     found
@@ -59,25 +55,26 @@ fn of_class(name: &str, class: &Class, cells: &[Settings]) -> Vec<String> {
         return messages;
     }
     if class.through.is_some() {
-        let message = "is of requests to a disk, which a server sends for all who ask it: leave it out";
+        let message =
+            "applies to requests to a disk, which the service sends for all its clients: leave it out";
         messages.push(message.to_owned());
     }
     if with.iter().any(|(cell, _)| cell.buffered) {
         messages.push(
-            "is given, but what goes through the page cache is not asked for by the class itself: leave out `buffered`"
+            "is given, but the kernel sends the requests of the page cache for all classes: leave out `buffered`"
                 .to_owned(),
         );
     }
     if let Some((cell, _)) = with.iter().find(|(cell, _)| !has_own_disk(cell)) {
         messages.push(format!(
-            "is given with {}, below which this host's kernel has no disk: use a file system on one, or raw",
+            "is given with {}, which has no disk on this host: use a file system on a disk, or raw",
             cell.filesystem
         ));
     }
     let mut weighed = with.iter().filter(|(_, group)| group.bfq_weight.is_some()).peekable();
     if weighed.peek().is_some() && weighed.all(|(cell, _)| cell.scheduler.name != "bfq") {
         messages
-            .push("has io.bfq.weight, which only the scheduler bfq knows: use that, or io.weight".to_owned());
+            .push("has io.bfq.weight, which only the scheduler bfq reads: use bfq, or io.weight".to_owned());
     }
     messages
 }

@@ -1,4 +1,4 @@
-//! What the kernel's controllers are told of one class: the values of its control group, in the kernel's own words.
+//! Control group of a class: the values of the kernel's I/O controllers, in the kernel's syntax.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,38 +9,38 @@ use serde::{Deserialize, Serialize};
 /// The control group of a class, written as the kernel's files and their values:
 /// `io.max.riops=1000 io.max.wbps=8388608`, `io.weight=800`, `io.bfq.weight=300`, `io.latency=10000`, `io.prio.class=idle`.
 ///
-/// The names are those of version 2; where a host has version 1, the files of that stand for them
+/// The names are those of cgroup version 2. On a host with version 1 the corresponding files of version 1 are set
 /// (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/blkio-controller.rst, block/bfq-iosched.rst).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ControlGroup {
-    /// What it may ask of each disk.
+    /// Limits on the requests to each disk.
     pub max: IoMax,
-    /// Its share where the cost model divides the disk (iocost), 1 to 10000; 100 if absent.
+    /// Weight of the controller iocost, 1 to 10000. 100 if absent.
     pub weight: Option<u32>,
-    /// Its share with the scheduler bfq, 1 to 1000; 100 if absent.
+    /// Weight of the scheduler bfq, 1 to 1000. 100 if absent.
     pub bfq_weight: Option<u32>,
-    /// Latency that it is to have, in us: others are throttled for it.
+    /// Latency target, in us. Other groups are throttled to meet it.
     pub latency_us: Option<u64>,
-    /// What becomes of the priority of its requests.
+    /// Change of the I/O priority of its requests.
     pub prio_class: Option<PrioClass>,
 }
 
-/// The values of `io.max`: absent ones are not limited.
+/// Values of `io.max`. Absent ones are not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IoMax {
-    /// Bytes read in a second.
+    /// Bytes read per second.
     pub rbps: Option<u64>,
-    /// Bytes written in a second.
+    /// Bytes written per second.
     pub wbps: Option<u64>,
-    /// Requests to read in a second.
+    /// Read requests per second.
     pub riops: Option<u64>,
-    /// Requests to write in a second.
+    /// Write requests per second.
     pub wiops: Option<u64>,
 }
 
 impl IoMax {
-    /// The kernel's words for them.
+    /// Names of the values in `io.max`.
     pub const NAMES: [&'static str; 4] = ["rbps", "wbps", "riops", "wiops"];
 
     /// The values in the order of [`IoMax::NAMES`].

@@ -1,21 +1,19 @@
-//! Counterparts in virtual time of settings of the kernel, for studies of both testbeds.
+//! Counterparts of kernel settings in virtual time, for studies of both testbeds.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use crate::cells::{TESTBED, cross, is_excluded, levels_by_factor};
 use crate::filesystem::FileSystem;
 use crate::fs_option;
 use crate::level::Scheduler;
-use crate::plan::{cross, is_excluded, levels_by_factor};
 use crate::spec::{Settings, Study};
 use crate::testbed::Testbed;
 
-/// Name of the factor that the testbed is where a study names both.
-pub(crate) const TESTBED: &str = "testbed";
-/// A simulated server has no file system of the kernel: files lie one behind the other.
+/// Name of the file system of the simulator, which places files one after the other.
 const FILE_SYSTEM: &str = "raw";
-/// Factors of the kernel that nothing in virtual time stands for.
+/// Kernel factors without a counterpart in virtual time.
 const KERNEL_ONLY: [&str; 9] = [
     "priority",
     "cgroup",
@@ -28,7 +26,7 @@ const KERNEL_ONLY: [&str; 9] = [
     "server_memory_mib",
 ];
 
-/// Settings of a run on devices as a run in virtual time has them. A scheduler that is not the kernel's stays as it is.
+/// Counterparts in virtual time of the settings of a run on devices. One of weir's own schedulers is kept.
 pub(crate) fn settings(on_device: &Settings) -> Settings {
     let Scheduler { name, tunables } = &on_device.scheduler;
     let policy = weir_scheduler::kernel_scheduler(name).map_or(name.as_str(), |found| found.counterpart);
@@ -46,15 +44,15 @@ pub(crate) fn settings(on_device: &Settings) -> Settings {
     }
 }
 
-/// Whether a factor can be varied in virtual time.
+/// Whether a factor has no counterpart in virtual time.
 pub(crate) fn is_kernel_only(factor: &str) -> bool {
     KERNEL_ONLY.contains(&factor) || fs_option::is_one(factor)
 }
 
 /// The cells of a study on one of its testbeds, in the order of their levels.
 ///
-/// Where it has two, the testbed is the last level of each cell. Cells that differ in nothing but the file system are one
-/// cell in virtual time, and those of a file system without a device (tmpfs) are none.
+/// In a study with both, the testbed is the last level of each cell. Cells that differ in the file system only are one
+/// cell in virtual time. Cells of a file system without a device (tmpfs) are left out there.
 pub(crate) fn cells(study: &Study, testbed: Testbed) -> Vec<Map<String, Value>> {
     let all = cross(&levels_by_factor(study)).into_iter();
     if !study.testbed.are_two() {
@@ -83,7 +81,7 @@ pub(crate) fn cells(study: &Study, testbed: Testbed) -> Vec<Map<String, Value>> 
     cells
 }
 
-/// Factors with the levels that cells of a study have, on all of its testbeds.
+/// Factors of a study with their levels, the testbed among them if it has two.
 pub(crate) fn factors(study: &Study) -> Vec<(String, Vec<Value>)> {
     let mut factors = levels_by_factor(study);
     if study.testbed.are_two() {

@@ -1,28 +1,28 @@
-//! Chains of daemons: which one passes requests to which, what each keeps in memory and may use.
+//! Chains of daemons: forwarding between them, their memory and their limits.
 
 use std::collections::BTreeMap;
 
 use weir_specs::one_of;
 use weir_workload::{Popularity, Workload};
 
+use crate::cells::settings_of_cells;
 use crate::filesystem::FileSystem;
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
 use crate::run::{Run, RunClass, RunService};
 use crate::spec::{Settings, Study, StudyService};
 use crate::testbed::Testbed;
 
-/// What programs need of a run's memory besides hot documents, about, in MiB.
+/// Memory that the programs of a run need besides hot documents, about, in MiB.
 const BESIDES_HOT_MIB: u64 = 16;
-/// What a service needs itself, about, in MiB.
+/// Memory that a daemon needs, about, in MiB.
 const LEAST_MEMORY_MIB: u64 = 4;
 
 impl Run {
-    /// The services that a class goes through, the one that it asks first; the last has the files.
+    /// The daemons that a class goes through. The first receives its requests; the last has the files.
     pub fn services_of(&self, class: &RunClass) -> Vec<&RunService> {
         let mut found: Vec<&RunService> = Vec::new();
         let mut next = class.through.as_ref();
         while let Some(service) = next.and_then(|name| self.services.iter().find(|one| one.name == *name)) {
-            // A plan by hand may go round.
+            // A plan written by hand can have a loop.
             if found.iter().any(|known| known.name == service.name) {
                 break;
             }
@@ -32,7 +32,7 @@ impl Run {
         found
     }
 
-    /// The classes whose requests a service answers itself, whatever stands before it.
+    /// The classes whose requests a daemon answers itself, directly or behind proxies.
     pub fn visitors<'a>(&'a self, service: &'a str) -> impl Iterator<Item = &'a RunClass> {
         let is_its =
             move |class: &&RunClass| self.services_of(class).last().is_some_and(|last| last.name == service);
@@ -40,7 +40,7 @@ impl Run {
     }
 }
 
-/// The services from one on, each behind the one before it; `None` if they go round.
+/// The chain of daemons from the first one. `None` if it is a loop.
 fn chain<'a>(study: &'a Study, first: &'a str) -> Option<Vec<&'a str>> {
     let mut found = vec![first];
     while let Some(next) = found.last().and_then(|last| study.services.get(*last)?.before.as_deref()) {
@@ -52,23 +52,23 @@ fn chain<'a>(study: &'a Study, first: &'a str) -> Option<Vec<&'a str>> {
     Some(found)
 }
 
-/// The service with the files, or the site, that a class which goes through one gets to.
+/// The last daemon of a chain, which has the files or the site.
 pub(crate) fn last<'a>(study: &'a Study, first: &str) -> Option<&'a StudyService> {
     study.services.get(*chain(study, first)?.last()?)
 }
 
-/// How many services lie behind one: those that have none are to be started first.
+/// The length of the chain of a daemon. The shortest chains start first.
 pub(crate) fn depth(study: &Study, name: &str) -> usize {
     chain(study, name).map_or(0, |chain| chain.len())
 }
 
-/// Whether a class asks a service, or one before it.
+/// Whether a class goes through a daemon, directly or behind proxies.
 pub(crate) fn is_asked(study: &Study, name: &str) -> bool {
     let through = study.classes.values().filter_map(|class| class.through.as_deref());
     through.filter_map(|first| chain(study, first)).any(|chain| chain.contains(&name))
 }
 
-/// What is wrong, by field.
+/// Problems, by field.
 pub(crate) fn check(
     study: &Study,
     testbed: Testbed,
@@ -79,18 +79,14 @@ pub(crate) fn check(
     if testbed.is_virtual() {
         return found;
     }
-    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let settings: Vec<Settings> = cells.map(|cell| apply(&study.hold, &cell)).collect();
+    let settings: Vec<Settings> = settings_of_cells(study).collect();
     for (name, service) in &study.services {
         let mut problem = |at: &str, message: String| found.push((format!("services.{name}.{at}"), message));
         if let Some(before) = &service.before {
             if !study.services.contains_key(before) {
                 problem("before", one_of("service", before, study.services.keys().map(String::as_str)));
             } else if chain(study, name).is_none() {
-                problem(
-                    "before",
-                    format!("is {before}, which leads round to where it was: let one have files"),
-                );
+                problem("before", format!("is {before}, which closes a loop: one service must have files"));
             }
         }
         if let Some(hot_mib) = service.hot_mib {
@@ -114,14 +110,14 @@ fn check_hot(
         return Some("is 0 MiB: leave it out, or give null in a variant".to_owned());
     }
     if study.services.get(name).is_some_and(|service| service.before.is_some()) {
-        return Some("is of a service that has no files of its own: give it to the one behind".to_owned());
+        return Some("is set on a service without files: set it on the service that has them".to_owned());
     }
     let is_its = |through: &String| chain(study, through).is_some_and(|chain| chain.last() == Some(&name));
     let classes = study.classes.iter().filter(|(_, class)| class.through.as_ref().is_some_and(is_its));
     for (class, workload) in classes.filter_map(|(class, _)| Some((class, workloads.get(class)?))) {
         if !matches!(workload.files.popularity, Popularity::Zipf { .. }) {
             return Some(format!(
-                "keeps the most popular files, but those of class {class} are asked for equally often: say with: {{files.popularity: {{zipf: {{alpha: 0.9}}}}}}, or leave it out"
+                "keeps the most popular files, but class {class} requests all files equally often: set with: {{files.popularity: {{zipf: {{alpha: 0.9}}}}}}, or leave it out"
             ));
         }
     }
@@ -149,8 +145,10 @@ fn check_limits(service: &StudyService, settings: &[Settings]) -> Vec<(&'static 
         found.push(("read_mb_s", format!("is {rate}; it must be from 0.01 to 1e5")));
     }
     if service.before.is_some() {
-        found
-            .push(("read_mb_s", "is of a service that reads no files: give it to the one behind".to_owned()));
+        found.push((
+            "read_mb_s",
+            "is set on a service that reads no files: set it on the service that reads them".to_owned(),
+        ));
     }
     let none =
         |settings: &&Settings| FileSystem::load(&settings.filesystem).is_some_and(|found| !found.on_device);
@@ -158,7 +156,7 @@ fn check_limits(service: &StudyService, settings: &[Settings]) -> Vec<(&'static 
         found.push((
             "read_mb_s",
             format!(
-                "limits what a service reads from disks, and on {} it reads from none: leave one of the two out",
+                "limits what a service reads from disks, but {} has no disks: leave one of the two out",
                 settings.filesystem
             ),
         ));
@@ -166,10 +164,9 @@ fn check_limits(service: &StudyService, settings: &[Settings]) -> Vec<(&'static 
     found
 }
 
-/// Memory of servers, where there are some.
+/// The problem of a memory limit for servers that the study does not have.
 fn check_server_memory(study: &Study) -> Vec<(String, String)> {
-    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let settings: Vec<Settings> = cells.map(|cell| apply(&study.hold, &cell)).collect();
+    let settings: Vec<Settings> = settings_of_cells(study).collect();
     let on_network = |settings: &Settings| {
         FileSystem::load(&settings.filesystem).is_some_and(|found| found.network.is_some())
     };
@@ -178,24 +175,23 @@ fn check_server_memory(study: &Study) -> Vec<(String, String)> {
         return Vec::new();
     }
     let at = if study.factors.server_memory_mib.is_some() { "factors" } else { "hold" };
-    let message = "is of the servers of a network file system, and there is none: leave it out";
+    let message = "applies to servers of a network file system, but the study has none: leave it out";
     vec![(format!("{at}.server_memory_mib"), message.to_owned())]
 }
 
-/// Starts with warm caches, where there are some to warm.
+/// The problem of a warm start without a page cache to warm.
 fn check_warm_start(study: &Study) -> Option<(String, String)> {
-    let mut cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let mut settings = cells.by_ref().map(|cell| apply(&study.hold, &cell)).filter(|cell| cell.warm_start);
+    let mut settings = settings_of_cells(study).filter(|settings| settings.warm_start);
     let warm = settings.next()?;
     let limited = study.services.iter().find(|(_, service)| service.memory_mib.is_some());
     let message = if study.access.is_some() {
-        "is given, but `access` reads both what is cached and what is not: leave it out".to_owned()
+        "is given, but `access` measures both cached and uncached reads: leave it out".to_owned()
     } else if std::iter::once(warm).chain(settings).any(|warm| !warm.buffered) {
-        "is given, but files that are not `buffered` are never in the page cache: say `buffered: true`"
+        "is given, but files that are not `buffered` are never in the page cache: set `buffered: true`"
             .to_owned()
     } else if let Some((name, _)) = limited {
         format!(
-            "is given, but what is read before {name} starts is not counted as its memory: leave out services.{name}.memory_mib, or limit the run (memory_mib)"
+            "is given, but pages that are read before {name} starts do not count as its memory: leave out services.{name}.memory_mib, or limit the run (memory_mib)"
         )
     } else {
         return None;

@@ -1,20 +1,20 @@
-//! Daemons of a study, in the order in which they start, and checks of the fields that concern them.
+//! Daemons of a study, in the order of their start, and checks of their fields.
 
 use std::collections::BTreeMap;
 
 use weir_specs::{name_problem, one_of};
 
-use crate::daemon_chain;
+use crate::cells::settings_of_cells;
+use crate::context::Context;
 use crate::filesystem::FileSystem;
 use crate::level::Architecture;
-use crate::plan::{Context, apply, cross, is_excluded, levels_by_factor};
 use crate::run::RunService;
-use crate::settings;
-use crate::site::{self, Site};
+use crate::site::Site;
 use crate::spec::{Class, Settings, Study, StudyService};
 use crate::testbed::Testbed;
+use crate::{daemon_chain, settings, site_checks};
 
-/// The services of each run of a study, in the order in which they are started: what is asked before what asks it.
+/// The daemons of each run of a study, in the order of their start: a daemon before those that send requests to it.
 pub(crate) fn services(study: &Study) -> Vec<RunService> {
     let of = |(name, service): (&String, &StudyService)| RunService {
         name: name.clone(),
@@ -32,7 +32,7 @@ pub(crate) fn services(study: &Study) -> Vec<RunService> {
     all
 }
 
-/// What is wrong, by field.
+/// Problems, by field.
 pub(crate) fn check(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec<(String, String)> {
     let mut found = check_services(study, testbed, context);
     found.extend(study.classes.iter().flat_map(|(name, class)| check_through(study, name, class)));
@@ -40,13 +40,13 @@ pub(crate) fn check(study: &Study, testbed: Testbed, context: &Context<'_>) -> V
     found
 }
 
-/// Whether a service is installed is asked when a run begins: it differs from host to host.
+/// Whether a daemon is installed is checked when a run starts, since it differs between hosts.
 fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec<(String, String)> {
     let mut ports: BTreeMap<u16, &str> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, service) in &study.services {
         let field = format!("services.{name}");
-        let of_site = site::check(study, name, service, context).into_iter();
+        let of_site = site_checks::check(study, name, service, context).into_iter();
         found.extend(of_site.map(|(at, message)| (format!("{field}{at}"), message)));
         if let Some(kind) = &service.service {
             let of_service = settings::check(kind, &format!("{field}.settings"), &service.settings, context);
@@ -63,28 +63,30 @@ fn check_services(study: &Study, testbed: Testbed, context: &Context<'_>) -> Vec
             problem("", message);
         }
         if !daemon_chain::is_asked(study, name) {
-            problem("", format!("no class goes `through: {name}`: let one, or leave the service out"));
+            problem(
+                "",
+                format!(
+                    "no class goes `through: {name}`: add `through` to a class, or leave the service out"
+                ),
+            );
         }
         if let Some(other) = ports.insert(service.port, name) {
-            problem(".port", format!("is {}, as that of {other}", service.port));
+            problem(".port", format!("is {}, which is also the port of {other}: use another", service.port));
         }
         if testbed.is_virtual() {
-            problem("", "is for `testbed: device` only: leave it out".to_owned());
+            problem("", "applies to `testbed: device` only: leave it out".to_owned());
         }
     }
     found
 }
 
-/// A class that goes through a service.
+/// Problems of a class that goes through a daemon.
 fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut problem = |at: &str, message: String| found.push((format!("classes.{name}.{at}"), message));
     let Some(through) = &class.through else {
         if class.think_ms.is_some() {
-            problem(
-                "think_ms",
-                "is of clients that go `through` a service: name one, or leave it out".to_owned(),
-            );
+            problem("think_ms", "needs `through`: name a service, or leave it out".to_owned());
         }
         return found;
     };
@@ -93,7 +95,7 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
     }
     let is_site = daemon_chain::last(study, through).is_some_and(|service| service.site.is_some());
     if is_site && class.think_ms.is_some() {
-        problem("think_ms", "is given, but sessions have pauses of their own: alter the workload's by `with: {sessions.think: ...}`".to_owned());
+        problem("think_ms", "is given, but workloads of sessions have think times of their own: change them by `with: {sessions.think: ...}`".to_owned());
     }
     if !study.services.contains_key(through) {
         problem("through", one_of("service", through, study.services.keys().map(String::as_str)));
@@ -101,20 +103,20 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
     if class.priority.is_some() {
         problem(
             "priority",
-            "is that of requests to a disk, which a server sends for all who ask it: leave it out".to_owned(),
+            "applies to requests to a disk, which the service sends for all its clients: leave it out"
+                .to_owned(),
         );
     }
-    let cells = || cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
-    let levels = || cells().map(|cell| apply(&study.hold, &cell));
+    let levels = || settings_of_cells(study);
     let has_files = |settings: &Settings| {
         FileSystem::load(&settings.filesystem).is_none_or(|found| found.mount_type.is_some())
     };
-    // Of a site that is said once, at the service.
+    // For a site this is reported once, at the daemon.
     if !is_site && let Some(settings) = levels().find(|settings| !has_files(settings)) {
         problem(
             "through",
             format!(
-                "is {through}, which serves files; on {} there are none: use a file system",
+                "is {through}, which serves files, but {} has none: use a file system",
                 settings.filesystem
             ),
         );
@@ -124,20 +126,19 @@ fn check_through(study: &Study, name: &str, class: &Class) -> Vec<(String, Strin
         problem(
             "through",
             format!(
-                "is {through} as another class's is, but with `architecture: partitioned` each has a file system of its own: give each a service"
+                "is {through}, as in another class, but with `architecture: partitioned` each class has its own file system: use one service for each class"
             ),
         );
     }
     found
 }
 
-/// A network file system is one over all disks.
+/// The problem of a network file system, which is one over all disks, with partitioned disks.
 fn check_network(study: &Study) -> Option<(String, String)> {
-    let name = cross(&levels_by_factor(study)).into_iter().find_map(|cell| {
-        let settings = apply(&study.hold, &cell);
+    let name = settings_of_cells(study).find_map(|settings| {
         let found = FileSystem::load(&settings.filesystem)?;
         let apart = settings.architecture == Architecture::Partitioned && found.is_remote();
-        (apart && !is_excluded(study, &cell)).then_some(found.name)
+        apart.then_some(found.name)
     })?;
     let message = format!(
         "has {name} with `architecture: partitioned`, but its servers are one file system for all classes: use integrated, or exclude {{filesystem: {name}, architecture: partitioned}}"

@@ -1,16 +1,13 @@
-//! Checks and defaults of weir's schedulers on the device testbed: a block server orders the requests in real time.
+//! Checks of weir's own schedulers on testbed `device`, where the block server orders the requests in real time.
 
+use crate::cells::settings_of_cells;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, Scheduler};
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
 use crate::simulated;
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
 
-/// Requests of a disk at once, as in the simulator: weir's scheduler then decides the whole order.
-const QUEUE_DEPTH: u32 = 1;
-
-/// The schedulers that a study names, those of partitions among them.
+/// The schedulers of a study, with those of its classes.
 fn schedulers(study: &Study) -> impl Iterator<Item = &Scheduler> {
     let held = study.factors.scheduler.is_none().then_some(&study.hold.scheduler);
     let own = study.classes.values().filter_map(|class| class.scheduler.as_ref());
@@ -22,16 +19,9 @@ pub(crate) fn is_used(study: &Study) -> bool {
     study.testbed.all().contains(&Testbed::Device) && schedulers(study).any(|found| !found.is_of_kernel())
 }
 
-/// Whether every run has.
+/// Whether every run of the study has one of weir's schedulers in front of a block device.
 pub(crate) fn is_always(study: &Study) -> bool {
     is_used(study) && schedulers(study).all(|found| !found.is_of_kernel())
-}
-
-/// Defaults of such a study.
-pub(crate) fn defaults(study: &mut Study, is_depth_held: bool) {
-    if is_always(study) && !is_depth_held {
-        study.hold.queue_depth = QUEUE_DEPTH;
-    }
 }
 
 /// Problems of a class with weir's schedulers: fields and messages.
@@ -43,9 +33,9 @@ pub(crate) fn check_class(study: &Study, class: &Class) -> Vec<(&'static str, St
         .filter(|field| !(is_used && of_policies.contains(field)))
         .map(|field| {
             let message = if of_policies.contains(&field) {
-                "is for `testbed: simulator` and for schedulers of weir's own: leave it out, or name one"
+                "applies to `testbed: simulator` and to weir's own schedulers: leave it out, or use one of them"
             } else {
-                "is for `testbed: simulator` only: leave it out"
+                "applies to `testbed: simulator` only: leave it out"
             };
             (field, message.to_owned())
         })
@@ -55,8 +45,9 @@ pub(crate) fn check_class(study: &Study, class: &Class) -> Vec<(&'static str, St
             |(field, _): &(&str, String)| of_policies.contains(&field.split('.').next().unwrap_or(field));
         problems.extend(simulated::check_class(class).into_iter().filter(known));
         if let Some(own) = class.scheduler.as_ref().filter(|own| own.is_of_kernel()) {
-            let message =
-                format!("is {own}, which is the kernel's; a partition can have one of weir's own only");
+            let message = format!(
+                "is {own}, which is the kernel's; a class can have only one of weir's own schedulers"
+            );
             problems.push(("scheduler", message));
         }
     }
@@ -79,23 +70,23 @@ pub(crate) fn check_scheduler(scheduler: &Scheduler, study: &Study) -> Result<()
     Ok(())
 }
 
-/// Problems of the rest of such a study: fields and messages.
+/// Problems of other fields of a study with weir's schedulers: fields and messages.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     if testbed != Testbed::Device || !is_used(study) {
         return Vec::new();
     }
     let mut problems = Vec::new();
     if !study.storage.placement.is_packed() {
-        let message = "is not packed, but on block devices a class's requests are told by where its files lie: use packed";
+        let message = "is not packed, but on block devices the position of its files identifies the class of a request: use packed";
         problems.push(("storage.placement".to_owned(), message.to_owned()));
     }
     if study.access.is_some() {
-        let message = "is given with a scheduler of weir's own, which has no class for it: use the kernel's";
+        let message =
+            "is given with one of weir's own schedulers, which has no class for it: use the kernel's";
         problems.push(("access".to_owned(), message.to_owned()));
     }
     let is_varied = study.factors.filesystem.is_some();
     let field = if is_varied { "factors.filesystem" } else { "hold.filesystem" };
-    let cells = cross(&levels_by_factor(study)).into_iter().filter(|cell| !is_excluded(study, cell));
     let wrong = |settings: Settings| {
         let has_policy = !settings.scheduler.is_of_kernel()
             || (settings.architecture == Architecture::Partitioned
@@ -104,25 +95,25 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         let Settings { scheduler, filesystem, .. } = &settings;
         if found.network.is_some() || found.mounted || !found.on_device {
             return Some(format!(
-                "has {filesystem} with scheduler {}, which rules modelled disks of this host: use a file system on them, or raw",
+                "has {filesystem} with scheduler {}, which orders requests of modelled disks of this host: use a file system on them, or raw",
                 scheduler.name
             ));
         }
         let share = settings.architecture == Architecture::Integrated && study.classes.len() > 1;
         if share && study.services.values().any(|service| service.site.is_some()) {
             return Some(format!(
-                "has scheduler {}, which tells classes by where their files lie, with a site, whose database places files as it goes: use the kernel's schedulers",
+                "has scheduler {}, which identifies a class by the position of its files, with a site, whose database creates files during the run: use the kernel's schedulers",
                 scheduler.name
             ));
         }
         (share && found.mount_type.is_some() && !found.tells_extents).then(|| {
             format!(
-                "has {filesystem} with scheduler {}, which tells classes by where their files lie, and {filesystem} does not say: use ext4, xfs or raw, or architecture: partitioned",
+                "has {filesystem} with scheduler {}, which identifies a class by the position of its files, but {filesystem} does not report positions: use ext4, xfs or raw, or architecture: partitioned",
                 scheduler.name
             )
         })
     };
-    let first = cells.map(|cell| apply(&study.hold, &cell)).find_map(wrong);
+    let first = settings_of_cells(study).find_map(wrong);
     problems.extend(first.map(|message| (field.to_owned(), message)));
     problems
 }

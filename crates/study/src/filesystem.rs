@@ -8,8 +8,9 @@ use weir_specs::Document;
 use weir_testbeds::FILESYSTEMS;
 
 use crate::fs_option::FsOption;
+use crate::spec::Settings;
 
-/// The type of what may be of any.
+/// Mount type that matches every type.
 const ANY: &str = "any";
 
 /// How a file system is made and mounted.
@@ -18,46 +19,46 @@ const ANY: &str = "any";
 pub struct FileSystem {
     /// Its name in studies.
     pub name: String,
-    /// What it is, in a line.
+    /// Description in one line.
     pub description: String,
-    /// Debian packages that bring its tools.
+    /// Debian packages with its tools.
     pub packages: Vec<String>,
-    /// Command that makes it; the device is added as the last argument. Empty: nothing to make.
+    /// Command that makes it. The device is added as the last argument. Empty if nothing has to be made.
     #[serde(default)]
     pub make: Vec<String>,
-    /// Arguments of that command that give it a UUID, with `{uuid}` for it: by that a run knows again what it made, also after it
-    /// was killed. Empty: the UUID is known only once it is made.
+    /// Arguments of `make` that set its UUID, with `{uuid}` for the value. A run recognises its own file system by this
+    /// UUID, also after it was killed. If empty, the UUID is read after `make`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub make_uuid: Vec<String>,
-    /// Type given to mount(2), and found in `/proc/self/mountinfo` afterwards; absent: not mounted; `any`: of what is
-    /// mounted before a run the type does not matter.
+    /// Type for mount(2), compared with `/proc/self/mountinfo` afterwards. Not mounted if absent. `any` accepts every
+    /// type of a file system that was mounted before the run.
     #[serde(default)]
     pub mount_type: Option<String>,
     /// Options of the mount, comma separated.
     #[serde(default)]
     pub mount_options: String,
-    /// Whether it lies on a block device.
+    /// Whether it is on a block device.
     #[serde(default = "yes")]
     pub on_device: bool,
-    /// Whether FIEMAP says where on the device the bytes of a file lie: as ext4 and xfs do, and btrfs does not.
+    /// Whether FIEMAP reports the position of a file on the device. ext4 and xfs do this, btrfs does not.
     #[serde(default)]
     pub tells_extents: bool,
-    /// Smallest device it can be made on, in MiB.
+    /// Smallest device for it, in MiB.
     #[serde(default)]
     pub smallest_mib: u64,
-    /// Whether it is mounted before a run, by a role of the playbook or by hand, at a place that the inventory names
-    /// (`weir_mounts`). A run has a folder of its own there; nothing else of it is touched.
+    /// Whether it is mounted before a run, by a role of the playbook or by hand, at a mount point of the inventory
+    /// (`weir_mounts`). A run changes only its own folder there.
     #[serde(default)]
     pub mounted: bool,
-    /// What of it a study may set (`filesystem_options`), by name: letters a to z, digits and `_`.
+    /// Options that a study can set (`filesystem_options`), by name: letters a to z, digits and `_`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, FsOption>,
-    /// How it is had over a network, from servers that the harness starts; absent: it is local, or mounted before.
+    /// Client and servers of a network file system that weir starts. Absent if it is local or mounted before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkAccess>,
 }
 
-/// How a file system is had over a network.
+/// Client and servers of a network file system.
 ///
 /// Texts may have placeholders: `{point}` (where it is mounted), `{run}` (a folder for the client's files), `{first}` (the
 /// address of the first server), `{clients}` (those of the clients, with commas between them), those that `each_server` names,
@@ -65,21 +66,21 @@ pub struct FileSystem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkAccess {
-    /// The servers that it comes from (`testbeds/clusters/NAME.yml`). Several descriptions may mount the same servers in
-    /// different ways.
+    /// Its servers (`testbeds/clusters/NAME.yml`). Several file systems can mount the same servers in different ways.
     pub cluster: String,
-    /// Command of the client, which stays in the foreground and ends when it is unmounted.
+    /// Command of the client. It stays in the foreground and ends when the file system is unmounted.
     pub client: Vec<String>,
-    /// Whether the client is killed once it is unmounted, instead of waited for: closing a file must wait until servers have it.
+    /// Whether the client is killed after unmount instead of waited for. Closing a file must then wait until the servers
+    /// have its data.
     #[serde(default)]
     pub kill_unmounted: bool,
-    /// A command that is carried out on the client's host whenever it has mounted.
+    /// Command on the client host after each mount.
     #[serde(default)]
     pub once_mounted: Vec<String>,
-    /// Files that the client reads, by path.
+    /// Configuration files of the client, by path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Placeholders made of a text for each server, one behind the other; in it are `{index}`, from 0, and `{address}`.
+    /// Placeholders made of one text for each server, joined. The text can have `{index}`, from 0, and `{address}`.
     #[serde(default)]
     pub each_server: BTreeMap<String, String>,
 }
@@ -89,18 +90,27 @@ fn yes() -> bool {
 }
 
 impl FileSystem {
-    /// Whether a mount of this type, as the kernel calls it, can be it.
+    /// Whether a mount of this kernel type can be this file system.
     pub fn is_of_type(&self, found: &str) -> bool {
         self.mount_type.as_deref().is_some_and(|wanted| wanted == found || wanted == ANY)
     }
 
-    /// The same, but mounted before a run: its servers are none of the run's business, and there is no client to start.
+    /// The same file system mounted before a run, without client and servers of the run.
     #[must_use]
     pub fn given(self) -> Self {
         FileSystem { mounted: true, network: None, ..self }
     }
 
-    /// Whether its files lie on other hosts.
+    /// The file system with the options of a run in place of their defaults.
+    pub fn with(mut self, settings: &Settings) -> Self {
+        for (name, value) in settings.options() {
+            if let Some(default) = self.options.get_mut(&name).and_then(|option| option.default.as_mut()) {
+                *default = value;
+            }
+        }
+        self
+    }
+    /// Whether its files are on other hosts.
     pub fn is_remote(&self) -> bool {
         self.mounted || self.network.is_some()
     }

@@ -1,37 +1,31 @@
-//! What of a file system a study may set: one line of `testbeds/filesystems/NAME.yml` each.
-
-use std::collections::BTreeMap;
+//! Options of a file system that a study may set: an entry of `options` in `testbeds/filesystems/NAME.yml` each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_specs::Kind;
 
-use crate::filesystem::FileSystem;
-use crate::plan::{apply, cross, is_excluded, levels_by_factor};
-use crate::spec::{Settings, Study};
-use crate::testbed::Testbed;
-
-/// The field of a study, in `factors` and `hold`.
+/// The field of file system options in `factors` and `hold`.
 pub(crate) const FIELD: &str = "filesystem_options";
-/// Begins the name of a factor that is one of them.
+/// Prefix of the name of a factor that is a file system option.
 pub(crate) const PREFIX: &str = "filesystem_options.";
 
-/// One thing of a file system that a study may set, and how it is set and read back.
+/// An option of a file system: how it is set and read back.
 ///
-/// Exactly one of three sets it: where it has a `default`, it stands for `{NAME}` in the texts of its client, or of its
-/// servers; where it has `set`, that command does, on the client, before a file is written; where it has `by`, a role of the
-/// playbook does, between runs.
+/// It is set in exactly one of three ways. With `default`: its value replaces `{NAME}` in the texts of the client or of
+/// the servers. With `set`: a command on the client sets it before files are written. With `by`: a role of the playbook
+/// sets it between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FsOption {
-    /// The values that it takes.
+    /// Type of its values.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// What stands for `{NAME}` where a study says nothing.
+    /// Value of `{NAME}` if a study does not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Whether `{NAME}` is a placeholder of the servers, which are started anew where it changes; else of the client.
+    /// Whether `{NAME}` is a placeholder of the servers, which are restarted when it changes. A placeholder of the client
+    /// if absent.
     #[serde(default)]
     pub of_servers: bool,
     /// Command that sets it. Placeholders: `{value}`, `{point}` (where it is mounted) and `{files}` (the run's folder).
@@ -40,11 +34,12 @@ pub struct FsOption {
     /// The role that sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ByRole>,
-    /// Command on the client that prints what is in force, with `{point}` and `{files}`; of `by` and `of_servers` it may be
-    /// absent: then whoever set it has looked.
+    /// Command on the client that prints the value in force, with `{point}` and `{files}`. May be absent with `by` and
+    /// `of_servers`, which check the value themselves.
     #[serde(default)]
     pub read: Vec<String>,
-    /// Whether that prints more, separated by commas or blanks, and each part of the value is to be among it.
+    /// Whether the command prints other words too, separated by commas or blanks. Each part of the value must be among
+    /// them.
     #[serde(default)]
     pub among: bool,
 }
@@ -57,14 +52,15 @@ pub struct ByRole {
     pub role: String,
     /// Its file of tasks.
     pub tasks: String,
-    /// The variable that has the value.
+    /// The variable for the value.
     pub variable: String,
-    /// Whether it is played on the file system's servers (`weir_filesystem_servers` in the inventory); else on the client.
+    /// Whether it runs on the servers of the file system (`weir_filesystem_servers` in the inventory). On the client if
+    /// absent.
     #[serde(default)]
     pub on_servers: bool,
 }
 
-/// A level as a text; `None` if it is a list, a map or nothing.
+/// A level as text. `None` if it is a list, a map or null.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -74,128 +70,7 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     }
 }
 
-impl Settings {
-    /// The options of the file system that are set, as texts.
-    pub fn options(&self) -> BTreeMap<String, String> {
-        let options = self.filesystem_options.iter();
-        options.filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
-    }
-}
-
-impl FileSystem {
-    /// The same with what a run sets in place of the defaults of its options.
-    pub fn with(mut self, settings: &Settings) -> Self {
-        for (name, value) in settings.options() {
-            if let Some(default) = self.options.get_mut(&name).and_then(|option| option.default.as_mut()) {
-                *default = value;
-            }
-        }
-        self
-    }
-}
-
-/// What is wrong, by field: a cell sets what its file system does not have, or a value that it does not take.
-pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
-    let varied = study.factors.filesystem_options.clone().unwrap_or_default();
-    let field = |name: &str| {
-        let part = if varied.contains_key(name) { "factors" } else { "hold" };
-        format!("{part}.{PREFIX}{name}")
-    };
-    if testbed.is_virtual() {
-        // Of a study of both testbeds virtual time leaves out what it cannot hold, but cannot vary it.
-        let held = if study.testbed.are_two() { None } else { study.hold.filesystem_options.keys().next() };
-        return held.map_or_else(Vec::new, |name| {
-            let message = "is a file system's, and nothing in virtual time stands for it: leave it out";
-            vec![(field(name), message.to_owned())]
-        });
-    }
-    let mut found: Vec<(String, String)> = Vec::new();
-    for cell in cross(&levels_by_factor(study)).iter().filter(|cell| !is_excluded(study, cell)) {
-        let settings = apply(&study.hold, cell);
-        // One that is unknown is told elsewhere.
-        let Some(filesystem) = FileSystem::load(&settings.filesystem) else { continue };
-        for (name, value) in &settings.filesystem_options {
-            let problem = match filesystem.options.get(name) {
-                None => Some(lacks(&filesystem, name)),
-                Some(option) => match text(value) {
-                    None => Some(format!("is {value}; write a number or a text")),
-                    Some(value) => option.kind.problem(&value),
-                },
-            };
-            let problem = problem.map(|message| (field(name), message));
-            found.extend(problem.filter(|problem| !found.contains(problem)));
-        }
-    }
-    found
-}
-
-fn lacks(filesystem: &FileSystem, name: &str) -> String {
-    let known: Vec<&str> = filesystem.options.keys().map(String::as_str).collect();
-    let has = if known.is_empty() { "no options".to_owned() } else { known.join(", ") };
-    format!(
-        "is set, but {0} has no `{name}` (it has {has}): leave it out, or ask of {0} in a study of its own",
-        filesystem.name
-    )
-}
-
-/// Whether nothing in virtual time stands for a factor since it is one of these.
+/// Whether a factor is a file system option, which has no counterpart in virtual time.
 pub(crate) fn is_one(factor: &str) -> bool {
     factor.starts_with(PREFIX)
-}
-
-#[cfg(test)]
-mod tests {
-    use weir_specs::template::placeholders;
-
-    use super::*;
-
-    #[test]
-    fn every_option_is_set_in_exactly_one_way_and_read_back() {
-        let mut count = 0;
-        for filesystem in FileSystem::names().filter_map(FileSystem::load) {
-            for (name, option) in &filesystem.options {
-                let place = format!("{}.{name}", filesystem.name);
-                let ways = [option.default.is_some(), !option.set.is_empty(), option.by.is_some()];
-                assert_eq!(ways.iter().filter(|way| **way).count(), 1, "{place}: is set in {ways:?}");
-                assert!(!option.read.is_empty() || option.by.is_some() || option.of_servers, "{place}: read");
-                assert!(!option.of_servers || filesystem.network.is_some(), "{place}: has no servers here");
-                if let Some(default) = &option.default {
-                    assert_eq!(option.kind.problem(default), None, "{place}");
-                    let access = filesystem.network.as_ref().expect(&place);
-                    let mut texts = access.client.iter().chain(access.files.values());
-                    let used = texts.any(|text| text.contains(&format!("{{{name}}}")));
-                    assert_eq!(used, !option.of_servers, "{place}: is not what the client's texts say");
-                }
-                count += 1;
-            }
-        }
-        assert!(count > 0);
-    }
-
-    #[test]
-    fn no_placeholder_stands_in_the_program_text_of_a_shell() {
-        for filesystem in FileSystem::names().filter_map(FileSystem::load) {
-            let network = filesystem.network.iter();
-            let of_client = network.flat_map(|access| [&access.client, &access.once_mounted]);
-            let of_options = filesystem.options.values().flat_map(|option| [&option.set, &option.read]);
-            for words in of_client.chain(of_options) {
-                let is_shell = words.first().is_some_and(|program| program == "sh");
-                let program = words.get(2).filter(|_| is_shell);
-                let found = program.and_then(|text| placeholders(text).next());
-                assert_eq!(found, None, "{}: give it to the shell as an argument", filesystem.name);
-            }
-        }
-    }
-
-    #[test]
-    fn what_a_run_sets_takes_the_place_of_the_default() {
-        let settings = Settings {
-            filesystem_options: [("io_threads".to_owned(), 4.into())].into(),
-            ..Settings::default()
-        };
-        let found = FileSystem::load("glusterfs").unwrap().with(&settings);
-        assert_eq!(found.options["io_threads"].default.as_deref(), Some("4"));
-        let untouched = FileSystem::load("glusterfs").unwrap();
-        assert_ne!(untouched.options["io_threads"].default.as_deref(), Some("4"));
-    }
 }

@@ -1,4 +1,4 @@
-//! What the kernel's cost model (iocost, the controller behind `io.weight`) is told of a disk.
+//! Cost model of a disk for the kernel's controller iocost (`io.weight`).
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// The linear model of a disk, and how far the kernel may depart from it: the words of `io.cost.model` and `io.cost.qos`
+/// Linear cost model of a disk with its bounds: the values of `io.cost.model` and `io.cost.qos`
 /// (Documentation/admin-guide/cgroup-v2.rst).
 ///
 /// Written `calibrated`, or `rbps=... rseqiops=... rrandiops=... wbps=... wseqiops=... wrandiops=...`, with any of
@@ -20,20 +20,20 @@ pub struct IoCost {
     pub bounds: CostBounds,
 }
 
-/// What a disk does in a second, by kind of request. `iops` are of 4096 bytes.
+/// Throughput of a disk by kind of request, per second. `iops` are requests of 4096 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostModel {
-    /// Bytes read one behind the other.
+    /// Bytes read sequentially.
     pub rbps: u64,
-    /// Requests to read one behind the other.
+    /// Sequential read requests.
     pub rseqiops: u64,
-    /// Requests to read anywhere.
+    /// Random read requests.
     pub rrandiops: u64,
-    /// Bytes written one behind the other.
+    /// Bytes written sequentially.
     pub wbps: u64,
-    /// Requests to write one behind the other.
+    /// Sequential write requests.
     pub wseqiops: u64,
-    /// Requests to write anywhere.
+    /// Random write requests.
     pub wrandiops: u64,
 }
 
@@ -44,27 +44,27 @@ impl CostModel {
         [self.rbps, self.rseqiops, self.rrandiops, self.wbps, self.wseqiops, self.wrandiops]
     }
 
-    /// As `io.cost.model` has it behind the disk's number.
+    /// The values as written in `io.cost.model` after the device number.
     pub fn words(self) -> String {
         let parts = Self::NAMES.iter().zip(self.values()).map(|(name, value)| format!("{name}={value}"));
         parts.collect::<Vec<_>>().join(" ")
     }
 }
 
-/// How far the kernel may depart from the model, on account of latencies.
+/// Bounds of the controller's adjustment of the model (`io.cost.qos`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostBounds {
-    /// The share of reads, in %, whose latency is looked at; 0 is none.
+    /// Percentile of read latency. 0 is off.
     pub rpct: f64,
-    /// Their latency, in us.
+    /// Target of this percentile, in us.
     pub rlat: u64,
-    /// The same of writes, in %.
+    /// Percentile of write latency. 0 is off.
     pub wpct: f64,
-    /// Their latency, in us.
+    /// Target of this percentile, in us.
     pub wlat: u64,
-    /// The slowest that the disk is taken to be, in % of the model.
+    /// Smallest scaling of the model, in %.
     pub min: f64,
-    /// The fastest.
+    /// Largest scaling of the model, in %.
     pub max: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Levels of factors that have a syntax of their own.
+//! Schedulers and architectures as levels of factors.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,17 +12,18 @@ use weir_specs::{name_problem, quoted};
 const LONGEST_TUNABLE: usize = 64;
 const LONGEST_VALUE: usize = 1024;
 
-/// Whether a value of a tunable has only characters that weir's own schedulers write: trees such as `A:0.5(b:65%,c:w2)`.
+/// Whether a value has only characters that settings of weir's own schedulers use, such as the tree `A:0.5(b:65%,c:w2)`.
 fn is_value(value: &str) -> bool {
     (1..=LONGEST_VALUE).contains(&value.len())
         && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:,()%+".contains(c))
 }
 
-/// A scheduler with tunables that differ from its defaults.
+/// A scheduler, with the tunables that differ from its defaults.
 ///
-/// Written `mq-deadline` or `mq-deadline read_expire=100 fifo_batch=1`. On the device testbed it is one of
-/// [`weir_scheduler::KERNEL_SCHEDULERS`], and tunables are the files in `/sys/block/DEV/queue/iosched/`, or, as in the simulator, one of
-/// weir's own policies with its settings (`weir list schedulers`), which then rules the modelled disks behind the device.
+/// Written `mq-deadline` or `mq-deadline read_expire=100 fifo_batch=1`. A kernel scheduler is one of
+/// [`weir_scheduler::KERNEL_SCHEDULERS`]; its tunables are the files in `/sys/block/DEV/queue/iosched/`. One of weir's
+/// own schedulers has settings instead (`weir list schedulers`); on testbed `device` it orders the requests of modelled
+/// disks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Scheduler {
@@ -38,7 +39,7 @@ impl Scheduler {
         Scheduler { name: name.to_owned(), tunables: BTreeMap::new() }
     }
 
-    /// Whether it is the kernel's, and not a policy of weir's own.
+    /// Whether it is a kernel scheduler and not one of weir's own.
     pub fn is_of_kernel(&self) -> bool {
         weir_scheduler::kernel_scheduler(&self.name).is_some()
     }
@@ -111,13 +112,13 @@ impl JsonSchema for Scheduler {
     }
 }
 
-/// Who shares a device with whom (Shenoy, Goyal and Vin).
+/// Sharing of disks between classes (Shenoy, Goyal and Vin).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Architecture {
-    /// Each class has heads of its own.
+    /// Each class has its own disks.
     Partitioned,
-    /// All classes share one array of all heads.
+    /// All classes share one array of all disks.
     Integrated,
 }
 

@@ -1,31 +1,31 @@
-//! Limits of a plan, and of what each of its runs asks for. Those of a workload stand in `weir_workload::limits`.
+//! Limits of a plan and of the demand of each run. Limits of a workload are in `weir_workload::limits`.
 
 use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Problem};
 use weir_workload::limits::{Demand, MOST_MEMORY_BYTES, MOST_REQUESTS};
 
-use crate::plan::levels_by_factor;
+use crate::cells::levels_by_factor;
 use crate::run::{Engine, MOST_TAGS, Run, RunClass};
 use crate::spec::Study;
 use crate::testbed::Testbed;
 
-/// Runs of a plan. A plan of so many has 250 MB and is expanded in some seconds.
+/// Most runs of a plan. A plan of this size has 250 MB and takes some seconds.
 pub const MOST_RUNS: f64 = 100_000.0;
-/// Levels of one factor: they are compared in pairs.
+/// Most levels of a factor. They are compared in pairs.
 pub const MOST_LEVELS: usize = 1000;
-/// Bytes that a run writes to block devices before it measures: 4 TiB, 5 hours at 250 MB/s.
+/// Most bytes that a run writes to block devices before it measures: 4 TiB, 5 hours at 250 MB/s.
 pub const MOST_DATA_BYTES: f64 = (4_u64 << 40) as f64;
-/// Clients of one class that fio carries out: each is a job, and fio has at most 4096 (`REAL_MAX_JOBS`).
+/// Most clients of a class in fio. Each is a job, and fio has at most 4096 (`REAL_MAX_JOBS`).
 pub const MOST_FIO_CLIENTS: u32 = 4096;
-/// Clients of one class that ask a server: each has a connection, and a host has some 28,000 ports for one address.
+/// Most clients of a class of a server. Each has a connection, and a host has about 28,000 ports for one address.
 pub const MOST_CONNECTIONS: u32 = 25_000;
 /// Longest warm-up and measured interval, in seconds: a day.
 pub const LONGEST_S: f64 = 86_400.0;
-/// Intervals of `series.json`: 64 bytes for each class.
+/// Most intervals of `series.json`, which has 64 bytes for each interval and class.
 pub const MOST_INTERVALS: f64 = 1e6;
-/// Disks of a run.
+/// Most disks of a run.
 pub const MOST_HEADS: u32 = 64;
-/// Size of a disk: 16 TiB.
+/// Largest disk: 16 TiB.
 pub const LARGEST_DISK_MIB: u64 = 16 << 20;
 
 /// Memory for a row of `requests.parquet` of a run on devices and for its row of `block.parquet`: both are kept until the run is
@@ -36,21 +36,21 @@ const TABLE_ROW_BYTES: f64 = 40.0;
 /// Memory that fio takes for a request under way, besides its data.
 const FIO_REQUEST_BYTES: f64 = 1024.0;
 
-/// What a run asks for, about.
+/// Estimated demand of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Rows of `requests.parquet`.
     pub requests: u64,
-    /// Memory of whoever carries the run out, in bytes; without that of modelled disks.
+    /// Memory of the load generators, in bytes, without modelled disks.
     pub memory_bytes: u64,
-    /// Bytes that are written to block devices, files before the run among them.
+    /// Bytes written to block devices, with the files before the run.
     pub device_bytes: u64,
     /// Size of the run's tables, in bytes.
     pub table_bytes: u64,
 }
 
 impl Estimate {
-    /// The larger of each.
+    /// The larger value of each field.
     #[must_use]
     pub fn max(self, other: Estimate) -> Estimate {
         Estimate {
@@ -74,7 +74,7 @@ pub struct Excess {
 }
 
 impl Run {
-    /// What the run asks for.
+    /// Estimated demand of the run.
     pub fn estimate(&self) -> Estimate {
         let all = self.classes.iter().map(|class| self.demand(class)).fold(Demand::default(), Demand::with);
         let on_device = self.testbed == Testbed::Device;
@@ -89,14 +89,14 @@ impl Run {
         }
     }
 
-    /// What one class asks for; of several hosts each asks so.
+    /// Estimated demand of one class, on each host.
     fn demand(&self, class: &RunClass) -> Demand {
         if self.testbed == Testbed::Admission || class.engine == Engine::Access {
             return Demand::default();
         }
         let mut demand = class.recipe.demand(class.clients, self.warmup_s + self.duration_s);
         if let Some(think_ms) = class.think_ms {
-            // Closed loop through a server: nobody asks more often than he has thought.
+            // Closed loop through a server: at most one request of a client per think time.
             let per_s = 1.0 / (think_ms / 1e3).max(1e-3);
             demand.requests = f64::from(class.clients) * per_s * (self.warmup_s + self.duration_s);
         }
@@ -106,7 +106,7 @@ impl Run {
         demand
     }
 
-    /// The first limit that the run exceeds. Whoever carries a run out asks before anything is allocated or touched.
+    /// The first limit that the run exceeds. Runners check this before they allocate or change anything.
     ///
     /// # Errors
     /// The limit, what was found and what to change.
@@ -160,7 +160,7 @@ impl Run {
         Ok(())
     }
 
-    /// Numbers that times and places are computed from. A plan of a checked study has none that is beyond.
+    /// Checks of the numbers that times and offsets are computed from. The plan of a valid study passes them.
     fn check_numbers(&self) -> Result<(), Excess> {
         let bad = |field: &'static str, found: String, limit: String| {
             let message = format!("is {found}; it must be {limit}");
@@ -225,7 +225,7 @@ impl RunClass {
     }
 }
 
-/// A study of too many levels or runs, which is not expanded.
+/// The problem of a study with too many levels or runs, which is not expanded.
 pub(crate) fn too_many(study: &Study, document: &Document) -> Option<Problem> {
     let mut runs = f64::from(study.repetitions.max(1)) * study.testbed.all().len() as f64;
     for (name, levels) in levels_by_factor(study) {
@@ -246,7 +246,7 @@ pub(crate) fn too_many(study: &Study, document: &Document) -> Option<Problem> {
     })
 }
 
-/// The runs that are beyond a limit, each field once, placed where the study has it.
+/// Problems of runs that exceed a limit: each field once, at its place in the study.
 pub(crate) fn beyond(runs: &[Run], study: &Study, document: &Document) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for excess in runs.iter().filter_map(|run| run.check_limits().err().map(|excess| (run, excess))) {
@@ -259,7 +259,7 @@ pub(crate) fn beyond(runs: &[Run], study: &Study, document: &Document) -> Vec<Pr
     problems
 }
 
-/// Where a study says how many clients a class has, or another field of a run.
+/// The field of a study that sets the number of clients of a class, or another value of a run.
 fn place(study: &Study, run: &Run, class: &str, field: &str) -> String {
     let varied = &study.factors;
     let is_counted = |counts: &std::collections::BTreeMap<String, Vec<u32>>| counts.contains_key(class);

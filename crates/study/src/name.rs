@@ -1,6 +1,6 @@
 //! Names that become part of a path: of runs, studies, classes, devices and services.
 //!
-//! They are checked where a run is parsed, so that no reader of a plan or of `run.json` has one that leads out of its folder.
+//! They are checked where a run is parsed. No name in a plan or in `run.json` can lead out of its folder.
 
 use serde::{Deserialize, Deserializer, de};
 use weir_specs::name_problem;

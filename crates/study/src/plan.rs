@@ -1,6 +1,5 @@
-//! Expanding a study to its runs.
+//! Plan of a study: all runs, in the order of execution.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use rand::seq::SliceRandom;
@@ -13,29 +12,17 @@ use weir_vocabulary::TrafficKind;
 use weir_workload::Catalog;
 use weir_workload::sessions::AnyWorkload;
 
+use crate::cells::{VARIANT, apply, same};
+use crate::context::Context;
+use crate::devices::{devices, devices_of};
 use crate::estimate::{estimate_s, largest};
-use crate::filesystem::FileSystem;
 use crate::level::Architecture;
 use crate::limits::{self, Estimate};
-use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SimulatedClass, hash};
-use crate::settings::ServiceSettings;
-use crate::site::SiteBenchmark;
+use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SHARED_DEVICE, SimulatedClass, hash};
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
-use crate::variant::{self, VARIANT, Variant};
-use crate::{access, counterpart, daemon_checks, device_scheduler, fs_option, recipe, simulated};
-
-/// What a study may refer to.
-pub struct Context<'a> {
-    /// The workloads at hand.
-    pub workloads: &'a Catalog,
-    /// Names of the device profiles.
-    pub profiles: &'a [&'a str],
-    /// The benchmarks of sites.
-    pub benchmarks: &'a [SiteBenchmark],
-    /// The services, with what a study may set of them.
-    pub services: &'a [ServiceSettings],
-}
+use crate::variant::{self, Variant};
+use crate::{access_classes, counterpart, daemon_checks, defaults, device_scheduler, recipe};
 
 /// All runs of a study, in the order of execution: `plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,17 +32,17 @@ pub struct Plan {
     /// Name of the study.
     #[serde(deserialize_with = "crate::name::study")]
     pub study: String,
-    /// Its question.
+    /// The question of the study.
     pub question: String,
-    /// What a reader should know besides.
+    /// Further explanation for readers.
     pub description: String,
-    /// Where its runs are carried out.
+    /// Testbeds of its runs.
     #[serde(default)]
     pub testbeds: Vec<Testbed>,
-    /// Why this is not the whole study; empty if it is.
+    /// The reason why this is a part of the study. Empty if it is the whole study.
     #[serde(default)]
     pub note: String,
-    /// Seed of everything that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Repetitions of each cell.
     pub repetitions: u32,
@@ -63,10 +50,10 @@ pub struct Plan {
     pub factors: Map<String, Value>,
     /// Estimated time of all runs, in seconds.
     pub estimate_s: f64,
-    /// What the largest run asks for, part by part.
+    /// The largest demand of any run, for each resource.
     #[serde(default)]
     pub largest_run: Estimate,
-    /// Every device that any run needs.
+    /// All devices of all runs.
     pub devices: Vec<RunDevice>,
     /// The runs.
     pub runs: Vec<Run>,
@@ -76,7 +63,7 @@ impl Plan {
     /// Reads, checks and expands a study.
     ///
     /// # Errors
-    /// All that is wrong with the study or with a workload it names.
+    /// All problems of the study and of the workloads that it names.
     pub fn from_file(file: &Path, context: &Context<'_>) -> Result<Self, Problems> {
         Self::from_document(&Document::read(file)?, context)
     }
@@ -87,13 +74,13 @@ impl Plan {
     /// As [`Plan::from_file`].
     pub fn from_document(document: &Document, context: &Context<'_>) -> Result<Self, Problems> {
         let mut study: Study = document.parse_all()?;
-        simulated::defaults(&mut study, document);
+        defaults::apply(&mut study, document);
         let variants = variant::all(study.clone(), document, context)?;
         let plan = expand(&study, &variants, context.workloads);
         Problems(limits::beyond(&plan.runs, &study, document)).or(plan)
     }
 
-    /// The part of the plan that is carried out on one testbed; runs keep their places. `note` says why it is a part.
+    /// The runs of the plan on one testbed, in unchanged order. `note` says why the others are left out.
     pub fn on(mut self, testbed: Testbed, note: &str) -> Self {
         if self.testbeds == [testbed] {
             return self;
@@ -113,7 +100,7 @@ impl Plan {
         self.of_runs(|_| true)
     }
 
-    /// The plan with some of its runs only, and the estimates of these. It keeps the devices of the study.
+    /// The plan with some of its runs and with their estimates. It keeps the devices of the study.
     pub fn of_runs(mut self, keep: impl FnMut(&Run) -> bool) -> Self {
         self.runs.retain(keep);
         self.estimate_s = estimate_s(&self.runs);
@@ -122,13 +109,13 @@ impl Plan {
     }
 }
 
-/// The study's runs: blocks of all cells, each in an order of its own.
+/// The runs of a study: blocks of all cells, each block in its own random order.
 fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     let mut runs: Vec<Run> = Vec::new();
     for &testbed in study.testbed.all() {
         let cells = counterpart::cells(study, testbed);
         for block in 0..study.repetitions {
-            // The same for each testbed: both are asked the same.
+            // The same for each testbed: both have the same requests.
             let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
             rng.set_stream(u64::from(block));
             let seed = rand::RngExt::random(&mut rng);
@@ -138,15 +125,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
                 let is_of =
                     |variant: &&Variant| variant.name.as_deref() == cell.get(VARIANT).and_then(Value::as_str);
                 if let Some(variant) = variants.iter().find(is_of) {
-                    runs.push(resolve(
-                        &variant.study,
-                        testbed,
-                        &variant.workloads,
-                        cell,
-                        block,
-                        seed,
-                        runs.len(),
-                    ));
+                    runs.push(resolve(variant, testbed, cell, block, seed, runs.len()));
                 }
             }
         }
@@ -161,7 +140,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     }
     let mut factors = counterpart::factors(study);
     for (name, levels) in &mut factors {
-        // What stands in virtual time for levels that are not there.
+        // Counterparts in virtual time are levels of their own.
         for run in &runs {
             if let Some(level) = run.levels.get(name)
                 && !levels.iter().any(|known| same(&label(known), level))
@@ -187,90 +166,16 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     }
 }
 
-fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
-    let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
-    devices.sort();
-    devices.dedup();
-    // A server with policies is also one without; of two that are else the same it comes last.
-    let with_policies: Vec<RunDevice> = devices.iter().filter(|device| device.live).cloned().collect();
-    devices
-        .retain(|device| device.live || !with_policies.contains(&RunDevice { live: true, ..device.clone() }));
-    devices
-}
-
-/// Begins the name of a factor that is the number of clients of one class.
-const CLIENTS_OF: &str = "clients.";
-/// The field of factors that has one for each class.
-const CLIENT_COUNTS: &str = "client_counts";
-/// Begins the name of a factor that is a parameter of admission control.
-pub(crate) const ADMISSION: &str = "admission.";
-
-/// Factors with their levels, in the order in which the specification declares them.
-pub(crate) fn levels_by_factor(study: &Study) -> Vec<(String, Vec<Value>)> {
-    match serde_json::to_value(&study.factors) {
-        Ok(Value::Object(factors)) => factors
-            .into_iter()
-            .flat_map(|(name, levels)| match levels {
-                Value::Object(variants) if name == VARIANT => {
-                    vec![(name, variants.into_iter().map(|(name, _)| Value::String(name)).collect())]
-                }
-                Value::Array(levels) => vec![(name, levels)],
-                // One factor for each class, each option, or each parameter.
-                Value::Object(parts) => {
-                    let prefix = match name.as_str() {
-                        CLIENT_COUNTS => CLIENTS_OF,
-                        fs_option::FIELD => fs_option::PREFIX,
-                        _ => ADMISSION,
-                    };
-                    parts
-                        .into_iter()
-                        .filter_map(|(part, levels)| {
-                            Some((format!("{prefix}{part}"), levels.as_array()?.clone()))
-                        })
-                        .collect()
-                }
-                _ => Vec::new(),
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-pub(crate) fn cross(factors: &[(String, Vec<Value>)]) -> Vec<Map<String, Value>> {
-    factors.iter().fold(vec![Map::new()], |cells, (name, levels)| {
-        let with = |cell: &Map<String, Value>, level: &Value| {
-            let mut cell = cell.clone();
-            cell.insert(name.clone(), level.clone());
-            cell
-        };
-        cells.iter().flat_map(|cell| levels.iter().map(move |level| with(cell, level))).collect()
-    })
-}
-
-pub(crate) fn is_excluded(study: &Study, cell: &Map<String, Value>) -> bool {
-    study
-        .exclude
-        .iter()
-        .any(|entry| entry.iter().all(|(name, level)| cell.get(name).is_some_and(|at| same(at, level))))
-}
-
-/// Whether two levels are the same; 1 and 1.0 are.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    }
-}
-
+/// The run of a cell of a variant.
 fn resolve(
-    study: &Study,
+    variant: &Variant,
     testbed: Testbed,
-    workloads: &BTreeMap<String, AnyWorkload>,
     cell: &Map<String, Value>,
     block: u32,
     seed: u64,
     order: usize,
 ) -> Run {
+    let Variant { study, workloads, .. } = variant;
     let mut settings = apply(&study.hold, cell);
     if study.testbed.are_two() && testbed == Testbed::Simulator {
         settings = counterpart::settings(&settings);
@@ -311,7 +216,7 @@ fn resolve(
             },
         })
         .collect();
-    classes.extend(access::classes(study, &settings));
+    classes.extend(access_classes::classes(study, &settings));
     Run {
         format: FORMAT,
         id: String::new(),
@@ -338,7 +243,7 @@ fn resolve(
         classes,
         devices,
         services: if testbed == Testbed::Device { daemon_checks::services(study) } else { Vec::new() },
-        access: access::resolved(study),
+        access: access_classes::resolved(study),
     }
 }
 
@@ -361,58 +266,7 @@ fn simulated(study: &Study, class: &Class, workload: &AnyWorkload, settings: &Se
     }
 }
 
-/// Name of the one device of an integrated server.
-pub(crate) const SHARED_DEVICE: &str = "shared";
-
-/// Settings with the levels of a cell in place of what is held.
-pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
-    let mut value = serde_json::to_value(hold).unwrap_or_default();
-    if let Value::Object(fields) = &mut value {
-        for (name, level) in cell.iter().filter(|(name, _)| *name != VARIANT && *name != counterpart::TESTBED)
-        {
-            if let Some(class) = name.strip_prefix(CLIENTS_OF) {
-                fields["clients"][class] = level.clone();
-            } else if let Some(option) = name.strip_prefix(fs_option::PREFIX) {
-                let options = fields.entry(fs_option::FIELD).or_insert_with(|| Value::Object(Map::new()));
-                options[option] = level.clone();
-            } else if let Some(parameter) = name.strip_prefix(ADMISSION) {
-                // What is absent there has its default.
-                let parameters = fields.entry("admission").or_insert_with(|| Value::Object(Map::new()));
-                parameters[parameter] = level.clone();
-            } else {
-                fields.insert(name.clone(), level.clone());
-            }
-        }
-    }
-    // The levels came out of the same types, so this cannot fail on a checked study.
-    serde_json::from_value(value).unwrap_or_else(|_| hold.clone())
-}
-
-/// The devices of an architecture; of a network file system a disk for each of its servers.
-pub(crate) fn devices(study: &Study, filesystem: &str, architecture: Architecture) -> Vec<RunDevice> {
-    let device = |name: &str, heads: u32| RunDevice {
-        name: name.to_owned(),
-        profile: study.storage.profile.clone(),
-        heads,
-        stripe_unit_kib: study.storage.stripe_unit_kib,
-        size_mib: study.storage.size_mib.saturating_mul(u64::from(heads)),
-        live: false,
-    };
-    if let Some(access) = FileSystem::load(filesystem).and_then(|found| found.network) {
-        return (0..study.storage.heads)
-            .map(|index| device(&format!("{}-{index}", access.cluster), 1))
-            .collect();
-    }
-    match architecture {
-        Architecture::Integrated => vec![device(SHARED_DEVICE, study.storage.heads)],
-        Architecture::Partitioned => {
-            let share = study.storage.heads / study.classes.len().max(1) as u32;
-            study.classes.iter().map(|(name, class)| device(name, class.heads.unwrap_or(share))).collect()
-        }
-    }
-}
-
-/// A level as it is shown: scalars as they are, maps as `text=10 video=4`.
+/// A level as shown in tables: scalars unchanged, maps as `text=10 video=4`.
 fn label(level: &Value) -> Value {
     match level {
         Value::Object(fields) => {

@@ -1,19 +1,19 @@
-//! The workload of a class: of requests, or of sessions where it goes through a site.
+//! Workload of a class: requests, or sessions if the class goes through a site.
 
 use std::path::Path;
 
 use weir_specs::{Document, Problems, one_of};
 use weir_workload::sessions::{AnyWorkload, SessionModel, SessionWorkload};
 
+use crate::context::Context;
 use crate::daemon_chain;
-use crate::plan::Context;
 use crate::site::{Site, SiteBenchmark};
 use crate::spec::{Class, Study};
 
-/// Finds, alters and checks the workload of a class; `field` is the class's.
+/// Finds, changes and checks the workload of a class. `field` is that of the class.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All its problems.
 pub(crate) fn resolve(
     study: &Study,
     class: &Class,
@@ -31,7 +31,7 @@ pub(crate) fn resolve(
         return of_site(class, site, field, context, document);
     }
     if let Some(reason) = catalog.no_requests(&class.workload) {
-        let remedy = "a class that goes `through` a service with a `site` can have it";
+        let remedy = "use it in a class that goes `through` a service with a `site`";
         return Err(problem("workload", format!("{reason}; {remedy}")));
     }
     if !of_requests {
@@ -63,7 +63,7 @@ fn of_site(
         let message = if catalog.names().any(|name| name == class.workload) {
             let names: Vec<&str> = suitable().collect();
             format!(
-                "`{}` is a workload of requests, but {} is visited in sessions: use one of {}",
+                "`{}` is a workload of requests, but site {} needs one of sessions: use one of {}",
                 class.workload,
                 class.through.as_deref().unwrap_or_default(),
                 names.join(", ")
@@ -81,7 +81,7 @@ fn of_site(
     {
         let names: Vec<&str> = suitable().collect();
         let message = format!(
-            "`{}` asks for {page}, which {} has not: use one of {}",
+            "`{}` requests page {page}, which {} does not have: use one of {}",
             class.workload,
             benchmark.name,
             names.join(", ")
@@ -97,7 +97,8 @@ fn of_site(
     Ok(AnyWorkload::Sessions(workload))
 }
 
-/// A page of a workload that a site has not. Pages bear the names of states, without what is no letter or digit.
+/// A page of a workload that a site does not have. The name of a page is that of its state, reduced to letters and
+/// digits.
 fn foreign_page(
     workload: &SessionWorkload,
     folder: &Path,
@@ -109,7 +110,7 @@ fn foreign_page(
     Ok(pages.find(|page| !benchmark.pages.contains(&page.as_str())))
 }
 
-/// Makes the path of a recording or a table absolute; `folder` is what it is relative to.
+/// Makes the path of a recording or a table absolute. It is relative to `folder`.
 pub(crate) fn make_absolute(workload: &mut AnyWorkload, folder: &Path) {
     if let Some(path) = workload.recording()
         && let Ok(absolute) = std::path::absolute(folder.join(&*path))

@@ -1,7 +1,9 @@
-//! One run, resolved: `run.json`.
+//! A resolved run: `run.json`.
 
 use std::collections::BTreeMap;
 
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -20,39 +22,42 @@ use crate::testbed::Testbed;
 
 /// Version of the layout of `run.json`.
 pub const FORMAT: u32 = 1;
-/// The kernel's scheduler that leaves requests as they come.
-const HANDS_ON: &str = "none";
+/// The kernel's scheduler that does not change the order of requests.
+const PASS_THROUGH: &str = "none";
 /// Tags of a loop device.
 pub(crate) const MOST_TAGS: u32 = 128;
 
-/// One repetition of a cell. Whoever carries it out needs nothing else.
+/// Name of the one device of an integrated server.
+pub(crate) const SHARED_DEVICE: &str = "shared";
+
+/// One repetition of a cell. It is complete: a runner reads nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Version of this layout.
     pub format: u32,
-    /// Hash of everything that decides the outcome; names the run's folder.
+    /// Hash of everything that decides the outcome. The name of the folder of the run.
     #[serde(deserialize_with = "name::id")]
     pub id: String,
     /// Name of the study.
     #[serde(deserialize_with = "name::study")]
     pub study: String,
-    /// The study's question.
+    /// The question of the study.
     pub question: String,
-    /// Where it is carried out.
+    /// Its testbed.
     pub testbed: Testbed,
-    /// Hash of the levels; the same for all repetitions of a cell.
+    /// Hash of the levels: the same for all repetitions of a cell.
     pub cell: String,
     /// Level of each varied factor, as shown in tables.
     pub levels: BTreeMap<String, Value>,
-    /// The state the machine is put in.
+    /// Settings of the host for this run.
     pub settings: Settings,
     /// Repetition of the cell, from 0.
     pub repetition: u32,
-    /// Block of runs in which every cell comes once; comparisons are paired within it.
+    /// Block of runs that has every cell once. Comparisons are paired within it.
     pub block: u32,
     /// Place in the order of execution, from 0.
     pub order: u32,
-    /// Seed of its workloads; the same for all cells of a block, so that they are asked the same.
+    /// Seed of its workloads: the same for all cells of a block, which therefore have the same requests.
     pub seed: u64,
     /// Time before the measured interval, in seconds.
     pub warmup_s: f64,
@@ -62,61 +67,62 @@ pub struct Run {
     pub capture: Capture,
     /// Share of block requests that may be lost.
     pub allowed_loss: f64,
-    /// Whether completions that BPF misses are filled in from a second source.
+    /// Whether completions that BPF misses are taken from the kernel's `blk` trace.
     pub fill_losses: bool,
-    /// Simulator: what is kept.
+    /// Simulator: records that are kept.
     #[serde(default, skip_serializing_if = "Records::is_requests")]
     pub records: Records,
-    /// Simulator: length of what `series.json` tells apart, in seconds.
+    /// Simulator: interval of `series.json`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_s: Option<f64>,
-    /// Simulator: where files lie on the disks.
+    /// Simulator: placement of files on the disks.
     #[serde(default, skip_serializing_if = "Placement::is_packed")]
     pub placement: Placement,
-    /// Several hosts carry it out together; one if absent.
+    /// Client hosts that carry it out together. One host if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// Who asks.
+    /// Its classes.
     pub classes: Vec<RunClass>,
-    /// What is asked.
+    /// Its devices.
     pub devices: Vec<RunDevice>,
-    /// Services that run meanwhile.
+    /// Daemons that run during it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<RunService>,
-    /// Its scheduler is a policy of weir's own in front of the disks of block devices; the kernel's before them is none.
+    /// Whether one of weir's own schedulers orders the requests of its block devices. The kernel's scheduler is then
+    /// `none`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub live: bool,
-    /// What opening and reading a file costs; its classes are among `classes`.
+    /// Measurement of the cost of opening and reading files. Its classes are in `classes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<RunAccess>,
 }
 
-/// A service of a run.
+/// A daemon of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunService {
     /// Its name within the study.
     #[serde(deserialize_with = "name::service")]
     pub name: String,
-    /// What it is (`weir service list`); absent if it is a site.
+    /// The server program (`weir service list`). Absent if it is a site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// The site that it is; absent if it is one server.
+    /// The web site. Absent if it is a `service`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
-    /// Its port on loopback.
+    /// Its TCP port on loopback.
     pub port: u16,
-    /// Its settings, where they differ from its description's.
+    /// Its settings that differ from its defaults.
     pub settings: BTreeMap<String, String>,
-    /// The service that it passes on to what it is asked for.
+    /// The daemon that it forwards requests to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Memory for the most popular files, in MiB.
+    /// Size of the memory file system for its most popular files, in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot_mib: Option<u64>,
-    /// Memory that it may use, in MiB.
+    /// Its memory limit, in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
-    /// MB (10^6 bytes) a second that it may read from the disks.
+    /// Its limit on reads from the disks, in MB/s (10^6 bytes).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_mb_s: Option<f64>,
 }
@@ -127,60 +133,60 @@ pub struct RunClass {
     /// Its name.
     #[serde(deserialize_with = "name::class")]
     pub name: String,
-    /// Name of its workload.
+    /// Name of the workload (`weir list workloads`).
     pub workload: String,
     /// The workload with the study's replacements.
     pub recipe: AnyWorkload,
     /// Number of clients.
     pub clients: u32,
-    /// What carries it out.
+    /// The load generator of its requests.
     pub engine: Engine,
-    /// I/O priority; absent: the kernel's default.
+    /// I/O priority. The kernel's default if absent.
     pub priority: Option<IoPriority>,
-    /// Values of its control group; absent: its processes stay where the run is.
+    /// Values of its control group. If absent, its processes stay in the group of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ControlGroup>,
-    /// What it was promised.
+    /// Its objective.
     pub objective: Option<Objective>,
-    /// Name of the device it asks.
+    /// Name of its device.
     #[serde(deserialize_with = "name::asked_device")]
     pub device: String,
-    /// The service that is asked for its files; absent: they are read.
+    /// The daemon that serves its files. If absent, clients read the files themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<String>,
-    /// Then, mean time between an answer and the next request of a client, in ms; absent: an open loop.
+    /// With `through`: mean think time, in ms. Open loop if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_ms: Option<f64>,
-    /// Simulator, and devices with policies: what it wants, its weight and scheduler; of the simulator its buffer cache.
+    /// Parameters for the simulator and for weir's own schedulers on devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedClass>,
 }
 
-/// What a simulator, or a server with a policy, has to know of a class besides.
+/// Parameters of a class for the simulator and for weir's own schedulers on devices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimulatedClass {
-    /// What it wants of schedulers.
+    /// Its traffic kind.
     pub wants: TrafficKind,
-    /// Its weight with schedulers.
+    /// Its weight.
     pub weight: f64,
-    /// What its clients are promised.
+    /// Its contract.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<Contract>,
-    /// The scheduler of the disks that it asks.
+    /// The scheduler of its disks.
     pub scheduler: Scheduler,
     /// Stripe unit of its files.
     pub stripe_unit_kib: u64,
-    /// The disks of its files, one behind the other; all of its device if absent.
+    /// The disks of its files: consecutive numbers. All disks of its device if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disks: Option<Vec<u32>>,
-    /// The first place of each disk where its packed files may begin.
+    /// Offset on each disk from which its packed files are placed, in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_mib: Option<u64>,
-    /// Its buffer cache.
+    /// Size of its buffer cache, in MiB.
     pub cache_mib: u64,
 }
 
-/// What carries a class out.
+/// Load generator of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
@@ -188,9 +194,9 @@ pub enum Engine {
     Replay,
     /// fio: closed loop.
     Fio,
-    /// Browsers that ask a web server: either loop.
+    /// HTTP clients of a web server: open or closed loop.
     Web,
-    /// Browsers that visit a site with a database behind it: closed loop.
+    /// Emulated browsers of a web site with a database: closed loop.
     Site,
     /// The benchmark of opening and reading files: one reader.
     Access,
@@ -210,7 +216,7 @@ pub struct RunDevice {
     pub stripe_unit_kib: u64,
     /// Size of all heads together, in MiB.
     pub size_mib: u64,
-    /// Whether its server can put policies of weir's own in front of the heads: some run of the study has one.
+    /// Whether its block server can have weir's own schedulers: some run of the study has one.
     #[serde(default, skip_serializing_if = "is_false")]
     pub live: bool,
 }
@@ -230,25 +236,36 @@ impl Run {
         (self.warmup_s * 1e9).round() as i64
     }
 
-    /// The scheduler of a device: that of the class which has it for itself, or the study's.
+    /// The part of one client host, by its place from 0: the same run with its own random streams.
+    pub fn part(&self, client: usize) -> Run {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        // Stream 0 is a study's own use of its seed.
+        rng.set_stream(client as u64 + 1);
+        Run { seed: rand::RngExt::random(&mut rng), ..self.clone() }
+    }
+    /// The scheduler of a device: that of the class whose own device it is, or the scheduler of the study.
     pub fn scheduler_of(&self, device: &str) -> &Scheduler {
         let asker = self.classes.iter().find(|class| class.device == device);
         let own = asker.and_then(|class| class.simulated.as_ref());
         own.map_or(&self.settings.scheduler, |simulated| &simulated.scheduler)
     }
 
-    /// The state of the kernel's queue before a device. Where a policy of weir's own decides, the kernel hands everything on:
-    /// its scheduler is none, and it has as many tags as there are.
+    /// Settings of the kernel's queue of a device. Where one of weir's own schedulers decides, the kernel passes requests
+    /// through: its scheduler is `none`, with the largest number of tags.
     pub fn kernel_settings(&self, device: &str) -> Settings {
         let scheduler = self.scheduler_of(device);
         if scheduler.is_of_kernel() {
             return Settings { scheduler: scheduler.clone(), ..self.settings.clone() };
         }
-        Settings { scheduler: Scheduler::named(HANDS_ON), queue_depth: MOST_TAGS, ..self.settings.clone() }
+        Settings {
+            scheduler: Scheduler::named(PASS_THROUGH),
+            queue_depth: MOST_TAGS,
+            ..self.settings.clone()
+        }
     }
 
-    /// Gives the run the id that its content has. What only describes it is left out, so that rewording a
-    /// question or adding a cell discards no finished work.
+    /// Computes the id of the run from its content. Descriptive fields are left out: rewording a question or adding a
+    /// cell invalidates no finished run.
     pub(crate) fn name_by_content(&mut self) {
         let mut content = self.clone();
         content.id = String::new();
@@ -256,7 +273,7 @@ impl Run {
         content.order = 0;
         content.levels = BTreeMap::new();
         if let Some(hosts) = &mut content.hosts {
-            // It says what becomes of the study, not of the run.
+            // It decides how the study goes on, not the outcome of the run.
             hosts.lost = Lost::default();
         }
         content.cell = String::new();

@@ -1,21 +1,12 @@
-//! Settings of the services of a study: which each has, and which values they take.
+//! Checks of the settings of daemons.
 
 use std::collections::BTreeMap;
 
 use weir_specs::{Setting, one_of};
 
-use crate::plan::Context;
+use crate::context::Context;
 
-/// What a study has to know of a service.
-#[derive(Debug, Clone)]
-pub struct ServiceSettings {
-    /// Its name.
-    pub name: String,
-    /// Its settings by name.
-    pub settings: BTreeMap<String, Setting>,
-}
-
-/// What is wrong with settings of a service, by field below `at`; nothing if the service is unknown, which is said elsewhere.
+/// Problems of the settings of a daemon, by field below `at`. An unknown daemon is reported elsewhere.
 pub(crate) fn check(
     service: &str,
     at: &str,
@@ -26,7 +17,7 @@ pub(crate) fn check(
     let of_studies = |(_, setting): &(&String, &Setting)| setting.kind.is_of_studies();
     let problem = |name: &String, value: &str| match known.settings.get(name) {
         Some(setting) if setting.kind.is_of_studies() => setting.kind.problem(value),
-        Some(_) => Some("names a file of the host, which a study may not do: leave it out".to_owned()),
+        Some(_) => Some("names a file of the host, which a study must not name: leave it out".to_owned()),
         None => {
             let names = known.settings.iter().filter(of_studies).map(|(name, _)| name.as_str());
             Some(one_of("setting", name, names))

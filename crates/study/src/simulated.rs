@@ -1,19 +1,14 @@
-//! What a study says for the simulator only.
-
-use std::collections::BTreeMap;
+//! Checks of fields that apply to the simulator only.
 
 use weir_scheduler::Settings;
-use weir_specs::Document;
 use weir_vocabulary::TrafficKind;
 
 use crate::contract::Contract;
-use crate::device_scheduler;
 use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, MOST_INTERVALS};
 use crate::spec::{Class, Placement, Study};
-use crate::testbed::Testbed;
 
-/// The fields of a class that only the simulator knows, as far as they are given.
+/// The fields of a class that are set and apply to the simulator only.
 pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
     [
         ("wants", class.wants.is_some()),
@@ -30,7 +25,7 @@ pub(crate) fn fields_of(class: &Class) -> Vec<&'static str> {
     .collect()
 }
 
-/// What is wrong with them: fields and messages.
+/// Their problems: fields and messages.
 pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
     let mut problems = Vec::new();
     if let Some(Err((field, message))) = class.contract.map(Contract::task) {
@@ -65,18 +60,17 @@ pub(crate) fn check_class(class: &Class) -> Vec<(&'static str, String)> {
         problems.push(("from_mib", format!("is {from}; it must be at most {LARGEST_DISK_MIB}")));
     }
     if let Some(priority) = class.priority {
-        let message =
-            format!("is {priority}, but a simulated server knows no priorities of the kernel: use weight");
+        let message = format!("is {priority}, but the simulator has no I/O priorities: use weight");
         problems.push(("priority", message));
     }
     if class.cgroup.is_some() {
-        let message = "is given, but a simulated server knows no control groups: use weight";
+        let message = "is given, but the simulator has no control groups: use weight";
         problems.push(("cgroup", message.to_owned()));
     }
     problems
 }
 
-/// What is wrong with the disks and places that classes name: fields and messages.
+/// Problems of the disks and offsets of classes: fields and messages.
 pub(crate) fn check_places(study: &Study) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     let architectures = study.factors.architecture.iter().flatten().chain([&study.hold.architecture]);
@@ -102,38 +96,12 @@ pub(crate) fn check_places(study: &Study) -> Vec<(String, String)> {
     } else if let Some(series_s) = study.series_s
         && study.duration_s / series_s > MOST_INTERVALS
     {
-        let message =
-            format!("is {series_s}, of which duration_s has more than {MOST_INTERVALS:.0e}: make it longer");
+        let message = format!(
+            "is {series_s}, which divides duration_s into more than {MOST_INTERVALS:.0e} intervals: make it longer"
+        );
         problems.push(("series_s".to_owned(), message));
     }
     problems
-}
-
-/// Scheduler of a simulated server if a study names none.
-const DEFAULT_SCHEDULER: &str = "scan";
-
-/// A scheduler that every simulated server can have.
-pub(crate) fn default_scheduler() -> Scheduler {
-    Scheduler { name: DEFAULT_SCHEDULER.to_owned(), tunables: BTreeMap::new() }
-}
-
-/// Puts the simulator's defaults in place of the device testbed's.
-pub(crate) fn defaults(study: &mut Study, document: &Document) {
-    let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
-    // Beside devices it has what they have.
-    if !study.testbed.are_virtual() {
-        return device_scheduler::defaults(study, is_held("queue_depth"));
-    }
-    if study.testbed.is_only(Testbed::Admission) {
-        study.hold.admission.get_or_insert_default();
-    }
-    if !is_held("queue_depth") {
-        // The scheduler under study decides all; a disk with a queue of its own would decide again.
-        study.hold.queue_depth = 1;
-    }
-    if !is_held("scheduler") {
-        study.hold.scheduler = default_scheduler();
-    }
 }
 
 /// Whether a scheduler can be made for some classes of a study.
@@ -146,7 +114,7 @@ pub(crate) fn check_scheduler<'a>(
             name: name.clone(),
             kind: class.wants.unwrap_or(TrafficKind::Interactive),
             weight: class.weight.unwrap_or(1.0),
-            // How many streams there are is for runs to say, and whether there is room for them.
+            // Runs decide the number of streams, and whether the disk has capacity for them.
             contract: class.contract.and_then(|contract| contract.for_streams(1)),
         })
         .collect();

@@ -1,15 +1,15 @@
-//! Files of tasks: who asks one disk for what, to be tested for admission.
+//! Task files: streams of one disk, for `weir admit`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_scheduler::guarantee::Task;
 use weir_specs::{Document, Problems};
 
-/// Streams that ask for one disk.
+/// Streams that share one disk.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFile {
-    /// What this is.
+    /// Description for readers.
     #[serde(default)]
     pub description: String,
     /// The streams.
@@ -22,11 +22,11 @@ pub struct TaskFile {
 pub struct TaskSpec {
     /// Their name.
     pub name: String,
-    /// What a request takes of the disk at most, in ms.
+    /// Longest service time of a request, in ms.
     pub cost_ms: f64,
-    /// Time from one request of a stream to the next, at least, and to its deadline, in ms.
+    /// Shortest time from one request of a stream to the next, and time to its deadline, in ms.
     pub period_ms: f64,
-    /// How many there are.
+    /// Number of streams.
     #[serde(default = "one")]
     pub streams: u32,
 }
@@ -39,16 +39,16 @@ fn one() -> u32 {
 const MOST_STREAMS: u64 = 100_000;
 
 impl TaskFile {
-    /// Reads and checks a document; every stream as a task, with the place of its kind in the file.
+    /// Reads and checks a document. Returns each stream as a task, with the index of its entry in the file.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All its problems.
     pub fn from_document(document: &Document) -> Result<(TaskFile, Vec<(usize, Task)>), Problems> {
         let file: TaskFile = document.parse_all()?;
         let mut problems = Problems::default();
         let mut wrong = |field: String, message: String| problems.0.push(document.problem(field, message));
         if file.tasks.is_empty() {
-            wrong("tasks".to_owned(), "is empty; someone has to ask".to_owned());
+            wrong("tasks".to_owned(), "is empty: add a stream".to_owned());
         }
         let mut tasks = Vec::new();
         let mut streams = 0;

@@ -1,4 +1,4 @@
-//! Where a study is answered.
+//! Testbed of a run.
 
 use std::borrow::Cow;
 
@@ -6,25 +6,25 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where a study is answered.
+/// Testbed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Testbed {
     /// Real kernel block devices in real time.
     Device,
-    /// weir's own disks and schedulers in virtual time.
+    /// Simulated disks and schedulers in virtual time.
     Simulator,
-    /// Admission control alone: which streams would be let in, and when; no request is served.
+    /// Admission control only: which streams are admitted, and when. No request is served.
     Admission,
 }
 
 impl Testbed {
-    /// Whether it needs no device.
+    /// Whether it is in virtual time and needs no device.
     pub fn is_virtual(self) -> bool {
         self != Testbed::Device
     }
 
-    /// As studies write it.
+    /// Its name in studies.
     pub fn name(self) -> &'static str {
         match self {
             Testbed::Device => "device",
@@ -40,12 +40,12 @@ impl Testbed {
 pub struct Testbeds(Vec<Testbed>);
 
 impl Testbeds {
-    /// Each of them, once; at least one.
+    /// All of them, each once; at least one.
     pub fn all(&self) -> &[Testbed] {
         &self.0
     }
 
-    /// Whether none needs a device.
+    /// Whether none of them needs a device.
     pub fn are_virtual(&self) -> bool {
         self.0.iter().all(|testbed| testbed.is_virtual())
     }
@@ -55,7 +55,7 @@ impl Testbeds {
         self.0 == [testbed]
     }
 
-    /// Whether the same question is asked on two.
+    /// Whether there are two.
     pub fn are_two(&self) -> bool {
         self.0.len() > 1
     }

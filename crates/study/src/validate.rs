@@ -1,4 +1,4 @@
-//! What a study may say, beyond its shape.
+//! Validation of a study: values, references and combinations of fields.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,27 @@ use weir_specs::{Document, Problems, name_problem, one_of};
 use weir_workload::sessions::AnyWorkload;
 use weir_workload::{FileSet, Workload};
 
-use crate::admission_check;
+use crate::cells::{apply, levels_by_factor, same};
+use crate::context::Context;
+use crate::devices::devices;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, Scheduler};
 use crate::limits::{LARGEST_DISK_MIB, LONGEST_S, MOST_HEADS};
-use crate::plan::{Context, apply, devices, levels_by_factor, same};
-use crate::run::MOST_TAGS;
+use crate::run::{MOST_TAGS, SHARED_DEVICE};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
-    access, control_check, counterpart, daemon_chain, daemon_checks, device_scheduler, fs_option, hosts,
-    limits, recipe, simulated,
+    access_classes, admission_check, control_check, counterpart, daemon_chain, daemon_checks, defaults,
+    device_scheduler, fs_option_checks, host_checks, limits, recipe, simulated,
 };
 
-/// Share of a device that files may fill: a file system needs room for itself.
+/// Share of a device that files may fill. The file system needs the rest.
 const FILL_SHARE: f64 = 0.7;
-/// The least tags that the kernel's block layer grants (`BLKDEV_MIN_RQ`).
+/// The smallest number of tags that the kernel's block layer allows (`BLKDEV_MIN_RQ`).
 const FEWEST_TAGS: u32 = 4;
-/// What the programs of a run need themselves, about.
+/// Memory that the programs of a run need, about.
 const LEAST_MEMORY_MIB: f64 = 32.0;
-/// A file system that has the devices that the architecture says.
+/// A file system whose devices depend on the architecture only.
 const LOCAL: &str = "raw";
 
 /// Checks a study and resolves the workload of each class, by class name.
@@ -49,9 +50,9 @@ pub(crate) fn check(
         check.excludes();
         for (field, message) in daemon_checks::check(study, testbed, context)
             .into_iter()
-            .chain(access::check(study, testbed))
-            .chain(hosts::check(study, testbed))
-            .chain(fs_option::check(study, testbed))
+            .chain(access_classes::check(study, testbed))
+            .chain(host_checks::check(study, testbed))
+            .chain(fs_option_checks::check(study, testbed))
             .chain(control_check::check(study))
             .chain(device_scheduler::check(study, testbed))
         {
@@ -71,7 +72,7 @@ pub(crate) fn check(
             check.problem(field, message);
         }
         check.space(&of_requests);
-        // What is wrong on both is said once.
+        // A problem on both testbeds is reported once.
         let new: Vec<_> = check.problems.0.into_iter().filter(|problem| !all.0.contains(problem)).collect();
         all.0.extend(new);
     }
@@ -126,7 +127,7 @@ impl Check<'_> {
             self.problem("storage.profile", one_of("profile", profile, context.profiles.iter().copied()));
         }
         if study.classes.is_empty() && study.access.is_none() {
-            self.problem("classes", "is empty; someone has to ask, or give `access`");
+            self.problem("classes", "is empty: add a class, or give `access`");
         }
     }
 
@@ -137,7 +138,7 @@ impl Check<'_> {
             if let Some(message) = name_problem(name) {
                 self.problem(&field, message);
             }
-            if name == crate::plan::SHARED_DEVICE {
+            if name == SHARED_DEVICE {
                 self.problem(&field, "is the name of the integrated server's device: choose another");
             }
             if class.clients == 0 {
@@ -193,7 +194,7 @@ impl Check<'_> {
             if self.testbed == Testbed::Simulator && counterpart::is_kernel_only(&name) {
                 self.problem(
                     &field,
-                    "is the kernel's, and nothing in virtual time stands for it: leave it out",
+                    "is a setting of the kernel without a counterpart in virtual time: leave it out",
                 );
             }
             for (index, level) in levels.iter().enumerate() {
@@ -207,11 +208,11 @@ impl Check<'_> {
         }
     }
 
-    /// Settings in which nothing is wrong, to look at one level at a time.
+    /// Valid settings, to check one level at a time.
     fn neutral(&self) -> Settings {
         let mut settings = Settings::default();
         if self.study.testbed.are_virtual() {
-            settings.scheduler = simulated::default_scheduler();
+            settings.scheduler = defaults::default_scheduler();
         }
         settings
     }
@@ -232,7 +233,7 @@ impl Check<'_> {
         self.scheduler(&hold("scheduler"), &settings.scheduler);
         let depth = settings.queue_depth;
         if simulated && field == "hold" && !settings.priority.is_empty() {
-            let message = "is given, but a simulated server knows no priorities of the kernel: leave it out";
+            let message = "is given, but the simulator has no I/O priorities: leave it out";
             self.problem(hold("priority"), message);
         }
         if simulated && settings.filesystem != "raw" {
@@ -246,7 +247,7 @@ impl Check<'_> {
         } else if !is_free && !(FEWEST_TAGS..=MOST_TAGS).contains(&depth) {
             self.problem(
                 hold("queue_depth"),
-                format!("is {depth}; a kernel grants {FEWEST_TAGS} to {MOST_TAGS}"),
+                format!("is {depth}; the kernel allows {FEWEST_TAGS} to {MOST_TAGS}"),
             );
         }
         for (name, mib) in
@@ -262,8 +263,7 @@ impl Check<'_> {
             ("memory_mib", settings.memory_mib.is_some()),
         ] {
             if simulated && given {
-                let message =
-                    "is given, but a simulated server has no page cache of the kernel: leave it out";
+                let message = "is given, but the simulator has no page cache: leave it out";
                 self.problem(hold(name), message);
             }
         }
@@ -271,10 +271,7 @@ impl Check<'_> {
             [("cgroup", !settings.cgroup.is_empty()), ("io_cost", settings.io_cost.is_some())]
         {
             if simulated && given {
-                self.problem(
-                    hold(name),
-                    "is given, but a simulated server knows no control groups: leave it out",
-                );
+                self.problem(hold(name), "is given, but the simulator has no control groups: leave it out");
             }
         }
         let classes: Vec<&str> = self.study.classes.keys().map(String::as_str).collect();
@@ -329,7 +326,7 @@ impl Check<'_> {
         }
     }
 
-    /// Files must fit on the devices, and the heads must go round.
+    /// Checks that the files fit on the devices, and that the disks suffice for the classes.
     fn space(&mut self, workloads: &BTreeMap<String, Workload>) {
         let study = self.study;
         let mut architectures = study.factors.architecture.clone().unwrap_or_default();
@@ -349,7 +346,7 @@ impl Check<'_> {
                 return self.problem("storage.heads", message);
             }
             if heads > study.storage.heads {
-                let message = format!("is {}, but the classes claim {heads} in all", study.storage.heads);
+                let message = format!("is {}, but the classes need {heads} in total", study.storage.heads);
                 return self.problem("storage.heads", message);
             }
             for device in &devices {

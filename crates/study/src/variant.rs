@@ -1,4 +1,4 @@
-//! The factor `variant`: any field of the study itself as what is varied.
+//! The factor `variant`, which varies any field of the study.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,12 @@ use serde_json::{Map, Value};
 use weir_specs::{Document, Problem, Problems, one_of};
 use weir_workload::sessions::AnyWorkload;
 
-use crate::plan::Context;
+use crate::cells::VARIANT;
+use crate::context::Context;
 use crate::spec::Study;
 use crate::validate;
 
-/// Name of the factor.
-pub(crate) const VARIANT: &str = "variant";
-/// What cannot be varied: a study has one of each.
+/// Fields that cannot be varied.
 const FIXED: [&str; 8] = ["name", "testbed", "seed", "repetitions", "records", "hosts", "factors", "exclude"];
 /// Field of a class whose own fields are dotted paths in a workload.
 const WITH: &str = "with";
@@ -28,7 +27,7 @@ pub(crate) struct Variant {
 /// Checks a study and its variants.
 ///
 /// # Errors
-/// All that is wrong with the study, or else with its variants.
+/// All problems of the study; if it has none, all problems of its variants.
 pub(crate) fn all(
     study: Study,
     document: &Document,
@@ -63,7 +62,7 @@ fn one(
         set(&mut value, path, replacement)
             .map_err(|message| Problems::from(document.problem(format!("{at}.{path}"), message)))?;
     }
-    // What is wrong now is wrong because of the variant: its fields, not the document's own, are to be corrected.
+    // These problems come from the variant: its fields are named, not those of the document.
     let placed = |found: Problems| {
         let place = |problem: Problem| document.problem(format!("{at}.{}", problem.field), problem.message);
         Problems(found.0.into_iter().map(place).collect())

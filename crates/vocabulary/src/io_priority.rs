@@ -15,7 +15,7 @@ const CLASS_SHIFT: u16 = 13;
 pub enum IoPriorityClass {
     /// IOPRIO_CLASS_RT.
     RealTime,
-    /// IOPRIO_CLASS_BE, or none set.
+    /// IOPRIO_CLASS_BE, or no class set.
     BestEffort,
     /// IOPRIO_CLASS_IDLE.
     Idle,

@@ -1,5 +1,5 @@
-//! Words that specifications, schedulers, device models and tables share, each defined once: the operation of a request, the kind
-//! of a class's traffic, the kernel's I/O priorities.
+//! Types that specifications, schedulers, device models and tables share: operation of a request, traffic kind of a
+//! class, I/O priority of the kernel.
 
 #[cfg(feature = "text")]
 mod io_priority;

@@ -1,15 +1,15 @@
 //! Kind of the traffic of a class.
 
-/// Kind of the traffic of a class: what it wants of the device, as schedulers with classes are told.
+/// Kind of the traffic of a class, for schedulers that treat classes differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "text", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "text", serde(rename_all = "snake_case"))]
 pub enum TrafficKind {
-    /// Answers before deadlines; earlier is no better.
+    /// Requests with deadlines. Completion before the deadline is enough.
     RealTime,
-    /// Answers soon.
+    /// Requests with low response times.
     Interactive,
-    /// Many answers a second, late or not: best-effort traffic.
+    /// Best-effort requests with high throughput.
     Throughput,
 }
 

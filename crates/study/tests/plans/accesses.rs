@@ -1,4 +1,4 @@
-//! What a file costs: studies that open and read, one at a time.
+//! Tests of studies with `access`: the cost of opening and reading files.
 
 use weir_study::Engine;
 
@@ -48,11 +48,11 @@ fn what_a_file_costs_is_checked_by_field() {
             (
                 "access: {sizes: [4KiB, 1048576], repeat: 3}\n",
                 class,
-                "access: is of a file system on which nobody else",
+                "access: measures a file system without other load",
             ),
             ("access: {sizes: [4KiB, 1048576], repeat: 3}\n", "", "classes: is empty"),
-            ("tmpfs", "raw", "factors.filesystem: has raw, where there are no files for `access`"),
-            ("testbed: device", "testbed: simulator", "access: is for `testbed: device` only"),
+            ("tmpfs", "raw", "factors.filesystem: has raw, which has no files for `access`"),
+            ("testbed: device", "testbed: simulator", "access: applies to `testbed: device` only"),
         ],
     );
 }

@@ -1,4 +1,4 @@
-//! Studies of admission: streams and no requests.
+//! Tests of studies on testbed `admission`.
 
 use crate::support::plan_text;
 

@@ -1,4 +1,4 @@
-//! Studies of Clockwise: the shipped ones are whole, and their contracts are those of their streams.
+//! Tests of the shipped studies of Clockwise: runs, and contracts of their streams.
 
 use weir_study::{Run, RunClass};
 use weir_workload::{Arrivals, Distribution, Sizes};

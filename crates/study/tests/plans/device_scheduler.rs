@@ -1,24 +1,18 @@
-//! Studies whose devices are ruled by policies of weir's own: the same file in virtual time and live.
+//! Tests of studies with weir's own schedulers on devices and in virtual time.
 
 use weir_study::{Run, Testbed};
 
-use crate::support::plan_text;
+use crate::support::{plan_text, trial};
 
-const TRIAL: &str = "\
-name: trial
-question: Does it work?
-testbed: device
-seed: 7
-repetitions: 1
-warmup_s: 1
-duration_s: 2
-storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+const TRIAL: &str = trial!(
+    "\
 classes:
   text: {workload: poisson-text, clients: 10, weight: 2}
   video: {workload: mpeg-vbr, clients: 3, wants: real_time, contract: {cost_ms: 20, period_ms: 1000}}
 factors:
   scheduler: [scan-edf batch_ms=20, deltal]
-";
+"
+);
 
 #[test]
 fn one_file_is_planned_for_both_testbeds() {
@@ -79,7 +73,7 @@ fn a_study_of_the_kernels_schedulers_is_as_it_was() {
     let written = serde_json::to_string(&run).unwrap();
     assert!(!written.contains("\"live\"") && run.classes.iter().all(|class| class.simulated.is_none()));
     let wrong = plan_text(&text.replace("clients: 10", "clients: 10, weight: 2")).unwrap_err();
-    assert!(wrong.contains("classes.text.weight") && wrong.contains("or name one"), "{wrong}");
+    assert!(wrong.contains("classes.text.weight") && wrong.contains("or use one of them"), "{wrong}");
 }
 
 #[test]
@@ -100,7 +94,7 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
         (hold("queue_depth: 129"), "hold.queue_depth"),
         (
             TRIAL.replace("deltal]", "none]\n  queue_depth: [1, 8]"),
-            "factors.queue_depth.0: is 1; a kernel grants 4 to 128",
+            "factors.queue_depth.0: is 1; the kernel allows 4 to 128",
         ),
     ] {
         let found = plan_text(&text).unwrap_err();
@@ -112,7 +106,7 @@ fn what_cannot_be_live_is_named_with_its_remedy() {
     // What a database writes has no place beforehand.
     let site = "services:\n  shop:\n    service: nginx\n    port: 8080\n    site: {benchmark: tpcw, database: postgresql, items: 1000, browsers: 5}\n";
     let told = plan_text(&format!("{}{site}", hold("filesystem: ext4, buffered: true"))).unwrap_err();
-    assert!(told.contains("with a site, whose database places files as it goes"), "{told}");
+    assert!(told.contains("with a site, whose database creates files during the run"), "{told}");
     // What the kernel's scheduler has is its own.
     let mixed = TRIAL.replace(
         "deltal]",

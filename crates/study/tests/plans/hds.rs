@@ -1,4 +1,4 @@
-//! Studies of hierarchical disk sharing: the shipped ones are whole, and a wrong tree is named where it stands.
+//! Tests of the shipped studies of hierarchical disk sharing, and of errors in trees.
 
 use weir_workload::Arrivals;
 

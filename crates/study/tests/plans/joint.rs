@@ -1,4 +1,4 @@
-//! Runs that several hosts carry out together.
+//! Tests of runs of several hosts.
 
 use std::collections::HashSet;
 
@@ -52,13 +52,13 @@ fn several_hosts_are_refused_where_they_make_no_sense() {
         (
             "filesystem: mounted",
             "filesystem: ext4",
-            "hold.filesystem: is ext4, which each client would make for itself",
+            "hold.filesystem: is ext4, which each client would make on its own disks",
         ),
         ("load: [0.5, 1]", "filesystem: [mounted, tmpfs]", "factors.filesystem: is tmpfs"),
         (
             "load: [0.5, 1]",
             "scheduler: [none, bfq]",
-            "factors.scheduler: is varied, but the disks are those of servers",
+            "factors.scheduler: is varied, but a run of several hosts does not change",
         ),
         ("load: [0.5, 1]", "variant: {a: {hosts.clients: 4}, b: {}}", "`hosts` is the same in all variants"),
     ] {

@@ -1,4 +1,4 @@
-//! What cannot be carried out is refused with its line, its value and the limit, before anything is allocated.
+//! Tests of limits: a study beyond a limit is refused with line, value and limit before anything is allocated.
 
 use std::time::{Duration, Instant};
 
@@ -106,7 +106,7 @@ fn places_and_times_of_the_simulator_have_limits() {
             (
                 "duration_s: 10",
                 "duration_s: 80000\nseries_s: 0.001",
-                "series_s: is 0.001, of which duration_s has more than 1e6",
+                "series_s: is 0.001, which divides duration_s into more than 1e6 intervals",
             ),
             ("clients: 10", "clients: 1000000000", "classes.text.clients: make about 1.100e10 requests"),
         ],

@@ -1,4 +1,4 @@
-//! From a study's file to its plan. One program for all: each would be linked by itself otherwise.
+//! Tests from a study file to its plan, in one program to link only once.
 
 mod accesses;
 mod admission;

@@ -1,4 +1,4 @@
-//! The studies of all schedulers under one load ask both disks the same.
+//! Tests of the studies of all schedulers under one load: both disks have the same requests.
 
 use std::collections::BTreeSet;
 

@@ -1,18 +1,11 @@
-//! Classes that go through services, and services behind services.
+//! Tests of classes that go through daemons and of chains of daemons.
 
 use weir_study::Engine;
 
-use crate::support::{each_is_named, plan_text};
+use crate::support::{each_is_named, plan_text, trial};
 
-const SITE: &str = "\
-name: trial
-question: Does it serve?
-testbed: device
-seed: 7
-repetitions: 1
-warmup_s: 1
-duration_s: 2
-storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+const SITE: &str = trial!(
+    "\
 classes:
   first: {workload: zipf-class0, clients: 10, through: web, think_ms: 0}
   second: {workload: zipf-class1, clients: 3, through: web}
@@ -21,7 +14,8 @@ services:
 factors:
   filesystem: [ext4, tmpfs]
 hold: {buffered: true}
-";
+"
+);
 
 #[test]
 fn a_class_goes_through_a_service() {
@@ -44,22 +38,18 @@ fn a_way_through_a_service_that_cannot_be_is_named() {
                 "through: wob}",
                 "classes.second.through: unknown service `wob`; did you mean `web`?",
             ),
-            (
-                "through: web, think",
-                "think",
-                "classes.first.think_ms: is of clients that go `through` a service",
-            ),
+            ("through: web, think", "think", "classes.first.think_ms: needs `through`: name a service"),
             ("think_ms: 0", "think_ms: -1", "classes.first.think_ms: must be from 0 to 1e9"),
-            ("think_ms: 0", "priority: rt/0", "classes.first.priority: is that of requests to a disk"),
+            ("think_ms: 0", "priority: rt/0", "classes.first.priority: applies to requests to a disk"),
             (
                 "[ext4, tmpfs]",
                 "[ext4, raw]",
-                "classes.first.through: is web, which serves files; on raw there are none",
+                "classes.first.through: is web, which serves files, but raw has none",
             ),
             (
                 "buffered: true",
                 "architecture: partitioned",
-                "classes.first.through: is web as another class's is",
+                "classes.first.through: is web, as in another class",
             ),
             (
                 "port: 8080}",
@@ -70,15 +60,8 @@ fn a_way_through_a_service_that_cannot_be_is_named() {
     );
 }
 
-const TIERS: &str = "\
-name: trial
-question: What do tiers give?
-testbed: device
-seed: 7
-repetitions: 1
-warmup_s: 1
-duration_s: 2
-storage: {profile: hdd-7200, heads: 2, size_mib: 1024}
+const TIERS: &str = trial!(
+    "\
 classes:
   first: {workload: zipf-class0, clients: 10, through: a-proxy, think_ms: 0}
 services:
@@ -91,7 +74,8 @@ factors:
     limited: {services.web.read_mb_s: 1.5, services.web.memory_mib: 32}
   memory_mib: [64, 96]
 hold: {buffered: true, filesystem: ext4}
-";
+"
+);
 
 #[test]
 fn what_is_asked_starts_before_what_asks_it() {
@@ -118,37 +102,29 @@ fn tiers_and_limits_that_cannot_be_are_named() {
                 "before: wob}",
                 "services.a-proxy.before: unknown service `wob`; did you mean `web`?",
             ),
-            ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which leads round"),
+            ("before: web}", "before: a-proxy}", "services.a-proxy.before: is a-proxy, which closes a loop"),
             (
                 "port: 8080}",
                 "port: 8080, before: a-proxy}",
-                "services.web.before: is a-proxy, which leads round",
+                "services.web.before: is a-proxy, which closes a loop",
             ),
             (
                 "{services.web.hot_mib: 8}",
                 "{services.web.hot_mib: 60}",
                 "is 60 MiB of the 64 MiB that a run may use",
             ),
-            (
-                "services.web.hot_mib",
-                "services.a-proxy.hot_mib",
-                "is of a service that has no files of its own",
-            ),
+            ("services.web.hot_mib", "services.a-proxy.hot_mib", "is set on a service without files"),
             (
                 "clients: 10",
                 "with: {files.popularity: uniform}, clients: 10",
-                "class first are asked for equally often",
+                "class first requests all files equally often",
             ),
             ("memory_mib: 32}", "memory_mib: 80}", "is 80, but the whole run may use 64 MiB"),
-            (
-                "filesystem: ext4",
-                "filesystem: moosefs",
-                "on moosefs it reads from none: leave one of the two out",
-            ),
+            ("filesystem: ext4", "filesystem: moosefs", "but moosefs has no disks: leave one of the two out"),
             (
                 "buffered: true",
                 "server_memory_mib: 64",
-                "hold.server_memory_mib: is of the servers of a network",
+                "hold.server_memory_mib: applies to servers of a network",
             ),
             (
                 "buffered: true",
@@ -158,7 +134,7 @@ fn tiers_and_limits_that_cannot_be_are_named() {
             (
                 "buffered: true",
                 "buffered: true, warm_start: true",
-                "hold.warm_start: is given, but what is read before web starts",
+                "hold.warm_start: is given, but pages that are read before web starts",
             ),
         ],
     );

@@ -1,4 +1,4 @@
-//! Planning, as all tests here need it.
+//! Planning of studies for the tests.
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,18 @@ const PROFILES: [&str; 7] = [
     "seagate-elite3",
     "seagate-st340810a",
 ];
+
+/// A study called `trial` on two modelled disks, with one repetition of 3 s: this head and the text that follows it.
+macro_rules! trial {
+    ($rest:literal) => {
+        concat!(
+            "name: trial\nquestion: Does it work?\ntestbed: device\nseed: 7\nrepetitions: 1\nwarmup_s: 1\nduration_s: 2\n",
+            "storage: {profile: hdd-7200, heads: 2, size_mib: 1024}\n",
+            $rest
+        )
+    };
+}
+pub(crate) use trial;
 
 /// The repository.
 pub fn root() -> PathBuf {

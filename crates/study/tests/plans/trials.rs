@@ -1,4 +1,4 @@
-//! Plans: complete, balanced, shuffled in blocks, stable; and every mistake is named.
+//! Tests of plans: complete, balanced, randomised in blocks, stable; every mistake is named.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -234,10 +234,18 @@ fn a_part_of_a_plan_says_why_and_has_only_its_levels() {
 #[test]
 fn what_nothing_in_virtual_time_stands_for_is_refused() {
     for (from, to, expected) in [
-        ("  load:", "  wbt_lat_usec: [0, 75000]\n  load:", "factors.wbt_lat_usec: is the kernel's"),
-        ("  load:", "  read_ahead_kib: [0, 128]\n  load:", "factors.read_ahead_kib: is the kernel's"),
+        (
+            "  load:",
+            "  wbt_lat_usec: [0, 75000]\n  load:",
+            "factors.wbt_lat_usec: is a setting of the kernel",
+        ),
+        (
+            "  load:",
+            "  read_ahead_kib: [0, 128]\n  load:",
+            "factors.read_ahead_kib: is a setting of the kernel",
+        ),
         ("read_expire=100", "front_merges=0", "has no setting `front_merges`"),
-        ("clients: 3", "clients: 3, cache_mib: 4", "is for `testbed: simulator` only"),
+        ("clients: 3", "clients: 3, cache_mib: 4", "applies to `testbed: simulator` only"),
         ("scheduler: bfq, ", "testbed: simulator, scheduler: kyber, ", "unknown level `kyber`"),
     ] {
         let error = plan_text(&both().replace(from, to)).unwrap_err();
@@ -274,7 +282,7 @@ fn every_mistake_is_named_with_its_line() {
         ("testbed: device", "testbed: divice", 3, "did you mean `device`?"),
         ("testbed: device", "testbed: [device, simulato]", 3, "did you mean `simulator`?"),
         ("testbed: device", "testbed: []", 3, "is empty"),
-        ("testbed: device", "testbed: [device, simulator]", 10, "knows no priorities"),
+        ("testbed: device", "testbed: [device, simulator]", 10, "has no I/O priorities"),
     ] {
         let error = plan_text(&TRIAL.replace(from, to)).unwrap_err();
         assert!(error.contains(expected), "{to}: {error}");

@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use crate::report::{Quantiles, Report, Tally, histogram, measured_s};
 use crate::worker::{Crew, Handed, Target, Worker};
 
-/// Time in which the threads get ready before the first request.
+/// Time for the threads to start before the first request.
 const LEAD_NS: i64 = 20_000_000;
 /// Batches of rows that may wait for the writer: some hundred MB.
 const BATCHES: usize = 2048;

@@ -12,11 +12,11 @@ const SIZE_DIGITS: u8 = 15;
 pub(crate) enum Chunks {
     /// In the digits of a size.
     Size { bytes: u64, digits: u8 },
-    /// Behind them; what is skipped so far.
+    /// After the digits, with the number of bytes skipped so far.
     Extension { bytes: u64, skipped: usize },
     /// Between the `\r` and `\n` behind a size.
     SizeEnd { bytes: u64 },
-    /// So much of the chunk is to come.
+    /// In the data of a chunk, with the number of bytes left.
     Data { left: u64 },
     /// Before the `\r` behind a chunk.
     DataEnd,

@@ -12,7 +12,7 @@ use weir_workload::FileSet;
 const FLAT_FILES: usize = 10_000;
 /// Files of one folder where they are fanned out.
 const FOLDER_FILES: u32 = 1000;
-/// Memory for the contents of documents, which saves making them anew for every comparison.
+/// Memory for cached contents of documents, which saves computing them for every comparison.
 const CACHE_BYTES: u64 = 256 << 20;
 /// Larger documents are compared with what is made as they come.
 const LARGEST_CACHED_BYTES: u64 = 4 << 20;
@@ -27,7 +27,7 @@ pub enum Folders {
 }
 
 impl Folders {
-    /// What a number of documents gets where nothing else is asked for: one folder up to 10,000.
+    /// Default layout for a number of documents: one folder up to 10,000.
     pub fn of(files: usize) -> Self {
         if files > FLAT_FILES { Folders::Thousands } else { Folders::One }
     }

@@ -129,7 +129,7 @@ impl Worker<'_> {
             Err(error) => return self.lost(index, errno(&error)),
         };
         if slot.phase == Phase::Free {
-            // Nobody asked for this.
+            // No request is outstanding on this connection.
             self.tallies[slot.class as usize].surplus += 1;
             return slot.close();
         }

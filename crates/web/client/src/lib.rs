@@ -1,12 +1,12 @@
 //! Load generator for web servers, in closed and open loop, with one row for each request.
 //!
-//! [`browse`] takes [`Class`]es: clients of a *closed loop* ([`Client`]), who wait for an answer and think before they ask
-//! again, or *open loop* requests ([`Source`]), which are sent at their times whatever became of earlier ones. A response
-//! time counts from the instant at which a request was intended, so that it holds the wait which a slow server causes to
-//! requests behind it (no coordinated omission). A request that was refused, lost, answered wrong or too late is a row
-//! with a [`status`], never left out.
+//! [`browse`] takes [`Class`]es. Clients of a *closed loop* ([`Client`]) wait for the response and a think time before
+//! the next request. Requests of an *open loop* ([`Source`]) are sent at their times, whether or not earlier ones were
+//! answered. Response time counts from the intended instant of a request, so it includes waiting that a slow server
+//! causes (no coordinated omission). A request that was refused, lost, answered wrong or too late is a row with a
+//! [`status`], never left out.
 //!
-//! [`Documents`] are the files of a workload as a web server serves them; every byte of theirs is compared.
+//! [`Documents`] are the files of a workload as a web server serves them. Every byte is compared.
 
 mod browse;
 mod chunks;

@@ -3,12 +3,12 @@
 use crate::outcome::Outcome;
 use crate::worker::Handed;
 
-/// Rows that wait for others which were intended earlier.
+/// Rows that wait for rows with earlier intended times.
 pub(crate) struct Order {
     waiting: Vec<Outcome>,
-    /// By thread: all that is still to come from it was intended at or after this.
+    /// By thread: lower bound of the intended times of its later rows.
     settled_ns: Vec<i64>,
-    /// What was given out so far was intended before this.
+    /// Upper bound of the intended times of the rows returned so far.
     given_ns: i64,
     next_request: u64,
 }
@@ -23,7 +23,7 @@ impl Order {
         }
     }
 
-    /// Takes rows, and gives those out that nothing can precede any more.
+    /// Takes rows and returns those that no later row can precede.
     pub fn add(&mut self, handed: Handed, give: impl FnMut(&Outcome)) {
         self.settled_ns[handed.thread] = handed.settled_ns;
         self.waiting.extend(handed.rows);
@@ -34,7 +34,7 @@ impl Order {
         }
     }
 
-    /// Gives out what is left: nothing more will come.
+    /// Returns the remaining rows at the end.
     pub fn finish(&mut self, give: impl FnMut(&Outcome)) {
         self.give(i64::MAX, give);
     }

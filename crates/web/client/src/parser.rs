@@ -1,6 +1,6 @@
 //! Incremental parser of HTTP/1.x responses (RFC 9112).
 //!
-//! Whatever the pieces, the outcome is that of the whole: `tests/browsers/parser.rs` holds it to that.
+//! The result does not depend on how the response is split into pieces; `tests/browsers/parser.rs` checks this.
 
 use crate::chunks::Chunks;
 
@@ -9,7 +9,7 @@ pub(crate) const HEAD_LIMIT_BYTES: usize = 64 << 10;
 /// Most header lines.
 const HEADERS: usize = 64;
 
-/// The answer is not HTTP, or not HTTP that says where it ends; the text says what is wrong.
+/// The response is not HTTP, or does not say where it ends. The text names the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -19,7 +19,7 @@ pub struct Parser {
     state: State,
     /// A head that has come in part.
     head: Vec<u8>,
-    /// The answer to a `HEAD` has no body, whatever it says of it.
+    /// The response to a `HEAD` has no body, whatever its headers say.
     bodiless: bool,
     begun: bool,
     status: u16,
@@ -111,7 +111,7 @@ impl Parser {
     /// The connection ended. True if the answer is whole.
     ///
     /// # Errors
-    /// What there is of it is malformed.
+    /// The part received so far is malformed.
     pub fn close(&mut self) -> Result<bool, Malformed> {
         self.keep_alive = false;
         match self.state {
@@ -177,7 +177,7 @@ impl Parser {
     fn begin_body(&mut self, head: Head) -> Result<(), Malformed> {
         if (100..200).contains(&head.status) {
             if head.status == 101 {
-                return Err(Malformed("101: another protocol was not asked for"));
+                return Err(Malformed("status 101, but no other protocol was requested"));
             }
             // An interim answer; the final one follows.
             return Ok(());

@@ -97,8 +97,8 @@ pub struct Report {
     pub measured_s: f64,
     /// Each class.
     pub classes: Vec<ClassReport>,
-    /// How late the driver itself was after the warm-up: from the intended instant to that at which it turned to the
-    /// request with a connection or room for one at hand. What waited for the server is not in it (`held_back`).
+    /// Lateness of the load generator itself after the warm-up: from the intended instant to the instant at which it
+    /// handled the request with a free connection. Waiting for the server is not included (`held_back`).
     pub lateness: Quantiles,
     /// How long the answers that came together took to be dealt with: no stamp is later than its event by more than this.
     pub turn: Quantiles,
@@ -146,7 +146,7 @@ impl Tally {
         })
     }
 
-    /// A request ended; `path` is what it asked for.
+    /// Counts a request that ended. `path` is its path.
     pub fn add(&mut self, outcome: &crate::Outcome, path: &str) {
         if outcome.error != 0 {
             self.first_failures.entry(outcome.error).or_insert_with(|| {

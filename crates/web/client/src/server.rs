@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::Error;
 
-/// A server, and the path below which everything is asked.
+/// A server, and the base path of all requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Where it listens.

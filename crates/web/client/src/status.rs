@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | what the system said | no connection, or it was lost: `ECONNREFUSED`, `ECONNRESET`, `EADDRNOTAVAIL`, ... |
 //! | `EIO` | closed by the server before the answer was whole |
-//! | `EPROTO` | malformed answer, or not one that was asked for (a status below 400 other than 200 for a document) |
+//! | `EPROTO` | malformed answer, or one that was not requested (a status below 400 other than 200 for a document) |
 //! | `EBADMSG` | whole, and not the bytes that were expected |
 //! | `EMSGSIZE` | more body than is kept in memory |
 //! | `ETIMEDOUT` | no whole answer within the time limit; also status 408 and 504 |

@@ -13,11 +13,11 @@ use weir_host::space;
 use crate::Error;
 use crate::documents::{Documents, Folders};
 
-/// Says whose documents a folder holds.
+/// Marker file that names the documents of a folder.
 const MARK: &str = "weir-documents.json";
 /// What an empty file system has.
 const LOST: &str = "lost+found";
-/// So many wrong entries are named.
+/// Most wrong entries that are named.
 const NAMED: usize = 20;
 
 /// What [`MARK`] holds.
@@ -28,7 +28,7 @@ struct Mark {
     documents: usize,
     bytes: u64,
     folders: String,
-    /// Of the sizes in order, so that other settings of a workload are told.
+    /// Hash of the sizes in order: it differs when the settings of the workload differ.
     sizes: String,
     complete: bool,
 }
@@ -58,7 +58,7 @@ impl Mark {
             Err(error) => Err(failed("cannot read", &path)(error)),
             Ok(text) => serde_json::from_slice(&text)
                 .map(Some)
-                .map_err(|error| Error::tree(path, format!("is no mark of documents: {error}"))),
+                .map_err(|error| Error::tree(path, format!("is not a marker file of documents: {error}"))),
         }
     }
 
@@ -84,9 +84,9 @@ pub enum LaidOut {
     There,
 }
 
-/// Writes the documents to `folder`, which is made if it is not there; `progress` is called with the bytes of each. The
-/// tree bears a mark that says what it is, and whether it is whole. What fails is taken away again; a tree that was left
-/// half by a crash is written anew.
+/// Writes the documents to `folder`, which is created if absent. `progress` is called with the bytes of each. A marker
+/// file names the documents and says whether the tree is complete. After a failure the files are removed. An incomplete
+/// tree of an earlier crash is written again.
 ///
 /// # Errors
 /// The folder holds something else, or is too small; the system refuses.
@@ -103,7 +103,7 @@ pub fn lay_out(
             Some(mark) if mark == Mark::of(documents, false) => {}
             Some(mark) => {
                 let reason = format!(
-                    "holds {} documents of class {} and seed {}, laid out otherwise; remove it, or name another folder",
+                    "holds {} documents of class {} and seed {}, in another layout; remove it, or name another folder",
                     mark.documents, mark.class, mark.seed
                 );
                 return Err(Error::tree(folder, reason));
@@ -138,7 +138,7 @@ fn sizes_agree(documents: &Documents, folder: &Path) -> Result<(), Error> {
         let path = folder.join(documents.path(number));
         let found = fs::metadata(&path).map_err(failed("cannot be read", &path))?.len();
         if found != *size {
-            let reason = format!("has {found} bytes, not {size}; remove the folder and lay it out anew");
+            let reason = format!("has {found} bytes, expected {size}; remove the folder and write it again");
             return Err(Error::tree(path, reason));
         }
     }
@@ -148,7 +148,7 @@ fn sizes_agree(documents: &Documents, folder: &Path) -> Result<(), Error> {
 fn has_room(documents: &Documents, folder: &Path) -> Result<(), Error> {
     let available =
         space::of(folder).map_err(failed("cannot tell how much space is free", folder))?.available_bytes;
-    // What a tree left half has taken already is written over.
+    // What an incomplete tree has taken already is written over.
     let there = |number| fs::metadata(folder.join(documents.path(number))).map_or(0, |file| file.len());
     let half = Mark::read(folder)?.is_some();
     let taken: u64 = if half { (0..documents.sizes_bytes().len() as u32).map(there).sum() } else { 0 };
@@ -206,16 +206,16 @@ fn take_away(documents: &Documents, folder: &Path, made: bool) {
     }
 }
 
-/// What a tree was found to be.
+/// Result of the check of a tree.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Documents that are as they should be.
     pub right: usize,
     /// Bytes of these.
     pub bytes: u64,
-    /// What is not as it should be.
+    /// Number of wrong entries.
     pub wrong: usize,
-    /// The first of these, and what is wrong with them.
+    /// The first wrong entries, with their problems.
     pub named: Vec<String>,
 }
 
@@ -228,8 +228,8 @@ impl Checked {
     }
 }
 
-/// Compares every byte of a tree, and finds what does not belong in it. A tree without a mark, as `weir run` lays them
-/// out, is compared as well.
+/// Compares every byte of a tree and finds entries that do not belong to it. A tree without a marker file, as laid out by
+/// `weir run`, is compared as well.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -238,8 +238,8 @@ pub fn check(documents: &Documents, folder: &Path) -> Result<Checked, Error> {
     if let Some(mark) = Mark::read(folder)?
         && mark != Mark::of(documents, true)
     {
-        let what = if mark == Mark::of(documents, false) { "a tree left half" } else { "other documents" };
-        checked.wrong(format!("{MARK}: says that this is {what}"));
+        let what = if mark == Mark::of(documents, false) { "an incomplete tree" } else { "other documents" };
+        checked.wrong(format!("{MARK}: marks {what}"));
     }
     let mut known = BTreeSet::from([PathBuf::from(MARK), PathBuf::from(LOST)]);
     for (number, size) in (0..).zip(documents.sizes_bytes()) {
@@ -263,12 +263,12 @@ pub fn check(documents: &Documents, folder: &Path) -> Result<Checked, Error> {
     Ok(checked)
 }
 
-/// What is wrong with a document, if anything is.
+/// The problem of a document, if it has one.
 fn compare(documents: &Documents, number: u32, size: u64, path: &Path) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
     let found = file.metadata()?.len();
     if found != size {
-        return Ok(Some(format!("{found} bytes, not {size}")));
+        return Ok(Some(format!("{found} bytes, expected {size}")));
     }
     let key = documents.key(number);
     let mut piece = vec![0; 1 << 20];
@@ -279,9 +279,7 @@ fn compare(documents: &Documents, number: u32, size: u64, path: &Path) -> io::Re
             return Ok((at != size).then(|| format!("ends after {at} bytes")));
         }
         if !key.matches(at, &piece[..count]) {
-            return Ok(Some(format!(
-                "other bytes than expected from byte {at} on, or up to {count} behind it"
-            )));
+            return Ok(Some(format!("wrong bytes at byte {at} or at most {count} after it")));
         }
         at += count as u64;
     }

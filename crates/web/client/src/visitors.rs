@@ -11,13 +11,13 @@ use crate::client::{Answer, Ask, Client, Expect, Source};
 use crate::documents::{Documents, Folders};
 use crate::server::Server;
 
-/// A client that gets no connection or no whole answer tries again after this at the soonest.
+/// Shortest pause of a client after a request without a connection or without a complete response.
 const RETRY_NS: i64 = 100_000_000;
 
 /// Closed or open loop over the documents of a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Visit {
-    /// A closed loop: each client asks as soon as it is answered and has thought.
+    /// A closed loop: each client sends its next request after the response and its think time.
     Closed {
         /// Clients, each with a connection.
         clients: u32,
@@ -50,7 +50,7 @@ pub struct Visitors {
     pub duration_ns: i64,
     /// Folder that a recording's path is relative to.
     pub folder: std::path::PathBuf,
-    /// Threads among which the requests of an open loop are shared out.
+    /// Number of threads that share the requests of an open loop.
     pub threads: usize,
 }
 
@@ -98,7 +98,7 @@ impl Visitors {
         };
         if workload.sizes != Sizes::WholeFile {
             return refused(
-                "a web server's documents are asked for whole; give one with `sizes: whole_file`, \
+                "a web server sends whole documents; use one with `sizes: whole_file`, \
                             such as zipf-class0",
             );
         }
@@ -111,7 +111,7 @@ impl Visitors {
     }
 
     fn stream(&self, workload: &Workload, clients: u32) -> Result<Stream, Error> {
-        // A disk is asked for a large file block by block, a web server for the document.
+        // A large file is read from a disk block by block, and from a web server as one document.
         let workload = Workload { block_bytes: None, ..workload.clone() };
         let options = StreamOptions {
             class: self.class.clone(),
@@ -137,7 +137,7 @@ struct Closed {
 impl Client for Closed {
     fn next(&mut self, answered: Option<&Answer<'_>>, now_ns: i64, ask: &mut Ask) -> ControlFlow<()> {
         let mut pause_ns = self.visitor.think_ns(self.think_ns);
-        // Without a pause, a server that is down would be asked as fast as it refuses.
+        // Without a pause, a server that is down would get requests as fast as it refuses them.
         if answered.is_some_and(|answer| answer.error != 0 && answer.status == 0) {
             pause_ns = pause_ns.max(RETRY_NS);
         }

@@ -21,7 +21,7 @@ use crate::slot::{Phase, Slot};
 
 /// Events of one wait.
 const EVENTS: usize = 256;
-/// Bytes of one read: most answers whole, and short enough that other connections need not wait.
+/// Bytes of one read: enough for most responses, and short enough that other connections do not wait.
 const READ_BYTES: usize = 256 << 10;
 /// Rows handed over at once.
 const BATCH_ROWS: usize = 1024;

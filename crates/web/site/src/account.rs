@@ -8,7 +8,7 @@ use crate::database::{Connection, Row, Value};
 use crate::http::Form;
 use crate::text::letters;
 
-/// First name, last name, nickname, password and address of a user that is there at first.
+/// First name, last name, nickname, password and address of a user of the initial content.
 pub(crate) fn of_population(id: u64, rng: &mut impl Rng) -> [Value; 5] {
     [
         letters(rng, 3, 20).into(),
@@ -19,7 +19,7 @@ pub(crate) fn of_population(id: u64, rng: &mut impl Rng) -> [Value; 5] {
     ]
 }
 
-/// The same of a user who registers.
+/// The same values of a user who registers, from the form.
 pub(crate) fn registered(form: &Form) -> Result<[Value; 5], Error> {
     Ok([
         form.text("firstname", 20)?.into(),
@@ -30,7 +30,7 @@ pub(crate) fn registered(form: &Form) -> Result<[Value; 5], Error> {
     ])
 }
 
-/// The columns of the user of a nickname and a password.
+/// Columns of the user with this nickname and password.
 pub(crate) fn known(
     connection: &mut dyn Connection,
     form: &Form,
@@ -48,12 +48,12 @@ pub(crate) fn known(
     Ok(row)
 }
 
-/// Asks as a user that was there at first.
+/// Adds the login of a user of the initial content.
 pub(crate) fn log_in(user: i64, asked: &mut Asked) {
     asked.put("nickname", &format!("user{user}")).put("password", &format!("password{user}"));
 }
 
-/// Asks to be registered.
+/// Adds the parameters of a registration.
 pub(crate) fn register(session: &mut Session, asked: &mut Asked) {
     session.post(asked);
     let rng = &mut session.rng;

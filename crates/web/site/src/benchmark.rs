@@ -1,14 +1,17 @@
-//! The benchmarks, and the parts of each.
+//! The three benchmarks, by name.
 
 use std::str::FromStr;
 
 use rand_chacha::ChaCha8Rng;
 
 use crate::browse::{Session, Visitor};
-use crate::check::{Acknowledged, Acknowledgement, Checked, Query, acknowledged};
+use crate::check::{Acknowledged, Checked, acknowledged};
 use crate::database::Connection;
-use crate::http::{Answers, Application};
-use crate::load::{self, Population};
+use crate::definition::Definition;
+use crate::facts::loaded_facts;
+use crate::http::Application;
+use crate::population::Population;
+pub use crate::population::Scale;
 use crate::schema::Table;
 use crate::{Error, rubbos, rubis, tpcw};
 
@@ -21,51 +24,6 @@ pub enum Benchmark {
     Rubis,
     /// RUBBoS: a bulletin board.
     Rubbos,
-}
-
-/// What decides a site's content, by name.
-pub(crate) type Facts = [(String, String)];
-
-type MakeVisitor = fn(&Facts, Session) -> Result<Box<dyn Visitor>, Error>;
-
-/// What a benchmark consists of: all that is its own. What every site needs is written once, outside of the benchmarks.
-pub(crate) struct Definition {
-    /// Its name in commands, paths and databases.
-    pub name: &'static str,
-    /// Its tables, each behind those that it points at.
-    pub tables: &'static [Table],
-    /// Names of its pages.
-    pub pages: &'static [&'static str],
-    /// Pages that change something: they answer POST only.
-    pub changes: &'static [&'static str],
-    /// What the tables hold at first.
-    pub population: fn(Scale) -> Result<Box<dyn Population>, Error>,
-    /// What answers its pages.
-    pub answers: fn(&Facts) -> Result<Box<dyn Answers>, Error>,
-    /// A client.
-    pub visitor: MakeVisitor,
-    /// What it acknowledges.
-    pub acknowledgements: &'static [Acknowledgement],
-    /// What must hold besides.
-    pub rules: fn(&Facts) -> Result<Vec<Query>, Error>,
-}
-
-/// How large a site is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
-    /// TPC-W: books.
-    pub items: u64,
-    /// TPC-W: emulated browsers that the shop is made for.
-    pub browsers: u64,
-    /// RUBiS, RUBBoS: share of the published database.
-    pub share: f64,
-    /// The seed of all content.
-    pub seed: u64,
-}
-
-/// An option of the scale that is out of its range.
-pub(crate) fn out_of_range(option: &str, found: impl ToString, range: &str) -> Error {
-    Error::Input(format!("--{option} is {}; it must be from {range}", found.to_string()))
 }
 
 impl Benchmark {
@@ -85,7 +43,7 @@ impl Benchmark {
         self.definition().name
     }
 
-    /// Its tables, each behind those that it points at.
+    /// Its tables, each after those that its foreign keys point at.
     pub fn tables(self) -> &'static [Table] {
         self.definition().tables
     }
@@ -95,7 +53,7 @@ impl Benchmark {
         self.definition().pages
     }
 
-    /// What the tables of a site of this size hold at first.
+    /// Initial content of a site of this size.
     ///
     /// # Errors
     /// The size is out of its range.
@@ -109,12 +67,12 @@ impl Benchmark {
     /// The database holds another site, or none.
     pub fn application(self, connection: &mut dyn Connection) -> Result<Application, Error> {
         let definition = self.definition();
-        let facts = load::loaded_facts(connection, definition.name)?;
+        let facts = loaded_facts(connection, definition.name)?;
         let answers = (definition.answers)(&facts)?;
         Ok(Application { definition, facts, answers })
     }
 
-    /// A client of the site, whose facts these are. `mark` begins all its tokens, and is unique to it for ever.
+    /// A client of the site with these facts. `mark` is the prefix of all its tokens and must be unique.
     ///
     /// # Errors
     /// The facts do not say how large the site is.
@@ -127,13 +85,13 @@ impl Benchmark {
         (self.definition().visitor)(facts, Session::new(rng, mark))
     }
 
-    /// Checks the site in a database, and that what was acknowledged is there.
+    /// Checks the site in a database, and that every acknowledged change is in it.
     ///
     /// # Errors
     /// The database fails, or holds another site.
     pub fn check(self, connection: &mut dyn Connection, orders: &[Acknowledged]) -> Result<Checked, Error> {
         let definition = self.definition();
-        let facts = load::loaded_facts(connection, definition.name)?;
+        let facts = loaded_facts(connection, definition.name)?;
         let mut checked = Checked::default();
         for acknowledgement in definition.acknowledgements {
             acknowledged(&mut checked, connection, orders, acknowledgement)?;
@@ -154,7 +112,7 @@ impl FromStr for Benchmark {
     fn from_str(text: &str) -> Result<Self, Error> {
         Benchmark::ALL.into_iter().find(|known| known.name() == text).ok_or_else(|| {
             let names: Vec<&str> = Benchmark::ALL.iter().map(|known| known.name()).collect();
-            Error::Input(format!("benchmark `{text}` is not known; there are {}", names.join(", ")))
+            Error::Input(format!("unknown benchmark `{text}` (known: {})", names.join(", ")))
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::schema::Table;
 /// Violations of one rule that are listed; the others are only counted.
 const NAMED: usize = 5;
 
-/// A rule, and what contradicts it.
+/// A rule and its violations.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Rule {
     /// Its name.
@@ -32,7 +32,7 @@ pub(crate) struct Acknowledgement {
     pub kind: &'static str,
     pub rule: &'static str,
     pub says: &'static str,
-    /// Gives token, id and amount of all that are there.
+    /// Query of token, id and amount of all that the database has.
     pub sql: &'static str,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct Acknowledgement {
 pub(crate) struct Query {
     pub rule: &'static str,
     pub says: &'static str,
-    /// The table whose rows are looked at.
+    /// The table whose rows are checked.
     pub of: &'static str,
     pub sql: Cow<'static, str>,
-    /// What the columns are called in messages.
+    /// Names of the columns in messages.
     pub names: &'static [&'static str],
 }
 
@@ -88,8 +88,8 @@ impl Checked {
 }
 
 impl Checked {
-    /// Adds rules that nothing in a table points at what is not there. The database's foreign keys say so, too; where they
-    /// were dropped or could not be kept, this finds it.
+    /// Adds the rule that every foreign key of a table points at an existing row. It also holds where the database's own
+    /// constraints were dropped or not enforced.
     pub(crate) fn orphans(&mut self, connection: &mut dyn Connection, table: &Table) -> Result<(), Error> {
         for (column, other, key) in table.foreign {
             let Table { name, .. } = table;
@@ -101,12 +101,12 @@ impl Checked {
             let mut found = Vec::new();
             for row in connection.run(&sql, &[])?.rows {
                 found.push(format!(
-                    "{} rows of {name} have {column} {}, which {other} has not",
+                    "{} rows of {name} have {column} {}, which {other} does not have",
                     row.int(1)?,
                     row.int(0)?
                 ));
             }
-            let says = "what a row points at is there";
+            let says = "every foreign key points at an existing row";
             match self.rules.iter_mut().find(|rule| rule.rule == "orphans") {
                 None => self.add("orphans", says, looked_at, found),
                 Some(rule) => {
@@ -130,7 +130,7 @@ pub struct Acknowledged {
     pub token: String,
     /// The id that the site gave.
     pub id: i64,
-    /// The order's total, in cents, or whatever the site holds of it.
+    /// The total of the order in cents, or another value that the site stores.
     pub amount: i64,
 }
 
@@ -138,7 +138,7 @@ pub struct Acknowledged {
 /// driver was killed while it wrote.
 ///
 /// # Errors
-/// The file cannot be read, or a line is not as it has to be.
+/// The file cannot be read, or a line is malformed.
 pub fn read_orders(path: &Path) -> Result<Vec<Acknowledged>, Error> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
@@ -179,12 +179,13 @@ pub(crate) fn acknowledged(
         count += 1;
         let Acknowledged { token, id, amount, .. } = order;
         match there.get(token).map(Vec::as_slice) {
-            None => found.push(format!("token {token}: acknowledged as {id}, and not there")),
+            None => found.push(format!("token {token}: acknowledged as {id}, but missing")),
             Some([one]) if *one == (*id, *amount) => {}
-            Some([(other, held)]) => found
-                .push(format!("token {token}: acknowledged as {id} of {amount}, there as {other} of {held}")),
+            Some([(other, held)]) => found.push(format!(
+                "token {token}: acknowledged as {id} of {amount}, stored as {other} of {held}"
+            )),
             Some(several) => {
-                found.push(format!("token {token}: acknowledged once, there {} times", several.len()))
+                found.push(format!("token {token}: acknowledged once, stored {} times", several.len()))
             }
         }
     }

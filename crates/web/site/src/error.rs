@@ -10,7 +10,7 @@ pub enum Error {
     /// The database.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// A request asks for what is not there or not possible: its HTTP status, and why.
+    /// A request for something that is absent or impossible: its HTTP status and the reason.
     #[error("{1}")]
     Refused(u16, String),
     /// Input that cannot be used; nothing was touched.
@@ -24,8 +24,8 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A thread ended in the middle of its work.
-    #[error("{0} ended before its time")]
+    /// A thread panicked.
+    #[error("the {0} thread panicked")]
     Thread(&'static str),
 }
 

@@ -35,7 +35,7 @@ impl Hot<'_> {
     pub(crate) fn prepare(&self, engine: Engine, tables: &[Table]) -> Result<Option<String>, Error> {
         if let Some(name) = self.tables.iter().find(|name| !tables.iter().any(|table| table.name == **name)) {
             let known: Vec<&str> = tables.iter().map(|table| table.name).collect();
-            return Err(Error::Input(format!("there is no table `{name}`; there are {}", known.join(", "))));
+            return Err(Error::Input(format!("unknown table `{name}` (known: {})", known.join(", "))));
         }
         Ok((engine == Engine::PostgreSql)
             .then(|| format!("CREATE TABLESPACE {TABLESPACE} LOCATION {}", self.quoted())))

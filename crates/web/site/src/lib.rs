@@ -5,7 +5,9 @@ pub mod benchmark;
 pub mod browse;
 pub mod check;
 pub mod database;
+mod definition;
 mod error;
+mod facts;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod hot;

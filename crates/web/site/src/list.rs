@@ -10,7 +10,7 @@ use crate::http::Form;
 pub(crate) const PER_PAGE: i64 = 25;
 const MOST_PAGES: i64 = 1_000_000;
 
-/// Which page of a list a form asks for, from 0.
+/// The page of a list that a form requests, from 0.
 pub(crate) fn number(form: &Form) -> Result<i64, Error> {
     form.int("number", 0, MOST_PAGES)
 }

@@ -4,36 +4,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::benchmark::all_tables;
 use crate::database::{Address, Connection, Row};
+use crate::facts::{FACTS, STATE, facts};
 use crate::hot::{self, Hot};
-use crate::schema::{Kind, Table, column};
+pub use crate::population::Population;
+use crate::schema::Table;
 
-/// What is sent at once, in units of a table's population.
+/// Units of a table's population that are sent at once.
 const UNITS_PER_CHUNK: u64 = 2000;
-
-/// Initial rows of a benchmark's tables.
-pub trait Population: Send + Sync {
-    /// Its tables, each behind those that it points at.
-    fn tables(&self) -> &'static [Table];
-
-    /// Number of units of a table. A unit is a row, or the rows that belong to one row of another table.
-    fn units(&self, table: &str) -> u64;
-
-    /// Adds the rows of a unit, counted from 1, of a table. They depend on nothing but the seed and the scale.
-    fn rows(&self, table: &str, unit: u64, to: &mut Vec<Row>);
-
-    /// What decides the content, by name: benchmark, seed, scale. Kept in the database.
-    fn facts(&self) -> Vec<(&'static str, String)>;
-}
-
-/// Where the facts of a loaded site are kept.
-pub(crate) const FACTS: Table = Table {
-    name: "weir_site",
-    columns: &[column("name", Kind::Text(40)), column("value", Kind::Text(200))],
-    key: "name",
-    ..Table::BARE
-};
-const STATE: &str = "state";
 
 /// Options of a load.
 #[derive(Debug, Clone, Copy)]
@@ -68,62 +47,10 @@ pub struct Loaded {
     pub already: bool,
 }
 
-/// The facts of the site in a database; none where there is no site.
-///
-/// # Errors
-/// The database fails.
-pub fn facts(connection: &mut dyn Connection) -> Result<Vec<(String, String)>, Error> {
-    let there = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = ? \
-                 AND table_schema NOT IN ('information_schema', 'pg_catalog')";
-    if connection.run(there, &[FACTS.name.into()])?.int()? == 0 {
-        return Ok(Vec::new());
-    }
-    let rows = connection.run("SELECT name, value FROM weir_site ORDER BY name", &[])?.rows;
-    Ok(rows
-        .iter()
-        .map(|row| Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned())))
-        .collect::<Result<_, crate::database::DatabaseError>>()?)
-}
-
-/// The facts of a site that is loaded completely and is of this benchmark.
-///
-/// # Errors
-/// There is none, another, or only half of one.
-pub fn loaded_facts(
-    connection: &mut dyn Connection,
-    benchmark: &str,
-) -> Result<Vec<(String, String)>, Error> {
-    let facts = facts(connection)?;
-    let fact = |name: &str| facts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    match (fact("benchmark"), fact(STATE)) {
-        (Some(found), Some("loaded")) if found == benchmark => Ok(facts),
-        (None, _) => Err(Error::Input(format!(
-            "the database holds no site: weir site load --benchmark {benchmark} --database ..."
-        ))),
-        (Some(found), Some("loaded")) => Err(Error::Input(format!(
-            "the database holds {found}, not {benchmark}: name it, or another database"
-        ))),
-        (Some(found), _) => Err(Error::Input(format!(
-            "the database holds {found} half loaded, because a load was interrupted: load it again with --replace"
-        ))),
-    }
-}
-
-/// A whole number among facts.
-///
-/// # Errors
-/// It is not there.
-pub(crate) fn number(facts: &[(String, String)], name: &str) -> Result<i64, Error> {
-    let found = facts.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.parse().ok());
-    found.ok_or_else(|| {
-        Error::Input(format!("the database's table weir_site does not say `{name}`: load it again"))
-    })
-}
-
 /// Loads a population. A population that is there completely and is the same is left as it is.
 ///
 /// # Errors
-/// The database fails, or holds another site or half of one and `replace` was not asked for.
+/// The database fails, or it has another site or an incomplete load and `replace` is not set.
 pub fn load(
     address: &Address,
     population: &dyn Population,
@@ -158,7 +85,7 @@ pub fn load(
         }
         Some(_) => {
             return Err(Error::Input(format!(
-                "the database {address} holds a site half loaded, because a load was interrupted: --replace loads it again"
+                "the database {address} has an incomplete load of a site: --replace loads it again"
             )));
         }
     }
@@ -191,7 +118,7 @@ fn prepare(
     hot: Option<Hot<'_>>,
 ) -> Result<(), Error> {
     let engine = connection.engine();
-    for table in crate::benchmark::all_tables().iter().rev().chain([&FACTS]) {
+    for table in all_tables().iter().rev().chain([&FACTS]) {
         connection.batch(&format!("DROP TABLE IF EXISTS {}", table.name))?;
     }
     connection.batch(&FACTS.create(engine))?;
@@ -251,7 +178,7 @@ fn rows(
             std::thread::sleep(Duration::from_millis(50));
         }
         progress(Progress { done: done.load(Ordering::Relaxed), of });
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::Thread("a loader"))?)
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::Thread("loader"))?)
     })
 }
 
@@ -272,9 +199,7 @@ fn finish(address: &Address, tables: &[Table], options: LoadOptions<'_>) -> Resu
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| Error::Thread("a maker of indexes"))?)
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| Error::Thread("index"))?)
     })?;
     let mut connection = address.connect()?;
     for table in tables {

@@ -1,10 +1,43 @@
-//! Constants and helpers of all populations.
+//! Initial content of a site: its size, its rows, and what all benchmarks share of it.
 
 use crate::Error;
-use crate::benchmark::{Scale, out_of_range};
 use crate::database::{Row, Value};
+use crate::schema::Table;
 
-/// The instant at which a population was made: 2026-01-01 00:00 UTC. It is fixed, so that content is.
+/// Size of a site.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// TPC-W: books.
+    pub items: u64,
+    /// TPC-W: emulated browsers that the shop is made for.
+    pub browsers: u64,
+    /// RUBiS, RUBBoS: share of the published database.
+    pub share: f64,
+    /// The seed of all content.
+    pub seed: u64,
+}
+
+/// An option of the scale that is out of its range.
+pub(crate) fn out_of_range(option: &str, found: impl ToString, range: &str) -> Error {
+    Error::Input(format!("--{option} is {}; it must be from {range}", found.to_string()))
+}
+
+/// Initial rows of a benchmark's tables.
+pub trait Population: Send + Sync {
+    /// Its tables, each after those that its foreign keys point at.
+    fn tables(&self) -> &'static [Table];
+
+    /// Number of units of a table. A unit is a row, or the rows that belong to one row of another table.
+    fn units(&self, table: &str) -> u64;
+
+    /// Adds the rows of a unit, counted from 1, of a table. They depend on nothing but the seed and the scale.
+    fn rows(&self, table: &str, unit: u64, to: &mut Vec<Row>);
+
+    /// Facts that determine the content, by name: benchmark, seed, scale. Stored in the database.
+    fn facts(&self) -> Vec<(&'static str, String)>;
+}
+
+/// Creation time of a population: 2026-01-01 00:00 UTC. It is fixed, so the content is reproducible.
 pub(crate) const MADE_AT_S: i64 = 1_767_225_600;
 pub(crate) const DAY_S: i64 = 86_400;
 
@@ -34,12 +67,12 @@ impl Share {
         Ok(Share { share: scale.share, seed: scale.seed })
     }
 
-    /// How many there are of what the published database has so many of; at least one.
+    /// The scaled count of a count of the published database. At least one.
     pub(crate) fn of(&self, published: f64) -> u64 {
         (published * self.share).round().max(1.0) as u64
     }
 
-    /// What decides the content, by name.
+    /// Facts that determine the content, by name.
     pub(crate) fn facts(
         &self,
         benchmark: &str,

@@ -2,7 +2,7 @@
 
 use crate::database::Engine;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A whole number of 4 bytes.
@@ -11,7 +11,7 @@ pub enum Kind {
     Big,
     /// An id that the database gives to new rows, 8 bytes; the first column of the primary key.
     Serial,
-    /// Text of at most so many characters.
+    /// Text of at most this many characters.
     Text(u16),
     /// Text of any length.
     Long,
@@ -22,7 +22,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
     /// Whether it may be NULL.
     pub null: bool,
@@ -56,7 +56,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with the key `id`, and nothing else that would have to be said.
+    /// A table with the key `id` and without columns and indexes.
     pub const BARE: Table =
         Table { name: "", columns: &[], key: "id", unique: &[], indexes: &[], foreign: &[] };
     /// A table of names.

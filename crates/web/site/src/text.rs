@@ -7,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 /// The syllables of the digits 0 to 9 (TPC-W, clause 4.7).
 const SYLLABLES: [&str; 10] = ["BA", "OG", "AL", "RI", "RE", "SE", "AT", "UL", "IN", "NG"];
 const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
-/// Syllables of words that are only to be read past.
+/// Syllables of filler words.
 const PARTS: [&str; 24] = [
     "ab", "an", "ba", "ca", "de", "di", "el", "en", "fa", "ga", "he", "in", "ka", "lo", "ma", "no", "or",
     "pe", "ra", "se", "ta", "un", "ve", "wi",

@@ -1,4 +1,4 @@
-//! TPC-W on real servers: content, pages, books that balance.
+//! Tests of TPC-W on real database servers: content, pages, consistency.
 
 mod common;
 
@@ -80,7 +80,7 @@ fn again(address: &Address) {
     let mut connection = address.connect().unwrap();
     connection.batch("UPDATE weir_site SET value = 'loading' WHERE name = 'state'").unwrap();
     let error = load(address, &BOOKS, options, &|_| {}).unwrap_err().to_string();
-    assert!(error.contains("half loaded"), "{error}");
+    assert!(error.contains("incomplete load"), "{error}");
     assert!(Benchmark::TpcW.application(&mut *connection).is_err());
     connection.batch("UPDATE weir_site SET value = 'loaded' WHERE name = 'state'").unwrap();
 }

@@ -1,4 +1,4 @@
-//! What each benchmark's tables hold, and what its clients ask for, stays the same from release to release.
+//! Tests that the content of each benchmark and the requests of its clients do not change between releases.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

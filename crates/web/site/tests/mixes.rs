@@ -1,4 +1,4 @@
-//! Emulated browsers of every benchmark: the pages that the site saw are those of the mix, and the books balance afterwards.
+//! Tests of the emulated browsers of every benchmark: pages as in the mix, and a consistent database afterwards.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Every kind of answer has its row, and nothing is lost.
+//! Tests that every kind of response has its row and that no request is lost.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

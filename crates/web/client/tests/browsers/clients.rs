@@ -1,4 +1,4 @@
-//! Clients of their own making: they post, look at bodies, judge them, and see every failure.
+//! Tests of custom clients: POST, bodies, judgement of responses, failures.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};

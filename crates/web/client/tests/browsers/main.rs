@@ -1,5 +1,4 @@
-//! The browsers against servers that answer as they are told, and against a real one. One program: building several costs
-//! more than running them.
+//! Tests of the web client against scripted servers and nginx, in one program to link only once.
 
 mod answers;
 mod clients;

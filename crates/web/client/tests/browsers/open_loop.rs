@@ -1,4 +1,4 @@
-//! The open loop: a server that stalls delays answers, not what is asked; and the wait is in the response times.
+//! Tests of the open loop: a server that stalls delays responses, not requests, and response times include the wait.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! The parser of answers: whatever comes, in whatever pieces, the outcome is one and the same.
+//! Tests of the response parser: the result does not depend on the pieces.
 
 use proptest::prelude::*;
 use weir_web_client::Parser;

@@ -1,4 +1,4 @@
-//! Trees of documents: laid out whole or not at all, told from others, compared to the byte.
+//! Tests of document trees: written completely or not at all, recognised, compared byte by byte.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn damage_is_found() {
     let checked = check(&documents, root).unwrap();
     assert_eq!((checked.right, checked.wrong), (7, 4), "{checked:?}");
     for (named, says) in
-        checked.named.iter().zip(["other bytes", "5 bytes, not 8192", "No such file", "does not belong"])
+        checked.named.iter().zip(["wrong bytes", "5 bytes, expected 8192", "No such file", "does not belong"])
     {
         assert!(named.contains(says), "{named}");
     }
@@ -121,7 +121,7 @@ fn a_tree_left_half_is_said_to_be_and_is_written_anew() {
     fs::write(&mark, text.replace("true", "false")).unwrap();
     fs::write(folder.path().join("000001.dat"), "ha").unwrap();
     let checked = check(&documents, folder.path()).unwrap();
-    assert!(checked.named[0].contains("left half"), "{checked:?}");
+    assert!(checked.named[0].contains("incomplete tree"), "{checked:?}");
     assert_eq!(lay_out(&documents, folder.path(), |_| {}).unwrap(), LaidOut::Written);
     assert_eq!(check(&documents, folder.path()).unwrap().wrong, 0);
 }

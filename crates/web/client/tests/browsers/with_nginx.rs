@@ -1,4 +1,4 @@
-//! A real server: its own log says the same of what was asked and sent as the rows.
+//! Tests against nginx: its log agrees with the rows.
 
 use crate::common::nginx::Nginx;
 use crate::common::{ask, documents};

@@ -13,7 +13,7 @@ use super::{OrderLog, Status};
 use crate::text::row_generator;
 use crate::{Benchmark, Error};
 
-/// Pause before a page that failed is asked for again.
+/// Pause before a failed page is requested again.
 pub const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// A class of emulated browsers of one site.
@@ -52,15 +52,15 @@ struct Emulated {
     log: Option<Arc<OrderLog>>,
     stop: Arc<AtomicBool>,
     repeated: Arc<AtomicU64>,
-    /// The page that is asked for, and how.
+    /// The page and its method.
     current: Option<(usize, Asked)>,
 }
 
 impl Browsers {
-    /// The class that asks `server`, whose status this is.
+    /// The class of browsers of `server`, which reported this status.
     ///
     /// # Errors
-    /// The site is another than the mix is for, or does not say how large it is.
+    /// The mix is for another benchmark, or the status lacks the size of the site.
     pub fn class(self, server: Server, status: &Status) -> Result<Class, Error> {
         let benchmark: Benchmark = status.site.parse()?;
         let states = self.model.table().states();
@@ -69,7 +69,7 @@ impl Browsers {
             let name = page_of(state);
             if !known.contains(&name.as_str()) {
                 return Err(Error::Input(format!(
-                    "the mix {} has the page {state}, which the site {} has not: choose a mix of {}",
+                    "the mix {} has the page {state}, which the site {} does not have: use a mix of {}",
                     self.model.table().name(),
                     status.site,
                     status.site
@@ -101,7 +101,7 @@ impl Browsers {
     }
 }
 
-/// What no other driver's tokens begin with: 64 random bits.
+/// Prefix of the tokens of this load generator: 64 random bits.
 fn mark() -> String {
     use rand::{TryRng, rngs::SysRng};
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -127,7 +127,7 @@ impl Emulated {
         ask.expect = page.expect.clone();
     }
 
-    /// Deals with an answer; says whether the page is to be asked for again.
+    /// Handles a response. Returns whether the page is requested again.
     fn take(&mut self, answer: &Answer<'_>) -> bool {
         let Some((page, _)) = &self.current else { return false };
         let name = &self.pages[*page].name;

@@ -17,8 +17,7 @@ pub struct OrderLog {
 }
 
 impl OrderLog {
-    /// Opens a log to add to it. A last line that an earlier driver was killed in is taken away: what follows would make it
-    /// a line of nonsense.
+    /// Opens a log for appending. An incomplete last line of a killed load generator is removed.
     ///
     /// # Errors
     /// The file cannot be opened.

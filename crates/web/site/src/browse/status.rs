@@ -11,18 +11,18 @@ use crate::Error;
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
 
-/// A site's own account.
+/// The status report of a site.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
     /// The benchmark.
     pub site: String,
-    /// What decides its content, by name.
+    /// Facts that determine its content, by name.
     pub facts: Vec<(String, String)>,
     /// Requests that were answered, by page.
     pub answered: Vec<(String, u64)>,
 }
 
-/// Asks a site at `http://HOST:PORT` for its `/status`.
+/// Reads `/status` of a site at `http://HOST:PORT`.
 ///
 /// # Errors
 /// There is no such site, or it answers something else.

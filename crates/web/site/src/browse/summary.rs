@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde::Serialize;
 use weir_web_client::Outcome;
 
-/// A page in the measured interval. Times count from the instant at which it was to be asked for.
+/// Figures of a page in the measured interval. Times count from the intended instant of its requests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PageReport {
     /// Its name.
     pub page: String,
-    /// Times that it was answered.
+    /// Number of requests answered.
     pub answered: u64,
-    /// Times that it was not, or that it was refused.
+    /// Number of requests that failed or were refused.
     pub failed: u64,
-    /// Its share of all that was answered.
+    /// Its share of all answered requests.
     pub share: f64,
     /// Mean response time, ms.
     pub mean_ms: f64,

@@ -1,4 +1,5 @@
-//! `ENGINE://USER@HOST:PORT/DATABASE?password_file=FILE`, or `ENGINE:///DATABASE?user=USER&socket=PATH`.
+//! Database addresses: `ENGINE://USER@HOST:PORT/DATABASE?password_file=FILE`, or
+//! `ENGINE:///DATABASE?user=USER&socket=PATH`.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +17,7 @@ pub enum Place {
     Host(String, u16),
 }
 
-/// A database, and as whom to open it. A password is only ever read from a file that no one else may read.
+/// A database and its user. A password is read only from a file that no other user can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Its engine.
@@ -46,17 +47,17 @@ impl FromStr for Address {
         let engine = match scheme {
             "postgresql" | "postgres" => Engine::PostgreSql,
             "mariadb" | "mysql" => Engine::MariaDb,
-            _ => return Err(wrong("names no engine that is known (postgresql, mariadb)")),
+            _ => return Err(wrong("has an unknown engine (known: postgresql, mariadb)")),
         };
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = path.split_once('/').ok_or_else(|| wrong("names no database"))?;
         if database.is_empty() || !database.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return Err(wrong("needs a database's name of letters, digits and `_`"));
+            return Err(wrong("needs a database name of letters, digits and `_`"));
         }
         let (user, host) = match authority.split_once('@') {
             Some((user, _)) if user.contains(':') => {
                 return Err(wrong(
-                    "holds a password, which others could read: put it into password_file=FILE, mode 0600",
+                    "has a password, which other users could read: put it into password_file=FILE, mode 0600",
                 ));
             }
             Some((user, host)) => (Some(user), host),
@@ -70,7 +71,7 @@ impl FromStr for Address {
                 "password_file" => password_file = Some(PathBuf::from(value)),
                 other => {
                     return Err(wrong(&format!(
-                        "has the unknown option `{other}` (user, socket, password_file)"
+                        "has the unknown option `{other}` (known: user, socket, password_file)"
                     )));
                 }
             }
@@ -85,7 +86,7 @@ impl FromStr for Address {
                     None => Place::Host(host.to_owned(), standard),
                     Some((host, port)) => {
                         let port =
-                            port.parse().map_err(|_| wrong("has a port that is no number up to 65535"))?;
+                            port.parse().map_err(|_| wrong("has a port that is not a number up to 65535"))?;
                         Place::Host(host.to_owned(), port)
                     }
                 }
@@ -96,7 +97,7 @@ impl FromStr for Address {
     }
 }
 
-/// The text with what may be a password left out, for messages.
+/// The text for messages, without a possible password.
 fn without_password(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, rest)), Some((_, host))) => {
@@ -133,7 +134,10 @@ fn read_password(path: &Path) -> Result<String, DatabaseError> {
     let wrong = |reason: String| DatabaseError::Password { path: path.display().to_string(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     if metadata.mode() & 0o077 != 0 {
-        return Err(wrong(format!("others may read it (mode {:03o}): chmod 600", metadata.mode() & 0o777)));
+        return Err(wrong(format!(
+            "other users can read it (mode {:03o}): chmod 600",
+            metadata.mode() & 0o777
+        )));
     }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     match text.lines().next() {

@@ -34,17 +34,17 @@ pub enum DatabaseError {
         /// What it said.
         message: String,
     },
-    /// The server said something that is not in its protocol, or that is not supported here.
+    /// The server sent a message that violates its protocol or is not supported.
     #[error("database protocol: {0}")]
     Protocol(String),
-    /// A row does not hold what was asked for.
+    /// A row has another value than expected.
     #[error("a row of the database has {found} in column {column}, expected {expected}")]
     Column {
         /// The column's place, from 0.
         column: usize,
-        /// What is there.
+        /// What was found.
         found: String,
-        /// What should be.
+        /// What is expected.
         expected: &'static str,
     },
 }
@@ -63,7 +63,7 @@ impl DatabaseError {
         matches!(self, DatabaseError::Server { code, number, .. } if code == "23505" || *number == 1062)
     }
 
-    /// Whether the server is gone or going: shutting down, starting up, or without room for a connection.
+    /// Whether the server is not available: shutting down, starting up, or without a free connection.
     pub fn is_gone(&self) -> bool {
         match self {
             DatabaseError::Io { .. } => true,

@@ -272,9 +272,9 @@ impl Connection for MariaDb {
                 return Err(packet::server_error(&self.packet));
             }
             let row = packet::row(&self.packet, &columns);
-            rows.push(
-                row.ok_or_else(|| self.stream.strange(format!("a row that is not as described: {sql}")))?,
-            );
+            rows.push(row.ok_or_else(|| {
+                self.stream.strange(format!("a row that does not match its column definitions: {sql}"))
+            })?);
         }
         Ok(Answer { affected: rows.len() as u64, rows })
     }

@@ -81,7 +81,7 @@ pub trait Connection: Send {
     /// As [`Connection::run`].
     fn bulk(&mut self, table: &str, columns: &[&str], rows: &[Row]) -> Result<u64, DatabaseError>;
 
-    /// Whether it can no longer be used, because the server is gone or has answered what was not understood.
+    /// Whether the connection is unusable, because the server is gone or sent an unknown message.
     fn is_broken(&self) -> bool;
 }
 

@@ -91,7 +91,7 @@ impl PostgreSql {
             return Err(self.stream.strange(unexpected));
         };
         scram.finish(body.data()).map_err(|error| {
-            self.stream.strange(format!("the server does not know the password that it asked for: {error}"))
+            self.stream.strange(format!("the server did not prove that it knows the password: {error}"))
         })?;
         match self.login_message()? {
             Message::AuthenticationOk => Ok(()),

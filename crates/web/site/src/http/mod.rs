@@ -1,9 +1,11 @@
 //! HTTP/1.1 for the application server.
 
+mod answers;
 pub mod form;
 pub mod request;
 pub mod server;
 
+pub(crate) use answers::Answers;
+pub use answers::Context;
 pub use request::{Form, Request};
-pub(crate) use server::Answers;
-pub use server::{Application, Context, Site};
+pub use server::{Application, Site};

@@ -9,38 +9,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::request::{self, Form, NoRequest, Request};
+use super::answers::{Answers, Context};
+use super::request::{self, NoRequest, Request};
 use crate::Error;
-use crate::benchmark::Definition;
-use crate::database::{Address, Connection, Pool};
+use crate::database::{Address, Pool};
+use crate::definition::Definition;
 
-/// A browser that says nothing between two requests for so long is gone.
+/// A connection that is idle between two requests for this long is closed.
 const LONGEST_SILENCE: Duration = Duration::from_secs(300);
-/// A connection on which no request has been answered is closed when this long passes without one: who connects and says nothing
-/// keeps a thread from a browser.
+/// A connection without a first request is closed after this long: idle connections occupy threads.
 const FIRST_REQUEST: Duration = Duration::from_secs(10);
-/// A request that has begun is complete by then, however slowly it is sent.
+/// Time limit of a request from its first to its last byte.
 const WHOLE_REQUEST: Duration = Duration::from_secs(30);
 const MOST_CONNECTIONS: usize = 20_000;
 const STACK_BYTES: usize = 256 << 10;
-
-/// What answers the pages of a benchmark.
-pub(crate) trait Answers: Send + Sync {
-    /// Answers a page.
-    ///
-    /// # Errors
-    /// The database fails, or the request cannot be answered.
-    fn answer(&self, page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error>;
-}
-
-impl<F> Answers for F
-where
-    F: Fn(&str, &Form, &mut Context<'_>) -> Result<Value, Error> + Send + Sync,
-{
-    fn answer(&self, page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
-        self(page, form, context)
-    }
-}
 
 /// The pages of the site that a database holds.
 pub struct Application {
@@ -63,29 +45,6 @@ impl Application {
             whole.append(answer);
         }
         Ok(whole)
-    }
-}
-
-/// What a page needs to be answered.
-pub struct Context<'a> {
-    /// A connection, on loan for this page.
-    pub connection: &'a mut dyn Connection,
-    /// Transactions that were tried again.
-    pub retries: &'a AtomicU64,
-    /// Seconds since 1970.
-    pub now_s: i64,
-}
-
-impl Context<'_> {
-    /// Carries out a transaction; see [`crate::database::transaction`].
-    ///
-    /// # Errors
-    /// As the work.
-    pub fn transaction<T>(
-        &mut self,
-        work: impl FnMut(&mut dyn Connection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        crate::database::transaction(self.connection, self.retries, work, Error::database)
     }
 }
 
@@ -112,7 +71,7 @@ pub struct Site {
     counts: BTreeMap<&'static str, Counts>,
     retries: AtomicU64,
     connections: AtomicUsize,
-    /// Errors that were told to the log, so that a database that is gone does not fill it.
+    /// The last error in the log: a database that is gone must not fill the log.
     told: Mutex<String>,
 }
 

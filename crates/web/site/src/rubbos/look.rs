@@ -1,4 +1,4 @@
-//! Read-only pages.
+//! Pages that only read data.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::list::{PER_PAGE, limits, list, number, object, query};
 const STORY: &str = "s.id, s.title, s.date_s, u.nickname";
 const STORY_NAMES: &[&str] = &["id", "title", "date", "writer"];
 
-/// The tables that a story, and what is said of it, are in.
+/// The tables of a story and its comments.
 pub(super) struct Tables {
     pub stories: &'static str,
     pub comments: &'static str,

@@ -5,10 +5,11 @@ mod look;
 mod populate;
 mod schema;
 mod site;
+mod user;
 mod visitor;
 mod write;
 
-use crate::benchmark::Definition;
+use crate::definition::Definition;
 use crate::population::Share;
 
 /// The benchmark.

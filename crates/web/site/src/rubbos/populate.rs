@@ -1,14 +1,13 @@
-//! What the tables of RUBBoS hold at first: a share of the published database (Amza et al., 2002): 500,000 users, of whom one
-//! in ten is an author; two years of 15 to 25 stories a day, each with 20 to 50 comments. The last month is in the tables of
-//! what is new, the rest in those of what is old; how many submissions wait is our choice.
+//! Initial content of RUBBoS: a share of the published database (Amza et al., 2002) with 500,000 users, one in ten of
+//! them an author; two years of 15 to 25 stories a day, each with 20 to 50 comments. The last month is in the tables of
+//! new stories, the rest in those of old stories. The number of pending submissions is our choice.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::account;
 use crate::database::{Row, Value};
-use crate::load::Population;
-use crate::population::{DAY_S, MADE_AT_S, Share, int, row};
+use crate::population::{DAY_S, MADE_AT_S, Population, Share, int, row};
 use crate::schema::Table;
 use crate::text::{digsyl, row_generator, words};
 
@@ -21,7 +20,7 @@ pub const USERS_PER_AUTHOR: u64 = 10;
 /// Ids of comments are given by the story and the comment's place.
 pub(super) const COMMENT_IDS_PER_STORY: u64 = 64;
 
-/// A population of RUBBoS.
+/// Initial content of a RUBBoS site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Board(pub Share);
 

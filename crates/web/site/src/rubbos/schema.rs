@@ -6,7 +6,7 @@
 use crate::schema::Kind::{Big, Int, Long, Serial, Text};
 use crate::schema::{Table, column, maybe};
 
-/// The tables, each behind those that it points at.
+/// The tables, each after those that its foreign keys point at.
 pub const TABLES: &[Table] =
     &[CATEGORIES, USERS, SUBMISSIONS, STORIES, OLD_STORIES, COMMENTS, OLD_COMMENTS, MODERATOR_LOG];
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::user::author;
 use super::{look, write};
-use crate::database::Connection;
+use crate::Error;
 use crate::http::{Context, Form};
-use crate::{Error, account};
 
 pub(super) const PAGES: &[&str] = &[
     "StoriesOfTheDay",
@@ -36,24 +36,6 @@ pub(super) const PAGES: &[&str] = &[
 /// Pages that change something.
 pub(super) const CHANGES: &[&str] =
     &["RegisterUser", "StoreComment", "StoreModerateLog", "StoreStory", "AcceptStory", "RejectStory"];
-
-/// The user of a nickname and a password.
-pub(super) fn known(connection: &mut dyn Connection, form: &Form) -> Result<i64, Error> {
-    Ok(known_with_access(connection, form)?.0)
-}
-
-/// The author of a nickname and a password.
-pub(super) fn author(connection: &mut dyn Connection, form: &Form) -> Result<i64, Error> {
-    match known_with_access(connection, form)? {
-        (id, 1) => Ok(id),
-        _ => Err(Error::Refused(403, "only authors may do this".into())),
-    }
-}
-
-fn known_with_access(connection: &mut dyn Connection, form: &Form) -> Result<(i64, i64), Error> {
-    let row = account::known(connection, form, "board_users", "id, access")?;
-    Ok((row.int(0)?, row.int(1)?))
-}
 
 /// Answers a page.
 pub(super) fn answer(page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {

@@ -5,11 +5,11 @@ use rand::seq::IndexedRandom;
 use serde_json::Value;
 
 use super::populate::{CATEGORIES, COMMENT_IDS_PER_STORY, DICTIONARY, USERS_PER_AUTHOR, title, word};
-use crate::benchmark::Facts;
 use crate::browse::{Asked, Receipt, Session, Visitor};
+use crate::facts::{self, Facts};
 use crate::population::MADE_AT_S;
 use crate::text::words;
-use crate::{Error, account, load};
+use crate::{Error, account};
 
 /// A reader and writer of a bulletin board.
 pub(super) struct Poster {
@@ -34,7 +34,7 @@ pub(super) struct Poster {
 
 impl Poster {
     pub(super) fn new(facts: &Facts, session: Session) -> Result<Self, Error> {
-        let number = |name| load::number(facts, name).map(|number| number.max(1));
+        let number = |name| facts::number(facts, name).map(|number| number.max(1));
         let old_stories = number("old_stories")?;
         Ok(Poster {
             session,
@@ -55,7 +55,7 @@ impl Poster {
         })
     }
 
-    /// Whether a list is gone on with: the last page was of it, and not empty.
+    /// Whether the list continues: the last page belongs to it and was not empty.
     fn next_of_list(&mut self, page: &str, empty: bool) -> bool {
         let again = self.session.last == page && !empty;
         self.number = if again { self.number + 1 } else { 0 };

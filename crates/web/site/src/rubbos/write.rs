@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::look::tables_of;
 use super::populate::CATEGORIES;
-use super::site::{author, known};
+use super::user::{author, known};
 use crate::database::Connection;
 use crate::http::{Context, Form};
 use crate::once::once;

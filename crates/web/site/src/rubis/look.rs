@@ -1,8 +1,8 @@
-//! Read-only pages.
+//! Pages that only read data.
 
 use serde_json::{Value, json};
 
-use super::site::known;
+use super::user::known;
 use crate::database::Value as Cell;
 use crate::http::{Context, Form};
 use crate::{Error, list};
@@ -107,7 +107,7 @@ impl Context<'_> {
         Ok(item)
     }
 
-    /// All about the user who asks: bids, purchases, items for sale and sold, comments.
+    /// Account page of the user: bids, purchases, items for sale and sold, comments.
     pub(super) fn about_me(&mut self, form: &Form) -> Result<Value, Error> {
         let id = known(self.connection, form)?;
         let me: [Cell; 1] = [id.into()];

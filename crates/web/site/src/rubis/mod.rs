@@ -6,9 +6,10 @@ mod populate;
 mod schema;
 mod site;
 mod trade;
+mod user;
 mod visitor;
 
-use crate::benchmark::Definition;
+use crate::definition::Definition;
 use crate::population::Share;
 
 /// The benchmark.

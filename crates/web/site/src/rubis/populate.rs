@@ -1,13 +1,12 @@
-//! What the tables of RUBiS hold at first: a share of the published database (Amza et al., 2002): 1,000,000 users, 33,000
-//! items for sale with some 10 bids each, 500,000 items that were sold, each with a comment; 20 categories, 62 regions.
+//! Initial content of RUBiS: a share of the published database (Amza et al., 2002) with 1,000,000 users, 33,000 items for
+//! sale with about 10 bids each, 500,000 sold items with a comment each, 20 categories and 62 regions.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::account;
 use crate::database::{Row, Value};
-use crate::load::Population;
-use crate::population::{DAY_S, MADE_AT_S, Share, int, row};
+use crate::population::{DAY_S, MADE_AT_S, Population, Share, int, row};
 use crate::schema::Table;
 use crate::text::{row_generator, words};
 
@@ -18,7 +17,7 @@ pub const REGIONS: u64 = 62;
 /// Auctions end long after any run: 2036.
 const ENDS_AT_S: i64 = MADE_AT_S + 3652 * DAY_S;
 
-/// A population of RUBiS.
+/// Initial content of a RUBiS site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Auctions(pub Share);
 

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::database::Connection;
+use super::trade;
+use super::user::known;
+use crate::Error;
 use crate::http::{Context, Form};
-use crate::{Error, account};
 
 pub(super) const PAGES: &[&str] = &[
     "Home",
@@ -39,11 +40,6 @@ pub(super) const PAGES: &[&str] = &[
 pub(super) const CHANGES: &[&str] =
     &["RegisterUser", "StoreBuyBow", "StoreBid", "StoreComment", "RegisterItem"];
 
-/// The user of a nickname and a password.
-pub(super) fn known(connection: &mut dyn Connection, form: &Form) -> Result<i64, Error> {
-    Ok(account::known(connection, form, "users", "id")?.int(0)?)
-}
-
 /// Answers a page.
 pub(super) fn answer(page: &str, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
     match page {
@@ -69,11 +65,11 @@ pub(super) fn answer(page: &str, form: &Form, context: &mut Context<'_>) -> Resu
         }
         "PutComment" => context.comment_form(form),
         "AboutMe" => context.about_me(form),
-        "RegisterUser" => super::trade::register_user(form, context),
-        "RegisterItem" => super::trade::register_item(form, context),
-        "StoreBid" => super::trade::bid(form, context),
-        "StoreBuyBow" => super::trade::buy_now(form, context),
-        "StoreComment" => super::trade::comment(form, context),
+        "RegisterUser" => trade::register_user(form, context),
+        "RegisterItem" => trade::register_item(form, context),
+        "StoreBid" => trade::bid(form, context),
+        "StoreBuyBow" => trade::buy_now(form, context),
+        "StoreComment" => trade::comment(form, context),
         other => Err(Error::absent(format!("no page {other}"))),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::site::known;
+use super::user::known;
 use crate::database::Connection;
 use crate::http::{Context, Form};
 use crate::once::once;

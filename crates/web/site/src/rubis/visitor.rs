@@ -5,10 +5,10 @@ use rand::seq::IndexedRandom;
 use serde_json::Value;
 
 use super::populate::{CATEGORIES, REGIONS};
-use crate::benchmark::Facts;
 use crate::browse::{Asked, Receipt, Session, Visitor};
+use crate::facts::{self, Facts};
 use crate::text::words;
-use crate::{Error, account, load};
+use crate::{Error, account};
 
 /// A visitor of auctions.
 pub(super) struct Bidder {
@@ -30,7 +30,7 @@ pub(super) struct Bidder {
 
 impl Bidder {
     pub(super) fn new(facts: &Facts, session: Session) -> Result<Self, Error> {
-        let number = |name| load::number(facts, name).map(|number| number.max(1));
+        let number = |name| facts::number(facts, name).map(|number| number.max(1));
         Ok(Bidder {
             users: number("users")?,
             items: number("items")?,
@@ -57,7 +57,7 @@ impl Bidder {
         account::log_in(self.user, asked);
     }
 
-    /// Which page of a list: the next, as long as the last one had something.
+    /// Page of a list: the next one while the last was not empty.
     fn list(&mut self, page: &str, asked: &mut Asked) {
         let again = self.session.last == page && !self.seen.is_empty();
         self.number = if again { self.number + 1 } else { 0 };

@@ -12,7 +12,7 @@ use crate::http::{Context, Form};
 const LIST: &str = "LIMIT 50";
 
 impl Bookshop {
-    /// Home: greets a customer that is known, and shows what is promoted.
+    /// Home: greets a known customer and shows promotions.
     pub(super) fn home(&self, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
         let c_id = form.maybe_id("c_id")?;
         let name = match c_id {
@@ -28,7 +28,7 @@ impl Bookshop {
         Ok(json!({"c_id": c_id, "name": name, "items": items}))
     }
 
-    /// What is promoted: five books that are related to one, or to any.
+    /// Promotions: five books that are related to one, or to any.
     pub(super) fn promoted(&self, connection: &mut dyn Connection, to: Option<i64>) -> Result<Value, Error> {
         let sql =
             "SELECT i_related1, i_related2, i_related3, i_related4, i_related5 FROM item WHERE i_id = ?";
@@ -84,7 +84,7 @@ impl Bookshop {
         }))
     }
 
-    /// Search request: the form, and what is promoted.
+    /// Search request: the form and promotions.
     pub(super) fn search_request(&self, _: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
         Ok(json!({"items": self.promoted(context.connection, None)?}))
     }
@@ -120,7 +120,7 @@ fn subject(form: &Form) -> Result<&str, Error> {
     }
 }
 
-/// A text without the signs that LIKE gives a meaning.
+/// A text without the wildcards of LIKE.
 fn plain(text: &str) -> Result<&str, Error> {
     if text.contains(['%', '_', '\\']) {
         return Err(Error::bad("parameter `search` may not hold %, _ or \\"));

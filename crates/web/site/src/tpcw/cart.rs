@@ -17,12 +17,12 @@ const LARGEST_QUANTITY: i64 = 9999;
 pub(super) struct CartLine {
     pub i_id: i64,
     pub quantity: i64,
-    /// What one costs, before a customer's discount.
+    /// Price of one, before the discount of the customer.
     pub cost: i64,
     pub title: String,
 }
 
-/// What a cart comes to for a customer with this discount, in per cent: subtotal, tax, total.
+/// Subtotal, tax and total of a cart for a customer with this discount, in per cent.
 pub(super) fn sum(lines: &[CartLine], discount: i64) -> (i64, i64, i64) {
     let sub_total = lines.iter().map(|line| line.quantity * discounted(line.cost, discount)).sum();
     if lines.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn lock(connection: &mut dyn Connection, sc_id: i64) -> Result<(), Er
     found.first().map(|_| ()).ok_or_else(|| Error::absent(format!("no shopping cart {sc_id}")))
 }
 
-/// Notes what a cart comes to, without discount.
+/// Stores the subtotal of a cart, without discount.
 pub(super) fn note_totals(
     connection: &mut dyn Connection,
     sc_id: i64,
@@ -68,7 +68,7 @@ pub(super) fn note_totals(
     Ok(())
 }
 
-/// A cart as an answer.
+/// A cart as JSON.
 pub(super) fn shown(sc_id: i64, lines: &[CartLine], discount: i64) -> Value {
     let (sub_total, tax, total) = sum(lines, discount);
     let lines: Vec<Value> = lines

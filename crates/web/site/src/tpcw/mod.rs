@@ -14,7 +14,7 @@ mod words;
 
 pub use populate::Books;
 
-use crate::benchmark::Definition;
+use crate::definition::Definition;
 
 /// The benchmark.
 pub(crate) const DEFINITION: Definition = Definition {

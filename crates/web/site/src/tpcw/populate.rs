@@ -1,24 +1,22 @@
-//! What the tables of TPC-W hold at first: cardinalities of clause 4.3, content after clause 4.7.
+//! Initial content of TPC-W: cardinalities of clause 4.3, content of clause 4.7.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
 use super::words::{BACKINGS, CARDS, COUNTRIES, SHIPPING, STATUS, SUBJECTS};
 use crate::Error;
-use crate::benchmark::{Scale, out_of_range};
 use crate::database::{Row, Value};
-use crate::load::Population;
-use crate::population::{DAY_S, MADE_AT_S, int, row};
+use crate::population::{DAY_S, MADE_AT_S, Population, Scale, int, out_of_range, row};
 use crate::schema::Table;
 use crate::text::{digits, digsyl, letters, row_generator, words};
 
 /// Customers for each emulated browser.
 pub const CUSTOMERS_PER_BROWSER: u64 = 2880;
 
-/// A population of TPC-W.
+/// Initial content of a TPC-W site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Books {
-    /// Items; the specification knows 1,000, 10,000, 100,000, and so on.
+    /// Items. The specification defines 1,000, 10,000, 100,000 and so on.
     pub items: u64,
     /// Emulated browsers that the database is made for.
     pub browsers: u64,
@@ -58,7 +56,7 @@ impl Books {
         self.customers() * 9 / 10
     }
 
-    /// What an item costs, in cents: its suggested retail price, and that less up to a half.
+    /// Prices of an item, in cents: the suggested retail price, and this price less up to a half.
     fn prices(&self, item: u64) -> (i64, i64) {
         let mut rng = row_generator(self.seed, "price", item);
         let srp: i64 = rng.random_range(100..=999_999);

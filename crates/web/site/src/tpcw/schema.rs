@@ -1,4 +1,4 @@
-//! The ten tables of TPC-W, clause 1.4, with 13 secondary indexes, and what keeps the books for the checks.
+//! The ten tables of TPC-W, clause 1.4, with 13 secondary indexes and the columns that the consistency checks need.
 //!
 //! Money is whole cents and times are whole seconds since 1970. `i_stock_initial` and `i_restocked` say where the stock came
 //! from; `o_token` is the browser's own mark of an order, so that a repeated request makes no second one.
@@ -6,7 +6,7 @@
 use crate::schema::Kind::{Big, Int, Serial, Text};
 use crate::schema::{Table, column, maybe};
 
-/// The tables, each behind those that it points at.
+/// The tables, each after those that its foreign keys point at.
 pub const TABLES: &[Table] = &[
     COUNTRY,
     ADDRESS,

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::benchmark::Facts;
 use crate::database::Row;
+use crate::facts::{self, Facts};
 use crate::http::{Answers, Context, Form};
-use crate::load;
 
 /// The bookshop's pages.
 pub(super) struct Bookshop {
@@ -26,10 +25,10 @@ pub(super) const CHANGES: &[&str] = &["SHOP", "BUYR", "BUYC", "ADMC"];
 
 impl Bookshop {
     pub(super) fn new(facts: &Facts) -> Result<Self, Error> {
-        Ok(Bookshop { items: load::number(facts, "items")?, draws: AtomicU64::new(0) })
+        Ok(Bookshop { items: facts::number(facts, "items")?, draws: AtomicU64::new(0) })
     }
 
-    /// A number from 1 to `most`, for what the shop shows by chance (splitmix64, Steele et al.).
+    /// A pseudo-random number from 1 to `most` (splitmix64, Steele et al.).
     pub(super) fn draw(&self, most: i64) -> i64 {
         let mut bits = self.draws.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -5,10 +5,10 @@ use rand::seq::IndexedRandom;
 use serde_json::Value;
 
 use super::words::{CARDS, COUNTRIES, SHIPPING, SUBJECTS};
-use crate::benchmark::Facts;
+use crate::Error;
 use crate::browse::{Asked, Receipt, Session, Visitor};
+use crate::facts::{self, Facts};
 use crate::text::{digits, digsyl, letters, nurand, words};
-use crate::{Error, load};
 
 /// Sessions of customers that are known; the others register when they buy (clause 5.3.1).
 const KNOWN_CUSTOMERS: f64 = 0.8;
@@ -44,8 +44,8 @@ impl Reader {
     pub(super) fn new(facts: &Facts, session: Session) -> Result<Self, Error> {
         Ok(Reader {
             session,
-            items: load::number(facts, "items")?.max(1) as u64,
-            customers: load::number(facts, "customers")?.max(1) as u64,
+            items: facts::number(facts, "items")?.max(1) as u64,
+            customers: facts::number(facts, "customers")?.max(1) as u64,
             c_id: None,
             sc_id: None,
             seen: Vec::new(),

@@ -46,11 +46,7 @@ pub fn server(engine: Engine) -> Option<Server> {
 /// A temporary folder, in memory where there is room: these tests ask for right answers, and a disk would only make them slow.
 fn folder() -> TempDir {
     const ROOM_BYTES: u64 = 1 << 30;
-    // SAFETY: all zero is a valid statvfs, which is only read after the call has filled it.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is NUL-terminated and the pointer is to a live struct.
-    let done = unsafe { libc::statvfs(c"/dev/shm".as_ptr(), &mut found) };
-    if done == 0 && found.f_bavail * found.f_bsize > ROOM_BYTES {
+    if weir_host::space::of("/dev/shm".as_ref()).is_ok_and(|found| found.free_bytes > ROOM_BYTES) {
         tempfile::tempdir_in("/dev/shm").unwrap()
     } else {
         tempfile::tempdir().unwrap()
