@@ -13,6 +13,7 @@ from weir import locate
 from weir import notebooks as source_notebooks
 from weir.binary_cache import BinaryCache
 from weir.derive import metrics_of
+from weir.documents import write_text
 from weir.errors import InputError
 from weir.load import load_study
 
@@ -34,9 +35,7 @@ def results(folder: Path) -> Iterator[str]:
         with tempfile.TemporaryDirectory() as made:
             path, how = folder / name, f"copied from {folder}"
             if not _is_complete(path):
-                binary = BinaryCache.find(Path(made))
-                binary.output("simulate", name, "--out", made)
-                path, how = Path(made) / name, "simulated"
+                path, how = _simulate(name, Path(made)), "simulated"
             study = load_study(path)
             if len(study.valid_runs) != len(study.runs) or study.missing:
                 raise InputError(path, "has a run that is not valid", "run the study again")
@@ -64,6 +63,16 @@ def notebooks() -> Iterator[str]:
         for name in source_notebooks.names():
             source_notebooks.execute(sources / f"{name}.py", sources, Path(empty), page=False)
             yield f"{name}: executed"
+
+
+def _simulate(name: str, folder: Path) -> Path:
+    """The results of a study's runs in virtual time; its plan has no others."""
+    binary = BinaryCache.find(folder)
+    note = "in virtual time only: a sample"
+    plan = folder / name / "plan.json"
+    write_text(plan, binary.output("plan", name, "--json", "--testbed", "simulator", "--note", note))
+    binary.output("simulate", plan, "--out", folder)
+    return folder / name
 
 
 def _is_complete(path: Path) -> bool:

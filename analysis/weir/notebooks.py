@@ -33,7 +33,7 @@ STUDY_NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "partitioned_vs_integrated": ("kernel-schedulers", "quick"),
     "multi_filesystem": ("file-systems", "quick"),
 }
-#: The factor that a notebook compares: the plan of its study must vary it.
+#: The factor that a notebook compares: valid runs of its study must vary it.
 NEEDED_FACTOR = {"multi_filesystem": "filesystem"}
 #: The notebook of any study. Its cell with the tag `parameters` sets `NAME`.
 TEMPLATE = "your-study"
@@ -72,9 +72,14 @@ def study_for(notebook: str, results: Path | None = None) -> Study:
         path = locate.study(name, results)
         if path is not None:
             study = load_study(path)
-            if study.valid_runs and (factor is None or factor in study.varied):
+            if study.valid_runs and (factor is None or _is_varied(study, factor)):
                 return study
     raise Skipped.no_results(wanted[0])
+
+
+def _is_varied(study: Study, factor: str) -> bool:
+    """Whether valid runs have more than one level of a factor: of two testbeds, one may not have it."""
+    return len({run.levels.get(factor) for run in study.valid_runs}) > 1
 
 
 def of_study(prefix: str, results: Path | None = None) -> list[str]:
