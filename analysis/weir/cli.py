@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     figures.set_defaults(run=_figures)
 
     lab = commands.add_parser("lab", help="open the notebooks in JupyterLab, on this machine only")
-    lab.add_argument("options", nargs=argparse.REMAINDER, help="further options of `jupyter lab`")
+    lab.add_argument("options", nargs="*", help="further options of `jupyter lab`, after --")
     lab.set_defaults(run=_lab)
 
     sample = commands.add_parser("sample", help="make the sample results again, then the notebooks on them")
