@@ -16,6 +16,8 @@ from weir.errors import InputError, Skipped
 
 #: The page that JupyterLab opens, beside the sources. It is written at each start, and ignored by git.
 START = "start.ipynb"
+#: Settings of JupyterLab: no question whether to fetch news.
+CONFIG = Path(__file__).parent / "lab_config"
 _ABOUT = {
     "00-quick-tour": "What a study is, its runs, requests, estimates and comparisons",
     notebooks.TEMPLATE: "Any study: set `NAME`, and choose class, metric, quantile and factor",
@@ -48,8 +50,16 @@ def start(options: Sequence[str] = ()) -> int:
     results = locate.results()
     folder = root / notebooks.SOURCES
     write_text(folder / START, start_page(results))
-    environment = os.environ | {locate.RESULTS_VARIABLE: str(results)}
-    return subprocess.run([*command(root), *options], env=environment, check=False).returncode
+    return subprocess.run([*command(root), *options], env=environment(results), check=False).returncode
+
+
+def environment(results: Path) -> dict[str, str]:
+    """The environment of JupyterLab, which its kernels get too."""
+    paths = [str(CONFIG), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    return os.environ | {
+        locate.RESULTS_VARIABLE: str(results),
+        "JUPYTER_CONFIG_PATH": os.pathsep.join(paths),
+    }
 
 
 def command(root: Path) -> list[str]:
@@ -99,6 +109,6 @@ def start_page(results: Path) -> str:
             + (f" ({', '.join(f'`{name}`' for name in others)})." if others else "."),
         )
     )
-    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+    page = nbformat.v4.new_notebook(metadata={"kernelspec": notebooks.KERNEL}, cells=[nbformat.v4.new_markdown_cell(text)])
     page.cells[0]["id"] = "start"
     return nbformat.writes(page) + "\n"

@@ -41,6 +41,7 @@ TEMPLATE = "your-study"
 CONTROLS = "controls"
 #: The folder of sources, below the root of the project.
 SOURCES = Path("analysis/notebooks")
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 #: Width of a figure on the page; its image has about twice as many pixels.
 WIDTH_PIXELS = 760
 TIMEOUT_S = 1800
@@ -216,7 +217,13 @@ def execute(
                 cell.source = f"NAME = {study!r}"
     environment = os.environ | {RESULTS_VARIABLE: str(results.resolve())}
     client = NotebookClient(
-        notebook, timeout=TIMEOUT_S, kernel_name="python3", resources={}, skip_cells_with_tag=CONTROLS
+        notebook,
+        timeout=TIMEOUT_S,
+        kernel_name="python3",
+        resources={},
+        skip_cells_with_tag=CONTROLS,
+        # One output whatever the parts that it came in.
+        coalesce_streams=True,
     )
     # Over a socket file that only this user can open, not over a port.
     client.create_kernel_manager().transport = "ipc"
@@ -250,9 +257,7 @@ def read(source: Path) -> Any:
         raise InputError(
             source, "there is no such notebook", "call this in the repository's folder"
         ) from None
-    notebook.metadata = type(notebook.metadata)(
-        kernelspec={"name": "python3", "display_name": "Python 3", "language": "python"}
-    )
+    notebook.metadata = type(notebook.metadata)(kernelspec=KERNEL)
     for place, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{place}"
     return notebook
