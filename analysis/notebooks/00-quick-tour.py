@@ -69,8 +69,8 @@ notebooks.show(study.loaded, ratios, "tour-architecture")
 
 # %%
 slow = pl.col("response_ms") > 100
-by_class = study.requests().group_by("class").agg(pl.len().alias("requests"), slow.mean().alias("over 100 ms"))
-by_class.sort("class").collect()
+counts = pl.len().alias("requests"), slow.mean().alias("over 100 ms")
+study.requests().group_by("class").agg(*counts).sort("class").collect()
 
 # %%
 notebooks.show(study.loaded, study.plot_tail("text"), "tour-tail")

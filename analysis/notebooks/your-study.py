@@ -21,8 +21,8 @@ study
 # %% [markdown]
 # ## Results of each class
 #
-# Small points are runs; the larger mark is their mean, the bar its 95 % t interval over repetitions. The metric
-# is that of the class's objective.
+# Small points are runs; the larger mark is their mean, the bar its 95 % t interval over repetitions. The
+# metric is that of the class's objective.
 
 # %%
 for app_class in study.classes:
@@ -66,8 +66,8 @@ for factor in study.factors:
 for app_class in study.classes:
     try:
         figure = study.plot_tail(app_class.name)
-    except (InputError, ValueError) as error:
-        print(f"{app_class.name}: no distribution ({error.problem if isinstance(error, InputError) else error})")
+    except InputError as error:
+        print(f"{app_class.name}: no distribution, {error.path.name} {error.problem}")
     else:
         display(notebooks.show(study.loaded, figure, f"yours-{app_class.name}-tail"))
 

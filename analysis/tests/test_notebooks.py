@@ -65,11 +65,13 @@ def test_a_notebook_is_a_pair_with_outputs(name):
     notebook = committed(name)
     nbformat.validate(notebook)
     source = jupytext.read(SOURCES / f"{name}.py")
-    assert [(c.cell_type, c.source) for c in notebook.cells] == [(c.cell_type, c.source) for c in source.cells]
+    pairs = zip(notebook.cells, source.cells, strict=True)
+    assert all((here.cell_type, here.source) == (there.cell_type, there.source) for here, there in pairs)
     for cell in notebook.cells:
         assert cell.cell_type != "code" or all(output.output_type != "error" for output in cell.outputs)
     said = "".join(texts(notebook))
-    assert re.search(r"\d", said) or re.search(r"skipped: no results of \S+; make (study|figures) STUDY=", said)
+    skipped = r"skipped: no results of \S+; make (study|figures) STUDY="
+    assert re.search(r"\d", said) or re.search(skipped, said)
     # No path of the machine that executed it.
     assert str(ROOT) not in said and "/tmp/" not in said
 
@@ -150,7 +152,8 @@ def test_a_study_is_one_object(empty):
     table = class_table(study.loaded)
     assert study.runs.equals(table)
     by = ["class", *study.factors]
-    assert study.summary("response_p95_ms").equals(summarise(table, "response_p95_ms", by, bounds=(0, float("inf"))))
+    wanted = summarise(table, "response_p95_ms", by, bounds=(0, float("inf")))
+    assert study.summary("response_p95_ms").equals(wanted)
     found = study.comparisons("architecture", baseline="partitioned")
     others = ["class", *(name for name in study.factors if name != "architecture")]
     wanted = compare(table, "response_p95_ms", "architecture", "partitioned", others)
@@ -180,7 +183,7 @@ def test_a_study_without_results_names_the_command(empty):
 @pytest.mark.filterwarnings("default")
 def test_controls_draw_what_is_chosen(empty):
     controls = weir.Study("quick").controls()
-    class_name, metric, quantile, factor = controls.children[:4]
+    class_name, _, quantile, factor = controls.children[:4]
     assert class_name.options == ("text", "video")
     assert [label for label, _ in quantile.options] == ["median", "90 %", "95 %", "99 %", "99.9 %"]
     assert [value for _, value in factor.options] == [None, "scheduler", "architecture"]
@@ -274,13 +277,15 @@ def test_jupyterlab_serves_the_notebooks_to_who_has_the_token(empty, tmp_path):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             get(f"{url}/api/contents/analysis/notebooks")
         _, folder = get(f"{url}/api/contents/analysis/notebooks", told["token"])
-        assert {f"{name}.ipynb" for name in notebooks.names()} <= {entry["name"] for entry in folder["content"]}
+        listed = {entry["name"] for entry in folder["content"]}
+        assert {f"{name}.ipynb" for name in notebooks.names()} <= listed
         _, page = get(f"{url}/api/contents/analysis/notebooks/your-study.ipynb", told["token"])
         # Read as a pair, by jupytext: cells with their outputs.
         cells = page["content"]["cells"]
         assert len(cells) == len(committed("your-study").cells) and any(c.get("outputs") for c in cells)
-        assert run_in_kernel(port, told["token"], "import weir; print(weir.Study('quick').plan.height)") == "12\n"
-        shown = run_in_kernel(port, told["token"], "import weir; weir.Study('quick').controls()")
+        begin = "import weir; study = weir.Study('quick'); "
+        assert run_in_kernel(port, told["token"], begin + "print(study.plan.height)") == "12\n"
+        shown = run_in_kernel(port, told["token"], begin + "study.controls()")
         assert "application/vnd.jupyter.widget-view+json" in shown
     finally:
         server.terminate()
@@ -301,10 +306,10 @@ def run_in_kernel(port, token, code):
         kernel = json.loads(answer.read())["id"]
     socket_url = f"ws://127.0.0.1:{port}/api/kernels/{kernel}/channels?token={token}"
     channel = websocket.create_connection(socket_url, timeout=90)
-    header = {"msg_id": "one", "msg_type": "execute_request", "username": "", "session": "s", "version": "5.3"}
-    content = {"code": code, "silent": False, "store_history": False, "user_expressions": {}, "allow_stdin": False}
-    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
-    channel.send(json.dumps(message | {"buffers": []}))
+    header = {"msg_id": "one", "msg_type": "execute_request", "session": "s", "version": "5.3"}
+    content = {"code": code, "silent": False, "allow_stdin": False}
+    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "buffers": []}
+    channel.send(json.dumps(message | {"channel": "shell"}))
     said = ""
     while True:
         found = json.loads(channel.recv())
@@ -325,7 +330,5 @@ def test_the_package_alone_finds_the_sample(tmp_path):
     code = "import weir; print(weir.Study('quick').is_sample)"
     environment = {**os.environ, locate.ROOT_VARIABLE: str(tmp_path)}
     environment.pop(locate.RESULTS_VARIABLE, None)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "True\n"
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, cwd=tmp_path, env=environment, text=True) == "True\n"

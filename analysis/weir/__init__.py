@@ -1,11 +1,13 @@
 """Framework of the analysis. The data plane writes one folder per run: `results/<study>/<run id>/`.
 
-- places: `locate` (project, results, sample), `make_sample`; `sample/` has results that come with the package
-- data: `results` (`weir.Study`, for notebooks), `load`, `manifest`, `documents`, `errors`, `tables` (requests), `study` (results as tables)
+- places: `locate` (project, results, sample), `make_sample`; `sample/`: results that come with the package
+- data: `results` (`weir.Study`, for notebooks), `load`,
+  `manifest`, `documents`, `errors`, `tables` (requests), `study` (results as tables)
 - metrics: `metrics` (definitions), `derive` (`metrics.json`), `statistics`, `labels`
 - plots: `plots/`
 - report: `report`, `report_figures`, `trace_page`, `pages`, `present` (tables of text), `tiers`, `templates/`
-- claims: `claims`, `paper_notebook`, `paper_registry` (`papers/*/paper.toml`), `notebooks`, `lab`, `binary_cache`
+- claims: `claims`, `paper_notebook`, `paper_registry` (`papers/*/paper.toml`), `binary_cache`
+- notebooks: `notebooks` (execution), `lab` (JupyterLab)
 
 No module here imports a paper.
 """

@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     figures.add_argument(
         "--study",
         metavar="STUDY",
-        help="only notebooks of this study, or of the studies STUDY-*; simulates missing runs of a paper first",
+        help="only notebooks of this study or of STUDY-*; simulates missing runs of a paper first",
     )
     figures.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
     figures.add_argument("--sources", type=Path, help="their sources (default: those of the project)")

@@ -103,12 +103,14 @@ def start_page(results: Path) -> str:
             "| :--- | :--- | :--- |",
             *rows,
             "",
-            f"Results are read from `{results}`; where a study has none there, from the sample that comes with "
-            "weir. A study of your own: set `NAME` in "
+            f"Results are read from `{results}`; where a study has none there, from the sample that comes "
+            "with weir. A study of your own: set `NAME` in "
             f"[{notebooks.TEMPLATE}]({notebooks.TEMPLATE}.ipynb)"
             + (f" ({', '.join(f'`{name}`' for name in others)})." if others else "."),
         )
     )
-    page = nbformat.v4.new_notebook(metadata={"kernelspec": notebooks.KERNEL}, cells=[nbformat.v4.new_markdown_cell(text)])
+    page = nbformat.v4.new_notebook(
+        metadata={"kernelspec": notebooks.KERNEL}, cells=[nbformat.v4.new_markdown_cell(text)]
+    )
     page.cells[0]["id"] = "start"
     return nbformat.writes(page) + "\n"
