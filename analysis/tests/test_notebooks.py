@@ -186,7 +186,7 @@ def test_controls_draw_what_is_chosen(empty):
     class_name, _, quantile, factor = controls.children[:4]
     assert class_name.options == ("text", "video")
     assert [label for label, _ in quantile.options] == ["median", "90 %", "95 %", "99 %", "99.9 %"]
-    assert [value for _, value in factor.options] == [None, "scheduler", "architecture"]
+    assert [value for _, value in factor.options] == ["", "scheduler", "architecture"]
     drawn = []
     study = weir.Study("quick")
     study.plot = lambda *arguments: drawn.append(arguments) or weir.Study.plot(study, *arguments)

@@ -210,7 +210,7 @@ def _wanted(options: argparse.Namespace, results: Path) -> list[tuple[str, str |
 def _lab(options: argparse.Namespace, console: Console) -> int:
     from weir import lab
 
-    return lab.start(options.options)
+    lab.start(options.options)
 
 
 def _sample(options: argparse.Namespace, console: Console) -> int:

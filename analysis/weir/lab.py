@@ -4,11 +4,11 @@ The server listens on 127.0.0.1 alone and wants a random token; it asks no other
 """
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 from weir import locate, notebooks
 from weir.documents import write_text
@@ -30,14 +30,11 @@ _ABOUT = {
 }
 
 
-def start(options: Sequence[str] = ()) -> int:
-    """Starts JupyterLab and waits until it ends.
+def start(options: Sequence[str] = ()) -> NoReturn:
+    """Starts JupyterLab in place of this process, so that signals reach it.
 
     Args:
         options: further options of `jupyter lab`.
-
-    Returns:
-        Its exit code.
 
     Raises:
         InputError: there is no project, or JupyterLab is not installed.
@@ -50,7 +47,7 @@ def start(options: Sequence[str] = ()) -> int:
     results = locate.results()
     folder = root / notebooks.SOURCES
     write_text(folder / START, start_page(results))
-    return subprocess.run([*command(root), *options], env=environment(results), check=False).returncode
+    os.execve(sys.executable, [*command(root), *options], environment(results))
 
 
 def environment(results: Path) -> dict[str, str]:
@@ -75,6 +72,8 @@ def command(root: Path) -> list[str]:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        # Over a socket file that only this user can open, not over a port.
+        "--KernelManager.transport=ipc",
         *(["--allow-root"] if os.geteuid() == 0 else []),
     ]
 

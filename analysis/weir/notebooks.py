@@ -41,7 +41,7 @@ TEMPLATE = "your-study"
 CONTROLS = "controls"
 #: The folder of sources, below the root of the project.
 SOURCES = Path("analysis/notebooks")
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 #: Width of a figure on the page; its image has about twice as many pixels.
 WIDTH_PIXELS = 760
 TIMEOUT_S = 1800

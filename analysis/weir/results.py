@@ -1,6 +1,5 @@
 """The results of a study as one object, for notebooks: `weir.Study("quick")`."""
 
-from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -210,16 +209,19 @@ class Study:
         return study_figures.tail(self.loaded, class_name or self.classes[0].name)
 
     def controls(self) -> Any:
-        """Controls for class, metric, quantile and factor, with the figure and table that belong to them."""
+        """Controls for class, metric, quantile and factor, with the figure and table that belong to them.
+
+        They need the extra `lab`.
+        """
         import ipywidgets as widgets
         from IPython.display import display
 
         metrics = {RESPONSE: RESPONSE} | {label(name).axis: name for name in self.metrics}
 
-        def draw(class_name: str, metric: str, quantile: str, factor: str | None) -> None:
+        def draw(class_name: str, metric: str, quantile: str, factor: str) -> None:
             column = f"response_{quantile}_ms" if metric == RESPONSE else metric
             try:
-                display(shown(self.plot(column, class_name, factor)))
+                display(shown(self.plot(column, class_name, factor or None)))
             except ValueError as error:
                 print(error)
                 return
@@ -232,7 +234,7 @@ class Study:
             metric=widgets.Dropdown(options=list(metrics.items()), description="metric"),
             quantile=widgets.Dropdown(options=list(QUANTILES.items()), value="p95", description="quantile"),
             factor=widgets.Dropdown(
-                options=[("chosen by weir", None), *((n, n) for n in self.factors)], description="x axis"
+                options=[("chosen by weir", ""), *((n, n) for n in self.factors)], description="x axis"
             ),
         )
 
@@ -275,12 +277,7 @@ def shown(figure: Figure) -> Any:
 
 
 def interactive(table: pl.DataFrame) -> Any:
-    """A table that sorts and searches, without a script of another site; plain without `itables`."""
-    from IPython.display import HTML
+    """A table that sorts and searches."""
+    from itables.widget import ITable
 
-    try:
-        from itables import to_html_datatable
-    except ImportError:
-        return table
-    make: Callable[..., str] = to_html_datatable
-    return HTML(make(table, connected=False))
+    return ITable(table)
