@@ -44,11 +44,12 @@ study.controls()
 # %% [markdown]
 # ## Levels of each factor compared
 #
-# Paired by block: every level was asked the same requests as the first one. A question is settled where the
-# interval does not cross the line.
+# Paired by block: every level was asked the same requests as the first one. The sentences are about all cells
+# and adjusted for the number of comparisons; the figures show each cell.
 
 # %%
 for factor in study.factors:
+    print(*study.answers(factor), sep="\n")
     for metric in ("response_p95_ms", "requests_per_s"):
         try:
             figure = study.plot_comparisons(factor, metric)

@@ -159,7 +159,9 @@ def test_a_study_is_one_object(empty):
     wanted = compare(table, "response_p95_ms", "architecture", "partitioned", others)
     assert found.drop("settled").equals(wanted)
     for row in found.iter_rows(named=True):
-        assert row["settled"] == (row["low"] > 1 or row["high"] < 1)
+        assert row["settled"] == (row["p"] <= 0.05)
+    answers = study.answers("architecture")
+    assert len(answers) == 2 and all("settled" in answer for answer in answers)
     requests = study.requests("text").select(pl.len(), pl.col("class").n_unique()).collect().row(0)
     assert requests[0] > 3000 and requests[1] == 1
     assert study.frame().shape == study.runs.shape

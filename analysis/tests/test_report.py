@@ -185,7 +185,9 @@ def test_notebooks_without_results_name_the_command(tmp_path, capsys):
     # `quick` has a sample, which has no file systems.
     for name, study in (("multi_filesystem", "file-systems"), ("isolation", "isolation")):
         assert main(["figures", name, "--results", str(tmp_path / "results")]) == 2
-        assert capsys.readouterr().err == f"{name}: skipped: no results of {study}; make study STUDY={study}\n"
+        assert (
+            capsys.readouterr().err == f"{name}: skipped: no results of {study}; make study STUDY={study}\n"
+        )
 
 
 def test_a_notebook_falls_back_to_the_quick_study(study_folder):

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import locate, present, statistics
+from weir import conclusions, locate, present, statistics
 from weir.documents import read_document
 from weir.errors import InputError, Skipped
 from weir.labels import label, objective_text
@@ -127,9 +127,9 @@ class Study:
         *,
         as_difference: bool = False,
     ) -> pl.DataFrame:
-        """Each level of a factor relative to the baseline, paired by block, with the 95 % interval.
+        """Each level of a factor relative to the baseline in each cell, paired by block, with intervals.
 
-        `settled` says whether the interval excludes no change: 1 of a ratio, 0 of a difference.
+        All rows are one family: `settled` says whether Holm's adjusted `p` excludes no change.
 
         Args:
             factor: the factor whose levels are compared.
@@ -147,8 +147,17 @@ class Study:
             baseline = reference_level(self.loaded, factor, ())
         by = ["class", *(name for name in self.factors if name != factor)]
         found = statistics.compare(self.runs, metric, factor, baseline, by, as_difference=as_difference)
-        same = 0.0 if as_difference else 1.0
-        return found.with_columns(settled=(pl.col("low") > same) | (pl.col("high") < same))
+        return found.with_columns(settled=(pl.col("p") <= 1 - statistics.CONFIDENCE).fill_null(False))
+
+    def answers(self, factor: str | None = None) -> list[str]:
+        """The answer about each level of a factor and each class, over all cells, in one sentence each.
+
+        A sentence says whether the answer is settled, and otherwise how many repetitions would settle it.
+
+        Args:
+            factor: the factor; the first varied one whose levels are names if None.
+        """
+        return [answer.sentence() for answer in conclusions.answers(self.loaded, self.runs, factor)]
 
     def table(self, class_name: str) -> pl.DataFrame:
         """The results of one class as text: a row per cell, a column per metric, with intervals."""
