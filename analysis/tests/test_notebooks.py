@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -263,13 +265,15 @@ def test_jupyterlab_serves_the_notebooks_to_who_has_the_token(empty, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = lab.environment(empty) | {"JUPYTER_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path)}
+    # Kernels are reached over socket files, whose paths have 107 characters at most.
+    runtime = Path(tempfile.mkdtemp())
+    environment = lab.environment(empty) | {"JUPYTER_RUNTIME_DIR": str(runtime), "HOME": str(tmp_path)}
     options = ["--no-browser", f"--port={port}", "--ServerApp.port_retries=0"]
     log = (tmp_path / "log").open("w")
     server = subprocess.Popen([*lab.command(ROOT), *options], env=environment, stderr=log, cwd=tmp_path)
     try:
         deadline = time.monotonic() + 120
-        while not (started := list(tmp_path.glob("jpserver-*.json"))) and time.monotonic() < deadline:
+        while not (started := list(runtime.glob("jpserver-*.json"))) and time.monotonic() < deadline:
             assert server.poll() is None, (tmp_path / "log").read_text()
             time.sleep(0.2)
         time.sleep(0.5)
@@ -293,6 +297,7 @@ def test_jupyterlab_serves_the_notebooks_to_who_has_the_token(empty, tmp_path):
         server.terminate()
         server.wait(30)
         log.close()
+        shutil.rmtree(runtime)
 
 
 def run_in_kernel(port, token, code):
