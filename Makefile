@@ -37,7 +37,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures report clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study figures lab sample report clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,8 +73,15 @@ hosts-down: setup ## Take down the hosts that make hosts started, and no others
 
 ##@ Analysis
 
-figures: setup ## Run the notebooks of all studies that have results (STUDY=wijayaratne: simulate the missing studies of a paper, then its notebook)
+figures: setup ## Run the notebooks on your results, or on the sample (STUDY=mine: one study; STUDY=hds: simulate the missing runs of a paper first)
 	@$(PYTHON) -m weir figures $(if $(filter-out file,$(origin STUDY)),--study $(STUDY))
+
+lab: ## Open the notebooks in JupyterLab, on this machine only (needs neither root nor results)
+	@setup/python.sh
+	@$(PYTHON) -m weir lab
+
+sample: setup ## Make the sample results again, from results/ or in virtual time, and the notebooks on them
+	@$(PYTHON) -m weir sample
 
 report: setup ## Write the report of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)

@@ -21,6 +21,7 @@
 from papers.hds import claims, figures, live, sizes
 from papers.hds.claims import PAPER
 from papers.hds.results import windows
+from weir import locate
 from weir.notebooks import grid
 from weir.paper_notebook import PaperNotebook
 
@@ -115,7 +116,7 @@ paper.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
 # their shortness does. They need root: `make study STUDY=live-hds`.
 
 # %%
-found = live.studies(paper.folder.parent)
+found = live.studies(locate.results())
 live.described(found)
 
 # %%

@@ -19,12 +19,12 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from weir import locate
 from weir.errors import InputError
 
 #: The folder of real recordings, which are not part of this repository.
 TRACES_VARIABLE = "WEIR_TRACES"
-ROOT_VARIABLE = "WEIR_ROOT"
-SPECS = Path("workloads")
+SPECS = locate.MARK
 #: The text of figures and tables in place of an absent recording.
 NOT_AT_HAND = "real trace not at hand"
 
@@ -60,17 +60,16 @@ class BinaryCache:
 
     @classmethod
     def find(cls, results: Path) -> "BinaryCache":
-        """The binary of the current folder's repository.
+        """The binary of the project.
 
         Raises:
             InputError: no repository or no binary is found.
         """
-        here = Path(os.environ.get(ROOT_VARIABLE, Path.cwd())).resolve()
-        root = next((f for f in (here, *here.parents) if (f / SPECS).is_dir()), None)
+        root = locate.project()
         if root is None:
-            raise InputError(
-                here, f"holds no {SPECS}", f"call this in the repository, or set {ROOT_VARIABLE}"
-            )
+            here = Path(os.environ.get(locate.ROOT_VARIABLE, Path.cwd())).resolve()
+            remedy = f"call this in the repository, or set {locate.ROOT_VARIABLE}"
+            raise InputError(here, f"holds no {SPECS}", remedy)
         built = root / "target/release/weir"
         found = built if built.exists() else shutil.which("weir")
         if found is None:

@@ -1,4 +1,4 @@
-"""Command line of the analysis: `python -m weir metrics|report|summary|trace-page|figures`.
+"""Command line of the analysis: `python -m weir metrics|report|summary|trace-page|figures|lab|sample`.
 
 Exit codes: 0 done, 1 the work failed, 2 bad input.
 """
@@ -73,12 +73,21 @@ def _parser() -> argparse.ArgumentParser:
     figures.add_argument("names", nargs="*", metavar="NOTEBOOK", help="notebooks to run (default: all)")
     figures.add_argument(
         "--study",
-        metavar="PREFIX",
-        help="only notebooks of the studies PREFIX and PREFIX-*; simulates their missing runs first",
+        metavar="STUDY",
+        help="only notebooks of this study or of STUDY-*; simulates missing runs of a paper first",
     )
-    figures.add_argument("--results", type=Path, default=Path("results"), help="the folder of results")
-    figures.add_argument("--sources", type=Path, default=Path("analysis/notebooks"), help="their sources")
+    figures.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
+    figures.add_argument("--sources", type=Path, help="their sources (default: those of the project)")
     figures.set_defaults(run=_figures)
+
+    lab = commands.add_parser("lab", help="open the notebooks in JupyterLab, on this machine only")
+    lab.add_argument("options", nargs="*", help="further options of `jupyter lab`, after --")
+    lab.set_defaults(run=_lab)
+
+    sample = commands.add_parser("sample", help="make the sample results again, then the notebooks on them")
+    sample.add_argument("--results", type=Path, help="take studies that are complete from this folder")
+    sample.add_argument("--notebooks-only", action="store_true", help="leave the sample results unchanged")
+    sample.set_defaults(run=_sample)
     return parser
 
 
@@ -144,47 +153,75 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
 
 
 def _figures(options: argparse.Namespace, console: Console) -> int:
-    from weir import notebooks, paper_registry, present
-    from weir.binary_cache import BinaryCache
+    from weir import locate, notebooks, paper_registry, present
 
-    papers = paper_registry.papers()
+    results = options.results or locate.results()
+    sources = options.sources or (locate.project() or Path()) / notebooks.SOURCES
     unknown = sorted(set(options.names) - set(notebooks.names()))
     if unknown:
         known = ", ".join(notebooks.names())
-        raise InputError(options.sources / unknown[0], "is not a notebook", f"name one of {known}")
+        raise InputError(sources / unknown[0], "is not a notebook", f"name one of {known}")
     if options.study:
-        options.results.mkdir(parents=True, exist_ok=True)
-        paper_registry.run_missing(options.study, options.results)
-    if not options.results.is_dir():
-        raise InputError(options.results, "there are no results yet", "run a study first: make study")
-    failed, without = [], []
-    out = options.results / "notebooks"
-    wanted = notebooks.of_study(options.study) if options.study else notebooks.names()
-    for name in options.names or wanted:
+        results.mkdir(parents=True, exist_ok=True)
         try:
-            # Missing input is reported here, and not by a cell that raises.
-            study = None if name in papers else notebooks.study_for(name, options.results)
-            if study is None and papers[name].studies:
-                paper_registry.load_paper(papers[name].studies, options.results)
-            elif study is None:
-                BinaryCache.find(options.results)
-            paths = notebooks.execute(options.sources / f"{name}.py", out, options.results)
-        except DamagedError as error:
-            failed.append(name)
-            print(f"{name}: {error}", file=sys.stderr)
+            paper_registry.run_missing(options.study, results)
         except InputError as error:
-            without.append(name)
-            print(f"{name}: {error}", file=sys.stderr)
+            # The file of a study that has results may lie anywhere.
+            if locate.study(options.study, results) is None:
+                raise
+            print(f"{options.study}: missing runs are not simulated: {error}", file=sys.stderr)
+    drawn, failed = 0, 0
+    for name, study in _wanted(options, results):
+        title = study or name
+        try:
+            # Missing input is reported here, and not by a cell.
+            of = notebooks.check(name, results, study or "")
+            paths = notebooks.execute(sources / f"{name}.py", results / "notebooks", results, study)
+        except InputError as error:
+            failed += isinstance(error, DamagedError)
+            print(f"{title}: {error}", file=sys.stderr)
         except notebooks.NotebookFailed as error:
-            failed.append(name)
-            print(f"{name}: failed: {error}", file=sys.stderr)
+            failed += 1
+            print(f"{title}: failed: {error}", file=sys.stderr)
         else:
-            of = f" ({study.name})" if study else ""
-            console.print(f"{name}{of}: {', '.join(map(str, paths))}", soft_wrap=True)
-    claims = present.claims(options.results)
+            drawn += 1
+            console.print(f"{title} ({of}): {', '.join(map(str, paths))}", soft_wrap=True)
+    claims = present.claims(results)
     if claims.height:
         _print(console, claims, "claims")
-    return 1 if failed else 2 if without else 0
+    enough = len(options.names) or bool(options.study)
+    return 1 if failed else 2 if drawn < enough else 0
+
+
+def _wanted(options: argparse.Namespace, results: Path) -> list[tuple[str, str | None]]:
+    """The notebooks to run, and of the template the study."""
+    from weir import notebooks
+
+    template = notebooks.TEMPLATE
+    if options.names:
+        return [(name, (options.study or "quick") if name == template else None) for name in options.names]
+    if options.study:
+        found = notebooks.of_study(options.study, results)
+        return [(name, options.study if name == template else None) for name in found]
+    others = [name for name in notebooks.names() if name != template]
+    return [(name, None) for name in others] + [(template, name) for name in notebooks.unread(results)]
+
+
+def _lab(options: argparse.Namespace, console: Console) -> int:
+    from weir import lab
+
+    lab.start(options.options)
+
+
+def _sample(options: argparse.Namespace, console: Console) -> int:
+    from weir import locate, make_sample
+
+    if not options.notebooks_only:
+        for line in make_sample.results(options.results or locate.results()):
+            console.print(line, soft_wrap=True)
+    for line in make_sample.notebooks():
+        console.print(line, soft_wrap=True)
+    return 0
 
 
 def _print(console: Console, table: pl.DataFrame, title: str) -> None:

@@ -23,5 +23,22 @@ class InputError(Exception):
         return type(self), (self.path, self.problem, self.remedy)
 
 
+class Skipped(InputError):
+    """Something optional is absent: results of a study, or the binary. A notebook goes on without it."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__("", problem, remedy)
+        self.args = (f"skipped: {problem}; {remedy}",)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Pickled with its attributes, for other processes."""
+        return type(self), (self.problem, self.remedy)
+
+    @classmethod
+    def no_results(cls, study: str, command: str = "make study") -> "Skipped":
+        """There are no results of this study."""
+        return cls(f"no results of {study}", f"{command} STUDY={study}")
+
+
 class DamagedError(InputError):
     """A file of a run was changed after it was written."""

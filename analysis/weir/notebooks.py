@@ -1,31 +1,47 @@
 """Notebooks: the studies of each, functions that show figures and tables, and execution.
 
-A notebook's source is a Python file in `analysis/notebooks/` (jupytext percent format) with text and calls of
-this package. Execution writes `NAME.ipynb` and `NAME.html` to `results/notebooks/`.
+A notebook is a pair in `analysis/notebooks/`: `NAME.py` (jupytext percent format) with text and calls of this
+package, and `NAME.ipynb` with the outputs on the sample results. `make figures` executes the source on the
+user's results and writes `NAME.ipynb` and `NAME.html` to `results/notebooks/`.
 """
 
+import ast
 import os
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+from IPython import get_ipython
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
 
+from weir import locate
+from weir.binary_cache import BinaryCache
 from weir.documents import write_text
-from weir.errors import InputError
+from weir.errors import InputError, Skipped
 from weir.load import Study, load_study
-from weir.paper_registry import papers
+from weir.locate import RESULTS_VARIABLE
+from weir.paper_registry import load_paper, papers
 from weir.plots import encode, save
 
 #: Notebooks about one study: the studies that each can show, best first. Notebooks of papers are in
 #: `weir.paper_registry`.
 STUDY_NOTEBOOKS: dict[str, tuple[str, ...]] = {
+    "00-quick-tour": ("quick",),
     "partitioned_vs_integrated": ("kernel-schedulers", "quick"),
     "multi_filesystem": ("file-systems", "quick"),
 }
-#: The folder of results, for the process in which a notebook runs.
-RESULTS_VARIABLE = "WEIR_RESULTS"
+#: The factor that a notebook compares: valid runs of its study must vary it.
+NEEDED_FACTOR = {"multi_filesystem": "filesystem"}
+#: The notebook of any study. Its cell with the tag `parameters` sets `NAME`.
+TEMPLATE = "your-study"
+#: The tag of cells with interactive controls, which are not executed: a file has no kernel for them to ask.
+CONTROLS = "controls"
+#: The folder of sources, below the root of the project.
+SOURCES = Path("analysis/notebooks")
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 #: Width of a figure on the page; its image has about twice as many pixels.
 WIDTH_PIXELS = 760
 TIMEOUT_S = 1800
@@ -36,13 +52,8 @@ class NotebookFailed(Exception):
 
 
 def names() -> list[str]:
-    """All notebooks: those about one study, then those of papers."""
-    return [*STUDY_NOTEBOOKS, *papers()]
-
-
-def results_folder() -> Path:
-    """The folder of results that a notebook reads."""
-    return Path(os.environ.get(RESULTS_VARIABLE, "results")).resolve()
+    """All notebooks: those about one study, those of papers, and that of any study."""
+    return [*STUDY_NOTEBOOKS, *papers(), TEMPLATE]
 
 
 def study_for(notebook: str, results: Path | None = None) -> Study:
@@ -53,25 +64,30 @@ def study_for(notebook: str, results: Path | None = None) -> Study:
         results: the folder of results; the one that the environment names if None.
 
     Raises:
-        InputError: none has; the remedy names the command that produces one.
+        Skipped: none has; the remedy names the command that produces one.
         KeyError: there is no such notebook.
     """
     wanted = STUDY_NOTEBOOKS[notebook]
-    folder = results_folder() if results is None else results
+    factor = NEEDED_FACTOR.get(notebook)
     for name in wanted:
-        if (folder / name / "plan.json").exists():
-            study = load_study(folder / name)
-            if study.valid_runs:
+        path = locate.study(name, results)
+        if path is not None:
+            study = load_study(path)
+            if study.valid_runs and (factor is None or _is_varied(study, factor)):
                 return study
-    problem = f"has no valid run of study {' or '.join(wanted)}, which {notebook} needs"
-    raise InputError(folder, problem, f"run one first: make study STUDY={wanted[0]}")
+    raise Skipped.no_results(wanted[0])
 
 
-def of_study(prefix: str) -> list[str]:
+def _is_varied(study: Study, factor: str) -> bool:
+    """Whether valid runs have more than one level of a factor: of two testbeds, one may not have it."""
+    return len({run.levels.get(factor) for run in study.valid_runs}) > 1
+
+
+def of_study(prefix: str, results: Path | None = None) -> list[str]:
     """The notebooks that read the study of this name, or the studies whose names begin with it.
 
     Raises:
-        InputError: none does.
+        InputError: none does, and there are no results that the template could show.
     """
 
     def is_meant(study: str) -> bool:
@@ -79,6 +95,8 @@ def of_study(prefix: str) -> list[str]:
 
     found = [name for name, studies in STUDY_NOTEBOOKS.items() if any(map(is_meant, studies))]
     found += [name for name, paper in papers().items() if paper.studies == prefix]
+    if not found and locate.study(prefix, results):
+        return [TEMPLATE]
     if not found:
         raise InputError(
             Path("studies"), f"no notebook reads {prefix}", "its page: make report STUDY=" + prefix
@@ -86,21 +104,65 @@ def of_study(prefix: str) -> list[str]:
     return found
 
 
+def unread(results: Path) -> list[str]:
+    """The studies with results that no notebook but the template reads."""
+    read_by_one = {name for studies in STUDY_NOTEBOOKS.values() for name in studies}
+    prefixes = tuple(paper.studies for paper in papers().values() if paper.studies)
+    found = sorted(path.parent.name for path in results.glob("*/plan.json"))
+    return [
+        name
+        for name in found
+        if name not in read_by_one and not any(name == p or name.startswith(f"{p}-") for p in prefixes)
+    ]
+
+
+def check(notebook: str, results: Path, study: str) -> str:
+    """Whether a notebook has the input that it needs.
+
+    Args:
+        notebook: its name.
+        results: the folder of results.
+        study: the study of the template.
+
+    Returns:
+        What it shows, for a message.
+
+    Raises:
+        Skipped: it has not.
+        InputError: its input is damaged.
+    """
+    if notebook in STUDY_NOTEBOOKS:
+        path = study_for(notebook, results).path
+    elif notebook == TEMPLATE:
+        path = locate.study(study, results)
+        if path is None:
+            raise Skipped.no_results(study)
+    elif (paper := papers()[notebook]).studies:
+        path = next(iter(load_paper(paper.studies, results).values())).path
+    else:
+        BinaryCache.find(results)
+        return "generated"
+    return f"sample of {path.name}" if locate.is_sample(path) else path.name
+
+
 def describe(study: Study) -> str:
     """One line that says which study a notebook shows and how much of it there is."""
     planned = len(study.runs) + len(study.missing)
     n = study.repetitions
-    line = f"Study {study.name}: {len(study.valid_runs)} of {planned} planned runs are valid, {n} repetitions"
+    of = "Sample of study" if locate.is_sample(study.path) else "Study"
+    line = f"{of} {study.name}: {len(study.valid_runs)} of {planned} planned runs are valid, {n} repetitions"
     return line + (", too few to settle a question." if n < 5 else ".")
 
 
 def show(study: Study, figure: Figure, name: str) -> Image:
     """Saves a figure as PDF, PNG and SVG in the study's `figures/` folder and shows it.
 
+    Figures of the sample go to `results/notebooks/sample/STUDY/figures/`.
+
     Raises:
         InputError: the folder cannot be written.
     """
-    return show_in(study.path, figure, name)
+    return show_in(locate.output(study.path), figure, name)
 
 
 def show_in(folder: Path, figure: Figure, name: str) -> Image:
@@ -122,24 +184,72 @@ def grid(table: pl.DataFrame) -> HTML:
     return HTML(f'<table style="margin-left:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
 
 
-def execute(source: Path, out: Path, results: Path) -> list[Path]:
+def execute(
+    source: Path,
+    out: Path,
+    results: Path,
+    study: str | None = None,
+    *,
+    page: bool = True,
+) -> list[Path]:
     """Runs one notebook's source and writes it with its outputs as `.ipynb` and `.html`.
 
     Args:
         source: the percent-format Python file.
         out: the folder to write to.
         results: the folder of results to read.
+        study: the study of the template, which the files are then named by; None for other notebooks.
+        page: write `.html` too.
 
     Raises:
         InputError: the source is absent.
         NotebookFailed: a cell raised.
     """
     # Slow to import and only needed here.
-    import jupytext
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
-    from nbconvert import HTMLExporter
+
+    notebook = read(source)
+    if study is not None:
+        for cell in notebook.cells:
+            if "parameters" in cell.metadata.get("tags", ()):
+                cell.source = f"NAME = {study!r}"
+    environment = os.environ | {RESULTS_VARIABLE: str(results.resolve())}
+    client = NotebookClient(
+        notebook,
+        timeout=TIMEOUT_S,
+        kernel_name="python3",
+        resources={},
+        skip_cells_with_tag=CONTROLS,
+        # One output whatever the parts that it came in.
+        coalesce_streams=True,
+    )
+    # Over a socket file that only this user can open, not over a port.
+    client.create_kernel_manager().transport = "ipc"
+    try:
+        client.execute(env=environment)
+    except CellExecutionError as error:
+        raise NotebookFailed(f"{source}: {error.ename}: {error.evalue}") from error
+    for cell in notebook.cells:
+        # Times of day would differ each time.
+        cell.metadata.pop("execution", None)
+    stem = source.stem if study is None else study
+    texts = {".ipynb": nbformat.writes(notebook) + "\n"}
+    if page:
+        texts[".html"] = _page(notebook, stem)
+    for ending, text in texts.items():
+        write_text(out / f"{stem}{ending}", text)
+    return [out / f"{stem}{ending}" for ending in texts]
+
+
+def read(source: Path) -> Any:
+    """A notebook's source, without outputs; ids of cells depend on their places alone.
+
+    Raises:
+        InputError: the source is absent.
+    """
+    import jupytext
 
     try:
         notebook = jupytext.read(source)
@@ -147,22 +257,62 @@ def execute(source: Path, out: Path, results: Path) -> list[Path]:
         raise InputError(
             source, "there is no such notebook", "call this in the repository's folder"
         ) from None
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    environment = os.environ | {RESULTS_VARIABLE: str(results.resolve())}
-    client = NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name="python3", resources={})
-    # Over a socket file that only this user can open, not over a port.
-    client.create_kernel_manager().transport = "ipc"
-    try:
-        client.execute(env=environment)
-    except CellExecutionError as error:
-        raise NotebookFailed(f"{source}: {error.ename}: {error.evalue}") from error
+    notebook.metadata = type(notebook.metadata)(kernelspec=KERNEL)
+    for place, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{place}"
+    return notebook
+
+
+def _page(notebook: Any, stem: str) -> str:
+    from nbconvert import HTMLExporter
+
     # The page is read offline: no script of another site.
     elsewhere = [name for name in HTMLExporter.class_trait_names() if name.endswith("_url")]
     exporter = HTMLExporter(**dict.fromkeys(elsewhere, ""))
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    notebook.metadata["title"] = source.stem.replace("_", " ")
+    notebook.metadata["title"] = stem.replace("_", " ")
     page, _ = exporter.from_notebook_node(notebook)
-    paths = [out / f"{source.stem}.ipynb", out / f"{source.stem}.html"]
-    for path, text in zip(paths, (nbformat.writes(notebook) + "\n", page), strict=True):
-        write_text(path, text)
-    return paths
+    return page
+
+
+def _skip_cells(shell: InteractiveShell) -> None:
+    """Lets a notebook go on after a cell without input.
+
+    The cell prints one line in place of a traceback. Names that it would have set are removed, and later
+    cells that need them are skipped with the same line: no figure is drawn of another cell's data.
+    """
+    lacking: dict[str | None, str] = {}
+
+    def line_of(error: BaseException | None) -> str | None:
+        if isinstance(error, NameError):
+            return lacking.get(error.name)
+        return str(error) if isinstance(error, Skipped) else None
+
+    def show(shell: InteractiveShell, kind: Any, error: Any, trace: Any, tb_offset: Any = None) -> None:
+        line = line_of(error)
+        if line is None:
+            shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+        else:
+            print(line)
+
+    def go_on(result: Any) -> None:
+        line = line_of(result.error_in_exec)
+        if line is None:
+            return
+        for node in ast.walk(ast.parse(shell.transform_cell(result.info.raw_cell))):
+            name = None
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                name = node.id
+            elif isinstance(node, ast.FunctionDef):
+                name = node.name
+            if name:
+                shell.user_ns.pop(name, None)
+                lacking[name] = line
+        result.error_in_exec = None
+
+    shell.set_custom_exc((Skipped, NameError), show)
+    shell.events.register("post_run_cell", go_on)
+
+
+if (_shell := get_ipython()) is not None:
+    _skip_cells(_shell)

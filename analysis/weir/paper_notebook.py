@@ -11,9 +11,10 @@ import polars as pl
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
 
-from weir import claims, notebooks, present
+from weir import claims, locate, notebooks, present
 from weir.binary_cache import BinaryCache
 from weir.claims import Claim
+from weir.errors import InputError, Skipped
 from weir.load import Study
 from weir.paper_registry import load_paper
 from weir.statistics import Interval
@@ -100,19 +101,24 @@ class PaperNotebook:
             has_studies: whether there are studies to load; else the notebook makes its own data.
 
         Raises:
-            InputError: a study of the paper lacks runs (`weir.paper_registry.load_paper`).
+            Skipped: no study of the paper has results (`weir.paper_registry.load_paper`).
         """
-        results = notebooks.results_folder() if results is None else results
-        return cls(name, results / name, load_paper(name, results) if has_studies else {})
+        results = locate.results() if results is None else results
+        studies = load_paper(name, results) if has_studies else {}
+        paths = [study.path.with_name(name) for study in studies.values()]
+        return cls(name, locate.output(paths[0], results) if paths else results / name, studies)
 
     @cached_property
     def binary(self) -> BinaryCache:
         """The `weir` binary.
 
         Raises:
-            InputError: there is no binary, or no repository.
+            Skipped: there is no binary, or no repository.
         """
-        return BinaryCache.find(self.folder.parent)
+        try:
+            return BinaryCache.find(self.folder.parent)
+        except InputError as error:
+            raise Skipped(f"no binary weir ({error.problem})", error.remedy) from error
 
     def describe(self) -> HTML:
         """The studies with the number of their runs."""

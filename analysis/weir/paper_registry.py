@@ -12,8 +12,9 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from weir import locate
 from weir.binary_cache import BinaryCache
-from weir.errors import InputError
+from weir.errors import InputError, Skipped
 from weir.load import Study, load_study
 
 #: The package whose folders are searched. No paper is imported by name.
@@ -28,8 +29,8 @@ class Paper:
     Attributes:
         notebook: the notebook's name.
         studies: the prefix of its studies; None if the notebook makes its own data.
-        needs_devices: its studies run on block devices. Its notebook shows the studies that have valid runs;
-            other notebooks need all studies of their paper.
+        needs_devices: its studies run on block devices. Its notebook uses studies with any valid run; other
+            notebooks use studies of which no run is missing.
     """
 
     notebook: str
@@ -92,35 +93,36 @@ def run_missing(prefix: str, results: Path) -> list[str]:
 
 
 def load_paper(prefix: str, results: Path) -> dict[str, Study]:
-    """The studies of a paper, by their names without the prefix.
+    """The studies of a paper that a notebook can use, by their names without the prefix.
+
+    They are the user's results or, where there are none, those of the sample.
 
     Raises:
-        InputError: a run of a study is missing; of studies that need devices, none has a valid run.
+        Skipped: there is none.
+        InputError: a folder is damaged.
     """
-    if needs_devices(prefix):
-        return _load_measured(prefix, results)
-    remedy = f"make figures STUDY={prefix}"
-    studies = {}
-    for name in study_names(BinaryCache.find(results).root, prefix):
-        if not (results / name / "plan.json").exists():
-            raise InputError(results / name, "there are no results of this study", f"run it: {remedy}")
-        study = load_study(results / name)
-        if study.missing or not study.valid_runs:
-            raise InputError(results / name, f"{len(study.missing)} runs are missing", f"run them: {remedy}")
-        studies[name.removeprefix(f"{prefix}-")] = study
-    return studies
+    partial = needs_devices(prefix)
+    loaded = {name: load_study(path) for name, path in locate.studies(prefix, results).items()}
+    found = Studies(prefix)
+    for name, study in loaded.items():
+        if study.valid_runs and (partial or not study.missing):
+            found[name.removeprefix(f"{prefix}-")] = study
+    return found if found else found[""]
 
 
-def _load_measured(prefix: str, results: Path) -> dict[str, Study]:
-    """The studies of a paper that have a valid run."""
-    folders = sorted(path.parent for path in results.glob(f"{prefix}-*/plan.json"))
-    studies = {folder.name.removeprefix(f"{prefix}-"): load_study(folder) for folder in folders}
-    found = {name: study for name, study in studies.items() if study.valid_runs}
-    if not found:
-        names = study_names(BinaryCache.find(results).root, prefix)
-        remedy = f"run one of {', '.join(names)}: make study STUDY={names[0]}"
-        raise InputError(results, f"has no valid run of a study {prefix}-*", remedy)
-    return found
+class Studies(dict[str, Study]):
+    """The studies of a paper. One that is absent is `Skipped`, and names the command that runs it."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self.prefix = prefix
+
+    def __missing__(self, name: str) -> Study:
+        """Raises Skipped."""
+        wanted = f"{self.prefix}-{name}" if name and name != self.prefix else self.prefix
+        if needs_devices(self.prefix):
+            raise Skipped.no_results(wanted)
+        raise Skipped(f"no results of {wanted}", f"make figures STUDY={self.prefix}")
 
 
 def _weir(binary: BinaryCache, *arguments: str | Path, shown: bool = False) -> str:

@@ -1,0 +1,81 @@
+"""Places of the project: its root, the folder of results, and the sample results of the package.
+
+None depends on the working directory: a notebook finds the same results from its own folder, from the
+repository, and from anywhere else.
+"""
+
+import os
+from pathlib import Path
+
+#: The folder of results; the project's `results/` where it is not set.
+RESULTS_VARIABLE = "WEIR_RESULTS"
+#: The root of the project; searched for where it is not set.
+ROOT_VARIABLE = "WEIR_ROOT"
+#: A folder that only the root of a project has.
+MARK = Path("workloads")
+#: Results that come with the package. `make sample` writes them.
+SAMPLE = Path(__file__).parent / "sample"
+
+
+def project(start: Path | None = None) -> Path | None:
+    """The root of the project: that of the working directory, else the one that this package lies in.
+
+    Args:
+        start: the folder to search upwards from; `WEIR_ROOT` or the working directory if None.
+
+    Returns:
+        The root; None outside a project, or where `WEIR_ROOT` names another folder.
+    """
+    given = os.environ.get(ROOT_VARIABLE)
+    begin = [start] if start else [Path(given)] if given else [Path.cwd(), Path(__file__).parent]
+    for folder in (one.resolve() for one in begin):
+        for root in (folder, *folder.parents):
+            if (root / MARK).is_dir():
+                return root
+    return None
+
+
+def results() -> Path:
+    """The folder of results: `WEIR_RESULTS`, else that of the project, else that of the working directory."""
+    given = os.environ.get(RESULTS_VARIABLE)
+    return Path(given).resolve() if given else (project() or Path.cwd()) / "results"
+
+
+def study(name: str, folder: Path | None = None) -> Path | None:
+    """The folder of a study's results, or else its sample; None if there is neither.
+
+    Args:
+        name: the study's name.
+        folder: the folder of results; `results()` if None.
+    """
+    for place in (folder or results(), SAMPLE):
+        if (place / name / "plan.json").is_file():
+            return place / name
+    return None
+
+
+def studies(prefix: str, folder: Path | None = None) -> dict[str, Path]:
+    """The folders of results of the studies `prefix` and `prefix-*`, by name; else those of the sample.
+
+    Results of the user and of the sample are never mixed.
+    """
+    for place in (folder or results(), SAMPLE):
+        found = sorted(path.parent for path in place.glob(f"{prefix}*/plan.json"))
+        named = {
+            path.name: path for path in found if path.name == prefix or path.name.startswith(f"{prefix}-")
+        }
+        if named:
+            return named
+    return {}
+
+
+def is_sample(path: Path) -> bool:
+    """Whether a study's folder is one of the sample."""
+    return path.resolve().is_relative_to(SAMPLE.resolve())
+
+
+def output(path: Path, folder: Path | None = None) -> Path:
+    """Where figures and claims of a study's folder are written: itself, and never the sample."""
+    if not is_sample(path):
+        return path
+    return (folder or results()) / "notebooks" / "sample" / path.name

@@ -1,0 +1,82 @@
+"""The sample results that come with the package, and the committed notebooks on them.
+
+The sample has whole studies only: `quick`, and two of the paper `hds` (its reservations and its Fig. 5). A
+study that is complete in a folder of results is copied; any other is simulated.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from weir import locate
+from weir import notebooks as source_notebooks
+from weir.binary_cache import BinaryCache
+from weir.derive import metrics_of
+from weir.documents import write_text
+from weir.errors import InputError
+from weir.load import load_study
+
+STUDIES = ("quick", "hds-reservation", "hds-borrowing")
+#: Derived files of a study, which are not part of the sample.
+_DERIVED = shutil.ignore_patterns(".*", "report.html", "figures", "claims.json")
+
+
+def results(folder: Path) -> Iterator[str]:
+    """Writes the sample results; yields a line for each study.
+
+    Args:
+        folder: the folder of results to copy from.
+
+    Raises:
+        InputError: a study cannot be simulated, or has a run that is not valid.
+    """
+    for name in STUDIES:
+        with tempfile.TemporaryDirectory() as made:
+            path, how = folder / name, f"copied from {folder}"
+            if not _is_complete(path):
+                path, how = _simulate(name, Path(made)), "simulated"
+            study = load_study(path)
+            if len(study.valid_runs) != len(study.runs) or study.missing:
+                raise InputError(path, "has a run that is not valid", "run the study again")
+            target = locate.SAMPLE / name
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(path, target, ignore=_DERIVED)
+        for run in load_study(target).valid_runs:
+            metrics_of(run, fresh=True)
+        yield f"{name}: {how}, {len(study.runs)} runs"
+
+
+def notebooks() -> Iterator[str]:
+    """Executes every notebook on the sample, beside its source; yields a line for each.
+
+    Raises:
+        InputError: there is no project.
+        NotebookFailed: a cell raised.
+    """
+    root = locate.project()
+    if root is None:
+        raise InputError(Path.cwd(), "lies in no project", "call this in the repository")
+    sources = root / source_notebooks.SOURCES
+    # No results but those of the sample.
+    with tempfile.TemporaryDirectory() as empty:
+        for name in source_notebooks.names():
+            source_notebooks.execute(sources / f"{name}.py", sources, Path(empty), page=False)
+            yield f"{name}: executed"
+
+
+def _simulate(name: str, folder: Path) -> Path:
+    """The results of a study's runs in virtual time; its plan has no others."""
+    binary = BinaryCache.find(folder)
+    note = "in virtual time only: a sample"
+    plan = folder / name / "plan.json"
+    write_text(plan, binary.output("plan", name, "--json", "--testbed", "simulator", "--note", note))
+    binary.output("simulate", plan, "--out", folder)
+    return folder / name
+
+
+def _is_complete(path: Path) -> bool:
+    if not (path / "plan.json").is_file():
+        return False
+    study = load_study(path)
+    return not study.missing and len(study.valid_runs) == len(study.runs)

@@ -1,0 +1,292 @@
+"""The results of a study as one object, for notebooks: `weir.Study("quick")`."""
+
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from weir import conclusions, locate, present, statistics
+from weir.documents import read_document
+from weir.errors import InputError, Skipped
+from weir.labels import label, objective_text
+from weir.load import PLAN_AGAIN, AppClass, Level, load_study
+from weir.plots import study_figures
+from weir.plots.layout import reference_level
+from weir.report_figures import objective_metric
+from weir.study import class_table, device_table, run_table
+from weir.tables import scan_measured
+
+#: Quantiles of response time that are kept of every run, by their names in controls.
+QUANTILES = {"median": "p50", "90 %": "p90", "95 %": "p95", "99 %": "p99", "99.9 %": "p999"}
+RESPONSE = "response time"
+
+
+class Study:
+    """The plan, runs and requests of a study as frames, with estimates, comparisons and figures.
+
+    Only valid runs are in `runs`, `requests`, estimates and figures.
+
+    Attributes:
+        loaded: the study as `weir.load` reads it.
+        is_sample: whether the results are those that come with weir, since there are no others.
+    """
+
+    def __init__(self, name: str, results: Path | str | None = None) -> None:
+        """Finds and loads a study.
+
+        Args:
+            name: its name.
+            results: the folder of results; found by `weir.locate` if None.
+
+        Raises:
+            Skipped: the study has no results.
+            InputError: its folder is damaged.
+        """
+        path = locate.study(name, None if results is None else Path(results))
+        if path is None:
+            raise Skipped.no_results(name)
+        self.loaded = load_study(path)
+        self.is_sample = locate.is_sample(path)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.loaded.name
+
+    @property
+    def question(self) -> str:
+        """The question that it asks."""
+        return self.loaded.question
+
+    @property
+    def factors(self) -> dict[str, list[Level]]:
+        """The factors that its plan varies, with their levels."""
+        return self.loaded.varied
+
+    @property
+    def classes(self) -> tuple[AppClass, ...]:
+        """Its application classes."""
+        return self.loaded.classes
+
+    @cached_property
+    def plan(self) -> pl.DataFrame:
+        """One row per planned run: place in the plan, levels, `status` (with `missing`) and the reason."""
+        validity = {run.id: run.validity for run in self.loaded.runs}
+        rows = []
+        for entry in read_document(self.loaded.path / "plan.json", PLAN_AGAIN)["runs"]:
+            found = validity.get(entry["id"])
+            place = {name: entry[name] for name in ("order", "block", "repetition", "testbed")}
+            levels = {name: str(entry["levels"].get(name)) for name in self.loaded.factors}
+            state = ("missing", "") if found is None else (found.status, found.reasons)
+            rows.append({"run": entry["id"]} | place | levels | {"status": state[0], "reason": state[1]})
+        return pl.DataFrame(rows).sort("order")
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per valid run and class: levels and every metric."""
+        return class_table(self.loaded)
+
+    @cached_property
+    def whole_runs(self) -> pl.DataFrame:
+        """One row per valid run: levels and the metrics of the run as a whole."""
+        return run_table(self.loaded)
+
+    @cached_property
+    def devices(self) -> pl.DataFrame:
+        """One row per valid run and block device; none in virtual time."""
+        return device_table(self.loaded)
+
+    def requests(self, class_name: str | None = None) -> pl.LazyFrame:
+        """Every measured request with the levels of its run; read when it is collected.
+
+        Raises:
+            InputError: no run is valid, or the study keeps summaries only.
+        """
+        found = scan_measured(self.loaded.valid_runs)
+        return found if class_name is None else found.filter(pl.col("class") == class_name)
+
+    def frame(self) -> Any:
+        """`runs` as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.runs.to_dict(as_series=False))
+
+    def summary(self, metric: str = "response_p95_ms") -> pl.DataFrame:
+        """Mean of a metric by class and cell, with its 95 % t interval over repetitions."""
+        by = ["class", *self.factors]
+        return statistics.summarise(self.runs, metric, by, bounds=label(metric).bounds)
+
+    def comparisons(
+        self,
+        factor: str,
+        metric: str = "response_p95_ms",
+        baseline: Level | None = None,
+        *,
+        as_difference: bool = False,
+    ) -> pl.DataFrame:
+        """Each level of a factor relative to the baseline in each cell, paired by block, with intervals.
+
+        All rows are one family: `settled` says whether Holm's adjusted `p` excludes no change.
+
+        Args:
+            factor: the factor whose levels are compared.
+            metric: the column to compare.
+            baseline: the level that others are compared with; the first if None.
+            as_difference: compare by difference; ratios have no value where a metric is 0.
+
+        Raises:
+            InputError: the plan does not vary the factor.
+        """
+        if factor not in self.factors:
+            known = ", ".join(self.factors) or "none"
+            raise InputError(self.loaded.path, f"does not vary factor `{factor}`", f"varied factors: {known}")
+        if baseline is None:
+            baseline = reference_level(self.loaded, factor, ())
+        by = ["class", *(name for name in self.factors if name != factor)]
+        found = statistics.compare(self.runs, metric, factor, baseline, by, as_difference=as_difference)
+        return found.with_columns(settled=(pl.col("p") <= 1 - statistics.CONFIDENCE).fill_null(False))
+
+    def answers(self, factor: str | None = None) -> list[str]:
+        """The answer about each level of a factor and each class, over all cells, in one sentence each.
+
+        A sentence says whether the answer is settled, and otherwise how many repetitions would settle it.
+
+        Args:
+            factor: the factor; the first varied one whose levels are names if None.
+        """
+        return [answer.sentence() for answer in conclusions.answers(self.loaded, self.runs, factor)]
+
+    def table(self, class_name: str) -> pl.DataFrame:
+        """The results of one class as text: a row per cell, a column per metric, with intervals."""
+        return present.results(self.loaded, self.runs, class_name)
+
+    def without_data(self) -> pl.DataFrame:
+        """Runs that are invalid, skipped, missing or of an earlier plan, with the reason."""
+        return present.excluded(self.loaded)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics of a class that have a finite value in some run."""
+        known = {"run", "testbed", "repetition", "block", "order", "class", *self.loaded.factors}
+        return [
+            name
+            for name, kind in self.runs.schema.items()
+            if name not in known and kind.is_numeric() and self.runs[name].drop_nulls().is_finite().any()
+        ]
+
+    def plot(
+        self, metric: str = "response_p95_ms", class_name: str | None = None, x: str | None = None
+    ) -> Figure:
+        """A metric of one class by the study's factors: runs, means, intervals, objective.
+
+        Args:
+            metric: the column.
+            class_name: the class; the first if None.
+            x: the factor along the axis; chosen if None.
+
+        Raises:
+            ValueError: no run has a value of the metric.
+        """
+        name = class_name or self.classes[0].name
+        rows = self.runs.filter(pl.col("class") == name)
+        return study_figures.intervals(self.loaded, rows, metric, limit=self._limit(name, metric), x=x)
+
+    def plot_comparisons(
+        self,
+        factor: str,
+        metric: str = "response_p95_ms",
+        baseline: Level | None = None,
+        *,
+        as_difference: bool = False,
+    ) -> Figure:
+        """The figure of `comparisons`."""
+        if baseline is None:
+            baseline = reference_level(self.loaded, factor, ())
+        return study_figures.ratios(
+            self.loaded, self.runs, metric, factor, baseline, as_difference=as_difference
+        )
+
+    def plot_tail(self, class_name: str | None = None) -> Figure:
+        """The share of a class's requests that took longer than t, one line per run.
+
+        Raises:
+            InputError: the study keeps summaries only.
+        """
+        return study_figures.tail(self.loaded, class_name or self.classes[0].name)
+
+    def controls(self) -> Any:
+        """Controls for class, metric, quantile and factor, with the figure and table that belong to them.
+
+        They need the extra `lab`.
+        """
+        import ipywidgets as widgets
+        from IPython.display import display
+
+        metrics = {RESPONSE: RESPONSE} | {label(name).axis: name for name in self.metrics}
+
+        def draw(class_name: str, metric: str, quantile: str, factor: str) -> None:
+            column = f"response_{quantile}_ms" if metric == RESPONSE else metric
+            try:
+                display(shown(self.plot(column, class_name, factor or None)))
+            except ValueError as error:
+                print(error)
+                return
+            rows = self.summary(column).filter(pl.col("class") == class_name)
+            display(interactive(rows))
+
+        return widgets.interactive(
+            draw,
+            class_name=widgets.Dropdown(options=[c.name for c in self.classes], description="class"),
+            metric=widgets.Dropdown(options=list(metrics.items()), description="metric"),
+            quantile=widgets.Dropdown(options=list(QUANTILES.items()), value="p95", description="quantile"),
+            factor=widgets.Dropdown(
+                options=[("chosen by weir", ""), *((n, n) for n in self.factors)], description="x axis"
+            ),
+        )
+
+    def _limit(self, class_name: str, metric: str) -> float | None:
+        judged, limit = objective_metric(next(c for c in self.classes if c.name == class_name))
+        return limit if metric == judged else None
+
+    def __repr__(self) -> str:
+        return f"weir.Study({self.name!r}): {len(self.loaded.valid_runs)} valid runs of {self.plan.height}"
+
+    def _repr_html_(self) -> str:
+        counts = self.plan["status"].value_counts().sort("status").iter_rows()
+        rows = {
+            "question": self.question,
+            "results": "sample of weir, in virtual time or on another machine" if self.is_sample else "yours",
+            "runs": ", ".join(f"{count} {status}" for status, count in counts),
+            "testbed": ", ".join(self.loaded.testbeds),
+            "repetitions": str(self.loaded.repetitions),
+        }
+        rows |= {
+            f"factor {name}": ", ".join(str(level) for level in levels)
+            for name, levels in self.factors.items()
+        }
+        for one in self.classes:
+            clients = f"{one.clients} clients of {one.workload}"
+            rows[f"class {one.name}"] = f"{clients}; objective: {objective_text(one.objective)}"
+        cell = '<{0} style="text-align:left">{1}</{0}>'.format
+        body = "".join(f"<tr>{cell('th', escape(k))}{cell('td', escape(v))}</tr>" for k, v in rows.items())
+        return f'<table style="margin-left:0"><caption>Study {escape(self.name)}</caption>{body}</table>'
+
+
+def shown(figure: Figure) -> Any:
+    """A figure as an image of a notebook."""
+    from IPython.display import Image
+
+    from weir.notebooks import WIDTH_PIXELS
+    from weir.plots import encode
+
+    return Image(data=encode(figure, "png"), width=WIDTH_PIXELS)
+
+
+def interactive(table: pl.DataFrame) -> Any:
+    """A table that sorts and searches."""
+    from itables.widget import ITable
+
+    return ITable(table)
