@@ -33,6 +33,17 @@ pub(crate) enum What {
     Join { place: usize },
 }
 
+/// One head's part of a request.
+pub(crate) struct Part {
+    pub(crate) what: What,
+    pub(crate) op: Op,
+    /// Whether a write is on the medium when it completes.
+    pub(crate) is_fua: bool,
+    pub(crate) head: usize,
+    /// First byte on the head.
+    pub(crate) offset_bytes: u64,
+}
+
 /// I/O under way. The vectors are the kernel's to read until it is done.
 struct Flight {
     what: What,
@@ -164,17 +175,16 @@ impl Direct {
         self.block_bytes
     }
 
-    /// Begins a part: `pieces` (first byte in the buffer, bytes) lie one behind the other from `offset_bytes` of the head.
-    /// The server's lock is held, and `buffer` is kept until the part was taken from `flights`.
+    /// Begins a part: `pieces` (first byte in the buffer, bytes) lie one behind the other from the part's offset on.
+    /// The caller holds the server's lock, and keeps `buffer` until the part was taken from `flights`.
     pub fn begin(
         &self,
         flights: &mut Flights,
-        what: What,
-        (op, is_fua): (Op, bool),
-        (head, offset_bytes): (usize, u64),
+        part: Part,
         buffer: &Buffer,
         pieces: impl Iterator<Item = (u32, u32)>,
     ) {
+        let Part { what, op, is_fua, head, offset_bytes } = part;
         let (mut vectors, mut end) = (Vec::<libc::iovec>::new(), u32::MAX);
         for (first, length) in pieces {
             // SAFETY: the pieces lie inside the buffer, which is as long as the request.

@@ -6,7 +6,7 @@ use weir_simulator::{IoRequest, Op};
 
 use super::attribution::{Attribution, Caller};
 use super::buffer::{Buffer, Reply};
-use super::direct::{Direct, Flights, What};
+use super::direct::{Direct, Flights, Part, What};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use super::tally::{Finished, Tally};
@@ -135,8 +135,8 @@ impl Inner {
                     .filter(|(device, ..)| *device == head)
                     .map(|(_, _, first, length)| (first, length));
                 let what = What::Part { head, slot: io.tag };
-                let at = (head, io.offset_bytes);
-                direct.begin(&mut self.flights, what, (*op, *is_fua), at, buffer, pieces);
+                let part = Part { what, op: *op, is_fua: *is_fua, head, offset_bytes: io.offset_bytes };
+                direct.begin(&mut self.flights, part, buffer, pieces);
             }
         }
     }

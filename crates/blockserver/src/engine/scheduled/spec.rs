@@ -317,7 +317,8 @@ pub(crate) fn build(
             let size_bytes = class.size_mib.unwrap_or(spec.size_mib) << 20;
             let alone = class.alone();
             let backing = backing(spec, size_bytes, Some(&class.name))?;
-            let engine = engine(spec, live, &profile, class.heads, size_bytes, vec![alone], backing)?;
+            let disks = Disks { heads: class.heads, size_bytes, classes: vec![alone], media: backing };
+            let engine = engine(spec, live, &profile, disks)?;
             engines.push(Arc::clone(&engine));
             let about = format!("{}, {} heads under {}", spec.profile, class.heads, live.policy);
             exports.push(Export {
@@ -342,7 +343,8 @@ pub(crate) fn build(
         })?;
         Media::Direct(Box::new(opened))
     };
-    let engine = engine(spec, live, &profile, spec.heads, size_bytes, live.classes.clone(), media)?;
+    let disks = Disks { heads: spec.heads, size_bytes, classes: live.classes.clone(), media };
+    let engine = engine(spec, live, &profile, disks)?;
     let about = format!("{}, {} heads under {}", spec.profile, spec.heads, live.policy);
     let whole = Export {
         name: spec.name.clone(),
@@ -387,15 +389,21 @@ fn backing(spec: &ServeSpec, size_bytes: u64, class: Option<&str>) -> Result<Med
     Ok(Media::Modelled(Arc::new(backing)))
 }
 
-fn engine(
-    spec: &ServeSpec,
-    live: &SchedulingSpec,
-    profile: &Profile,
+/// Disks behind one scheduler, the classes that share them, and where their data are.
+struct Disks {
     heads: u32,
     size_bytes: u64,
     classes: Vec<ClassSpec>,
     media: Media,
+}
+
+fn engine(
+    spec: &ServeSpec,
+    live: &SchedulingSpec,
+    profile: &Profile,
+    disks: Disks,
 ) -> Result<Arc<Engine>, Error> {
+    let Disks { heads, size_bytes, classes, media } = disks;
     let stripe_unit_bytes = unit_bytes(spec);
     let each_bytes = head_bytes(heads, stripe_unit_bytes, size_bytes);
     let model = {
