@@ -48,6 +48,7 @@ static __always_inline __u32 find_device(struct gendisk *disk)
 	return NO_DEVICE;
 }
 
+#include "event.bpf.h"
 #include "table.bpf.h"
 
 static __always_inline __u64 cgroup_of(struct bio *bio)
