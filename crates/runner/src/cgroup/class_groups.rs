@@ -12,9 +12,9 @@ use weir_study::{ControlGroup, Engine, Run};
 use crate::Error;
 use crate::cgroup::cost_model::{self, Cost};
 use crate::cgroup::limits::Limits;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 /// The control groups of a run; of a run without there are none.
 #[derive(Default)]

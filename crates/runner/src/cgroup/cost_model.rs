@@ -9,11 +9,11 @@ use weir_study::{CostBounds, CostModel};
 
 use crate::Error;
 use crate::cgroup::cost_probe;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
-use crate::device::queue_settings;
+use crate::device::kernel_queue;
 use crate::device::server_scheduler;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 const MODEL: &str = "io.cost.model";
 const BOUNDS: &str = "io.cost.qos";
@@ -59,7 +59,7 @@ pub(crate) fn of(context: &RunContext<'_>, devices: &mut [BlockDevice]) -> Resul
         let mut measured = None;
         let settings = run.kernel_settings(&device.name);
         if wanted.model.is_none() {
-            queue_settings::apply_all(run, device, &options.state)?;
+            kernel_queue::apply_all(run, device, &options.state)?;
             server_scheduler::pass_through(run, device)?;
             device.set_timing(true)?;
         }

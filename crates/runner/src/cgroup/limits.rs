@@ -10,8 +10,8 @@ use weir_daemons::{Disk, Group};
 use weir_study::{Run, RunService};
 
 use crate::Error;
+use crate::context::journal::{Change, Journal};
 use crate::device::block_device::BlockDevice;
-use crate::run::journal::{Change, Journal};
 
 /// More bytes than a host has, and fewer than either version of control groups takes for a mistake.
 const UNLIMITED: u64 = 1 << 50;

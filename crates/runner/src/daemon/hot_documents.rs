@@ -15,9 +15,9 @@ use weir_study::{Run, RunService};
 use weir_workload::Popularities;
 
 use crate::Error;
-use crate::load::placement::{Placement, file_path};
-use crate::run::child_processes;
-use crate::run::journal::{Change, Journal};
+use crate::context::child_processes;
+use crate::context::journal::{Change, Journal};
+use crate::files::placement::{Placement, file_path};
 
 /// The hot documents of a service.
 pub(crate) struct HotDocuments {

@@ -9,12 +9,12 @@ use weir_study::{Run, RunService};
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::daemon::hot_documents::{self, HotDocuments};
 use crate::daemon::site::{self, Laid};
+use crate::files::placement::Placement;
 use crate::filesystem::owned_folder;
-use crate::load::placement::Placement;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 /// A daemon's name in the state folder.
 fn process_name(service: &RunService) -> String {

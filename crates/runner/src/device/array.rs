@@ -8,9 +8,9 @@ use std::time::Duration;
 use weir_host::device::{Mark, Written, check_before_writing, random_uuid};
 
 use crate::Error;
+use crate::context::child_processes;
+use crate::context::journal::{Change, Journal};
 use crate::device::held_disk::Held;
-use crate::run::child_processes;
-use crate::run::journal::{Change, Journal};
 
 /// Stripe units that md takes are multiples of this.
 const UNIT_KIB: u64 = 4;

@@ -9,9 +9,9 @@ use weir_host::device::contents::LABEL_BYTES;
 use weir_study::RunDevice;
 
 use crate::Error;
+use crate::context::testbed::Device;
 use crate::device::array;
 use crate::device::held_disk::{Held, Use, hold, hold_disk};
-use crate::device::testbed::Device;
 
 /// A disk with a request queue.
 pub(crate) struct Queue {

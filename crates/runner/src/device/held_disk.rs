@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_host::device::{Claim, Identity, contents};
 
-use crate::device::testbed::Disk;
+use crate::context::testbed::Disk;
 
 /// Who uses a device during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Devices of a run, opened and held: what can be known to be impossible is refused before anything is written.
 
 use crate::Error;
+use crate::context::run_context::RunContext;
 use crate::device::block_device::{self, BlockDevice};
-use crate::device::queue_settings;
-use crate::run::context::RunContext;
+use crate::device::kernel_queue;
 
 /// Opens every device of a run.
 ///
@@ -40,7 +40,7 @@ pub(crate) fn open_devices(context: &RunContext<'_>) -> Result<Vec<BlockDevice>,
             )));
         }
         let settings = run.kernel_settings(&wanted.name);
-        device.queues.iter().try_for_each(|queue| queue_settings::check(queue, &settings))?;
+        device.queues.iter().try_for_each(|queue| kernel_queue::check(queue, &settings))?;
         Ok(device)
     };
     run.devices.iter().map(open).collect()

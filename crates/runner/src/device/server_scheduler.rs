@@ -11,8 +11,8 @@ use weir_workload::{Access, Arrivals, Deadline, Popularity, Workload};
 
 use crate::Error;
 use crate::device::block_device::BlockDevice;
-use crate::filesystem::extents;
-use crate::load::placement::Placement;
+use crate::files::extents;
+use crate::files::placement::Placement;
 
 /// Where the kernel's scheduler orders requests, the server passes them through unchanged.
 const PASS_THROUGH: &str = "fcfs";

@@ -2,10 +2,10 @@
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::{mount, network, premounted};
-use crate::run::context::RunContext;
 
 /// Writes everything back, mounts file systems afresh, and drops the caches of devices. sync(2) and drop_caches would make the
 /// run wait for, and disturb, everything else on the host.

@@ -10,13 +10,13 @@ use weir_host::mounts;
 use weir_study::{FileSystem, Run};
 
 use crate::Error;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::device::array;
 use crate::device::block_device::BlockDevice;
 use crate::device::held_disk::Held;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::{mount, network, premounted};
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 /// Blanks the devices, assembles arrays, makes and mounts the file systems. A raw device is blanked, or labelled if it is a real
 /// disk.

@@ -8,7 +8,7 @@ use weir_host::mounts;
 use weir_study::FileSystem;
 
 use crate::Error;
-use crate::run::child_processes;
+use crate::context::child_processes;
 
 /// Mounts a file system and checks that it is the one that was wanted.
 pub(crate) fn mount(

@@ -12,12 +12,12 @@ use weir_network::counters;
 use weir_study::{FileSystem, NetworkAccess, Run};
 
 use crate::Error;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
-use crate::device::queue_settings;
+use crate::device::kernel_queue;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::owned_folder;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 /// Name of the client's process in the state folder.
 const CLIENT: &str = "run.client";
@@ -80,7 +80,7 @@ pub(crate) fn open_devices(
                 access.cluster
             )));
         }
-        device.queues.iter().try_for_each(|queue| queue_settings::check(queue, &run.settings))?;
+        device.queues.iter().try_for_each(|queue| kernel_queue::check(queue, &run.settings))?;
         Ok(device)
     };
     run.devices.iter().map(open).collect()

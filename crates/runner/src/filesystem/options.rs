@@ -7,8 +7,8 @@ use weir_specs::template::{Filled, Value, Values, fill};
 use weir_study::FsOption;
 
 use crate::Error;
+use crate::context::run_context::RunContext;
 use crate::filesystem::mount_point::MountPoint;
-use crate::run::context::RunContext;
 
 /// The options that a run sets, each with its value.
 fn wanted<'a>(context: &RunContext<'a>) -> Result<Vec<(&'a String, &'a FsOption, String)>, Error> {

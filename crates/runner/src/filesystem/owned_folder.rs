@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use weir_host::owned::{self, Owner, SHORT_DIGITS};
 
 use crate::Error;
-use crate::filesystem::walk;
-use crate::run::journal::{Change, Journal};
+use crate::context::journal::{Change, Journal};
+use crate::files::walk;
 
 /// Makes a folder in the state folder, for as long as the journal has it, and marks it. One of a dead run is taken as it is.
 ///

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::Error;
+use crate::context::journal::Journal;
+use crate::context::run_context::RunContext;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::{network, owned_folder, walk};
-use crate::run::context::RunContext;
-use crate::run::journal::Journal;
 
 /// Makes the run's folder.
 ///

@@ -8,10 +8,10 @@ use weir_coordination::{Record, Role};
 use weir_specs::host_problem;
 use weir_study::Run;
 
-use super::barrier::PART;
 use super::{hosts_rule, join_tables};
 use crate::Error;
-use crate::run::folder::{RunFolder, check_part, parts_folder, write_json};
+use crate::context::write_json;
+use crate::run::folder::{PART, RunFolder, check_part, parts_folder};
 use crate::run::outcome::Timing;
 use crate::run::sweep::remove_parts;
 use crate::validity::rule::Validity;

@@ -9,13 +9,14 @@ use weir_collectors::{Disk, host};
 use weir_coordination::Coordination;
 use weir_study::{Capture as Wanted, Run};
 
-use super::barrier::{PART, begin, from_coordination};
 use super::part::part;
 use crate::Error;
+use crate::context::journal::{Change, Journal};
+use crate::context::options::Options;
+use crate::context::write_json;
 use crate::device::capture::{Capture, Recording};
-use crate::run::folder::{RunFolder, write_json};
-use crate::run::journal::{Change, Journal};
-use crate::run::options::Options;
+use crate::run::barrier;
+use crate::run::folder::{PART, RunFolder};
 use crate::run::outcome::{Outcome, Timing};
 use crate::validity::facts::Facts;
 use crate::validity::rule::Validity;
@@ -85,12 +86,12 @@ fn record(
     let capture = Capture::start(run, &names, &partial.join("block.parquet"), &options.state)?;
     let wall_before = weir_host::clock::wall_minus_monotonic_ns();
     let setup_s = began.elapsed().as_secs_f64();
-    let epoch_ns = begin(peers, std::time::Duration::ZERO)?;
-    peers.wait_for_clients().map_err(from_coordination)?;
+    let epoch_ns = barrier::begin(peers, std::time::Duration::ZERO)?;
+    peers.wait_for_clients()?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     let clock_step_ns = (weir_host::clock::wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
-    let record = peers.end().map_err(from_coordination)?;
+    let record = peers.end()?;
     if options.stop.load(Ordering::Relaxed) {
         return Err(Error::Failed("interrupted; undone".to_owned()));
     }

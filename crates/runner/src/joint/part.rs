@@ -7,12 +7,12 @@ use std::time::Instant;
 use weir_coordination::{Coordination, Ended, JoinConfig, Record, Timeouts};
 use weir_study::Run;
 
-use super::barrier::{PART, from_coordination};
 use crate::Error;
-use crate::device::testbed::Testbed;
+use crate::context::options::{CoordinationOptions, Options};
+use crate::context::testbed::Testbed;
+use crate::context::write_json;
 use crate::run::carry_out::attempt;
-use crate::run::folder::{RunFolder, write_json};
-use crate::run::options::{CoordinationOptions, Options};
+use crate::run::folder::{PART, RunFolder};
 use crate::run::outcome::Outcome;
 use crate::run::sweep::remove_published;
 
@@ -65,7 +65,7 @@ pub(super) fn part(
             let record = Record::of_none(&coordination.roster, &run.id, Some(ended.clone()));
             return leave(&folder, &record, ended, began);
         }
-        Err(error) => return Err(from_coordination(error)),
+        Err(error) => return Err(error.into()),
     };
     let done = work(&mut peers, &folder);
     if done.is_err() {

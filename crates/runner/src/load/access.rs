@@ -12,9 +12,9 @@ use weir_study::RunAccess;
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::network;
-use crate::run::context::RunContext;
 
 /// Share of a class's samples that may be left out because they were not cached or uncached as intended.
 const LEFT_OUT_SHARE: f64 = 0.05;

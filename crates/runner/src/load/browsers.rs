@@ -12,7 +12,7 @@ use weir_web_client::{Class, Folders, Options, Report, Server, Visit, Visitors, 
 
 use crate::Error;
 use crate::daemon::site::{Visited, Visits};
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 
 /// Most connections of a class whose requests do not wait for one another.
 const CONNECTIONS: usize = 1024;

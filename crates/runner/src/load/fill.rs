@@ -9,8 +9,8 @@ use weir_content::fill::{Filler, open};
 use weir_content::pattern::Key;
 
 use crate::Error;
-use crate::filesystem::parallel;
-use crate::load::placement::{Placement, file_path};
+use crate::files::parallel;
+use crate::files::placement::{Placement, file_path};
 
 /// Writes all files of a class. On a disk one `writer` lays them down one behind the other, the same in every run; several
 /// save the time of many answers over a network.

@@ -16,10 +16,10 @@ use weir_study::Run;
 use weir_workload::{Access, Arrivals, Distribution, Sizes};
 
 use crate::Error;
-use crate::filesystem::free_space::free_bytes;
+use crate::files::free_space::free_bytes;
+use crate::files::placement::{Placement, file_path};
 use crate::load::class_process::ClassProcess;
 use crate::load::fio_log::{self, JobLogs};
-use crate::load::placement::{Placement, file_path};
 
 /// With less free space than this, fio ends without a message because it cannot write one.
 const LITTLE_ROOM_BYTES: u64 = 64 << 10;

@@ -16,7 +16,7 @@ use weir_study::Run;
 use weir_workload::Deadline;
 
 use crate::Error;
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 
 /// The logs of one fio job.
 pub(crate) struct JobLogs {

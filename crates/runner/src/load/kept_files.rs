@@ -12,12 +12,12 @@ use weir_host::owned::{self, Owner};
 use weir_study::{Engine, FileSystem, Run};
 
 use crate::Error;
-use crate::filesystem::free_space::free_bytes;
+use crate::files::free_space::free_bytes;
+use crate::files::placement::Placement;
+use crate::files::walk;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::network;
-use crate::filesystem::walk;
 use crate::load::fill;
-use crate::load::placement::Placement;
 
 /// Beside the folders of runs.
 const FOLDER: &str = "weir-kept";

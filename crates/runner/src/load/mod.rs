@@ -8,6 +8,5 @@ pub(crate) mod fio;
 pub(crate) mod fio_log;
 pub(crate) mod kept_files;
 pub(crate) mod open_loop;
-pub(crate) mod placement;
 pub(crate) mod replay_process;
 pub(crate) mod warm_start;

@@ -9,7 +9,7 @@ use weir_study::{Engine, Run};
 use weir_workload::{Stream, StreamOptions};
 
 use crate::Error;
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 
 /// The requests of all open-loop classes in order of intended time.
 ///

@@ -15,9 +15,9 @@ use weir_replayer::Fidelity;
 use weir_study::Run;
 
 use crate::Error;
+use crate::files::placement::Placement;
 use crate::load::class_process::ClassProcess;
 use crate::load::open_loop::Merged;
-use crate::load::placement::Placement;
 
 /// A class whose process is ready to send.
 pub(crate) struct ReplayProcess {

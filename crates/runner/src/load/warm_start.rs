@@ -9,10 +9,10 @@ use weir_workload::Popularities;
 
 use crate::Error;
 use crate::daemon::site::Laid;
+use crate::files::parallel;
+use crate::files::placement::{Placement, file_path};
+use crate::files::walk::each_file;
 use crate::filesystem::network;
-use crate::filesystem::parallel;
-use crate::filesystem::walk::each_file;
-use crate::load::placement::{Placement, file_path};
 
 const PIECE_BYTES: usize = 1 << 20;
 /// Bytes read, as a multiple of the memory: more would be evicted again.

@@ -10,16 +10,17 @@ use weir_study::{Engine, FileSystem, Run};
 use crate::Error;
 use crate::cgroup::class_groups;
 use crate::cgroup::limits::Limits;
+use crate::context::child_processes::{self, wait_for_children};
+use crate::context::journal::Journal;
+use crate::context::options::Options;
+use crate::context::run_context::RunContext;
+use crate::context::testbed::Testbed;
+use crate::context::write_json;
 use crate::device::queue_record::put_back as put_queues_back;
-use crate::device::testbed::Testbed;
 use crate::filesystem::network;
-use crate::run::child_processes::{self, wait_for_children};
-use crate::run::context::RunContext;
 use crate::run::finish::{Finished, finish};
-use crate::run::folder::{RunFolder, write_json};
-use crate::run::journal::Journal;
+use crate::run::folder::RunFolder;
 use crate::run::measure::measure;
-use crate::run::options::Options;
 use crate::run::outcome::Outcome;
 use crate::run::prepare::prepare;
 use crate::run::usage::Use;
@@ -85,8 +86,9 @@ pub(crate) fn attempt(
     let filesystem = &testbed.as_mounted(filesystem);
     let mut journal = begin_journal(options)?;
     let mut limits = Limits::new(run, &options.state);
-    let context = RunContext { run, testbed, options, folder, filesystem, began, attempt: number };
-    let done = prepare_and_measure(&context, peers, &mut limits, &mut journal);
+    let context =
+        RunContext { run, testbed, options, partial: folder.partial(), filesystem, began, attempt: number };
+    let done = prepare_and_measure(&context, folder, peers, &mut limits, &mut journal);
     limits.leave();
     let done = done.map_err(|error| match network::revive_client(&options.state, filesystem) {
         Some(why) => Error::Failed(format!("{error}; {why}")),
@@ -129,13 +131,14 @@ fn begin_journal(options: &Options) -> Result<Journal, Error> {
 
 fn prepare_and_measure(
     context: &RunContext<'_>,
+    folder: &RunFolder,
     peers: Option<&mut Coordination>,
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Finished, Error> {
     let RunContext { run, options, filesystem, .. } = *context;
     class_groups::move_controller(context, journal)?;
-    let mut prepared = prepare(context, limits, journal)?;
+    let mut prepared = prepare(context, folder, limits, journal)?;
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
         // The memory limit is for servers: browsers keep rows, and read no file. What was written stays charged.
         limits.leave();

@@ -8,16 +8,16 @@ use weir_study::{Capture, Run};
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
+use crate::context::write_json;
 use crate::daemon::site::{self, After, Visited};
 use crate::daemon::start;
 use crate::device::block_device::BlockDevice;
 use crate::device::capture::Recording;
-use crate::device::{medium, queue_settings};
+use crate::device::{kernel_queue, medium};
 use crate::filesystem::{mount, options};
-use crate::joint::barrier::PART;
 use crate::load::access;
-use crate::run::context::RunContext;
-use crate::run::folder::write_json;
+use crate::run::folder::PART;
 use crate::run::measure::Measured;
 use crate::run::outcome::Timing;
 use crate::run::prepare::Prepared;
@@ -82,7 +82,7 @@ fn state_problems(context: &RunContext<'_>, prepared: &Prepared, limits: &Limits
     let Prepared { devices, points, daemons, .. } = prepared;
     let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
     let changed = devices.iter().flat_map(BlockDevice::problems);
-    let queues = devices.iter().flat_map(|device| queue_settings::problems(run, device));
+    let queues = devices.iter().flat_map(|device| kernel_queue::problems(run, device));
     mounts
         .chain(changed)
         .chain(queues)

@@ -11,7 +11,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde_json::json;
 use weir_host::durable::{sync_folder, sync_tree};
 use weir_host::lock::NameLock;
@@ -21,7 +20,11 @@ use weir_records::manifest::{Depth, MANIFEST, RESULTS_FORMAT, RESULTS_FORMAT_FIE
 use weir_study::Run;
 
 use crate::Error;
+use crate::context::write_json;
 use crate::run::sweep::{OWN_FOLDER, making, remove_dead, remove_published, try_lock};
+
+/// A host's record of the run's hosts and clocks, in the folder of its part.
+pub(crate) const PART: &str = "part.json";
 
 /// The folder of a run, or of a host's part of it, that this process alone makes.
 #[derive(Debug)]
@@ -169,16 +172,6 @@ impl Drop for RunFolder {
     fn drop(&mut self) {
         making().remove(&self.partial);
     }
-}
-
-/// Writes a JSON document.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
-    fs::write(path, text + "\n").map_err(Error::io("cannot write", path))
 }
 
 /// The folder of all parts of a run, as they are fetched: one for each host.

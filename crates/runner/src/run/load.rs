@@ -9,15 +9,15 @@ use weir_web_client::Class;
 
 use crate::Error;
 use crate::cgroup::class_groups::ClassGroups;
+use crate::context::run_context::RunContext;
 use crate::daemon::site::{self, Visited, Visits};
+use crate::files::placement::Placement;
 use crate::filesystem::network;
 use crate::load::access::{self, AccessContext, Accessed};
 use crate::load::browsers::{self, Asking};
 use crate::load::fio;
 use crate::load::open_loop::{Merged, layout};
-use crate::load::placement::Placement;
 use crate::load::replay_process::{self, ReplayProcess};
-use crate::run::context::RunContext;
 
 /// The engines of a run, ready to send.
 pub(crate) struct Load<'a> {

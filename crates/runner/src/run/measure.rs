@@ -9,12 +9,12 @@ use weir_records::Page;
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
 use crate::device::capture::{Capture, Recording};
 use crate::device::server_scheduler::{self, InForce};
-use crate::joint::barrier;
 use crate::load::access::AccessContext;
-use crate::run::context::RunContext;
+use crate::run::barrier;
 use crate::run::load::{Load, Sent};
 use crate::run::prepare::Prepared;
 
@@ -67,7 +67,7 @@ pub(crate) fn measure(
     let mut sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     // A host that is done waits for the others: they still send.
-    let met = peers.map(Coordination::end).transpose().map_err(barrier::from_coordination)?;
+    let met = peers.map(Coordination::end).transpose()?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));

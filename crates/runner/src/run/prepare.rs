@@ -11,21 +11,22 @@ use weir_daemons::Instance;
 use crate::Error;
 use crate::cgroup::class_groups::ClassGroups;
 use crate::cgroup::limits::Limits;
+use crate::context::journal::Journal;
+use crate::context::run_context::RunContext;
+use crate::context::write_json;
 use crate::daemon::hot_documents::{self, HotDocuments};
 use crate::daemon::site::{self, Laid};
 use crate::daemon::start::{self, LaidOut};
 use crate::device::block_device::BlockDevice;
 use crate::device::server_scheduler::{self, Asked};
-use crate::device::{array, open, queue_settings};
+use crate::device::{array, kernel_queue, open};
+use crate::files::placement::{self, Placement};
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::network::{self, Filling};
 use crate::filesystem::{drop_caches, make, options};
 use crate::load::kept_files::{self, KeptFiles};
-use crate::load::placement::{self, Placement};
 use crate::load::warm_start;
-use crate::run::context::RunContext;
-use crate::run::folder::write_json;
-use crate::run::journal::Journal;
+use crate::run::folder::RunFolder;
 
 /// What is ready before the first request of a run.
 pub(crate) struct Prepared {
@@ -55,6 +56,7 @@ pub(crate) struct Prepared {
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way.
 pub(crate) fn prepare(
     context: &RunContext<'_>,
+    folder: &RunFolder,
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Prepared, Error> {
@@ -63,10 +65,10 @@ pub(crate) fn prepare(
     start::check(run)?;
     options::check(context)?;
     let mut devices = open_devices(context)?;
-    context.folder.make()?;
+    folder.make()?;
     let logs = context.logs();
     fs::create_dir_all(&logs).map_err(Error::io("cannot make", &logs))?;
-    context.folder.write_run(run)?;
+    folder.write_run(run)?;
 
     let mut groups = ClassGroups::make(run, limits, journal)?;
     // Outside of the run's memory: loading a database is not part of the run.
@@ -79,12 +81,12 @@ pub(crate) fn prepare(
     let points = make::file_systems(context, &mut devices, journal)?;
     options::set(context, &points)?;
     let filling = Filling::begin(filesystem, state)?;
-    let folder = |device: &str| files_of(device, &devices, &points);
-    let places = placement::all(run, filesystem.mount_type.is_none(), folder);
+    let target = |device: &str| files_of(device, &devices, &points);
+    let places = placement::all(run, filesystem.mount_type.is_none(), target);
     let (kept_files, files_bytes) = kept_files::put(run, filesystem, &points, &places)?;
     let mut sites = Vec::new();
     for (service, kept) in kept {
-        sites.push(site::lay_out(run, service, kept, state, folder, journal)?);
+        sites.push(site::lay_out(run, service, kept, state, target, journal)?);
     }
     drop_caches::drop_all(context, limits, &devices, &points)?;
     let data_bytes: u64 = sites.iter().map(|laid| laid.data_bytes).sum();
@@ -145,7 +147,7 @@ fn set_queues(
     let run = context.run;
     let mut schedulers = Vec::new();
     for device in devices {
-        queue_settings::apply_all(run, device, context.state())?;
+        kernel_queue::apply_all(run, device, context.state())?;
         if device.is_array {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }

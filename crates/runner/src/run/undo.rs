@@ -15,10 +15,10 @@ use weir_host::lock::FolderLock;
 use weir_host::process::Identity;
 
 use crate::Error;
+use crate::context::journal::{Change, Content, Journal, selected};
 use crate::device::array;
 use crate::filesystem::mount;
 use crate::filesystem::owned_folder;
-use crate::run::journal::{Change, Content, Journal, selected};
 use crate::run::sweep;
 
 /// Result of undoing the changes of a run that died.

@@ -11,7 +11,7 @@ use weir_study::{FileSystem, Run};
 
 use crate::Error;
 use crate::cgroup::limits::{Limits, MemoryUse};
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 use weir_host::steal::{Steal, Ticks};
 
 /// Bytes of the files of each class in the page cache; empty where files are not read through it.

@@ -7,7 +7,7 @@ use weir_study::{AdmissionSettings, Records, Run};
 
 use super::admission::{AdmittedStreams, Stream, admit_streams};
 use crate::Error;
-use crate::run::folder::write_json;
+use crate::context::write_json;
 
 /// Carries it out and writes what came of it into the run's folder.
 ///

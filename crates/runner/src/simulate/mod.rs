@@ -20,7 +20,8 @@ use weir_simulator::server::{Limits, Outcome as Simulated, Served};
 use weir_study::{Records, Run, Testbed};
 
 use crate::Error;
-use crate::run::folder::{RunFolder, write_json};
+use crate::context::write_json;
+use crate::run::folder::RunFolder;
 use crate::run::outcome::{Outcome, Timing};
 use crate::validity::rule::{Status, Validity, is_invalid, outcome};
 use series::Series;

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::rule::{RuleOutcome, Status, Validity};
-use super::{load_rules, testbed_rules};
+use super::{lateness, load_rules, testbed_rules};
 
 /// Applies every rule.
 pub(crate) fn judge(facts: &Facts<'_>) -> Validity {
@@ -11,8 +11,8 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Validity {
         load_rules::planned(facts),
         load_rules::percentiles(facts),
         load_rules::errors(facts),
-        load_rules::lateness(facts),
-        load_rules::span(facts),
+        lateness::lateness(facts),
+        lateness::span(facts),
         testbed_rules::loss(facts),
         testbed_rules::cached(facts),
         testbed_rules::network(facts),

@@ -1,14 +1,8 @@
-//! Rules about the load: every request was sent, on time, and answered.
+//! Rules about the load: every request was sent and answered, and fio agrees (R-EXIT, R-PLANNED, R-FIO, R-ERRORS).
 
 use super::facts::Facts;
 use super::rule::{RuleOutcome, Status, at_most, outcome};
 
-/// Median lateness of a replay that changes no response time worth measuring on a disk.
-const LATENESS_MEDIAN_LIMIT_NS: f64 = 250_000.0;
-/// One request in a hundred may be as late as a scheduling tick of the kernel (250 Hz) and a half.
-const LATENESS_P99_LIMIT_NS: f64 = 6_000_000.0;
-/// A replay that stretches or shrinks its schedule measures another load.
-const SPAN_ERROR_LIMIT: f64 = 0.002;
 /// fio's histogram has 64 bins to a factor of two, 1.6 % each; twice that is disagreement.
 const PERCENTILE_DIFFERENCE_LIMIT: f64 = 0.03;
 
@@ -88,36 +82,4 @@ pub(super) fn errors(facts: &Facts<'_>) -> RuleOutcome {
         None => "no request failed".to_owned(),
     };
     at_most("R-ERRORS", facts.failed as f64, 0.0, &reason)
-}
-
-pub(super) fn lateness(facts: &Facts<'_>) -> RuleOutcome {
-    let replayed =
-        facts.fidelity.map(|fidelity| (fidelity.lateness_median_ns as f64, fidelity.lateness_p99_ns as f64));
-    // A browser that is busy with another answer is late as well.
-    let asked = facts.web.map(|report| (report.lateness.p50_ns as f64, report.lateness.p99_ns as f64));
-    let Some((median, p99)) = replayed.into_iter().chain(asked).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
-    else {
-        return outcome("R-LATE", Status::Skipped, "weir itself sent no requests");
-    };
-    let reason = format!(
-        "sent {:.3} ms late at the median (at most {:.3}), {:.3} ms at the 99th percentile (at most {:.3})",
-        median / 1e6,
-        LATENESS_MEDIAN_LIMIT_NS / 1e6,
-        p99 / 1e6,
-        LATENESS_P99_LIMIT_NS / 1e6
-    );
-    let late = median > LATENESS_MEDIAN_LIMIT_NS || p99 > LATENESS_P99_LIMIT_NS;
-    let status = if late { Status::Invalid } else { Status::Valid };
-    RuleOutcome { value: Some(p99), limit: Some(LATENESS_P99_LIMIT_NS), ..outcome("R-LATE", status, reason) }
-}
-
-pub(super) fn span(facts: &Facts<'_>) -> RuleOutcome {
-    match facts.fidelity.map(|fidelity| fidelity.span_error) {
-        None => outcome("R-SPAN", Status::Skipped, "no open-loop class"),
-        Some(None) => outcome("R-SPAN", Status::Skipped, "fewer than two requests"),
-        Some(Some(error)) => {
-            let reason = format!("the schedule was stretched by {:.4} %", error * 100.0);
-            at_most("R-SPAN", error.abs(), SPAN_ERROR_LIMIT, &reason)
-        }
-    }
 }

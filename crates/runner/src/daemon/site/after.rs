@@ -93,7 +93,7 @@ pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Res
     let mut found = Vec::new();
     for (service, site) in all(run) {
         let Some(laid) = sites.iter().find(|laid| laid.name == service.name) else { continue };
-        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), crate::filesystem::free_space::used_bytes)?;
+        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), crate::files::free_space::used_bytes)?;
         let (acknowledged, hot, rules, error) = match look(service, site, state, logs) {
             Ok((acknowledged, hot, checked)) => (acknowledged, hot, checked.rules, None),
             Err(error) => (0, Vec::new(), Vec::new(), Some(error.to_string())),

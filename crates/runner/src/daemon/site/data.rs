@@ -10,10 +10,10 @@ use weir_study::{Run, RunService};
 use super::database::hot_folder;
 use super::kept::Kept;
 use crate::Error;
-use crate::filesystem::free_space::free_bytes;
-use crate::filesystem::walk::{each_file, forget_pages};
-use crate::run::child_processes;
-use crate::run::journal::{Change, Journal};
+use crate::context::child_processes;
+use crate::context::journal::{Change, Journal};
+use crate::files::free_space::free_bytes;
+use crate::files::walk::{each_file, forget_pages};
 
 /// Data of a site in place.
 pub(crate) struct Laid {

@@ -18,9 +18,9 @@ use weir_web_site::load::{LoadOptions, load};
 
 use super::database::{DATABASE, address, administrator, benchmark, database, hot_folder, of_site, user};
 use crate::Error;
+use crate::context::journal::{Change, Journal};
+use crate::context::write_json;
 use crate::filesystem::owned_folder;
-use crate::run::folder::write_json;
-use crate::run::journal::{Change, Journal};
 
 /// Version of how data are kept.
 const LAYOUT: u32 = 2;

@@ -11,9 +11,9 @@ use super::data::Laid;
 use super::database::{DATABASE, address, database, process_name, user};
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::filesystem::owned_folder;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 /// Connections to the database in addition to the application server's: the check, and people.
 const OTHER_CONNECTIONS: u32 = 10;

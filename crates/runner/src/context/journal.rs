@@ -72,18 +72,18 @@ pub(crate) enum Change {
 
 /// What is in the journal's file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Content {
+pub(crate) struct Content {
     #[serde(flatten)]
-    pub(super) run: Identity,
-    pub(super) changes: Vec<Change>,
+    pub(crate) run: Identity,
+    pub(crate) changes: Vec<Change>,
 }
 
 /// The journal of the run that is being carried out on this host: there is at most one.
 pub(crate) struct Journal {
-    pub(super) path: PathBuf,
-    pub(super) content: Content,
+    pub(crate) path: PathBuf,
+    pub(crate) content: Content,
     /// Of two runs that begin at once one is refused.
-    pub(super) _lock: FolderLock,
+    pub(crate) _lock: FolderLock,
 }
 
 impl Journal {
@@ -140,7 +140,7 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn save(&self) -> Result<(), Error> {
+    pub(crate) fn save(&self) -> Result<(), Error> {
         let text = serde_json::to_vec(&self.content).map_err(Error::failed)?;
         durable::write(&self.path, &text, 0o600).map_err(Error::from)
     }

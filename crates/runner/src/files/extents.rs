@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use crate::Error;
-use crate::filesystem::walk;
+use crate::files::walk;
 
 /// `_IOWR('f', 11, struct fiemap)` of <linux/fs.h>.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;

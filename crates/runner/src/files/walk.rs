@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_host::{owned, page_cache};
 
 use crate::Error;
-use crate::filesystem::parallel;
+use crate::files::parallel;
 
 /// Files that are removed at a time: over a network each removal waits for one or two answers.
 const REMOVERS: usize = 8;

@@ -6,9 +6,9 @@ use std::path::Path;
 use weir_study::{Run, Settings};
 
 use crate::Error;
+use crate::context::journal::selected;
 use crate::device::block_device::{BlockDevice, Queue};
 use crate::device::queue_record;
-use crate::run::journal::selected;
 
 /// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
 const SCHEDULER_REQUESTS: u32 = 256;

@@ -7,19 +7,9 @@ use weir_coordination::Coordination;
 
 use crate::Error;
 
-/// A host's record of the run's hosts and clocks, in the folder of its part.
-pub(crate) const PART: &str = "part.json";
-
-pub(crate) fn from_coordination(error: weir_coordination::Error) -> Error {
-    match error {
-        weir_coordination::Error::Refused(why) => Error::Refused(why),
-        other => Error::Failed(other.to_string()),
-    }
-}
-
 /// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
 pub(crate) fn begin(peers: &mut Coordination, lead: Duration) -> Result<i64, Error> {
-    let epoch_ns = peers.begin().map_err(from_coordination)?;
+    let epoch_ns = peers.begin()?;
     let left_ns = epoch_ns - weir_host::clock::monotonic_ns();
     sleep(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).saturating_sub(lead));
     Ok(epoch_ns)
