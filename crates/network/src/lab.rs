@@ -130,6 +130,7 @@ pub fn status(state: &Path) -> Result<Option<(Network, Vec<String>)>, Error> {
     let Some(network) = Network::load(state)? else { return Ok(None) };
     let all = network.hosts.iter().map(|host| &host.namespace).chain([&network.bridge]);
     let missing = all.filter(|namespace| !namespace.is_ours());
-    let missing = missing.map(|namespace| format!("network namespace {} is missing", namespace.name)).collect();
+    let missing =
+        missing.map(|namespace| format!("network namespace {} is missing", namespace.name)).collect();
     Ok(Some((network, missing)))
 }

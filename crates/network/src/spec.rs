@@ -45,7 +45,11 @@ impl TryFrom<String> for Subnet {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not an address range. Write one like 10.77.0.0/24, with a prefix of 8 to 30 bits");
+        let wrong = || {
+            format!(
+                "`{text}` is not an address range. Write one like 10.77.0.0/24, with a prefix of 8 to 30 bits"
+            )
+        };
         let (first, prefix) = text.split_once('/').ok_or_else(wrong)?;
         let first: Ipv4Addr = first.parse().map_err(|_| wrong())?;
         let prefix: u8 = prefix.parse().ok().filter(|prefix| (8..=30).contains(prefix)).ok_or_else(wrong)?;
@@ -85,7 +89,9 @@ impl Spec {
         };
         for name in self.hosts.iter().chain([&self.name]) {
             if !is_name(name) {
-                return refuse(format!("`{name}` is not a name. Use 1 to 32 lower-case letters, digits and -"));
+                return refuse(format!(
+                    "`{name}` is not a name. Use 1 to 32 lower-case letters, digits and -"
+                ));
             }
         }
         if self.rate_mbit == Some(0) {

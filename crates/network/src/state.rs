@@ -69,7 +69,10 @@ impl Network {
             read => read.map_err(Error::io("cannot read", &file))?,
         };
         let network: Network = serde_json::from_slice(&text).map_err(|error| {
-            Error::Refused(format!("{}: {error}. Look at the namespaces that it lists, then remove the file", file.display()))
+            Error::Refused(format!(
+                "{}: {error}. Look at the namespaces that it lists, then remove the file",
+                file.display()
+            ))
         })?;
         Ok((network.boot_id == boot_id()).then_some(network))
     }
