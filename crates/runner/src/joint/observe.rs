@@ -1,4 +1,4 @@
-//! Part of a server in a run of several hosts: it records the requests of its disks while clients send theirs.
+//! Part of a server in a run of several hosts: the capture of its disks' requests while clients send theirs.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -22,19 +22,19 @@ use crate::validity::facts::Facts;
 use crate::validity::rule::Validity;
 use crate::validity::testbed_rules::{clock, loss};
 
-/// Records the requests of some disks of this host while the clients of a run send theirs.
+/// Captures the requests of some disks of this host while the clients of a run send theirs.
 ///
 /// # Errors
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way.
 pub fn observe(run: &Run, devices: &[String], options: &Options) -> Result<Outcome, Error> {
     let Some(coordination) = &options.coordination else {
         return Err(Error::Refused(
-            "a server observes a run of several hosts: give the coordinator's address (--meet)".to_owned(),
+            "weir observe is for runs of several hosts. Give the coordinator's address (--meet)".to_owned(),
         ));
     };
     if coordination.roster.client().is_some() {
         return Err(Error::Refused(format!(
-            "{} is a client of this run: weir run",
+            "host {} is a client of this run. Use weir run",
             coordination.roster.me()
         )));
     }
@@ -56,12 +56,12 @@ fn watch(
         .map_err(|error| Error::Refused(error.to_string()))?;
     if disks.is_empty() && run.capture == Wanted::Required {
         return Err(Error::Refused(format!(
-            "{}: no disk is named whose requests are to be recorded: list them in the inventory (weir_observed), or say `capture: optional` in the study",
+            "{}: no disk to observe is named. List disks in the inventory (weir_observed), or write `capture: optional` in the study",
             peers.record().host
         )));
     }
     let (mut journal, undone) = Journal::begin(&options.state.join("journal"))?;
-    undone.iter().for_each(|line| eprintln!("undone of a run that died: {line}"));
+    undone.iter().for_each(|line| eprintln!("undone after a run that was killed: {line}"));
     journal.note(Change::Partial(folder.partial().to_owned()))?;
     let made = folder.make();
     let done = made.and_then(|()| record(run, &disks, options, folder.partial(), peers, began));

@@ -3,22 +3,22 @@
 use super::facts::Facts;
 use super::rule::{RuleOutcome, Status, at_most, outcome};
 
-/// fio's histogram has 64 bins to a factor of two, 1.6 % each; twice that is disagreement.
+/// Limit on the difference of percentiles: two bins of fio's histogram, which has 64 bins per factor of two (1.6 % each).
 const PERCENTILE_DIFFERENCE_LIMIT: f64 = 0.03;
 
 pub(super) fn exits(facts: &Facts<'_>) -> RuleOutcome {
     match facts.fio.iter().find(|report| report.exit_code != Some(0) || report.errors > 0) {
         Some(report) => {
-            let code = report.exit_code.map_or("a signal".to_owned(), |code| format!("code {code}"));
-            let words = report.words.lines().next().unwrap_or("no words");
+            let code = report.exit_code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+            let words = report.words.lines().next().unwrap_or("it printed nothing");
             outcome(
                 "R-EXIT",
                 Status::Invalid,
                 format!("fio for class {} ended with {code}: {words}", report.class),
             )
         }
-        None if facts.fio.is_empty() => outcome("R-EXIT", Status::Skipped, "fio carried out no class"),
-        None => outcome("R-EXIT", Status::Valid, "fio ended with code 0"),
+        None if facts.fio.is_empty() => outcome("R-EXIT", Status::Skipped, "no class is sent by fio"),
+        None => outcome("R-EXIT", Status::Valid, "fio ended with exit code 0"),
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn planned(facts: &Facts<'_>) -> RuleOutcome {
         planned += report.requests;
         done += report.rows;
     }
-    // A failed request is a row as well: R-ERRORS counts it.
+    // A failed request is a row too: R-ERRORS counts it.
     for class in facts.web.iter().flat_map(|report| &report.classes) {
         planned += class.requests;
         done += class.answered + class.failed;
@@ -64,11 +64,11 @@ pub(super) fn percentiles(facts: &Facts<'_>) -> RuleOutcome {
         None => outcome(
             "R-FIO",
             Status::Skipped,
-            "no closed-loop class with enough requests to compare percentiles",
+            "no closed-loop class has enough requests to compare percentiles",
         ),
         Some(difference) => {
             let reason = format!(
-                "percentiles of the rows differ from fio's own by at most {:.2} %",
+                "percentiles of requests.parquet differ from fio's own by at most {:.2} %",
                 difference * 100.0
             );
             at_most("R-FIO", difference, PERCENTILE_DIFFERENCE_LIMIT, &reason)
@@ -78,7 +78,7 @@ pub(super) fn percentiles(facts: &Facts<'_>) -> RuleOutcome {
 
 pub(super) fn errors(facts: &Facts<'_>) -> RuleOutcome {
     let reason = match &facts.first_failure {
-        Some(first) => format!("{} requests failed, the first with {first}", facts.failed),
+        Some(first) => format!("{} requests failed, the first with: {first}", facts.failed),
         None => "no request failed".to_owned(),
     };
     at_most("R-ERRORS", facts.failed as f64, 0.0, &reason)
