@@ -8,7 +8,7 @@ use weir_study::{FileSystem, Run};
 use crate::context::options::Options;
 use crate::context::testbed::Testbed;
 
-/// What every step of a run on this host works with.
+/// Context of every step of a run on this host.
 pub(crate) struct RunContext<'a> {
     pub(crate) run: &'a Run,
     pub(crate) testbed: &'a Testbed,
@@ -34,7 +34,7 @@ impl RunContext<'_> {
         self.partial
     }
 
-    /// Folder of what other programs print.
+    /// Folder of other programs' output.
     pub(crate) fn logs(&self) -> PathBuf {
         self.partial().join("logs")
     }

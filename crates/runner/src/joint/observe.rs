@@ -68,7 +68,9 @@ fn watch(
     // A complete folder is renamed before the journal removes partial ones.
     let done = done.and_then(|outcome| folder.publish().map(|()| outcome));
     match (done, journal.undo()) {
-        (Ok(_), left) if !left.is_empty() => Err(Error::Failed(format!("not undone: {}", left.join("; ")))),
+        (Ok(_), left) if !left.is_empty() => {
+            Err(Error::Failed(format!("not all changes of the host were undone: {}", left.join("; "))))
+        }
         (done, _) => done,
     }
 }

@@ -7,7 +7,7 @@ use weir_coordination::Coordination;
 
 use crate::Error;
 
-/// Waits until a run of several hosts begins. Returns its epoch on this host's clock, as close ahead as that of a run alone.
+/// Waits until a run of several hosts begins. Returns its epoch on this host's clock, `lead` ahead.
 pub(crate) fn begin(peers: &mut Coordination, lead: Duration) -> Result<i64, Error> {
     let epoch_ns = peers.begin()?;
     let left_ns = epoch_ns - weir_host::clock::monotonic_ns();

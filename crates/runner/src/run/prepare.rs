@@ -1,4 +1,4 @@
-//! Preparation of a run: devices, file systems, files, databases and daemons that are ready before its first request.
+//! Preparation of a run: devices, file systems, files, databases and daemons, all ready before the first request.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,28 +28,28 @@ use crate::load::kept_files::{self, KeptFiles};
 use crate::load::warm_start;
 use crate::run::folder::RunFolder;
 
-/// What is ready before the first request of a run.
+/// Everything that is ready before the first request of a run.
 pub(crate) struct Prepared {
     pub(crate) devices: Vec<BlockDevice>,
     /// Control groups of the classes.
     pub(crate) groups: ClassGroups,
     pub(crate) points: Vec<MountPoint>,
     pub(crate) places: Vec<Placement>,
-    /// What servers with schedulers were asked for.
+    /// Schedulers and classes that block servers were given.
     pub(crate) schedulers: Vec<Asked>,
-    /// Options of the file system that were set, as they were read back.
+    /// Options of the file system that were set, as read back.
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) sites: Vec<Laid>,
     pub(crate) hot: Vec<HotDocuments>,
     pub(crate) daemons: Vec<Instance>,
     pub(crate) kept_files: KeptFiles,
-    /// Counter of what is sent over the network since files were written, on a network file system.
+    /// Counter of bytes sent over the network since files were written, on a network file system.
     pub(crate) filling: Option<Filling>,
-    /// Bytes that were written, and that left the client's host meanwhile.
+    /// Bytes written, and bytes that left the client's host in the same interval.
     pub(crate) moved: Option<(u64, u64)>,
 }
 
-/// Makes the devices, file systems, files and databases of a run, and starts its daemons. The journal knows each change before
+/// Makes the devices, file systems, files and databases of a run, and starts its daemons. The journal lists each change before
 /// it is made.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ pub(crate) fn prepare(
     folder.write_run(run)?;
 
     let mut groups = ClassGroups::make(run, limits, journal)?;
-    // Outside of the run's memory: loading a database is not part of the run.
+    // Outside the run's memory limit: loading a database is not part of the run.
     let mut kept = Vec::new();
     for (service, of_site) in site::all(run) {
         kept.push((service, site::keep(service, of_site, state, &logs, journal)?));
@@ -130,7 +130,7 @@ fn open_devices(context: &RunContext<'_>) -> Result<Vec<BlockDevice>, Error> {
     }
 }
 
-/// The run's folder on the file system of a device, or the device's node where it is raw.
+/// The run's folder on the file system of a device, or the node of a raw device.
 fn files_of(device: &str, devices: &[BlockDevice], points: &[MountPoint]) -> PathBuf {
     let point = points.iter().find(|point| point.device == device).map(|point| point.files.clone());
     let node = || devices.iter().find(|found| found.name == device).map(|found| found.node.clone());
@@ -157,7 +157,7 @@ fn set_queues(
     Ok(schedulers)
 }
 
-/// The host as the requests find it: with the devices and file systems in the state of the run.
+/// The host just before the requests: with devices and file systems in the state of the run.
 fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRecord, Error> {
     let disks = devices
         .iter()
