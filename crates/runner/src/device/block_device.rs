@@ -205,7 +205,7 @@ pub(crate) fn check_distinct<'a>(
             for (other, known) in &seen {
                 if let Some(why) = known.same_disk(&identity) {
                     return Err(Error::Refused(format!(
-                        "devices `{other}` ({}) and `{name}` ({}) are the same disk: {why}. Give each its own disk",
+                        "devices `{other}` ({}) and `{name}` ({}) are one disk: {why}. Give each its own disk",
                         known.describe(),
                         identity.describe()
                     )));

@@ -6,8 +6,9 @@ use std::path::Path;
 use crate::Error;
 use crate::context::journal::Journal;
 use crate::context::run_context::RunContext;
+use crate::files::walk;
 use crate::filesystem::mount_point::MountPoint;
-use crate::filesystem::{network, owned_folder, walk};
+use crate::filesystem::{network, owned_folder};
 
 /// Makes the run's folder.
 ///

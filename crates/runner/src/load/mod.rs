@@ -1,4 +1,4 @@
-//! Load of a run: the files of its classes, and the engines that send their requests.
+//! Load of a run: files of its classes, and engines that send their requests.
 
 pub(crate) mod access;
 pub(crate) mod browsers;

@@ -63,7 +63,7 @@ impl RunFolder {
         let lock = if let Some(lock) = try_lock(results, run)? {
             lock
         } else {
-            eprintln!("run {run}: waiting for another process that carries it out");
+            eprintln!("run {run}: another process carries it out; waiting for it");
             NameLock::wait(&own, run)?
         };
         Self::with(lock, results, run, run, results.join(run))
