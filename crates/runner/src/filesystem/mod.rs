@@ -1,4 +1,4 @@
-//! File systems of a run: made, mounted or found mounted, and the run's files and folders on them.
+//! File systems of a run: made, mounted or found mounted, and the run's folders on them.
 
 pub(crate) mod drop_caches;
 pub(crate) mod make;
