@@ -100,8 +100,8 @@ fn what_is_no_hello_is_refused_with_its_reason() {
     let extra = b"{\"say\":\"hello\",\"version\":3,\"host\":\"b\",\"something\":{\"new\":1}}\n".to_vec();
     for (sent, says) in [
         (hello(VERSION), "host `b` has another token"),
-        (old, "it speaks version 1, this host 2: install the same weir on both"),
-        (extra, "it speaks version 3, this host 2"),
+        (old, "it has another protocol version (found 1, expected 2). Install the same weir on both"),
+        (extra, "it has another protocol version (found 3, expected 2)"),
         (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "it sent no valid hello message"),
         (Message::Ready {}.line(), "it sent no valid hello message"),
         (b"\n".to_vec(), "it sent no valid hello message"),
@@ -164,7 +164,7 @@ fn a_coordinator_that_does_not_know_the_token_is_found_out() {
         ),
         (
             Message::Challenge { version: 1, nonce: "1".into() }.line(),
-            "speaks version 1, this host 2: install the same weir on both",
+            "has another protocol version (found 1, expected 2). Install the same weir on both",
         ),
         (Vec::new(), "no answer: another program listens there"),
     ] {
