@@ -99,19 +99,13 @@ impl ServeSpec {
             return bad(format!("field `name` {problem}"));
         }
         if !(1..=64).contains(&self.heads) {
-            return bad(format!("field `heads`: wrong value (found {}, expected 1 to 64)", self.heads));
+            return bad(format!("field `heads` is {} (expected 1 to 64)", self.heads));
         }
         if !(4..=65_536).contains(&self.stripe_unit_kib) {
-            return bad(format!(
-                "field `stripe_unit_kib`: wrong value (found {}, expected 4 to 65536)",
-                self.stripe_unit_kib
-            ));
+            return bad(format!("field `stripe_unit_kib` is {} (expected 4 to 65536)", self.stripe_unit_kib));
         }
         if !(1..=1 << 24).contains(&self.size_mib) {
-            return bad(format!(
-                "field `size_mib`: wrong value (found {}, expected 1 to 16777216)",
-                self.size_mib
-            ));
+            return bad(format!("field `size_mib` is {} (expected 1 to 16777216)", self.size_mib));
         }
         if self.backing != "memory" && !self.backing.contains('/') {
             let hint = if strsim::levenshtein(&self.backing, "memory") <= 3 {
