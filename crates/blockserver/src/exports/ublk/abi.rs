@@ -125,7 +125,7 @@ pub(super) struct Descriptor {
     pub address: u64,
 }
 
-/// `struct ublksrv_io_cmd`: what is said of a request.
+/// `struct ublksrv_io_cmd`: a command on a request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct QueueCommand {
