@@ -13,7 +13,7 @@ use crate::cold::Cold;
 use crate::content;
 use crate::place::FileSystemOf;
 use crate::quantiles::Summary;
-use crate::sampling::{Nobody, Samples, Witness, opened_and_closed, read_cached, read_uncached};
+use crate::sampling::{NoWitness, Samples, Witness, opened_and_closed, read_cached, read_uncached};
 
 /// Options of the benchmark.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ pub enum Verified {
 /// [`Error::Refused`] if an option is out of range or the folder is absent; [`Error::Failed`] if the file system fails, a
 /// read returns other bytes than were written, or `stop` was set.
 pub fn bench(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Report, Error> {
-    bench_before(folder, options, stop, &mut Nobody)
+    bench_before(folder, options, stop, &mut NoWitness)
 }
 
 /// As [`bench`], with a witness that receives each sample and drops the files from other caches.

@@ -51,10 +51,10 @@ pub trait Witness {
     fn cold(&mut self) -> Result<(), Error>;
 }
 
-/// A witness that ignores samples, where no other cache exists.
-pub(crate) struct Nobody;
+/// A witness that ignores samples, for file systems without other caches.
+pub(crate) struct NoWitness;
 
-impl Witness for Nobody {
+impl Witness for NoWitness {
     fn sample(&mut self, _: Sample) {}
 
     fn cold(&mut self) -> Result<(), Error> {

@@ -28,7 +28,7 @@ impl Control {
     /// Connects to the server of a state.
     ///
     /// # Errors
-    /// [`Error::System`] if nobody listens.
+    /// [`Error::System`] if no server listens.
     pub fn connect(state: &State) -> Result<Self, Error> {
         Self::connect_within(state, TIMEOUT)
     }

@@ -158,8 +158,8 @@ impl<'a> Evidence<'a> {
                 .map_err(Error::failed)?;
         }
         write_json(&partial.join("verdict.json"), validity)?;
-        if let Some(met) = &measured.met {
-            write_json(&partial.join(PART), met)?;
+        if let Some(record) = &measured.coordination {
+            write_json(&partial.join(PART), record)?;
         }
         let models: BTreeMap<&String, _> =
             measured.models.iter().map(|(name, stats)| (name, stats)).collect();

@@ -35,7 +35,7 @@ pub(crate) struct Measured {
     pub(crate) setup_s: f64,
     pub(crate) measured_s: f64,
     /// Of a part of a run of several hosts: its epoch and clock offsets.
-    pub(crate) met: Option<Record>,
+    pub(crate) coordination: Option<Record>,
 }
 
 /// Sends the requests of all classes, and waits for the last completion.
@@ -67,7 +67,7 @@ pub(crate) fn measure(
     let mut sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     // A host that is done waits for the others, which still send.
-    let met = peers.map(Coordination::end).transpose()?;
+    let coordination = peers.map(Coordination::end).transpose()?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
@@ -101,6 +101,6 @@ pub(crate) fn measure(
         clock_step_ns,
         setup_s,
         measured_s,
-        met,
+        coordination,
     })
 }

@@ -125,6 +125,6 @@ impl Engine {
 fn nothing_is_under_way(outstanding: usize) -> Result<(), String> {
     match outstanding {
         0 => Ok(()),
-        count => Err(format!("{count} requests are under way; do it while nobody asks")),
+        count => Err(format!("{count} requests are outstanding. Arrange the server while it is idle")),
     }
 }
