@@ -142,7 +142,7 @@ impl SchedulingSpec {
         match address {
             Some(address) if address.ip().is_loopback() => Ok(Some(address)),
             Some(address) => Err(format!(
-                "is `{text}`, and {} is not loopback: NBD has neither password nor encryption here, so whoever reaches it could \
+                "is `{text}`, and {} is not loopback: NBD has neither password nor encryption here, and any program that reaches it could \
                  read and write the device. Use `unix`, or `tcp:127.0.0.1:{}` with an ssh tunnel to it",
                 address.ip(),
                 address.port()
