@@ -237,7 +237,7 @@ fn lines_that_somebody_on_the_way_touches_end_the_run_with_a_reason() {
         passed.extend([line.to_vec(), line.to_vec()]);
         true
     });
-    assert!(repeated.starts_with("host b failed: message 1 came where 2 was expected"), "{repeated}");
+    assert!(repeated.starts_with("host b failed: wrong message number (found 1, expected 2)"), "{repeated}");
     // A heartbeat comes in the end, too, if the question's answer is waited for.
     let left_out = ended_by(|number, line, passed| {
         if number > 3 {
@@ -245,7 +245,7 @@ fn lines_that_somebody_on_the_way_touches_end_the_run_with_a_reason() {
         }
         true
     });
-    assert!(left_out.starts_with("host b failed: message 2 came where 1 was expected"), "{left_out}");
+    assert!(left_out.starts_with("host b failed: wrong message number (found 2, expected 1)"), "{left_out}");
     let injected = ended_by(|_, line, passed| {
         passed.extend([Message::Done {}.line(), line.to_vec()]);
         true
