@@ -108,7 +108,9 @@ mod tests {
         assert_eq!(opener.open(&lines[0]), Ok(Message::Ask { number: 0 }));
         let repeated = opener.open(&lines[0]).unwrap_err();
         assert!(repeated.starts_with("wrong message number (found 0, expected 1)"), "{repeated}");
-        assert!(opener.open(&lines[2]).unwrap_err().starts_with("wrong message number (found 2, expected 1)"));
+        assert!(
+            opener.open(&lines[2]).unwrap_err().starts_with("wrong message number (found 2, expected 1)")
+        );
         assert_eq!(opener.open(&lines[1]), Ok(Message::Ask { number: 1 }));
         // Of the other direction, or of another connection.
         assert!(Opener::new(&[8; 32]).open(&lines[0]).unwrap_err().contains("wrong HMAC"));
