@@ -29,8 +29,7 @@ impl Disk {
     pub fn find(device: &str) -> Result<Self, Error> {
         let refuse = |reason: String| Error::Device { device: device.to_owned(), reason };
         let path = if device.contains('/') { PathBuf::from(device) } else { Path::new("/dev").join(device) };
-        let metadata =
-            fs::metadata(&path).map_err(|error| refuse(format!("the device is absent: {error}")))?;
+        let metadata = fs::metadata(&path).map_err(|error| refuse(format!("no such device: {error}")))?;
         if !metadata.file_type().is_block_device() {
             return Err(refuse("it is not a block device".to_owned()));
         }

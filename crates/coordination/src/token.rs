@@ -212,7 +212,7 @@ mod tests {
         let path = folder.path().join("token");
         fs::write(&path, format!("{TEXT}\n")).unwrap();
         for (mode, text, says) in
-            [(0o600, TEXT, ""), (0o400, TEXT, ""), (0o640, TEXT, "chmod 600"), (0o600, "short", "guessed")]
+            [(0o600, TEXT, ""), (0o400, TEXT, ""), (0o640, TEXT, "chmod 600"), (0o600, "short", "too short")]
         {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
             fs::write(&path, text).unwrap();
