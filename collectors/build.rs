@@ -32,7 +32,7 @@ fn main() {
             );
         }
     }
-    for header in ["kernel.h", "block.h", "names.bpf.h", "table.bpf.h", "files.h"] {
+    for header in ["kernel.h", "block.h", "event.bpf.h", "names.bpf.h", "table.bpf.h", "files.h"] {
         println!("cargo:rerun-if-changed=bpf/{header}");
     }
     println!("cargo:rustc-env=WEIR_GIT_COMMIT={}", git_commit().unwrap_or_else(|| "unknown".to_owned()));

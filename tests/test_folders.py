@@ -116,7 +116,7 @@ def test_clean_removes_only_kept_data_that_weir_marked(photos, tmp_path):
     theirs = state / "snapshots/photos"
     shutil.copytree(photos, theirs)
     done = weir("clean", "--snapshots", "--state", state)
-    assert done.returncode == 1 and "snapshots/photos: was not made by this weir" in done.stderr, done
+    assert done.returncode == 1 and "snapshots/photos: left as it is" in done.stderr, done
     assert _listed(theirs) == _listed(photos)
 
 

@@ -147,7 +147,7 @@ def test_exactly_the_devices_of_the_specs_are_served(dry_bench):
         (("--queue-depth", "2"), "--policy"),
         (("--policy", "fcfs", "--queue-depth", "0"), "live.queue_depth"),
         (("--policy", "fcfs", "--target", "/nowhere"), "/nowhere"),
-        (("--policy", "fcfs", "--export", "loop,ublk"), "keep one of them"),
+        (("--policy", "fcfs", "--export", "loop,ublk"), "Keep one of them"),
         pytest.param(("--policy", "fcfs", "--export", "ublk"), "modprobe ublk_drv", marks=WITHOUT_UBLK),
         (("--policy", "fcfs", "--partitioned"), "live."),
     ],

@@ -173,7 +173,7 @@ def test_a_device_without_policies_and_an_unknown_policy_are_refused(live):
             *("--testbed", folder / "plain.json", "--results", folder / "none", "--state", folder / "runs"),
         )
         assert refused.returncode == 2, refused.stderr
-        assert "`shared`" in refused.stderr and "needs a server with schedulers" in refused.stderr
+        assert "`shared`" in refused.stderr and "needs a block server with `live`" in refused.stderr
         assert not any((folder / "none").glob("[!.]*"))
     finally:
         assert weir("serve", "--down-all", folder / "plain").returncode == 0

@@ -215,7 +215,7 @@ def test_one_run_by_itself_does_not_set_what_a_role_sets(tmp_path):
         "--state", tmp_path / "state",
     )  # fmt: skip
     assert done.returncode == 2, done
-    assert "nrs_policy: is to be tbf, and the testbed says fifo" in done.stderr and "fs_lustre" in done.stderr
+    assert "nrs_policy: wrong value (found fifo, expected tbf)" in done.stderr and "fs_lustre" in done.stderr
     # But for its own records, which hold the lock.
     assert not any(results.glob("[!.]*"))
 

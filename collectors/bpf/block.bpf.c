@@ -2,11 +2,11 @@
 /*
  * Block requests, from the arrival of the first bio to completion.
  *
- * Mode `full`: a request's state is kept in a table whose key is the request's first bio: it is made at
- * block_bio_queue, so that the wait for a hardware tag counts as queueing (block_io_start and the request's own
- * start_time_ns come only after it), and it needs no second table keyed by request. The table is a
- * set-associative array in the data segment: no lock, no allocation, no hash-map helper on the hot path.
- * Mode `lean`: one program, no table: at completion it reads the times that the kernel itself left in the request.
+ * Mode `full`: a request's state is in a table keyed by the request's first bio. The entry is made at block_bio_queue: the
+ * wait for a hardware tag counts as queueing (block_io_start and the request's own start_time_ns come after it), and a
+ * second table keyed by request is not needed. The table is a set-associative array in the data segment, without a lock,
+ * allocation or hash-map helper on the hot path.
+ * Mode `lean`: one program without a table, which reads the kernel's own times of the request at completion.
  *
  * Only tp_btf programs: no kprobe, no fentry, no kernel headers.
  */
@@ -21,7 +21,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32 device_count = 0;
 const volatile __u32 devices[MAX_DEVICES] = {}; /* (major << 20) | minor, as the kernel writes dev_t */
 
-/* Set by the loader, read on every event: not in the segment of what changes all the time. */
+/* Set by the loader, read on every event: not in the segment of frequently written data. */
 int recording SEC(".data") = RECORDING_OFF;
 __u64 started_ns SEC(".data") = 0;
 
@@ -48,6 +48,7 @@ static __always_inline __u32 find_device(struct gendisk *disk)
 	return NO_DEVICE;
 }
 
+#include "event.bpf.h"
 #include "table.bpf.h"
 
 static __always_inline __u64 cgroup_of(struct bio *bio)
@@ -59,7 +60,7 @@ static __always_inline __u64 cgroup_of(struct bio *bio)
 	return group ? group->blkcg->css.cgroup->kn->id : 0;
 }
 
-/* The bit of a request flag: an enum since Linux 6.11, macros with the given bit before. */
+/* Bit of a request flag: an enum since Linux 6.11, before that a macro with the given bit. */
 #define flag_bit(name, before_6_11)                                                                                   \
 	(bpf_core_enum_value_exists(enum rqf_flags, name) ? 1U << bpf_core_enum_value(enum rqf_flags, name)          \
 							  : 1U << (before_6_11))
@@ -136,7 +137,7 @@ int BPF_PROG(bio_back_merge, struct bio *bio)
 	return 0;
 }
 
-/* The bio becomes its request's first: rq_issue() finds the one that came before it. */
+/* The bio becomes the first of its request: rq_issue() finds the former first one. */
 SEC("tp_btf/block_bio_frontmerge")
 int BPF_PROG(bio_front_merge, struct bio *bio)
 {
@@ -182,7 +183,7 @@ int BPF_PROG(rq_insert, struct request *rq)
 	return 0;
 }
 
-/* Bios that were merged in front of one another, and one request that they were merged into. */
+/* Bios merged in front of one another, and the request that they were merged into. */
 #define MAX_FRONT_MERGES 32
 
 static __always_inline void adopt_origin(struct slot *slot, struct bio *bio)
@@ -239,7 +240,7 @@ int BPF_PROG(rq_issue, struct request *rq)
 	}
 	slot->sector = rq->__sector;
 	slot->bytes = rq->__data_len;
-	/* The flush sequence takes from the request what was asked of it: a flush before, durability after. */
+	/* The flush sequence clears the request's flags: a flush before, durability after. */
 	slot->cmd_flags = rq->cmd_flags | (slot->cmd_flags & ((1U << bpf_core_enum_value(enum req_flag_bits, __REQ_FUA)) |
 							      (1U << bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH))));
 	slot->state = SLOT_ISSUED;
@@ -265,8 +266,8 @@ int BPF_PROG(rq_requeue, struct request *rq)
 }
 
 /*
- * Counts a completion as the kernel's own statistics do. Returns whether the request is finished: a part of its
- * bytes, or the data stage of a request in the flush sequence, is not the end.
+ * Counts a completion as the kernel's statistics do. Returns whether the request is finished: completion of a part of its
+ * bytes, or of the data stage in the flush sequence, is not the end.
  */
 static __always_inline int finished(struct request *rq, unsigned int bytes, struct counters *c)
 {
@@ -278,7 +279,7 @@ static __always_inline int finished(struct request *rq, unsigned int bytes, stru
 		c->sectors[group] += bytes >> 9;
 	if (bytes < rq->__data_len)
 		return 0;
-	/* The flush that the block layer makes carries the flag, too, but is finished. */
+	/* The block layer's own flush also has the flag, but is finished. */
 	if (group != GROUP_FLUSH && (flags & flag_bit(__RQF_FLUSH_SEQ, 4)))
 		return 0;
 	if (counted)
@@ -307,7 +308,7 @@ int BPF_PROG(rq_complete, struct request *rq, int status, unsigned int bytes)
 		}
 		if (!done)
 			return 0;
-		if (!slot->issued_ns) { /* an empty flush never reaches the driver itself */
+		if (!slot->issued_ns) { /* an empty flush is not issued to the driver */
 			slot->sector = rq->__sector;
 			slot->bytes = bytes;
 			slot->cmd_flags |= rq->cmd_flags;
@@ -327,7 +328,7 @@ int BPF_PROG(rq_complete, struct request *rq, int status, unsigned int bytes)
 	return 0;
 }
 
-/* The whole of mode `lean`: what the kernel's own times in the request say. */
+/* Mode `lean`: the kernel's own times of the request. */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(rq_complete_lean, struct request *rq, int status, unsigned int bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
-/* What block.bpf.c and its loader share. Times are ns of CLOCK_MONOTONIC; 0 where not known. */
+/* Types shared by block.bpf.c and its loader. Times are ns of CLOCK_MONOTONIC; 0 if not known. */
 #ifndef WEIR_BLOCK_H
 #define WEIR_BLOCK_H
 
@@ -7,19 +7,19 @@
 #define MAX_CPUS 512
 #define COMM_BYTES 16
 
-/* The table of requests under way: SETS * WAYS slots, one cache line each. */
+/* Table of outstanding requests: SETS * WAYS slots, one cache line each. */
 #define SETS 8192
 #define WAYS 4
 #define SLOTS (SETS * WAYS)
 
-/* The groups that /sys/block/DEV/stat tells apart (enum stat_group of the kernel). */
+/* Groups of /sys/block/DEV/stat (enum stat_group of the kernel). */
 enum group { GROUP_READ, GROUP_WRITE, GROUP_DISCARD, GROUP_FLUSH, GROUPS };
 
 enum recording { RECORDING_OFF, RECORDING_ON, RECORDING_DRAIN };
 
 enum event_kind { EVENT_COMPLETED, EVENT_HIDDEN, EVENT_NAME };
 
-/* One request; EVENT_NAME: the name of task `pid`, in the place of the times. */
+/* One request; EVENT_NAME: the name of task `pid`, in the bytes of the times. */
 struct block_event {
 	__u64 queued_ns;
 	__u64 inserted_ns;
@@ -39,8 +39,8 @@ struct block_event {
 enum slot_state { SLOT_QUEUED, SLOT_ISSUED, SLOT_FRONT_MERGED, SLOT_DATA_DONE };
 
 /*
- * What is remembered of a request between its bio's arrival and its completion: one cache line. The key is its
- * first bio, or the request itself where it has none (the flush that the block layer makes).
+ * State of a request between its bio's arrival and its completion: one cache line. The key is its first bio, or the request
+ * itself if it has none (the block layer's own flush).
  */
 struct slot {
 	__u64 key; /* 0: free */
@@ -57,10 +57,10 @@ struct slot {
 	__u8 state;
 };
 
-/* The tasks whose names the loader knows, by pid: lines that all CPUs read and that hardly ever change. */
+/* Tasks whose names the loader knows, by pid: cache lines that all CPUs read and that seldom change. */
 #define NAMES 4096
 struct named {
-	__u64 task_start; /* tells a pid from the same pid used again */
+	__u64 task_start; /* distinguishes a reused pid */
 	__u64 pid;        /* 0: none */
 };
 
@@ -71,11 +71,11 @@ struct named {
 struct counters {
 	__u64 bios_queued;
 	__u64 issued;
-	__u64 completed[GROUPS]; /* finished, of the kind that the kernel's own statistics count */
+	__u64 completed[GROUPS]; /* finished, in the kernel's own statistics */
 	__u64 sectors[GROUPS];
 	__u64 completed_uncounted; /* finished, but outside the kernel's statistics (pass-through, iostats=0) */
-	__u64 driver_completions;  /* completions of what was issued to the driver */
-	__u64 before_start;        /* completed, but begun before the recording was */
+	__u64 driver_completions;  /* completions of requests issued to the driver */
+	__u64 before_start;        /* completed, but begun before the recording */
 	__u64 after_stop;          /* completed while draining, but begun after the recording ended */
 	__u64 arrival_unknown;     /* issued while recording, but its arrival was not seen */
 	__u64 arrival_unknown_at_end; /* completed while recording, but neither arrival nor issue was seen */
@@ -88,6 +88,6 @@ struct counters {
 	__u64 bio_front_merges;
 	__u64 request_merges;
 	__u64 splits;
-} __attribute__((aligned(128))); /* CPUs must not share lines, not even of a pair that is fetched together */
+} __attribute__((aligned(128))); /* CPUs must not share cache lines, nor adjacent-line prefetch pairs */
 
 #endif

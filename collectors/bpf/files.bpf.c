@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * Requests on files, where there is no block device to look at: system calls, io_uring and FUSE, of one process and
- * its descendants. Only tp_btf programs.
+ * File requests, for file systems without a block device: system calls, io_uring and FUSE, of one process and its
+ * descendants. Only tp_btf programs.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -44,7 +44,7 @@ struct {
 	__type(value, struct begun);
 } syscalls SEC(".maps");
 
-/* By address of the kernel's request: io_uring's and FUSE's are never the same. */
+/* By address of the kernel's request: those of io_uring and FUSE differ. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, UNDER_WAY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
-/* What files.bpf.c and its loader share. Times are ns of CLOCK_MONOTONIC. */
+/* Types shared by files.bpf.c and its loader. Times are ns of CLOCK_MONOTONIC. */
 #ifndef WEIR_FILES_H
 #define WEIR_FILES_H
 
@@ -17,7 +17,7 @@ struct file_event {
 	__u64 inode;
 	__u64 fs_magic; /* s_magic of the super block */
 	__s64 result;   /* bytes, or a negative errno */
-	__u64 size_bytes; /* asked for; 0 where the source does not say */
+	__u64 size_bytes; /* requested size; 0 if the source does not have it */
 	__u32 pid;
 	__u32 tgid;
 	__u32 op;     /* enum file_op */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
 /*
- * The few kernel types that the programs read, by name only: every access is relocated against the running
- * kernel's own BTF when the program is loaded, so that neither vmlinux.h nor kernel headers are needed.
+ * Kernel types that the programs read, by name only: every access is relocated against the running kernel's BTF when the
+ * program is loaded. Neither vmlinux.h nor kernel headers are needed.
  */
 #ifndef WEIR_KERNEL_H
 #define WEIR_KERNEL_H
-/* Tells bpf_tracing.h that registers have the kernel's names. */
+/* For bpf_tracing.h: registers have the kernel's names. */
 #define __VMLINUX_H__
 
 typedef unsigned char __u8;
@@ -80,7 +80,7 @@ struct request {
 	__u64 io_start_time_ns;
 };
 
-/* Before Linux 6.11 the flags were macros and there is no such enum: see flag_bit() in block.bpf.c. */
+/* Absent before Linux 6.11, where the flags were macros: see flag_bit() in block.bpf.c. */
 enum rqf_flags {
 	__RQF_FLUSH_SEQ = 1,
 	__RQF_IO_STAT = 8,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* Telling the loader the names of tasks. Part of block.bpf.c. */
+/* Names of tasks, sent to the loader. Part of block.bpf.c. */
 
-/* Names are sent once, not with every request: reading one costs as much as all the rest. */
+/* Names are sent once, not with every request: reading one costs as much as everything else. */
 static __always_inline __u32 tell_name(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -14,7 +14,7 @@ static __always_inline __u32 tell_name(void)
 	bpf_get_current_comm(comm, sizeof(comm));
 	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e)
-		return pid; /* not remembered, so told with the next request */
+		return pid; /* not stored: sent with the next request */
 	__builtin_memset(e, 0, sizeof(*e));
 	e->queued_ns = comm[0];
 	e->inserted_ns = comm[1];
@@ -26,7 +26,7 @@ static __always_inline __u32 tell_name(void)
 	return pid;
 }
 
-/* By exec or by itself: the new name is told with the next request. */
+/* Renamed by exec or by the task: the new name is sent with the next request. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(task_rename, struct task_struct *task)
 {

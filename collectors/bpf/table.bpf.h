@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* The table of requests under way: a set-associative array in the data segment. Part of block.bpf.c. */
+/* Table of outstanding requests: a set-associative array in the data segment. Part of block.bpf.c. */
 
 static __always_inline struct counters *count(__u32 device)
 {
 	__u64 index = (__u64)device * MAX_CPUS + (bpf_get_smp_processor_id() & (MAX_CPUS - 1));
 
-	/* In assembly, or the compiler moves the mask to where the verifier of older kernels (6.1) has lost sight of it. */
+	/* In assembly: otherwise the compiler moves the mask to where the verifier of older kernels (6.1) does not track it. */
 	__asm__ volatile("%0 &= %1" : "+r"(index) : "i"(MAX_DEVICES * MAX_CPUS - 1));
 	return &counters[index];
 }
 
 /*
- * The key of a bio or a request without one. The verifier forbids arithmetic with kernel pointers, but the distance
- * between two pointers is a plain number: here from the table, which does not move.
+ * Key of a bio, or of a request without one. The verifier forbids arithmetic with kernel pointers, but the difference of two
+ * pointers is a plain number: here from the table, which does not move.
  */
 #define key_from(pointer) ((__u64)(pointer) - (__u64)slots)
 
 /*
- * The same for a pointer without a type (a `void *`), which kernels take for different things: it is to be read as a number.
- * A pointer must not be subtracted from a number (6.1), so the table's address becomes one, too, by way of memory.
+ * The same for a `void *`, which kernels type differently: it is read as a number. A pointer must not be subtracted from a
+ * number (6.1): the table's address becomes a number too, through memory.
  */
 static __always_inline __u64 key_from_number(__u64 pointer)
 {
@@ -28,7 +28,7 @@ static __always_inline __u64 key_from_number(__u64 pointer)
 
 static __always_inline __u32 set_of(__u64 key)
 {
-	/* Bios and requests are aligned to 64 bytes or so; the golden ratio spreads the rest. */
+	/* Bios and requests are aligned to about 64 bytes; the golden ratio spreads the rest. */
 	return (__u32)(((key >> 5) * 0x9E3779B97F4A7C15ULL) >> 40) & (SETS - 1);
 }
 
@@ -51,30 +51,6 @@ static __always_inline void release(struct slot *slot)
 	*(volatile __u64 *)&slot->key = 0;
 }
 
-static __always_inline void emit(struct slot *slot, __u64 completed_ns, __u8 status, __u64 kind, __u64 *ring_full)
-{
-	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
-
-	if (!e) {
-		(*ring_full)++;
-		return;
-	}
-	e->queued_ns = slot->queued_ns;
-	e->inserted_ns = slot->inserted_ns;
-	e->issued_ns = slot->issued_ns;
-	e->completed_ns = completed_ns;
-	e->sector = slot->sector;
-	e->cgroup = slot->cgroup;
-	e->bytes = slot->bytes;
-	e->cmd_flags = slot->cmd_flags;
-	e->pid = slot->pid;
-	e->priority = slot->priority;
-	e->device = slot->device;
-	e->status = status;
-	e->kind = kind;
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-}
-
 static __always_inline __u32 group_of(__u32 cmd_flags)
 {
 	__u32 op = cmd_flags & 0xff;
@@ -86,16 +62,16 @@ static __always_inline __u32 group_of(__u32 cmd_flags)
 	return op & 1 ? GROUP_WRITE : GROUP_READ;
 }
 
-/* A slot for `key`, all fields but the key and the state to be filled in; 0 if another CPU was faster. */
+/* A slot for `key`; the caller fills in all fields but key and state. 0 if another CPU was faster. */
 static __always_inline struct slot *claim(__u64 key, struct counters *c)
 {
 	__u32 first = set_of(key) * WAYS;
 	struct slot *slot = find_slot(key);
 
 	if (slot) {
-		/* The kernel has used the bio again, so the request it belonged to ended out of our sight. */
+		/* The kernel has reused the bio: the completion of its former request was not seen. */
 		if (slot->state == SLOT_ISSUED || slot->state == SLOT_DATA_DONE) {
-			/* Counted where the request was: the bio may now be used for another device. */
+			/* Counted for the request's device: the bio may now be used for another one. */
 			struct counters *owner = count(slot->device);
 
 			owner->hidden[group_of(slot->cmd_flags) & (GROUPS - 1)]++;
@@ -109,7 +85,7 @@ static __always_inline struct slot *claim(__u64 key, struct counters *c)
 		if (!slot->key && !__sync_val_compare_and_swap(&slot->key, 0, key))
 			goto fresh;
 	}
-	/* All taken: bios that ended without a request leave their slot behind. */
+	/* All taken: bios that ended without a request leave their slots. */
 	slot = &slots[first & (SLOTS - 1)];
 #pragma unroll
 	for (int way = 1; way < WAYS; way++) {

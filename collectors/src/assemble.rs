@@ -1,8 +1,7 @@
 //! Assembly of requests from blktrace events.
 //!
-//! The events of one request are found by where on the disk it is: a bio is known by its first sector until a
-//! request is made for it (`G`), then the request by its extent, which merges (`M`, `F`) change, until it is issued
-//! (`D`) and completed (`C`).
+//! Events of one request are matched by sector: a bio has its first sector until a request is made for it (`G`), then the
+//! request has its extent, which merges (`M`, `F`) change, until it is issued (`D`) and completed (`C`).
 
 mod under_way;
 
@@ -16,15 +15,15 @@ use crate::disk::{Disk, DiskStatistics};
 use crate::reconcile::{CpuCount, DeviceReconciliation, Reconciliation, Snapshot};
 use under_way::{Pending, UnderWay, is_device_flush, sector_after};
 
-/// Rows and whether they agree with what the kernel counted.
+/// Rows, with their reconciliation with the kernel's counters.
 pub struct Recorded {
-    /// In the order of completion; those that were never completed come last.
+    /// Rows in order of completion; requests without a completion come last.
     pub rows: Vec<BlockRequest>,
-    /// The comparison.
+    /// Reconciliation with the kernel's counters.
     pub reconciliation: Reconciliation,
 }
 
-/// Assembles the requests of some disks; records are to come in the order of time.
+/// Assembles the requests of some disks from records in order of time.
 pub struct Assembly {
     devices: Vec<Disk>,
     under_way: Vec<UnderWay>,
@@ -38,7 +37,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// `source` is what the rows say recorded them; their times are relative to `epoch_ns`.
+    /// `source` is the name of the recorder in the rows; row times are relative to `epoch_ns`.
     pub fn new(devices: &[Disk], source: &str, epoch_ns: i64) -> Self {
         Assembly {
             devices: devices.to_vec(),
@@ -53,12 +52,12 @@ impl Assembly {
         }
     }
 
-    /// Tells the name of a process.
+    /// Adds the name of a process.
     pub fn name_process(&mut self, pid: u32, name: &str) {
         self.names.insert(pid, name.into());
     }
 
-    /// Takes the next event.
+    /// Adds the next event.
     pub fn add(&mut self, record: &Record) {
         if let Some(name) = record.process_name() {
             return self.name_process(record.pid, &name);
@@ -107,7 +106,7 @@ impl Assembly {
             && !is_device_flush(record.categories())
             && let Some(row) = disk.flushing.remove(&record.sector)
         {
-            // The end of a write that was followed by a flush.
+            // The end of a write with a flush after it.
             self.rows[row].completed_ns = relative(record.time_ns, self.epoch_ns);
             self.rows[row].status = i32::from(record.error);
             disk.counters.completed[1] += 1;
@@ -123,7 +122,7 @@ impl Assembly {
             return;
         };
         if bytes < request.left {
-            // A part is done: the rest is known by where it begins now.
+            // A part is done: the rest has a new first sector.
             request.left -= bytes;
             disk.requests.entry(sector_after(record.sector, bytes)).or_default().push_back(request);
             return;
@@ -170,7 +169,7 @@ impl Assembly {
         }
     }
 
-    /// Adds the requests that were never completed, and compares with the kernel's statistics before and after.
+    /// Adds the requests without a completion, and reconciles with the kernel's statistics before and after.
     ///
     /// `overruns`: events lost because a buffer was full.
     pub fn finish(mut self, starts: &[DiskStatistics], stops: &[DiskStatistics], overruns: u64) -> Recorded {
@@ -241,7 +240,7 @@ fn op_of(categories: u16) -> BlockOp {
     }
 }
 
-/// The group of the kernel's statistics: reads, writes, discards, flushes.
+/// Group of the kernel's statistics: reads, writes, discards, flushes.
 fn group_of(categories: u16) -> usize {
     match op_of(categories) {
         BlockOp::Flush => 3,
@@ -251,7 +250,7 @@ fn group_of(categories: u16) -> usize {
     }
 }
 
-/// As far as a record tells them, the names that [`weir_records::block::flag_names`] gives.
+/// Flag names as of [`weir_records::block::flag_names`], as far as a record has the flags.
 fn flag_names(categories: u16) -> String {
     let names = [
         (category::SYNC, "sync"),

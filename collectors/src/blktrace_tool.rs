@@ -1,7 +1,7 @@
-//! blktrace(8) as a source.
+//! blktrace(8) as a source of block requests.
 //!
-//! Under kernel lockdown its relay files in debugfs are refused, and it ends with status 0 without having written
-//! anything: what counts is whether there are events.
+//! Under kernel lockdown blktrace cannot open its relay files in debugfs, and ends with status 0 and no output: success means
+//! that there are events.
 
 use std::fs;
 use std::io::Read;
@@ -16,12 +16,12 @@ use crate::assemble::{Assembly, Recorded};
 use crate::capability;
 use crate::disk::{Disk, DiskStatistics};
 
-/// blktrace fails within this time if it fails at all.
+/// Time within which blktrace fails, if it fails.
 const SETTLE: Duration = Duration::from_millis(500);
-/// It may take this long to write what it has.
+/// Time limit for blktrace to write its events and end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A collection under way. Dropping it ends it; the files stay.
+/// A running collection. Dropping it ends it; the files stay.
 pub struct Collector {
     child: Option<Child>,
     devices: Vec<Disk>,
@@ -29,7 +29,7 @@ pub struct Collector {
     folder: PathBuf,
 }
 
-/// What was recorded.
+/// Recording of a collection.
 pub struct Capture {
     devices: Vec<Disk>,
     starts: Vec<DiskStatistics>,
@@ -42,7 +42,7 @@ impl Collector {
     /// Starts blktrace(8); its files `DISK.blktrace.CPU` go to `folder`.
     ///
     /// # Errors
-    /// It is not installed, or gave up at once.
+    /// blktrace is not installed, or ended at once.
     pub fn start(devices: &[Disk], folder: &Path) -> Result<Self, Error> {
         let starts = devices.iter().map(Disk::statistics).collect::<Result<_, _>>()?;
         let mut command = Command::new("blktrace");
@@ -67,10 +67,10 @@ impl Collector {
         Ok(Collector { child: Some(child), devices: devices.to_vec(), starts, folder: folder.to_owned() })
     }
 
-    /// Ends it and checks that it has recorded anything.
+    /// Ends the collection and checks that it recorded events.
     ///
     /// # Errors
-    /// It did not end, or wrote no file; a device's statistics cannot be read any more.
+    /// blktrace did not end, or wrote no file, or a device's statistics cannot be read.
     pub fn stop(mut self) -> Result<Capture, Error> {
         let stops = self.devices.iter().map(Disk::statistics).collect::<Result<_, _>>()?;
         let Some(mut child) = self.child.take() else {
@@ -100,7 +100,7 @@ impl Drop for Collector {
 }
 
 impl Capture {
-    /// The events in the order of time.
+    /// Events in order of time.
     ///
     /// # Errors
     /// A file cannot be read or is damaged.
@@ -126,7 +126,7 @@ impl Capture {
     }
 }
 
-/// The files with events in them.
+/// Files with events.
 fn files_of(folder: &Path, devices: &[Disk]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .into_iter()
@@ -163,7 +163,7 @@ fn end(child: &mut Child) -> Result<std::process::ExitStatus, Error> {
     }
 }
 
-/// What it printed; it has ended.
+/// Output of the ended process.
 fn output_of(child: &mut Child) -> String {
     let mut text = String::new();
     if let Some(mut out) = child.stdout.take() {
@@ -179,12 +179,12 @@ fn why_it_ended(status: std::process::ExitStatus, output: &str) -> String {
     let complaint = output.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
     let lockdown = match capability::lockdown_mode().as_deref() {
         None | Some("none") => String::new(),
-        Some(mode) => format!("; kernel lockdown ({mode}) closes its files in debugfs"),
+        Some(mode) => format!("; kernel lockdown ({mode}) forbids its files in debugfs"),
     };
     format!("it recorded nothing ({status}, {complaint:?}{lockdown})")
 }
 
-/// From its last line: `Total: 100 events (dropped 3), 5 KiB data`.
+/// Dropped events, from the last line: `Total: 100 events (dropped 3), 5 KiB data`.
 fn dropped(output: &str) -> u64 {
     let total = output.lines().rev().find(|line| line.contains("Total:"));
     total.and_then(|line| line.split_once("(dropped ")?.1.split_once(')')?.0.parse().ok()).unwrap_or(0)

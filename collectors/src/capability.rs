@@ -1,11 +1,11 @@
-//! The reason why BPF programs cannot be loaded, in one line.
+//! Requirements of BPF programs, and reasons why they cannot be loaded.
 
 use std::fs;
 use std::path::Path;
 
 use crate::detached::DetachedMount;
 
-/// The kernel's own description of its types, without which CO-RE programs cannot be relocated.
+/// BTF, the kernel's type information, which CO-RE programs need for relocation.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// Bits of capability sets (`include/uapi/linux/capability.h`).
@@ -13,7 +13,7 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// What this process lacks for BPF, found before the kernel is asked: `None` if nothing is known to be missing.
+/// What this process lacks for BPF, checked before loading; `None` if nothing is known to be missing.
 pub fn missing_for_bpf() -> Option<String> {
     if !Path::new(BTF).exists() {
         return Some(format!("the kernel has no {BTF} (CONFIG_DEBUG_INFO_BTF=n)"));
@@ -26,7 +26,7 @@ pub fn missing_for_bpf() -> Option<String> {
         .unwrap_or(0);
     let has = |capability: u32| effective & (1 << capability) != 0;
     if !(has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON)) {
-        return Some("root, or CAP_BPF and CAP_PERFMON, is needed".to_owned());
+        return Some("this needs root, or CAP_BPF and CAP_PERFMON".to_owned());
     }
     if lockdown_mode().as_deref() == Some("confidentiality") {
         return Some("kernel lockdown is in mode confidentiality".to_owned());
@@ -34,7 +34,7 @@ pub fn missing_for_bpf() -> Option<String> {
     None
 }
 
-/// The kernel's lockdown mode, `none`, `integrity` or `confidentiality`; `None` where securityfs does not say.
+/// The kernel's lockdown mode, `none`, `integrity` or `confidentiality`; `None` if securityfs does not have it.
 pub fn lockdown_mode() -> Option<String> {
     let text = fs::read_to_string("/sys/kernel/security/lockdown").or_else(|_| {
         let mount = DetachedMount::new(c"securityfs")?;
@@ -49,7 +49,7 @@ pub fn lockdown_mode() -> Option<String> {
 pub(crate) fn explain(what: &str, error: &libbpf_rs::Error) -> String {
     let reason = match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => {
-            "the kernel refused (EPERM or EACCES): root, or CAP_BPF and CAP_PERFMON, is needed".to_owned()
+            "the kernel refused (EPERM or EACCES): this needs root, or CAP_BPF and CAP_PERFMON".to_owned()
         }
         _ => format!("{error:#}").replace('\n', " "),
     };

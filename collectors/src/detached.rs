@@ -1,4 +1,4 @@
-//! A kernel file system mounted where no other process sees it.
+//! Detached mount of a kernel file system, which no other process sees.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// `FSCONFIG_CMD_CREATE` of `include/uapi/linux/mount.h`.
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
 
-/// A mount that is part of no tree: it is gone when this is dropped, even if the process dies.
+/// A detached mount: it ends when dropped, and with the process.
 #[derive(Debug)]
 pub(crate) struct DetachedMount {
     root: OwnedFd,
@@ -33,7 +33,7 @@ impl DetachedMount {
         Ok(DetachedMount { root: owned(root)? })
     }
 
-    /// Its root, as a path that this process can use for as long as the mount lives.
+    /// Its root, as a path for this process while the mount exists.
     pub(crate) fn root(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
     }

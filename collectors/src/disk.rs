@@ -21,33 +21,33 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Finds the disk meant by a path (`/dev/loop3`, `/dev/disk/by-id/...`) or by the kernel's name (`loop3`).
+    /// Finds a disk by path (`/dev/loop3`, `/dev/disk/by-id/...`) or kernel name (`loop3`).
     ///
     /// # Errors
-    /// There is no such device, it is no block device, it is a partition, or it takes bios only (such as zram and
-    /// device mapper), so that there are no requests to see.
+    /// The device is absent, not a block device, a partition, or a bio-based device without requests (such as zram and device
+    /// mapper).
     pub fn find(device: &str) -> Result<Self, Error> {
         let refuse = |reason: String| Error::Device { device: device.to_owned(), reason };
         let path = if device.contains('/') { PathBuf::from(device) } else { Path::new("/dev").join(device) };
         let metadata = fs::metadata(&path).map_err(|error| refuse(format!("no such device: {error}")))?;
         if !metadata.file_type().is_block_device() {
-            return Err(refuse("is not a block device".to_owned()));
+            return Err(refuse("it is not a block device".to_owned()));
         }
         let (major, minor) = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
         let sysfs = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}"))
-            .map_err(|error| refuse(format!("is unknown to /sys/dev/block: {error}")))?;
+            .map_err(|error| refuse(format!("the device is not in /sys/dev/block: {error}")))?;
         let name_of = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         if sysfs.join("partition").exists() {
             let whole = sysfs.parent().and_then(name_of).unwrap_or_default();
-            return Err(refuse(format!("is a partition: name its disk, /dev/{whole}")));
+            return Err(refuse(format!("it is a partition. Name its disk, /dev/{whole}")));
         }
         if !sysfs.join("mq").exists() {
             return Err(refuse(
-                "takes bios only (as zram, md and device mapper do), so there are no requests to see: name the disks under it"
+                "it is bio-based (as zram, md and device mapper are) and has no requests. Name the disks below it"
                     .to_owned(),
             ));
         }
-        let name = name_of(&sysfs).ok_or_else(|| refuse("has no name in /sys".to_owned()))?;
+        let name = name_of(&sysfs).ok_or_else(|| refuse("the device has no name in /sys".to_owned()))?;
         Ok(Disk { name: name.into(), major, minor })
     }
 
@@ -64,26 +64,23 @@ impl Disk {
     /// Reads `/sys/block/NAME/stat`.
     ///
     /// # Errors
-    /// The disk is gone.
+    /// The disk is absent.
     pub fn statistics(&self) -> Result<DiskStatistics, Error> {
         let path = self.sysfs().join("stat");
         let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
         DiskStatistics::parse(&text).ok_or_else(|| Error::Io {
             path,
-            source: std::io::Error::other(format!(
-                "{:?} is not the line of counters that was expected",
-                text.trim()
-            )),
+            source: std::io::Error::other(format!("wrong format of the counters (found {:?})", text.trim())),
         })
     }
 
-    /// Whether the kernel keeps those statistics at all (`queue/iostats`).
+    /// Whether the kernel keeps these statistics (`queue/iostats`).
     pub fn keeps_statistics(&self) -> bool {
         fs::read_to_string(self.sysfs().join("queue/iostats")).is_ok_and(|text| text.trim() == "1")
     }
 }
 
-/// What `/sys/block/DEV/stat` counts (kernel documentation, `block/stat`); sectors are 512 bytes.
+/// Counters of `/sys/block/DEV/stat` (kernel documentation, `block/stat`); sectors are 512 bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DiskStatistics {
     /// Reads completed.
@@ -102,12 +99,12 @@ pub struct DiskStatistics {
     pub written_sectors: u64,
     /// Sectors discarded.
     pub discarded_sectors: u64,
-    /// Requests under way.
+    /// Outstanding requests.
     pub in_flight: u64,
 }
 
 impl DiskStatistics {
-    /// Takes text apart.
+    /// Parses the text.
     pub(crate) fn fuzzing(text: &str) {
         let found = Self::parse(text);
         let _ = found.map(|found| (found.requests(), found.since(&found)));
@@ -115,7 +112,7 @@ impl DiskStatistics {
 
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<u64> = text.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
-        // 11 fields always, 4 of discards since Linux 4.18, 2 of flushes since 5.5.
+        // 11 fields, 4 more for discards since Linux 4.18, 2 more for flushes since 5.5.
         let at = |index: usize| fields.get(index).copied();
         Some(DiskStatistics {
             reads: at(0)?,
@@ -130,7 +127,7 @@ impl DiskStatistics {
         })
     }
 
-    /// What was added since `earlier`; `in_flight` is this one's.
+    /// Increase since `earlier`; `in_flight` is not a difference.
     pub fn since(&self, earlier: &Self) -> Self {
         DiskStatistics {
             reads: self.reads.wrapping_sub(earlier.reads),
@@ -177,7 +174,7 @@ mod tests {
     fn what_is_no_block_device_is_refused_by_name() {
         let error = Disk::find("/dev/null").unwrap_err();
         assert!(error.is_bad_input());
-        assert_eq!(error.to_string(), "/dev/null: is not a block device");
+        assert_eq!(error.to_string(), "/dev/null: it is not a block device");
         assert!(
             Disk::find("no_such_disk").unwrap_err().to_string().starts_with("no_such_disk: no such device")
         );

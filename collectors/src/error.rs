@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// A collection could not be started, or was not finished.
+/// Error of a collection.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was named is no disk that can be watched.
+    /// The name is not that of a disk that can be collected.
     #[error("{device}: {reason}")]
     Device {
-        /// As it was given.
+        /// The name.
         device: String,
         /// Why not, and what to do.
         reason: String,
@@ -16,8 +16,8 @@ pub enum Error {
     /// BPF programs cannot run here.
     #[error("BPF cannot be used: {0}")]
     Bpf(String),
-    /// Trace events of ftrace cannot be recorded here, or an instance of theirs cannot be removed.
-    #[error("trace events of ftrace: {0}")]
+    /// ftrace events cannot be recorded, or a trace instance cannot be removed.
+    #[error("ftrace cannot be used: {0}")]
     Ftrace(String),
     /// blktrace(8) recorded nothing.
     #[error("blktrace(8) cannot be used: {0}")]
@@ -33,7 +33,7 @@ pub enum Error {
     /// A table could not be written.
     #[error(transparent)]
     Record(#[from] weir_records::Error),
-    /// A record of what is to be undone could not be written.
+    /// A record for undo could not be written.
     #[error(transparent)]
     Host(#[from] weir_host::Error),
     /// A recorded stream is damaged.
@@ -42,7 +42,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the caller named something wrong, and nothing was touched.
+    /// Whether the input is wrong, and nothing was touched.
     pub fn is_bad_input(&self) -> bool {
         matches!(self, Error::Device { .. })
     }

@@ -1,15 +1,15 @@
-//! Filling missed completions from a second source.
+//! Missed completions, filled from a second source.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_records::{BlockOp, BlockRequest};
 
-/// Two sources see the same request issued within this time of each other.
+/// Maximum difference of a request's issue times in two sources.
 const SAME_ISSUE_NS: i64 = 1_000_000;
 
-/// Gives each row without a completion that of the request in `other` with the same device, place, size and operation that
-/// was issued closest to it, within 1 ms; such rows name both sources. Returns how many were filled.
+/// Fills each row without a completion from the request in `other` with the same device, sector, size and operation and the
+/// nearest issue time, within 1 ms. Filled rows name both sources. Returns the number of filled rows.
 pub fn fill(rows: &mut [BlockRequest], other: &[BlockRequest]) -> u64 {
     type Key = (Arc<str>, u64, u32, BlockOp);
     let key = |row: &BlockRequest| (Arc::clone(&row.device), row.sector, row.size_bytes, row.op);

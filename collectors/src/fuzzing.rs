@@ -13,7 +13,7 @@ pub fn proc(text: &str) {
     DiskStatistics::fuzzing(text);
 }
 
-/// The binary events of ftrace and blktrace, made to rows.
+/// Binary events of ftrace and blktrace, assembled to rows.
 pub fn events(data: &[u8]) {
     let disk = Disk { name: "loop0".into(), major: 7, minor: 0 };
     let mut assembly = Assembly::new(&[disk], "blktrace", 0);

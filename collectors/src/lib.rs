@@ -1,12 +1,10 @@
-//! What happened to each request: at the block layer ([`block`], [`ftrace`]), at files ([`files`]), and on which
-//! host ([`host`]).
+//! Collectors of requests at the block layer ([`block`], [`ftrace`]) and at files ([`files`]), and of facts of the host
+//! ([`host`]).
 //!
-//! Every recording is reconciled with what the kernel itself counted ([`reconcile`]): what was lost is a number
-//! in the report, never silence.
+//! Every recording is reconciled with the kernel's own counters ([`reconcile`]): losses are numbers in the report.
 //!
-//! What no source here sees: a wait that is over before a bio reaches `block_bio_queue`. That is the throttling by
-//! `io.max` (blk-throttle holds bios back before), and io_uring's own queue, which first tries without waiting and
-//! hands a request for which there is no tag to a worker. The application's own times contain both.
+//! No source sees a wait before a bio reaches `block_bio_queue`: throttling by `io.max` (blk-throttle delays bios before), and
+//! io_uring's queue, which passes a request without a free tag to a worker thread. The application's times contain both.
 
 pub mod assemble;
 pub mod blktrace_tool;
@@ -33,5 +31,5 @@ pub use error::Error;
 pub use ftrace::recover;
 pub use reconcile::Reconciliation;
 
-/// The git commit that this was built from, or `unknown`; `-dirty` is appended if files differed from it.
+/// Git commit of the build, or `unknown`; `-dirty` is appended if files differed from it.
 pub const GIT_COMMIT: &str = env!("WEIR_GIT_COMMIT");

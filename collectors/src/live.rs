@@ -1,8 +1,8 @@
-//! Requests as lines of text (`weir collect --live`).
+//! Live view of requests, as lines of text (`weir collect --live`).
 
 use weir_records::BlockRequest;
 
-/// The titles of the columns.
+/// Titles of the columns.
 pub fn header() -> String {
     format!(
         "{:<11} {:<15} {:<8} {:<8} {:<2} {:<11} {:>8} {:>9} {:>9}",
@@ -10,8 +10,7 @@ pub fn header() -> String {
     )
 }
 
-/// One request: when it ended, whose it was, and how long it waited (`QUE`) and took in all (`LAT`); `-` where a time is
-/// not known.
+/// Line of one request: its end, process, queueing delay (`QUE`) and total time (`LAT`); `-` where a time is not known.
 pub fn line(row: &BlockRequest) -> String {
     let between = |from: Option<i64>, to: Option<i64>| match (from, to) {
         (Some(from), Some(to)) => format!("{:.3}", (to - from) as f64 / 1e6),

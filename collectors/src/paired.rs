@@ -1,4 +1,4 @@
-//! The BPF programs with a second source that fills missed completions.
+//! BPF collector paired with a second source, which fills missed completions.
 
 use std::path::Path;
 
@@ -11,35 +11,35 @@ use crate::fill::fill;
 use crate::ftrace;
 use crate::reconcile::Reconciliation;
 
-/// Whether trace events are recorded beside the programs.
+/// Whether ftrace events are recorded beside the BPF programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Second {
-    /// No: what BPF misses stays missed, and is counted.
+    /// No: completions missed by BPF are counted as losses.
     No,
-    /// Where the kernel has them.
+    /// If the kernel supports them.
     IfPossible,
-    /// Yes, or nothing is recorded at all.
+    /// Yes, or the collection fails.
     Required,
 }
 
-/// A collection under way. Dropping it ends it and forgets what was recorded.
+/// A running collection. Dropping it ends it and discards its events.
 pub struct Collector {
     first: block::Collector,
     second: Option<ftrace::Collector>,
 }
 
-/// What was recorded.
+/// Recording of a collection.
 pub struct Capture {
     first: block::Capture,
     second: Option<ftrace::Capture>,
 }
 
 impl Collector {
-    /// Starts both; returns when both record. What does not fit into memory waits in unlinked files in `directory`; `state` has a
-    /// record of what the second source must undo.
+    /// Starts both sources; returns when both record. Events beyond the memory limit go to unlinked files in `directory`; `state`
+    /// has a record for undo of the second source.
     ///
     /// # Errors
-    /// As [`block::Collector::start`]; a second source is required and cannot be had.
+    /// As [`block::Collector::start`], or a required second source is not available.
     pub fn start(
         devices: &[Disk],
         options: Options,
@@ -47,7 +47,7 @@ impl Collector {
         directory: &Path,
         state: &Path,
     ) -> Result<Self, Error> {
-        // The second begins before the first and ends after it, so that it has seen whatever the first began to see.
+        // The second source begins before the first and ends after it: it sees every request of the first.
         let second = match second {
             Second::No => None,
             Second::IfPossible => ftrace::Collector::start(devices, directory, state).ok(),
@@ -56,28 +56,28 @@ impl Collector {
         Ok(Collector { first: block::Collector::start(devices, options)?, second })
     }
 
-    /// Ends the recording; the second source's trace instance is gone then.
+    /// Ends the recording, and removes the second source's trace instance.
     ///
     /// # Errors
-    /// The statistics of a device cannot be read any more.
+    /// The statistics of a device cannot be read.
     pub fn stop(self) -> Result<Capture, Error> {
         let first = self.first.stop();
-        // Stopped whatever became of the first. If it fails, losses stay losses, and are counted.
+        // Stopped also after a failure of the first. If it fails, losses are counted and not filled.
         let second = self.second.and_then(|second| second.stop().ok());
         Ok(Capture { first: first?, second })
     }
 }
 
 impl Capture {
-    /// Whether what BPF recorded agrees with what the kernel counted; nothing is filled yet.
+    /// Reconciliation of the BPF recording with the kernel's counters, before filling.
     pub fn reconciliation(&self) -> &Reconciliation {
         self.first.reconciliation()
     }
 
-    /// All rows; one whose completion BPF did not see carries what the second source saw of it.
+    /// All rows, with missed completions filled from the second source.
     ///
     /// # Errors
-    /// The file of events that did not fit into memory cannot be written or read.
+    /// The overflow file of events cannot be written or read.
     pub fn into_rows(self, epoch_ns: i64) -> Result<(Vec<BlockRequest>, Reconciliation), Error> {
         let (mut rows, mut reconciliation) = self.first.into_rows(epoch_ns)?;
         if reconciliation.lost > 0
@@ -88,10 +88,10 @@ impl Capture {
         Ok((rows, reconciliation))
     }
 
-    /// Writes `block.parquet`. Only if something is missing are all rows in memory at once.
+    /// Writes `block.parquet`. All rows are in memory only if a completion is missing.
     ///
     /// # Errors
-    /// As [`Capture::into_rows`]; the disk is full.
+    /// As [`Capture::into_rows`], or the disk is full.
     pub fn write(self, path: &Path, epoch_ns: i64) -> Result<Reconciliation, Error> {
         if self.second.is_none() || self.first.reconciliation().lost == 0 {
             return self.first.write(path, epoch_ns);

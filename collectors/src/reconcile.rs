@@ -1,39 +1,39 @@
-//! Reconciliation of the records with the kernel's counters.
+//! Reconciliation of recorded requests with the kernel's counters.
 
 use serde::Serialize;
 
 use crate::block::Counters;
 use crate::disk::DiskStatistics;
 
-/// Requests that were recorded beside requests that there were.
+/// Recorded requests compared with the kernel's counters.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Reconciliation {
-    /// What recorded: `bpf`, `ftrace` or `blktrace`.
+    /// Source: `bpf`, `ftrace` or `blktrace`.
     pub source: String,
-    /// For `bpf`: `full` or `lean`.
+    /// Mode of `bpf`: `full` or `lean`.
     pub mode: Option<String>,
-    /// Rows written.
+    /// Number of rows.
     pub rows: u64,
-    /// Of those, rows without a completion that a second source supplied afterwards.
+    /// Rows whose completion a second source supplied.
     pub filled: u64,
-    /// Requests whose completion was not recorded although the device has none under way any more: rows
-    /// without `completed_ns`, or (ring buffer full, mode `lean`) no rows.
+    /// Requests without a recorded completion that are not outstanding at the device: rows without `completed_ns`, or (ring buffer
+    /// full, mode `lean`) no rows.
     pub lost: u64,
-    /// Requests under way when the recording ended: rows without `completed_ns` that are no loss.
+    /// Outstanding requests at the end of the recording: rows without `completed_ns`, not losses.
     pub in_flight_at_stop: u64,
     /// Requests that completed during the recording but began before it: no rows.
     pub in_flight_at_start: u64,
-    /// Bios that ended without ever becoming a request, such as those refused with `EAGAIN` for want of a tag.
+    /// Bios that ended without a request, such as those refused with `EAGAIN` for lack of a tag.
     pub ended_without_request: u64,
-    /// What neither the rows nor the losses account for, in requests, of all devices.
+    /// Requests of all devices that neither rows nor losses explain.
     pub unexplained: u64,
-    /// Whether requests, sectors and merges of every device agree, but for the counted losses.
+    /// Whether requests, sectors and merges of every device agree, except for counted losses.
     pub agrees: bool,
-    /// One per device.
+    /// Reconciliation by device.
     pub devices: Vec<DeviceReconciliation>,
-    /// One per CPU that saw a request, all devices together.
+    /// Counts by CPU, of all devices.
     pub cpus: Vec<CpuCount>,
-    /// One per BPF program that ran.
+    /// Runs of each BPF program.
     pub programs: Vec<ProgramRun>,
 }
 
@@ -42,19 +42,19 @@ pub struct Reconciliation {
 pub struct DeviceReconciliation {
     /// The kernel's name of the disk.
     pub device: String,
-    /// Whether the kernel keeps statistics for it (`queue/iostats`); if not, nothing can be compared.
+    /// Whether the kernel keeps statistics for the disk (`queue/iostats`); without them nothing is compared.
     pub comparable: bool,
-    /// What `/sys/block/DEV/stat` counted in the meantime.
+    /// Increase of `/sys/block/DEV/stat` during the recording.
     pub kernel: DiskStatistics,
-    /// What the collector counted.
+    /// Counters of the collector.
     pub seen: Counters,
-    /// Requests that came or went while the two were being read, so that they cannot be told apart.
+    /// Requests that arrived or completed while both counters were read: an uncertainty.
     pub margin: u64,
-    /// Requests that were issued and whose completion was not seen, by group: reads, writes, discards, flushes.
+    /// Issued requests whose completion was not seen, by group: reads, writes, discards, flushes.
     pub hidden: [u64; 4],
-    /// Requests that are in one count and not in the other, beyond `hidden` and `margin`.
+    /// Difference between both counts of requests, beyond `hidden` and `margin`.
     pub unexplained_requests: u64,
-    /// The same for 512-byte sectors; only told where nothing is hidden and nothing came in between.
+    /// The same for 512-byte sectors; absent if `hidden` or `margin` is not 0.
     pub unexplained_sectors: Option<u64>,
     /// The same for merges.
     pub unexplained_merges: Option<u64>,
@@ -73,20 +73,20 @@ pub struct CpuCount {
     pub completed: u64,
     /// Events lost on it because a buffer was full.
     pub buffer_full: u64,
-    /// Requests that were forgotten because the table was full.
+    /// Requests dropped because the table was full.
     pub evicted: u64,
 }
 
-/// How often a BPF program ran.
+/// Runs of a BPF program.
 #[derive(Debug, Clone, Serialize)]
 pub struct ProgramRun {
     /// Its name in `block.bpf.c`.
     pub name: String,
     /// Runs; counted by the kernel only while `kernel.bpf_stats_enabled` is 1.
     pub runs: u64,
-    /// Time in it, under the same condition.
+    /// Run time, under the same condition.
     pub run_time_ns: u64,
-    /// Runs that the kernel left out because the program was already running on that CPU.
+    /// Runs skipped by the kernel because the program was already running on that CPU.
     pub recursion_misses: u64,
 }
 
@@ -109,8 +109,8 @@ impl DeviceReconciliation {
         let kernel = stop.kernel.since(&start.kernel);
         let least = stop.before.since(&start.after);
         let most = stop.after.since(&start.before);
-        // The kernel counts a request a moment after it tells us of its completion: with traffic under way each
-        // CPU can be in that moment. Without, the two readings around the kernel's are the same.
+        // The kernel counts a request shortly after its completion event: during traffic each CPU can be in between. Without traffic
+        // the two readings around the kernel's are equal.
         let busy = most.completions() != least.completions()
             || start.kernel.in_flight != 0
             || stop.kernel.in_flight != 0;
@@ -141,7 +141,7 @@ impl DeviceReconciliation {
         }
     }
 
-    /// Whether nothing is unexplained.
+    /// Whether every request is explained.
     pub fn agrees(&self) -> bool {
         self.comparable
             && self.unexplained_requests == 0
@@ -151,14 +151,14 @@ impl DeviceReconciliation {
 }
 
 impl Reconciliation {
-    /// Share of the requests that the kernel counted which were lost or are unexplained; 0 if there were none.
+    /// Lost and unexplained requests, as a share of those that the kernel counted; 0 without requests.
     pub fn loss_share(&self) -> f64 {
         let requests: u64 = self.devices.iter().map(|device| device.kernel.requests()).sum();
         let missing = self.lost - self.filled.min(self.lost) + self.unexplained;
         if requests == 0 { if missing == 0 { 0.0 } else { 1.0 } } else { missing as f64 / requests as f64 }
     }
 
-    /// One line for people.
+    /// Summary in one line.
     pub fn summary(&self) -> String {
         let requests: u64 = self.devices.iter().map(|device| device.kernel.requests()).sum();
         let mode = self.mode.as_deref().map(|mode| format!(" {mode}")).unwrap_or_default();
@@ -175,7 +175,7 @@ impl Reconciliation {
     }
 }
 
-/// How far `value` is from the interval.
+/// Distance of `value` from the interval.
 fn distance(value: u64, least: u64, most: u64) -> u64 {
     least.saturating_sub(value).max(value.saturating_sub(most))
 }

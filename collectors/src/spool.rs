@@ -1,7 +1,6 @@
-//! Buffer of events until the measurement ends: in memory, then in an unlinked file.
+//! Spool: buffer of events until the measurement ends, in memory, then in an unlinked file.
 //!
-//! Turning events into Parquet costs several times what taking them costs, so it is not done while the host under
-//! test is measured.
+//! Conversion of events to Parquet costs several times their collection, and is done after the measurement.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -10,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// Events are kept in pieces of this many, so that no piece is ever copied again.
+/// Events in one chunk: a chunk is never reallocated.
 const CHUNK_EVENTS: usize = 32_768;
 
-/// Encoded events in the order of their arrival.
+/// Encoded events in order of arrival.
 pub(crate) struct Spool {
     event_bytes: usize,
     chunks: Vec<Vec<u8>>,
@@ -24,7 +23,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// For events of `event_bytes` each. At most about `memory_bytes` are held in memory; what exceeds it goes to a file in `directory`.
+    /// A spool for events of `event_bytes` each. About `memory_bytes` are kept in memory, the rest in a file in `directory`.
     pub(crate) fn new(event_bytes: usize, memory_bytes: usize, directory: &Path) -> Self {
         Spool {
             event_bytes,
@@ -36,7 +35,7 @@ impl Spool {
         }
     }
 
-    /// Adds one encoded event. A failure of the file is kept for [`Spool::finish`]: there is no one to tell it to here.
+    /// Adds one encoded event. An error of the file is reported by [`Spool::finish`].
     pub(crate) fn push(&mut self, event: &[u8]) {
         match self.chunks.last_mut() {
             Some(chunk) if chunk.len() < CHUNK_EVENTS * self.event_bytes => chunk.extend_from_slice(event),
@@ -80,7 +79,7 @@ impl Spool {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        // The last chunk is the newest; the overflow file continues the ones before it.
+        // The last chunk is the newest; the overflow file has those before it.
         let newest = if self.overflow.is_some() { self.chunks.pop() } else { None };
         for chunk in &self.chunks {
             chunk.chunks_exact(self.event_bytes).try_for_each(&mut each)?;
@@ -102,7 +101,7 @@ impl Spool {
     }
 }
 
-/// A file that is gone when it is closed, even after a crash.
+/// An unlinked file: it ends when closed, also after a crash.
 fn unlinked_file(directory: &Path) -> Result<File, Error> {
     OpenOptions::new()
         .read(true)

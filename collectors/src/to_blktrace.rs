@@ -7,8 +7,8 @@ use weir_trace::blktrace::{Record, category};
 
 use crate::disk::Disk;
 
-/// The events of the rows of these disks: `Q` and `G`, `I`, `D`, `C` as far as the rows have the times, and one that names
-/// each task. All are given to CPU 0, since rows do not tell one. Times are absolute again.
+/// Events of the rows of these disks: `Q` and `G`, `I`, `D`, `C` as far as the rows have times, and one with the name of each
+/// task. All are of CPU 0, since rows have no CPU. Times are absolute.
 pub fn records(rows: &[BlockRequest], disks: &[Disk], epoch_ns: i64) -> Vec<Record> {
     let mut records = Vec::new();
     let mut named: HashMap<u32, &str> = HashMap::new();

@@ -1,4 +1,4 @@
-//! The thread of a collector: started, awaited until it records, stopped once.
+//! Worker thread of a collector: started, awaited until it records, stopped once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,26 +8,26 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// A thread that records until it is stopped, and then returns a `T`. Dropping it stops it and forgets the `T`.
+/// A thread that records until it is stopped, and returns a `T`. Dropping it stops the thread and discards the `T`.
 pub(crate) struct Worker<T> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, Error>>>,
 }
 
-/// The thread's end of it.
+/// The thread's side of the worker.
 pub(crate) struct Told<R> {
     stop: Arc<AtomicBool>,
     ready: Sender<R>,
 }
 
 impl<R> Told<R> {
-    /// Says that recording has begun.
+    /// Reports that recording has begun.
     pub(crate) fn ready(&self, with: R) {
-        // Whoever started us waits for this, or has gone: then we are about to be stopped.
+        // The starter waits for this, or has been dropped: then this thread is about to be stopped.
         let _ = self.ready.send(with);
     }
 
-    /// Sleeps, less long if told to stop; whether to go on.
+    /// Sleeps until a timeout or a stop; returns whether to continue.
     pub(crate) fn sleep(&self, at_most: Duration) -> bool {
         if !self.stop.load(Ordering::Acquire) {
             park_timeout(at_most);
@@ -37,7 +37,7 @@ impl<R> Told<R> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Starts a thread and waits until it says that it is ready, or why it cannot be.
+    /// Starts a thread and waits until it is ready, or has failed.
     pub(crate) fn start<R: Send + 'static>(
         name: &str,
         work: impl FnOnce(&Told<R>) -> Result<T, Error> + Send + 'static,
@@ -52,15 +52,15 @@ impl<T: Send + 'static> Worker<T> {
         let mut worker = Worker { stop, thread: Some(thread) };
         match started.recv() {
             Ok(with) => Ok((worker, with)),
-            // The thread ended before it was ready, and says why.
+            // The thread ended before it was ready; its result says why.
             Err(_) => match worker.join() {
                 Err(error) => Err(error),
-                Ok(_) => Err(Error::Bpf("the collector ended before it began".to_owned())),
+                Ok(_) => Err(Error::Bpf("the collector ended before it was ready".to_owned())),
             },
         }
     }
 
-    /// Stops the thread and returns what it made.
+    /// Stops the thread and returns its result.
     pub(crate) fn stop(mut self) -> Result<T, Error> {
         self.join()
     }
@@ -77,7 +77,7 @@ impl<T> Worker<T> {
     }
 }
 
-// What it will return need not be one that can be shown.
+// The result need not have a debug representation.
 impl<T> std::fmt::Debug for Worker<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Worker").field("stop", &self.stop).finish_non_exhaustive()

@@ -6,7 +6,7 @@ use weir_trace::blktrace::{Record, category};
 
 use crate::block::Counters;
 
-/// A bio that has arrived, or a request on its way.
+/// An outstanding bio or request.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
     pub(super) sector: u64,
@@ -17,7 +17,7 @@ pub(super) struct Pending {
     pub(super) queued_ns: Option<u64>,
     pub(super) inserted_ns: Option<u64>,
     pub(super) issued_ns: Option<u64>,
-    /// Whether its data are one stage only, with flushes before or after: it ends with a completion of no bytes.
+    /// Whether it is a flush sequence, with flushes before or after its data: it ends with a completion of no bytes.
     pub(super) in_flush_sequence: bool,
     /// Bytes whose completion is still to come.
     pub(super) left: u64,
@@ -44,24 +44,24 @@ impl Pending {
     }
 }
 
-/// The sector behind `bytes` from `sector`; a damaged recording may name one that no disk has.
+/// The sector after `bytes` from `sector`; a damaged recording may name one that no disk has.
 pub(super) fn sector_after(sector: u64, bytes: u64) -> u64 {
     sector.saturating_add(bytes / 512)
 }
 
-/// What is under way on one disk; each list is short: it holds what begins at the same sector.
+/// Outstanding bios and requests of one disk; each list has those with the same first sector, and is short.
 #[derive(Default)]
 pub(super) struct UnderWay {
     bios: HashMap<u64, VecDeque<Pending>>,
     pub(super) requests: HashMap<u64, VecDeque<Pending>>,
-    /// End of a request that is not yet issued to its start, for merges.
+    /// Start of each unissued request by its end, for merges.
     ends: HashMap<u64, u64>,
     /// Writes whose data are done but whose flush sequence is not, by start: indices into the rows.
     pub(super) flushing: HashMap<u64, usize>,
     pub(super) counters: Counters,
 }
 
-/// Takes the first that `suits` from the list at `sector`.
+/// Takes the first match from the list at `sector`.
 fn take(
     lists: &mut HashMap<u64, VecDeque<Pending>>,
     sector: u64,
@@ -83,7 +83,7 @@ impl UnderWay {
         self.bios.entry(record.sector).or_default().push_back(bio);
     }
 
-    /// The record is of the front part; the rest, which keeps its arrival, begins where the payload says.
+    /// Splits: the record is of the front part; the rest keeps its arrival time and begins at the payload's sector.
     pub(super) fn split(&mut self, record: &Record) {
         self.counters.splits += 1;
         let Some(rest_at) = record.split_at() else { return };
@@ -124,7 +124,7 @@ impl UnderWay {
 
     pub(super) fn back_merge(&mut self, record: &Record) {
         let bytes = u64::from(record.bytes);
-        // A bio, or else the request that follows, is absorbed.
+        // A bio, or otherwise the following request, is absorbed.
         if self.take_bio(record).is_some() {
             self.counters.bio_back_merges += 1;
         } else if let Some(next) = self.waiting(record.sector, Some(bytes)) {
@@ -192,7 +192,7 @@ impl UnderWay {
         }
     }
 
-    /// The issued request that a completion is of; an empty flush is completed without having been issued.
+    /// The issued request of a completion; an empty flush completes without being issued.
     pub(super) fn take_completed(&mut self, record: &Record) -> Option<Pending> {
         let bytes = u64::from(record.bytes);
         let flush = is_device_flush(record.categories());
@@ -213,7 +213,7 @@ impl UnderWay {
     }
 }
 
-/// The flush that the block layer itself sends: it is neither a write nor has it data.
+/// Whether it is the block layer's own flush, which is not a write and has no data.
 pub(super) fn is_device_flush(categories: u16) -> bool {
     categories & category::FLUSH != 0 && categories & category::WRITE == 0
 }

@@ -1,4 +1,4 @@
-//! Loading and attaching the BPF programs of a mode, and their shared memory.
+//! BPF programs of a mode: loading, attaching, and their shared memory.
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -16,23 +16,23 @@ use crate::disk::Disk;
 use crate::error::Error;
 use crate::reconcile::ProgramRun;
 
-/// Devices that one collector can watch (`MAX_DEVICES` of `block.h`).
+/// Maximum devices of one collector (`MAX_DEVICES` of `block.h`).
 pub(super) const MAX_DEVICES: usize = 8;
 /// `MAX_CPUS` of `block.h`.
 const MAX_CPUS: usize = 512;
 
-/// How much is recorded of each request.
+/// Amount of recorded data of each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// From the arrival of the first bio on, with the task, through every stage.
+    /// All stages from the arrival of the first bio on, with the task.
     #[default]
     Full,
-    /// One program at completion that reads the times which the kernel itself keeps in the request.
+    /// One program at completion that reads the kernel's own times of the request.
     ///
-    /// Cheaper, but: `queued_ns` is the moment at which a tag was granted, so that a wait for one is not seen;
-    /// `issued_ns` is there only while the kernel keeps it (write-back throttling, kyber or bfq in use); there is no
-    /// task and no `inserted_ns`, and the kernel may read its clock once for several requests of a batch.
+    /// Cheaper, with limits: `queued_ns` is the time when a tag was granted, and a wait for one is not seen; `issued_ns` exists only
+    /// while the kernel keeps it (writeback throttling, kyber or bfq); there is no task and no `inserted_ns`, and the kernel may
+    /// read its clock once for several requests of a batch.
     Lean,
 }
 
@@ -56,7 +56,7 @@ pub(super) enum Recording {
 /// `SLOTS` of `block.h`.
 const SLOTS: usize = 8192 * 4;
 
-/// State of a slot that is in use (`enum slot_state` of `block.h`).
+/// State of a used slot (`enum slot_state` of `block.h`).
 const SLOT_QUEUED: u8 = 0;
 
 /// The loaded programs.
@@ -65,7 +65,7 @@ pub(super) struct Programs<'object> {
     links: Vec<Link>,
 }
 
-/// What the table of requests under way still holds.
+/// Remaining entries of the table of outstanding requests.
 pub(super) struct Leftovers {
     /// Issued, not completed.
     pub(super) issued: Vec<Event>,
@@ -114,7 +114,7 @@ impl<'object> Programs<'object> {
         Ok(Programs { skeleton, links: Vec::new() })
     }
 
-    /// Attaches every program, last stage first: what is seen to begin is then also seen to end.
+    /// Attaches every program, last stage first: a request whose begin is seen has its end seen.
     pub(super) fn attach(&mut self, mode: Mode) -> Result<(), Error> {
         let programs = &mut self.skeleton.progs;
         let wanted = match mode {
@@ -142,7 +142,7 @@ impl<'object> Programs<'object> {
         Ok(())
     }
 
-    /// How often each program ran.
+    /// Runs of each program.
     pub(super) fn runs(&self) -> Vec<ProgramRun> {
         let ours: Vec<u32> = self
             .skeleton
@@ -188,8 +188,8 @@ impl<'object> Programs<'object> {
     /// The counters of one device on one CPU.
     fn counters_at(shared: *const types::bss, device: usize, cpu: usize) -> Counters {
         // SAFETY: the index is inside the array (device < MAX_DEVICES, cpu < MAX_CPUS), which is mapped for as long as
-        // the skeleton lives. The programs go on counting: each field is read whole, as aligned 8 bytes, and a reading
-        // that is not of one instant is what the margins of the reconciliation are for.
+        // the skeleton lives. The programs continue to count: each field is read at once, as aligned 8 bytes, and margins of the
+        // reconciliation cover readings at different instants.
         let raw = unsafe { (&raw const (*shared).counters[device * MAX_CPUS + cpu]).read_volatile() };
         Counters {
             bios_queued: raw.bios_queued,
@@ -214,21 +214,21 @@ impl<'object> Programs<'object> {
         }
     }
 
-    /// The counters of one device, of all CPUs together.
+    /// Counters of one device, summed over CPUs.
     pub(super) fn device_counters(&self, device: usize) -> Result<Counters, Error> {
         let shared = self.shared()?;
         Ok((0..possible_cpus())
             .fold(Counters::default(), |sum, cpu| sum.plus(&Self::counters_at(shared, device, cpu))))
     }
 
-    /// The counters of one CPU, of all devices together.
+    /// Counters of one CPU, summed over devices.
     pub(super) fn cpu_counters(&self, cpu: usize, devices: usize) -> Result<Counters, Error> {
         let shared = self.shared()?;
         Ok((0..devices)
             .fold(Counters::default(), |sum, device| sum.plus(&Self::counters_at(shared, device, cpu))))
     }
 
-    /// What the table still holds of one device.
+    /// Remaining entries of one device in the table.
     pub(super) fn leftovers(&self, device: usize) -> Result<Leftovers, Error> {
         let shared = self.shared()?;
         let mut found = Leftovers { issued: Vec::new(), queued: 0 };
@@ -265,9 +265,7 @@ impl<'object> Programs<'object> {
 }
 
 fn no_data(section: &str) -> Error {
-    Error::Bpf(format!(
-        "the kernel does not let the programs' {section} be mapped (Linux 5.5 or later is needed)"
-    ))
+    Error::Bpf(format!("the kernel cannot map the programs' {section}. Use Linux 5.5 or later"))
 }
 
 /// CPUs that may ever be online.
@@ -275,18 +273,21 @@ pub(super) fn possible_cpus() -> usize {
     libbpf_rs::num_possible_cpus().unwrap_or(1).min(MAX_CPUS)
 }
 
-/// Refuses what the tables of the programs cannot hold.
+/// Refuses more devices or CPUs than the programs' tables can hold.
 pub(super) fn check_limits(devices: &[Disk]) -> Result<(), Error> {
     if devices.is_empty() || devices.len() > MAX_DEVICES {
         return Err(Error::Device {
             device: devices.iter().map(|disk| &*disk.name).collect::<Vec<_>>().join(", "),
-            reason: format!("1 to {MAX_DEVICES} devices can be watched at once, not {}", devices.len()),
+            reason: format!(
+                "wrong number of devices (found {}, expected 1 to {MAX_DEVICES} devices)",
+                devices.len()
+            ),
         });
     }
     let cpus = libbpf_rs::num_possible_cpus().unwrap_or(1);
     if cpus > MAX_CPUS {
         return Err(Error::Bpf(format!(
-            "the counters are made for {MAX_CPUS} CPUs, this host may have {cpus}"
+            "too many CPUs on this host (found {cpus}, expected at most {MAX_CPUS})"
         )));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Start and stop of the collector; its thread drains the ring buffer.
+//! Block collector: start, stop, and the thread that drains the ring buffer.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -20,32 +20,32 @@ use crate::reconcile::{CpuCount, Reconciliation, Snapshot};
 use crate::spool::Spool;
 use crate::worker::{Told, Worker};
 
-/// How to collect.
+/// Options of a collection.
 #[derive(Debug)]
 pub struct Options {
-    /// How much is recorded of each request.
+    /// Amount of recorded data of each request.
     pub mode: Mode,
     /// Size of the ring buffer: a power of two, at least a page.
     pub ring_bytes: u32,
-    /// What becomes of the events.
+    /// Use of the events.
     pub delivery: Delivery,
-    /// How long to wait at the end for requests that are under way.
+    /// Time limit for outstanding requests at the end.
     pub drain: Duration,
 }
 
-/// What becomes of the events.
+/// Use of the events.
 #[derive(Debug)]
 pub enum Delivery {
-    /// They wait until the end, in memory up to `memory_bytes`, then in an unlinked file in `directory`.
+    /// Spooled until the end, in memory up to `memory_bytes`, then in an unlinked file in `directory`.
     Spool {
         /// Limit of the memory used.
         memory_bytes: usize,
-        /// Where the rest goes.
+        /// Folder of the overflow file.
         directory: PathBuf,
     },
-    /// Each becomes a row at once, its times relative to `epoch_ns`, for someone to look at.
+    /// Converted to rows at once, with times relative to `epoch_ns`, for a live view.
     Live {
-        /// Where the rows go; the collector goes on when no one receives any more.
+        /// Receiver of rows; the collector continues without one.
         rows: Sender<BlockRequest>,
         /// Ns of `CLOCK_MONOTONIC`.
         epoch_ns: i64,
@@ -64,11 +64,11 @@ impl Options {
     }
 }
 
-/// A collection under way. Dropping it ends it and forgets what was recorded.
+/// A running collection. Dropping it ends it and discards its events.
 #[derive(Debug)]
 pub struct Collector(Worker<Capture>);
 
-/// What was recorded.
+/// Recording of a collection.
 pub struct Capture {
     devices: Vec<Disk>,
     spool: Option<Spool>,
@@ -79,7 +79,7 @@ impl Collector {
     /// Loads the programs and returns when all are attached and recording.
     ///
     /// # Errors
-    /// More than 8 devices; BPF cannot be used here, with one line that says why.
+    /// More than 8 devices, or BPF cannot be used; the text says why.
     pub fn start(devices: &[Disk], options: Options) -> Result<Self, Error> {
         check_limits(devices)?;
         let devices = devices.to_vec();
@@ -87,25 +87,25 @@ impl Collector {
         Ok(Collector(worker))
     }
 
-    /// Ends the recording: waits for the requests that are under way, reconciles, detaches.
+    /// Ends the recording: waits for outstanding requests, reconciles, detaches.
     ///
     /// # Errors
-    /// The statistics of a device cannot be read any more.
+    /// The statistics of a device cannot be read.
     pub fn stop(self) -> Result<Capture, Error> {
         self.0.stop()
     }
 }
 
 impl Capture {
-    /// Whether what was recorded agrees with what the kernel counted.
+    /// Reconciliation with the kernel's counters.
     pub fn reconciliation(&self) -> &Reconciliation {
         &self.reconciliation
     }
 
-    /// Turns what was recorded into rows in the order of completion, and gives each to `each`.
+    /// Converts events to rows in order of completion, and calls `each` with each row.
     ///
     /// # Errors
-    /// The file of events that did not fit into memory cannot be written or read; `each` failed.
+    /// The overflow file of events cannot be written or read, or `each` failed.
     pub fn for_each(
         self,
         epoch_ns: i64,
@@ -121,7 +121,7 @@ impl Capture {
         Ok(self.reconciliation)
     }
 
-    /// All rows, in the order of completion.
+    /// All rows, in order of completion.
     ///
     /// # Errors
     /// As [`Capture::for_each`].
@@ -137,7 +137,7 @@ impl Capture {
     /// Writes `block.parquet`.
     ///
     /// # Errors
-    /// As [`Capture::for_each`]; the disk is full.
+    /// As [`Capture::for_each`], or the disk is full.
     pub fn write(self, path: &Path, epoch_ns: i64) -> Result<Reconciliation, Error> {
         let mut table = TableWriter::create(path, epoch_ns)?;
         let reconciliation = self.for_each(epoch_ns, |row| Ok(table.write(&row)?))?;
@@ -146,7 +146,7 @@ impl Capture {
     }
 }
 
-/// Where events go as they come.
+/// Destination of events.
 enum Sink {
     Spool(Spool),
     Live { rows: Sender<BlockRequest>, maker: RowMaker },
@@ -167,7 +167,7 @@ impl Sink {
             Sink::Spool(spool) => spool.push(bytes),
             Sink::Live { rows, maker } => {
                 if let Some(row) = Event::decode(bytes).and_then(|event| maker.row(&event)) {
-                    // No one looks any more: the counters still tell what happened.
+                    // Without a receiver the counters are still complete.
                     let _ = rows.send(row);
                 }
             }
@@ -175,12 +175,12 @@ impl Sink {
     }
 }
 
-/// What came out of the ring buffer so far.
+/// Events of the ring buffer so far.
 struct Taken {
     sink: Sink,
-    /// Requests among it.
+    /// Requests among these events.
     rows: u64,
-    /// Bytes since the last visit.
+    /// Bytes since the last poll.
     bytes: usize,
 }
 
@@ -192,10 +192,10 @@ impl Taken {
     }
 }
 
-/// Shortest and longest sleep between two visits to the ring buffer.
+/// Minimum and maximum sleep between polls of the ring buffer.
 const VISITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
-/// The next sleep: a visit should find the buffer between a sixteenth and a quarter full.
+/// Next sleep: a poll should find the buffer between a sixteenth and a quarter full.
 fn next_sleep(sleep: Duration, found_bytes: usize, ring_bytes: u32) -> Duration {
     let fill = found_bytes as f64 / f64::from(ring_bytes);
     let next = if fill > 0.25 {
@@ -215,14 +215,14 @@ fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capt
     let mut programs = Programs::load(&mut storage, &devices, mode, ring_bytes)?;
     programs.attach(mode)?;
     programs.set_recording(Recording::On, monotonic_ns())?;
-    // Counted from here on: what completed before was begun before, too.
+    // Counted from here on: earlier completions are of earlier requests.
     let starts = snapshots(&programs, &devices)?;
 
     let taken = RefCell::new(Taken { sink: Sink::new(delivery, &devices), rows: 0, bytes: 0 });
     let mut leftovers = Vec::new();
     let stops;
     {
-        // The map is reached by a handle of its own, since the skeleton is still needed for other things.
+        // The map has a separate handle, since the skeleton is still in use.
         let map = libbpf_rs::MapHandle::try_from(&programs.skeleton.maps.events)
             .map_err(|error| Error::Bpf(format!("the ring buffer cannot be shared: {error}")))?;
         let mut builder = RingBufferBuilder::new();
@@ -271,7 +271,7 @@ fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capt
     Ok(Capture { devices, spool, reconciliation })
 }
 
-/// Requests that the kernel has under way on any of the devices.
+/// Outstanding requests of all devices, by the kernel.
 fn under_way(devices: &[Disk]) -> Result<u64, Error> {
     devices.iter().map(|disk| Ok(disk.statistics()?.in_flight)).sum()
 }

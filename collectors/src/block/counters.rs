@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// The number of groups that `/sys/block/DEV/stat` tells apart: reads, writes, discards, flushes.
+/// Number of groups in `/sys/block/DEV/stat`: reads, writes, discards, flushes.
 pub(crate) const GROUPS: usize = 4;
 
-/// The group of a request (`op_stat_group` of the kernel).
+/// Group of a request (`op_stat_group` of the kernel).
 pub(crate) fn group_of(cmd_flags: u32) -> usize {
     match cmd_flags & 0xff {
         2 => 3,
@@ -14,39 +14,38 @@ pub(crate) fn group_of(cmd_flags: u32) -> usize {
     }
 }
 
-/// What the programs counted (`struct counters` of `block.h`).
+/// Counters of the programs (`struct counters` of `block.h`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Bios that arrived.
     pub bios_queued: u64,
-    /// Requests handed to the driver, each time they were.
+    /// Submissions of requests to the driver, including repeated ones.
     pub issued: u64,
-    /// Requests finished, of the kinds that the kernel's statistics count: reads, writes, discards, flushes.
+    /// Finished requests in the kernel's statistics: reads, writes, discards, flushes.
     pub completed: [u64; GROUPS],
-    /// 512-byte sectors of those, in the same order.
+    /// 512-byte sectors of these requests, in the same order.
     pub sectors: [u64; GROUPS],
-    /// Requests finished that the kernel's statistics leave out.
+    /// Finished requests outside the kernel's statistics.
     pub completed_uncounted: u64,
-    /// Completions of requests that had been issued to the driver.
+    /// Completions of requests that were issued to the driver.
     pub driver_completions: u64,
-    /// Completed, but begun before the recording was.
+    /// Completed requests that began before the recording.
     pub before_start: u64,
-    /// Completed while the recording was being ended, but begun after its end.
+    /// Requests that completed while the recording was ended, but began after its end.
     pub after_stop: u64,
-    /// Issued, but their arrival was not seen: rows without `queued_ns`.
+    /// Issued requests without a seen arrival: rows without `queued_ns`.
     pub arrival_unknown: u64,
-    /// Completed, but neither arrival nor issue was seen: no rows.
+    /// Completed requests without a seen arrival or issue: no rows.
     pub unseen_until_completion: u64,
     /// Completions lost because the ring buffer was full: no rows.
     pub completions_ring_full: u64,
-    /// Hidden completions that could not be written for the same reason: no rows.
+    /// Hidden completions lost for the same reason: no rows.
     pub reuses_ring_full: u64,
-    /// Requests forgotten because the table was full.
+    /// Requests dropped because the table was full.
     pub evicted: u64,
-    /// Requests whose bio was used again without their completion having been seen, by group: rows without
-    /// `completed_ns`.
+    /// Requests whose bio was reused before their completion was seen, by group: rows without `completed_ns`.
     pub hidden: [u64; GROUPS],
-    /// Requests that the driver gave back.
+    /// Requests that the driver returned for requeueing.
     pub requeued: u64,
     /// Bios merged behind a request.
     pub bio_back_merges: u64,

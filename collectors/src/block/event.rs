@@ -1,4 +1,4 @@
-//! Events of `block.bpf.c`.
+//! Events of `block.bpf.c`, decoded and converted to rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Completed = 0,
     /// A request whose completion was not seen.
     Hidden = 1,
-    /// The name of a task, in the place of `queued_ns` and `inserted_ns`.
+    /// Name of a task, in the bytes of `queued_ns` and `inserted_ns`.
     Name = 2,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// Decodes the bytes of one event; `None` if they are none.
+    /// Decodes the bytes of one event; `None` if they are not an event.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
         let u64_at = |at: usize| bytes[at..at + 8].try_into().map(u64::from_ne_bytes).ok();
@@ -69,7 +69,7 @@ impl Event {
         })
     }
 
-    /// Whether encoded bytes are of a request, not of a name; quicker than decoding them.
+    /// Whether encoded bytes are of a request, not of a name; faster than decoding.
     pub(crate) fn is_request(bytes: &[u8]) -> bool {
         bytes.get(64..72).is_some_and(|kind| *kind != (Kind::Name as u64).to_ne_bytes())
     }
@@ -95,7 +95,7 @@ impl Event {
     }
 }
 
-/// Turns events into rows; names that repeat share one allocation.
+/// Converts events to rows; repeated names share one allocation.
 pub(crate) struct RowMaker {
     devices: Vec<Arc<str>>,
     epoch_ns: i64,
@@ -117,7 +117,7 @@ impl RowMaker {
         }
     }
 
-    /// The row of an event; `None` if it only tells a name, or is of no device that was asked for.
+    /// Row of an event; `None` for the name of a task, or for another device.
     pub(crate) fn row(&mut self, event: &Event) -> Option<BlockRequest> {
         if event.kind == Kind::Name {
             let comm: Vec<u8> =

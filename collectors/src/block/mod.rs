@@ -1,4 +1,4 @@
-//! The BPF collector of block requests.
+//! BPF collector of block requests.
 
 mod attach;
 mod collector;

@@ -1,11 +1,11 @@
-//! Losses, from the counters at start and stop.
+//! Counter readings at start and stop, and the losses between them.
 
 use super::attach::{Leftovers, Mode};
 use super::counters::{GROUPS, group_of};
 use crate::disk::Disk;
 use crate::reconcile::{DeviceReconciliation, Reconciliation, Snapshot};
 
-/// What was read at start and stop; one entry per device.
+/// Readings at start and stop; one entry per device.
 pub(super) struct Readings<'a> {
     pub(super) devices: &'a [Disk],
     pub(super) starts: &'a [Snapshot],
@@ -14,7 +14,7 @@ pub(super) struct Readings<'a> {
 }
 
 impl Readings<'_> {
-    /// Sets rows, CPUs and programs aside, which are not known here.
+    /// Reconciliation without rows, CPUs and programs, which are not known here.
     pub(super) fn reconcile(&self, mode: Mode) -> Reconciliation {
         let mut found = Reconciliation {
             source: "bpf".to_owned(),
@@ -25,7 +25,7 @@ impl Readings<'_> {
         for (index, disk) in self.devices.iter().enumerate() {
             let (start, stop, left) = (&self.starts[index], &self.stops[index], &self.leftovers[index]);
             let seen = stop.after.since(&start.before);
-            // What is still with the driver was issued last; whatever was issued before it was completed unseen.
+            // Requests still at the driver were issued last; earlier ones completed unseen.
             let mut issued: Vec<_> = left.issued.iter().collect();
             issued.sort_by_key(|event| event.issued_ns);
             let with_driver = usize::try_from(stop.kernel.in_flight).unwrap_or(usize::MAX);
@@ -49,7 +49,7 @@ impl Readings<'_> {
             found.lost +=
                 hidden.iter().sum::<u64>() + seen.completions_ring_full + seen.unseen_until_completion;
             if mode == Mode::Lean {
-                // Without a table, what the kernel alone counted is all there is to know of a hidden completion.
+                // Without a table, hidden completions are those that only the kernel counted.
                 found.lost += std::mem::take(&mut device.unexplained_requests);
                 device.unexplained_sectors = None;
                 device.unexplained_merges = None;

@@ -1,4 +1,4 @@
-//! Start and stop of the collector of file requests.
+//! File collector: start, stop, and the thread that drains the ring buffer.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -60,7 +60,7 @@ fn number_of(op: FileOp) -> u8 {
     }
 }
 
-/// What the programs counted.
+/// Counters of the programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FileCounters {
     /// Requests that began.
@@ -69,53 +69,53 @@ pub struct FileCounters {
     pub ended: u64,
     /// Events lost because the ring buffer was full: no rows.
     pub ring_full: u64,
-    /// Requests or processes that could not be followed because a table was full.
+    /// Requests or processes not followed because a table was full.
     pub map_full: u64,
 }
 
 impl FileCounters {
-    /// Requests without a row that were not merely under way.
+    /// Requests without a row that are not outstanding.
     pub fn lost(&self) -> u64 {
         self.ring_full + self.map_full
     }
 }
 
-/// A collection under way. Dropping it ends it and forgets what was recorded.
+/// A running collection. Dropping it ends it and discards its events.
 pub struct Collector {
     worker: Worker<FileCapture>,
     followed: MapHandle,
 }
 
-/// What was recorded.
+/// Recording of a collection.
 pub struct FileCapture {
     counters: FileCounters,
     spool: Spool,
 }
 
 impl Collector {
-    /// Returns when the programs are attached. What a process that is followed forks is followed, too.
+    /// Starts a collection; returns when the programs are attached. Children of a followed process are followed too.
     ///
-    /// What exceeds a quarter of a gigabyte waits in an unlinked file in `directory`.
+    /// Events beyond 256 MiB go to an unlinked file in `directory`.
     ///
     /// # Errors
-    /// BPF cannot be used here, with one line that says why.
+    /// BPF cannot be used; the text says why.
     pub fn start(directory: &Path) -> Result<Self, Error> {
         let directory = directory.to_owned();
         let (worker, followed) = Worker::start("weir-files", move |told| collect(&directory, told))?;
         Ok(Collector { worker, followed })
     }
 
-    /// Follows a process, its threads, and all that it forks from now on.
+    /// Follows a process, its threads, and its later children.
     ///
     /// # Errors
-    /// There are too many.
+    /// Too many processes are followed.
     pub fn follow(&self, process: u32) -> Result<(), Error> {
         self.followed
             .update(&process.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|error| Error::Bpf(capability::explain("following a process", &error)))
     }
 
-    /// Follows it no longer; what it has forked is still followed.
+    /// Ends following a process; its children are still followed.
     pub fn leave(&self, process: u32) {
         let _ = self.followed.delete(&process.to_ne_bytes());
     }
@@ -139,8 +139,7 @@ fn collect(directory: &Path, told: &Told<MapHandle>) -> Result<FileCapture, Erro
     let mut storage = MaybeUninit::uninit();
     let mut open =
         FilesSkelBuilder::default().open(&mut storage).map_err(refuse("opening the file programs"))?;
-    let no_data =
-        || Error::Bpf("the programs' data cannot be mapped (Linux 5.5 or later is needed)".to_owned());
+    let no_data = || Error::Bpf("the programs' data cannot be mapped. Use Linux 5.5 or later".to_owned());
     let rodata = open.maps.rodata_data.as_mut().ok_or_else(no_data)?;
     for (number, op) in SYSCALLS {
         if let Some(slot) = usize::try_from(number).ok().and_then(|at| rodata.syscall_ops.get_mut(at)) {
@@ -169,12 +168,12 @@ fn collect(directory: &Path, told: &Told<MapHandle>) -> Result<FileCapture, Erro
         while told.sleep(VISIT) {
             ring.consume_raw();
         }
-        // Links go with the skeleton; what ends until then is still taken.
+        // Links end with the skeleton; requests that end before are still recorded.
         ring.consume_raw();
     }
     let shared = skeleton.maps.bss_data.as_deref().ok_or_else(no_data)?;
     // SAFETY: the counters are aligned and mapped for as long as the skeleton lives; the programs may still count, which
-    // a volatile reading of aligned numbers bears.
+    // a volatile read of aligned numbers permits.
     let raw = unsafe { (&raw const shared.file_counters).read_volatile() };
     Ok(FileCapture {
         counters: FileCounters {
@@ -214,15 +213,15 @@ fn decode(bytes: &[u8], epoch_ns: i64) -> Option<FileRequest> {
 }
 
 impl FileCapture {
-    /// What was counted.
+    /// Counters of the recording.
     pub fn counters(&self) -> FileCounters {
         self.counters
     }
 
-    /// All rows in the order in which they ended, their times relative to `epoch_ns`.
+    /// All rows in order of completion, with times relative to `epoch_ns`.
     ///
     /// # Errors
-    /// The file of events that did not fit into memory cannot be written or read.
+    /// The overflow file of events cannot be written or read.
     pub fn into_rows(self, epoch_ns: i64) -> Result<Vec<FileRequest>, Error> {
         let mut rows = Vec::new();
         self.spool.finish(|bytes| {
@@ -235,7 +234,7 @@ impl FileCapture {
     /// Writes `files.parquet`; returns the number of rows.
     ///
     /// # Errors
-    /// As [`FileCapture::into_rows`]; the disk is full.
+    /// As [`FileCapture::into_rows`], or the disk is full.
     pub fn write(self, path: &Path, epoch_ns: i64) -> Result<u64, Error> {
         let mut table = TableWriter::create(path, epoch_ns)?;
         self.spool.finish(|bytes| match decode(bytes, epoch_ns) {

@@ -1,5 +1,5 @@
-//! Requests on files, where there is no block device: system calls, io_uring and FUSE of one process and its
-//! descendants.
+//! BPF collector of file requests, for file systems without a block device: system calls, io_uring and FUSE of a process
+//! and its descendants.
 
 mod collector;
 mod record;

@@ -1,4 +1,4 @@
-//! Recording of trace events: the thread that drains the buffer, and its result.
+//! Capture of ftrace events: the thread that drains the trace buffers, and its recording.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -21,17 +21,17 @@ use crate::disk::{Disk, DiskStatistics};
 /// Memory for events per CPU, in KiB: about a second at 300,000 requests/s on one CPU.
 const BUFFER_KIB: usize = 64 << 10;
 
-/// Memory for events of all CPUs, in KiB, and what each has in any case.
+/// Memory for events of all CPUs, and the minimum of each, in KiB.
 const MOST_KIB: usize = 1 << 20;
 const LEAST_KIB: usize = 4 << 10;
 
-/// Time between two visits to the buffers.
+/// Interval between polls of the buffers.
 const VISIT_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The largest page that a kernel may be told to use is 64 KiB and more; a read asks for at least one.
+/// Bytes of one read: at least a page of the trace buffer, which may be 64 KiB or more.
 const READ_BYTES: usize = 1 << 18;
 
-/// A collection under way. Dropping it ends it and forgets what was recorded.
+/// A running collection. Dropping it ends it and discards its events.
 pub struct Collector {
     devices: Vec<Disk>,
     starts: Vec<DiskStatistics>,
@@ -41,11 +41,11 @@ pub struct Collector {
     directory: PathBuf,
     layout: PageLayout,
     decoder: Decoder,
-    // Last: it can be removed only when the thread has closed its files.
+    // Last field: the instance can be removed only after the thread has closed its files.
     instance: Instance,
 }
 
-/// What was recorded.
+/// Recording of a collection.
 pub struct Capture {
     devices: Vec<Disk>,
     starts: Vec<DiskStatistics>,
@@ -58,11 +58,11 @@ pub struct Capture {
 }
 
 impl Collector {
-    /// Makes a trace instance, of which `state` has a record, and returns when it records; the events wait in an unlinked file
-    /// in `directory`. What processes that died left is not looked at: see [`super::recover`].
+    /// Makes a trace instance, recorded in `state`, and returns when it records. Events go to an unlinked file in `directory`.
+    /// Instances of dead processes are removed by [`super::recover`].
     ///
     /// # Errors
-    /// The kernel has no block trace events or no instances, or refuses.
+    /// The kernel has no block trace events or no trace instances, or refuses.
     pub fn start(devices: &[Disk], directory: &Path, state: &Path) -> Result<Self, Error> {
         let stream = OpenOptions::new()
             .read(true)
@@ -90,7 +90,7 @@ impl Collector {
         Ok(collector)
     }
 
-    /// Everything but the switch that begins the recording.
+    /// Prepares the instance, without beginning to record.
     fn set_up(&mut self) -> Result<(), Error> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let buffer_kib = (MOST_KIB / cpus).clamp(LEAST_KIB, BUFFER_KIB);
@@ -106,7 +106,7 @@ impl Collector {
                 .read(&format!("{folder}/format"))
                 .map_err(|error| Error::Ftrace(format!("the kernel has no trace event {event} ({error})")))?;
             if !self.decoder.learn(event, &format) {
-                return Err(Error::Ftrace(format!("the format of the trace event {event} is not known")));
+                return Err(Error::Ftrace(format!("the trace event {event} has an unknown format")));
             }
             instance.write(&format!("{folder}/filter"), &ours.join(" || "))?;
             instance.write(&format!("{folder}/enable"), "1")?;
@@ -131,7 +131,7 @@ impl Collector {
     /// Ends the recording and removes the instance.
     ///
     /// # Errors
-    /// The events could not be written to their file; a device's statistics cannot be read any more.
+    /// The events could not be written to their file, or a device's statistics cannot be read.
     pub fn stop(mut self) -> Result<Capture, Error> {
         let stops: Vec<_> = self.devices.iter().map(Disk::statistics).collect::<Result<_, _>>()?;
         self.instance.write("tracing_on", "0")?;
@@ -167,7 +167,7 @@ impl Drop for Collector {
     }
 }
 
-/// The buffer of one CPU.
+/// Trace buffer of one CPU.
 struct Pipe {
     cpu: u32,
     file: File,
@@ -192,8 +192,7 @@ fn pipes(instance: &Path) -> Result<Vec<Pipe>, Error> {
     Ok(pipes)
 }
 
-/// Copies what is in use of each page to the stream, after its CPU and its length, until it is told to stop and the buffers are
-/// empty.
+/// Copies the used part of each page to the stream, with its CPU and length, until a stop with empty buffers.
 fn empty_buffers(
     mut pipes: Vec<Pipe>,
     stream: File,
@@ -219,7 +218,7 @@ fn empty_buffers(
     }
 }
 
-/// One page; `None` if there is nothing to read now.
+/// Reads one page; `None` if the buffer is empty.
 fn read(pipe: &mut File, page: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match pipe.read(page) {
@@ -232,7 +231,7 @@ fn read(pipe: &mut File, page: &mut [u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// Events that found the buffer of their CPU full.
+/// Events lost because the buffer of their CPU was full.
 fn overruns(instance: &Path) -> Result<u64, Error> {
     let cpus = instance.join("per_cpu");
     let mut sum = 0;
@@ -256,10 +255,10 @@ impl Capture {
         self.overruns
     }
 
-    /// The events as records of blktrace(8), in the order of time.
+    /// Events as records of blktrace(8), in order of time.
     ///
     /// # Errors
-    /// The file cannot be read; a page is damaged.
+    /// The file cannot be read, or a page is damaged.
     pub fn records(&self) -> Result<Vec<Record>, Error> {
         let io = |source| Error::Io { path: self.directory.clone(), source };
         let mut stream = self.stream.try_clone().map_err(io)?;
@@ -273,7 +272,7 @@ impl Capture {
                 decoder.records(cpu, event.time_ns, event.data, |record| records.push(record));
             }
         }
-        // Stable: a name stays before the record that it was found in.
+        // A stable sort: a name stays before the record that contains it.
         records.sort_by_key(|record| record.time_ns);
         Ok(records)
     }

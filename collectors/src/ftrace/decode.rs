@@ -6,7 +6,7 @@ use weir_trace::blktrace::{Record, category};
 
 use super::ring::{Field, Format};
 
-/// The events that are recorded, with their codes among blktrace's actions.
+/// Recorded events, with their codes among blktrace's actions.
 pub(super) const EVENTS: [(&str, u16); 10] = [
     ("block_bio_queue", 1),
     ("block_bio_backmerge", 2),
@@ -22,7 +22,7 @@ pub(super) const EVENTS: [(&str, u16); 10] = [
 
 const SPLIT: u16 = 13;
 
-/// Where an event has what a record needs.
+/// Fields of an event that a record needs.
 #[derive(Debug, Clone)]
 struct Layout {
     code: u16,
@@ -54,7 +54,7 @@ impl Layout {
     }
 }
 
-/// Turns the data of events into records; each task is named before its first record.
+/// Converts events to records; each task is named before its first record.
 #[derive(Debug, Clone, Default)]
 pub struct Decoder {
     common_type: Option<Field>,
@@ -63,7 +63,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Learns the layout of an event from the text of its file `format`. Whether it is one that can be decoded.
+    /// Reads the layout of an event from the text of its file `format`. Returns whether the event can be decoded.
     pub fn learn(&mut self, event: &str, format: &str) -> bool {
         let format = Format::parse(format);
         let code = EVENTS.iter().find(|(name, _)| *name == event).map(|(_, code)| *code);
@@ -77,7 +77,7 @@ impl Decoder {
         true
     }
 
-    /// Gives the records of one event to `each`: none if it is of another kind or too short.
+    /// Calls `each` with the records of one event: none if it is of another kind or too short.
     pub fn records(&mut self, cpu: u32, time_ns: u64, data: &[u8], mut each: impl FnMut(Record)) {
         if let Some((layout, record)) = self.record(cpu, time_ns, data) {
             let comm = layout.comm.and_then(|comm| comm.of(data)).map(until_nul);
@@ -136,12 +136,12 @@ fn stage(code: u16) -> u16 {
     }
 }
 
-/// The categories that the letters of an event stand for (`blk_fill_rwbs()` in the kernel's `kernel/trace/blktrace.c`): an
-/// `F` before the operation if a flush goes before the data, the operation, and modifiers.
+/// Categories of the letters of an event (`blk_fill_rwbs()` in the kernel's `kernel/trace/blktrace.c`): `F` before the
+/// operation for a flush before the data, the operation, and modifiers.
 fn categories(letters: &[u8]) -> u16 {
     let (before, operation, modifiers) = match letters {
         [b'F', operation @ (b'R' | b'W' | b'D' | b'N' | b'F' | b'Z'), modifiers @ ..] => {
-            // `FF` is a flush by itself, with force unit access or with a flush before.
+            // `FF` is a flush with force unit access, or with a flush before it.
             (category::FLUSH, *operation, modifiers)
         }
         [operation, modifiers @ ..] => (0, *operation, modifiers),

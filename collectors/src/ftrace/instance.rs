@@ -1,4 +1,4 @@
-//! A private trace instance: recorded before it is made, removed in any case.
+//! Private trace instance: recorded on disk before it is made, and always removed.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
@@ -17,13 +17,13 @@ const FOLDER: &str = "tracing";
 const PREFIX: &str = "weir-";
 const TOKEN_BYTES: usize = 16;
 
-/// An instance is busy for a moment after the last of its files was closed.
+/// Time limit for removal: an instance stays busy shortly after its last file was closed.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// More than any of the files has.
+/// Maximum size of a file of the instance.
 const READ_BYTES: usize = 1 << 14;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What is recorded of an instance.
+/// Record of an instance.
 #[derive(Debug, Serialize, Deserialize)]
 struct Owned {
     /// Name of its folder in `instances`.
@@ -32,17 +32,17 @@ struct Owned {
     owner: Identity,
 }
 
-/// The instance; it goes when this is dropped.
+/// The instance; dropping it removes the instance.
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
     record: PathBuf,
-    /// Holds the mount if there was none.
+    /// Own mount of tracefs, if it was not mounted.
     _tracefs: Tracefs,
 }
 
 impl Instance {
-    /// Makes one, of which `state` has a record first.
+    /// Makes an instance, which `state` records first.
     ///
     /// # Errors
     /// The state folder cannot be written; tracefs cannot be reached or makes no instances.
@@ -67,11 +67,11 @@ impl Instance {
         &self.path
     }
 
-    /// What one of its files says.
+    /// Content of one of its files.
     pub(super) fn read(&self, file: &str) -> Result<String, Error> {
         let path = self.path.join(file);
         let mut text = Vec::with_capacity(READ_BYTES);
-        // Read whole: some files of tracefs, such as `header_page`, have nothing to say to a second read.
+        // One read: some files of tracefs, such as `header_page`, are empty at a second read.
         let mut chunk = vec![0; READ_BYTES];
         let mut open = File::open(&path).map_err(Error::io(&path))?;
         loop {
@@ -83,7 +83,7 @@ impl Instance {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Sets one of its files, which nobody else uses.
+    /// Writes one of its files, which only this process uses.
     pub(super) fn write(&self, file: &str, value: &str) -> Result<(), Error> {
         fs::write(self.path.join(file), value)
             .map_err(|error| Error::Ftrace(format!("writing {value:?} to {file} was refused: {error}")))
@@ -92,14 +92,14 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // One that stays is kept on record, for the next start or `weir clean`.
+        // An instance that stays keeps its record, for the next start or `weir clean`.
         if remove(&self.path).is_ok() {
             let _ = fs::remove_file(&self.record);
         }
     }
 }
 
-/// Removes an instance; one that is not there is removed already.
+/// Removes an instance, if it exists.
 fn remove(path: &Path) -> Result<(), std::io::Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -114,18 +114,18 @@ fn remove(path: &Path) -> Result<(), std::io::Error> {
     }
 }
 
-/// Removes the trace instances that processes which died left behind, by their records in a state folder; says which. Those of
+/// Removes the trace instances of dead processes, by their records in a state folder, and returns their names. Instances of
 /// living processes stay.
 ///
 /// # Errors
-/// One cannot be removed, or a record is damaged: the text lists all. The rest was removed.
+/// An instance cannot be removed, or a record is damaged: the text lists all. The others were removed.
 pub fn recover(state: &Path) -> Result<Vec<String>, Error> {
     let folder = state.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(Error::io(&folder))?,
     };
-    // Of processes that died while they wrote a record: before they made the instance.
+    // Of processes that died while writing a record, before they made the instance.
     durable::remove_unfinished(&folder)?;
     let (mut undone, mut failures) = (Vec::new(), Vec::new());
     for entry in entries {
@@ -143,7 +143,7 @@ fn recover_one(record: &Path) -> Result<Option<String>, Error> {
     let name = record.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let Some(expected) = name.strip_suffix(".json").filter(|name| is_name(name)) else { return Ok(None) };
     let text = match fs::read(record) {
-        // Its process has just removed it.
+        // Its process has just removed the record.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(Error::io(record))?,
     };
@@ -152,7 +152,7 @@ fn recover_one(record: &Path) -> Result<Option<String>, Error> {
         .filter(|owned: &Owned| owned.instance == expected)
         .ok_or_else(|| {
             Error::Ftrace(format!(
-                "{}: is no record of a trace instance. Remove the instance {expected} if it is there, then this file",
+                "{}: not a record of a trace instance. Remove the instance {expected}, if it exists, then this file",
                 record.display()
             ))
         })?;

@@ -1,27 +1,27 @@
-//! Pages of the kernel's trace ring buffer as `trace_pipe_raw` gives them, and the layouts that tracefs describes them by.
+//! Pages of the kernel's trace ring buffer (`trace_pipe_raw`), and their layouts by tracefs.
 //!
-//! Pure functions over bytes and text: nothing here panics, whatever the bytes are. Offsets come from the kernel's own
-//! `events/header_page` and `events/.../format`; only the header of an event within a page is fixed
-//! (`events/header_event`, `include/linux/ring_buffer.h`).
+//! Pure functions over bytes and text, which panic at no input. Offsets come from the kernel's `events/header_page` and
+//! `events/.../format`; only the header of an event within a page is fixed (`events/header_event`,
+//! `include/linux/ring_buffer.h`).
 
 use std::collections::HashMap;
 
-/// Where a field stands.
+/// Position of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Bytes before it.
+    /// Offset in bytes.
     pub offset: usize,
-    /// Bytes that it has.
+    /// Size in bytes.
     pub size: usize,
 }
 
 impl Field {
-    /// Its bytes; `None` if `bytes` ends before it does.
+    /// Its bytes; `None` if `bytes` is too short.
     pub fn of<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         bytes.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
-    /// As a number without sign, in the host's byte order; `None` if it has not 1, 2, 4 or 8 bytes.
+    /// Its value as an unsigned number, in the host's byte order; `None` if its size is not 1, 2, 4 or 8 bytes.
     pub fn unsigned(&self, bytes: &[u8]) -> Option<u64> {
         let field = self.of(bytes)?;
         Some(match field.len() {
@@ -33,7 +33,7 @@ impl Field {
         })
     }
 
-    /// As a number of 4 bytes with sign.
+    /// Its value as a signed number of 4 bytes.
     pub fn signed(&self, bytes: &[u8]) -> Option<i32> {
         Some(i32::from_ne_bytes(self.of(bytes)?.try_into().ok()?))
     }
@@ -48,7 +48,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Reads the text of a file `format` or `header_page`. Lines that say nothing of a field are passed over.
+    /// Reads the text of a file `format` or `header_page`. Other lines are skipped.
     pub fn parse(text: &str) -> Self {
         let mut format = Format::default();
         for line in text.lines().map(str::trim) {
@@ -93,7 +93,7 @@ pub struct PageLayout {
 }
 
 impl PageLayout {
-    /// From the text of `events/header_page`; `None` if it does not name all fields.
+    /// Reads the text of `events/header_page`; `None` if a field is missing.
     pub fn parse(text: &str) -> Option<Self> {
         let format = Format::parse(text);
         Some(PageLayout {
@@ -103,7 +103,7 @@ impl PageLayout {
         })
     }
 
-    /// Bytes of a page that are in use: header and events. Never more than there are.
+    /// Used bytes of a page: header and events, at most its size.
     pub fn used(&self, page: &[u8]) -> usize {
         let committed = self.commit.unsigned(page).unwrap_or(0) & COMMIT_MASK;
         usize::try_from(committed).unwrap_or(usize::MAX).saturating_add(self.data).min(page.len())
@@ -112,13 +112,13 @@ impl PageLayout {
     /// The events of a page.
     pub fn events<'a>(&self, page: &'a [u8]) -> Events<'a> {
         let (time_ns, end) = (self.timestamp.unsigned(page), self.used(page));
-        // Without a header there is nothing to read.
+        // Without a header the page has no events.
         let rest = time_ns.and_then(|_| page.get(self.data..end)).unwrap_or(&[]);
         Events { rest, time_ns: time_ns.unwrap_or(0), at: self.data, is_damaged: time_ns.is_none() }
     }
 }
 
-/// Of the field `commit`: the bytes in use. The bits above tell of events that were overwritten before they were read, which
+/// Mask of the used bytes in the field `commit`. Higher bits flag events that were overwritten unread, which
 /// `per_cpu/cpuN/stats` counts.
 const COMMIT_MASK: u64 = (1 << 27) - 1;
 
@@ -127,7 +127,7 @@ const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Bits of an absolute time that an event has room for; the upper ones are those of the time before.
+/// Bits of an absolute time in an event; the higher bits are those of the time before.
 const STAMP_BITS: u32 = 59;
 
 /// One event of a page.
@@ -135,15 +135,15 @@ const STAMP_BITS: u32 = 59;
 pub struct Event<'a> {
     /// Ns of the instance's clock.
     pub time_ns: u64,
-    /// The event's fields; the first are those that all events have.
+    /// The event's fields; the first ones are common to all events.
     pub data: &'a [u8],
 }
 
-/// A page that is not as the kernel writes them.
+/// A damaged page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a page of the trace buffer is damaged at byte {at}")]
 pub struct Damaged {
-    /// Bytes of the page before what is wrong.
+    /// Offset of the damage in the page.
     pub at: usize,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Events<'a> {
                     self.rest = &[];
                 }
                 PADDING => {
-                    // An event that was taken back. Its length counts the word that tells it; the time goes on.
+                    // A discarded event. Its length includes the length word; its time counts.
                     self.time_ns = self.time_ns.wrapping_add(delta);
                     let length = usize::try_from(self.word()?).ok()?;
                     self.take(length.checked_sub(4)?)?;

@@ -1,4 +1,4 @@
-//! Finding tracefs, or mounting it where no other process sees it.
+//! tracefs: found, or mounted where no other process sees it.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use crate::detached::DetachedMount;
 #[derive(Debug)]
 pub(super) struct Tracefs {
     pub(super) root: PathBuf,
-    /// Holds the mount if there was none.
+    /// Own mount, if tracefs was not mounted.
     _mount: Option<DetachedMount>,
 }
 
 impl Tracefs {
-    /// Finds it, or mounts it.
+    /// Finds tracefs, or mounts it.
     pub(super) fn open() -> Result<Self, Error> {
         if let Some(root) = find_mount()? {
             return Ok(Tracefs { root, _mount: None });
         }
         let mount = DetachedMount::new(c"tracefs").map_err(|error| {
-            Error::Ftrace(format!("tracefs is not mounted and cannot be ({error}): root is needed"))
+            Error::Ftrace(format!("tracefs is not mounted, and mounting failed ({error}). This needs root"))
         })?;
         Ok(Tracefs { root: mount.root(), _mount: Some(mount) })
     }
@@ -29,6 +29,6 @@ impl Tracefs {
 fn find_mount() -> Result<Option<PathBuf>, Error> {
     let mounts = weir_host::mounts::own().map_err(|error| Error::Ftrace(error.to_string()))?;
     let mut points = mounts.into_iter().filter(|mount| mount.fs_type == "tracefs").map(|mount| mount.point);
-    // It may be mounted where this process cannot look.
+    // It may be mounted where this process has no access.
     Ok(points.find(|point| point.join("current_tracer").exists()))
 }

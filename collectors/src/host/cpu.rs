@@ -1,4 +1,4 @@
-//! Processors.
+//! CPUs of the host.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::fact::{Fact, text};
 
-/// The processors of the host.
+/// CPUs of the host.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cpu {
-    /// As the processor names itself.
+    /// Model name.
     pub model: Fact<String>,
-    /// Processors online.
+    /// CPUs online.
     pub online: Fact<String>,
     /// Their number.
     pub count: usize,
@@ -20,9 +20,9 @@ pub struct Cpu {
     pub governor: Fact<String>,
     /// Revision of the microcode.
     pub microcode: Fact<String>,
-    /// The hypervisor, if the processor says that it runs under one.
+    /// The hypervisor, if the CPU reports one.
     pub virtualisation: Fact<String>,
-    /// Whether turbo frequencies are off, where the driver says.
+    /// Whether turbo frequencies are off, if the driver reports it.
     pub turbo_off: Fact<String>,
 }
 
@@ -63,13 +63,13 @@ fn governor() -> Fact<String> {
 
 fn virtualisation(flags: &str) -> Fact<String> {
     if !flags.split(' ').any(|flag| flag == "hypervisor") {
-        return Fact::missing("the processor does not say that it runs under a hypervisor");
+        return Fact::missing("the CPU reports no hypervisor");
     }
     let vendor = text("/sys/hypervisor/type");
     let product = text("/sys/class/dmi/id/product_name");
     match (vendor, product) {
         (Fact::Known(vendor), _) => Fact::Known(vendor),
         (_, Fact::Known(product)) => Fact::Known(format!("hypervisor, product {product}")),
-        _ => Fact::Known("hypervisor of unknown make".to_owned()),
+        _ => Fact::Known("unknown hypervisor".to_owned()),
     }
 }

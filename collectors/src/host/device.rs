@@ -1,4 +1,4 @@
-//! Disks and their queue settings.
+//! Disks of the host, and their queue settings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use crate::Disk;
 pub struct Device {
     /// `major:minor`.
     pub number: String,
-    /// As the device names itself.
+    /// Model name.
     pub model: Fact<String>,
     /// Bytes.
     pub size_bytes: Fact<u64>,
-    /// Whether it says that it rotates.
+    /// Whether it is rotational.
     pub rotational: Fact<bool>,
     /// Bytes.
     pub logical_block_bytes: Fact<u64>,
@@ -26,7 +26,7 @@ pub struct Device {
     pub physical_block_bytes: Fact<u64>,
     /// `write back` or `write through`.
     pub write_cache: Fact<String>,
-    /// Whether it makes single writes durable (FUA).
+    /// Whether it supports FUA writes.
     pub fua: Fact<bool>,
     /// Largest discard in bytes; 0: none.
     pub discard_max_bytes: Fact<u64>,
@@ -34,11 +34,11 @@ pub struct Device {
     pub hardware_queues: usize,
     /// The I/O scheduler in use.
     pub scheduler: Fact<String>,
-    /// Those that could be.
+    /// Available I/O schedulers.
     pub schedulers_available: Vec<String>,
     /// Its tunables.
     pub scheduler_tunables: BTreeMap<String, String>,
-    /// Requests that the queue holds.
+    /// Queue depth (`nr_requests`).
     pub nr_requests: Fact<u64>,
     /// KiB.
     pub read_ahead_kib: Fact<u64>,
@@ -54,14 +54,14 @@ pub struct Device {
     pub loop_backing: Option<LoopBacking>,
 }
 
-/// What is behind a loop device.
+/// Backing file of a loop device.
 #[derive(Debug, Clone, Serialize)]
 pub struct LoopBacking {
     /// Its path.
     pub file: Fact<String>,
-    /// Whether the page cache is passed by.
+    /// Whether it uses direct I/O.
     pub direct_io: Fact<bool>,
-    /// Type of the file system that the file is on.
+    /// File system type of the file.
     pub file_system: Fact<String>,
 }
 
@@ -112,7 +112,7 @@ fn scheduler(queue: &Path) -> (Fact<String>, Vec<String>) {
     }
 }
 
-/// Every file of `iosched/`; those that only root or no one may read are left out.
+/// Readable files of `iosched/`.
 fn tunables(directory: &Path) -> BTreeMap<String, String> {
     fs::read_dir(directory)
         .into_iter()

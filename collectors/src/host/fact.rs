@@ -1,4 +1,4 @@
-//! A fact of the host, or the reason why it is unknown.
+//! Fact of the host, or the reason why it is not known.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// Something known, or the reason why it is not; in JSON either the value or `{"value": null, "reason": "..."}`.
+/// A known value, or the reason why it is not known; in JSON either the value or `{"value": null, "reason": "..."}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Fact<T> {
     /// The value.
     Known(T),
-    /// No value.
+    /// No value, with a reason.
     Missing {
         /// Always null.
         value: (),
@@ -61,7 +61,7 @@ pub(super) fn number<N: FromStr>(path: impl AsRef<Path>) -> Fact<N> {
     match text(path) {
         Fact::Known(text) => match text.parse() {
             Ok(number) => Fact::Known(number),
-            Err(_) => Fact::missing(format!("{}: {text:?} is no number", path.display())),
+            Err(_) => Fact::missing(format!("{}: not a number (found {text:?})", path.display())),
         },
         Fact::Missing { value, reason } => Fact::Missing { value, reason },
     }

@@ -1,6 +1,6 @@
-//! The host record: everything about a host that a measurement may depend on.
+//! Host record (`host.json`): facts of a host that a measurement may depend on.
 //!
-//! A fact that cannot be had is absent with a reason, never guessed.
+//! A fact that is not known is absent with a reason, never guessed.
 
 mod cpu;
 mod device;
@@ -26,13 +26,13 @@ use crate::Disk;
 pub struct HostRecord {
     /// Kernel, memory, clock, confinement and load.
     pub system: System,
-    /// Processors.
+    /// CPUs.
     pub cpu: Cpu,
-    /// The disks that were asked about, by name.
+    /// Disks of the run, by name.
     pub devices: BTreeMap<String, Device>,
-    /// The file systems that were asked about and those on the disks, by mount point.
+    /// File systems of the run and those on its disks, by mount point.
     pub file_systems: BTreeMap<String, FileSystem>,
-    /// Versions of the programs that make a run, by program.
+    /// Versions of the programs of a run, by program.
     pub tools: BTreeMap<String, Fact<String>>,
     /// This program.
     pub weir: Weir,

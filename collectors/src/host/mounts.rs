@@ -1,4 +1,4 @@
-//! File systems, from `/proc/self/mountinfo`.
+//! File systems of the host, from `/proc/self/mountinfo`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::Disk;
 pub struct FileSystem {
     /// Its type, such as `ext4`.
     pub kind: String,
-    /// What is mounted, such as `/dev/loop3`.
+    /// Mount source, such as `/dev/loop3`.
     pub source: String,
     /// `major:minor`.
     pub device: String,
@@ -38,12 +38,12 @@ pub struct Space {
     pub free_bytes: u64,
 }
 
-/// The type of the file system that a path is on.
+/// File system type of a path.
 pub(super) fn type_of(path: &Path) -> Fact<String> {
     Fact::from_option(mounts::holding(path).ok().map(|mount| mount.fs_type), "no mount holds the path")
 }
 
-/// The file systems that `paths` are on and those on `disks`, by mount point.
+/// File systems of `paths` and those on `disks`, by mount point.
 pub(super) fn read(disks: &[Disk], paths: &[&Path]) -> BTreeMap<String, FileSystem> {
     let is_on_disk = |mount: &Mount| {
         let (major, minor) = mount.device;

@@ -1,4 +1,4 @@
-//! Kernel, memory, clock, confinement and load.
+//! System facts: kernel, memory, clock, confinement and load.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,28 +24,28 @@ pub struct System {
     pub memory_bytes: Fact<u64>,
     /// Swap in bytes.
     pub swap_bytes: Fact<u64>,
-    /// Where the kernel's time comes from.
+    /// Clock source of the kernel.
     pub clock_source: Fact<String>,
     /// `none`, `integrity` or `confidentiality`.
     pub lockdown: Fact<String>,
-    /// `none`, `voluntary`, `full` or `lazy`, where the kernel tells.
+    /// Preemption model: `none`, `voluntary`, `full` or `lazy`, if the kernel reports it.
     pub preemption: Fact<String>,
-    /// Which hierarchy of cgroups controls what.
+    /// Control-group hierarchies and their controllers.
     pub cgroup: Fact<CgroupMode>,
-    /// Load at the moment of the record.
+    /// Load at the time of the record.
     pub load: Fact<Load>,
     /// Pressure stall information, by resource.
     pub pressure: BTreeMap<String, Fact<Pressure>>,
 }
 
-/// How cgroups are mounted.
+/// Version of control groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CgroupMode {
     /// `v1`, `v2` or `hybrid`.
     pub mode: &'static str,
     /// Controllers of the unified hierarchy.
     pub v2_controllers: Vec<String>,
-    /// Controllers of hierarchies of their own.
+    /// Controllers with their own hierarchies.
     pub v1_controllers: Vec<String>,
 }
 
@@ -60,12 +60,12 @@ pub struct Load {
     pub minutes_15: f64,
 }
 
-/// One file of `/proc/pressure`: per cent of the last 10 s.
+/// One file of `/proc/pressure`, in per cent of the last 10 s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Pressure {
-    /// In which some task waited.
+    /// Share of time in which some task waited.
     pub some_avg10: f64,
-    /// In which all tasks waited; absent for the CPU on some kernels.
+    /// Share of time in which all tasks waited; absent for the CPU on some kernels.
     pub full_avg10: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The clock, and sleeping on it until an absolute time.
+//! Clock of the server, and sleeping until an absolute time.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,17 +7,17 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-/// CLOCK_MONOTONIC in nanoseconds, as models and schedulers count.
+/// CLOCK_MONOTONIC in nanoseconds, the unit of models and schedulers.
 pub(crate) fn now_ns() -> u64 {
     weir_host::clock::monotonic_ns() as u64
 }
 
-/// A place to sleep on until a time or until someone rings.
+/// Bell: a thread sleeps until a time or until another thread rings.
 #[derive(Debug, Default)]
 pub(crate) struct Bell(AtomicU32);
 
 impl Bell {
-    /// What to give to [`sleep`](Self::sleep); take it before looking at what the ring is about.
+    /// Number of rings for [`sleep`](Self::sleep); read it before the state that the ring announces.
     pub fn rings(&self) -> u32 {
         self.0.load(Ordering::Acquire)
     }
@@ -28,7 +28,7 @@ impl Bell {
         let _ = futex::wake(&self.0, futex::Flags::PRIVATE, 1);
     }
 
-    /// Sleeps until `until_ns` (for ever if `None`) or a ring after `rings` was taken. True if the time has come.
+    /// Sleeps until `until_ns` (forever if `None`) or a ring after `rings` was read. True if the time has come.
     pub fn sleep(&self, rings: u32, until_ns: Option<u64>) -> bool {
         let time = until_ns
             .map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });

@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use weir_simulator::profile::ProfileError;
 
-/// An error of the block server. Each text names what is wrong and, where there is one, the remedy.
+/// An error of the block server. Each text says what is wrong and, if there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The spec is not valid: nothing was touched.
+    /// The specification is invalid: nothing was touched.
     #[error("{file}: {message}")]
     Spec {
         /// The spec file, or its name.
         file: String,
-        /// What is wrong and how to mend it.
+        /// What is wrong, and what to do.
         message: String,
     },
-    /// The spec file cannot be read as one: nothing was touched.
+    /// The file is not a specification: nothing was touched.
     #[error(transparent)]
     Unreadable(#[from] weir_specs::Problems),
-    /// The profile that the spec names is not valid: nothing was touched.
+    /// The profile of the specification is invalid: nothing was touched.
     #[error("{file}: field `profile`: {error}")]
     Profile {
         /// The spec file, or its name.
@@ -27,11 +27,11 @@ pub enum Error {
         /// What is wrong.
         error: ProfileError,
     },
-    /// This host or user cannot have such a device.
+    /// This host or user cannot make the device.
     #[error("{0}")]
     Unable(String),
     /// A server of that name is running.
-    #[error("`{name}` is being served by process {pid}; end it with: weir serve --down {}", state.display())]
+    #[error("`{name}` is being served by process {pid}. End it with: weir serve --down {}", state.display())]
     Running {
         /// Name in the spec.
         name: String,
@@ -41,7 +41,7 @@ pub enum Error {
         state: PathBuf,
     },
     /// The server ended before its device was ready.
-    #[error("the server of `{name}` did not start: {message}")]
+    #[error("the block server of `{name}` did not start: {message}")]
     NotStarted {
         /// Name in the spec.
         name: String,
@@ -49,7 +49,7 @@ pub enum Error {
         message: String,
     },
     /// The server refused a command.
-    #[error("the server refused: {0}")]
+    #[error("the block server refused: {0}")]
     Refused(String),
     /// A system call failed.
     #[error("cannot {what}: {error}")]
@@ -59,7 +59,7 @@ pub enum Error {
         /// Why it failed.
         error: io::Error,
     },
-    /// A state file is not one.
+    /// A file is not a state file.
     #[error("{path} is not a state file of a block server: {message}")]
     State {
         /// The file.
@@ -70,7 +70,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether what was asked for is wrong or not possible here, and nothing was touched.
+    /// Whether the input is wrong or not possible on this host, and nothing was touched.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Spec { .. } | Self::Unreadable(_) | Self::Profile { .. } | Self::State { .. } => true,

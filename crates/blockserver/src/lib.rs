@@ -1,26 +1,24 @@
-//! A kernel block device whose service times are known.
+//! Block server: kernel block devices with the service times of a device model.
 //!
-//! A file of a FUSE file system holds the data. Each request to it is stamped on arrival, given to a device model of
-//! `weir-simulator`, and answered at the time at which the model completes it. A loop device with direct I/O on top of that file
-//! makes it a block device that the kernel schedules like any other: I/O schedulers, priorities, cgroups and file systems
-//! work on it, and the time that each request takes is the model's.
+//! A file of a FUSE file system holds the data. Each request is timestamped on arrival, passed to a device model of
+//! `weir-simulator`, and completed at the model's time. A loop device with direct I/O on that file makes it a block device that
+//! the kernel schedules like any other: I/O schedulers, priorities, control groups and file systems work on it.
 //!
-//! With a policy ([`ServeSpec::live`]) it decides itself what each head serves next: [`weir_scheduler`] on the real clock, in front
-//! of the same models or of real devices, which are then asked by direct I/O. Such a server can also be
-//! a block device of the kernel's ublk driver, without FUSE and loop, or be reached by the NBD protocol.
+//! With a scheduler ([`ServeSpec::live`]) the server decides what each head serves next: [`weir_scheduler`] in real time, in front
+//! of the same models or of real devices, which it accesses by direct I/O. A server can also export a block device of the
+//! kernel's ublk driver, without FUSE and loop, or use the NBD protocol.
 //!
-//! [`serve`] runs such a device in the foreground, [`serve_in_background`] in a process of its own; [`down()`] takes it
-//! away again, whatever state it is in; [`Control`] talks to it meanwhile.
+//! [`serve`] runs a device in the foreground, [`serve_in_background`] in another process; [`down()`] removes it in any
+//! state; [`Control`] sends commands to it.
 //!
 //! # Limits
 //!
-//! * The way through FUSE and the loop device costs processor time, and so does keeping time: the last stretch before each
-//!   completion is spun, ahead of ordinary threads. For a disk model that is little. A flash model on two
-//!   processors gets about 20,000 requests a second through, well under what its profile allows, though each one that
-//!   arrives is served in the model's time. `examples/bench_serve` measures the way itself with the `null` profile.
-//! * Nothing is cached: a write is answered when it is on the modelled medium, so flushes cost nothing. Discards cost nothing either.
-//! * The server needs memory to take a write. Without CAP_SYS_RESOURCE it cannot mark itself as an I/O flusher, so leave memory
-//!   free while much is written through a file system on it.
+//! * FUSE and the loop device cost CPU time, and so does timing: a thread with real-time priority spins shortly before each
+//!   completion. For a disk model this is little. A flash model on two CPUs reaches about 20,000 requests per second, well
+//!   under its profile's limit, with correct service times. `examples/bench_serve` measures the overhead with the profile `null`.
+//! * Nothing is cached: a write completes when it is on the modelled medium, and flushes cost nothing. Discards cost nothing.
+//! * The server needs memory for each write. Without CAP_SYS_RESOURCE it cannot mark itself as an I/O flusher: keep memory free
+//!   while a file system on it writes much.
 
 mod clock;
 mod control;

@@ -1,4 +1,4 @@
-//! The specification of a server: the file that `weir serve` takes.
+//! Specification of a block server: the file that `weir serve` reads.
 
 use std::path::{Path, PathBuf};
 
@@ -59,14 +59,14 @@ impl ServeSpec {
     /// Reads and checks a spec file.
     ///
     /// # Errors
-    /// [`Error::Spec`] or [`Error::Profile`]: the file cannot be read, is not a spec, or asks for what is not possible.
+    /// [`Error::Spec`] or [`Error::Profile`]: the file cannot be read, is not a specification, or has an impossible value.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let file = path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new("."));
         Self::from_document(&Document::read(path)?, &file, folder)
     }
 
-    /// Parses and checks a spec; `file` is its name in errors, `folder` what its relative paths are relative to.
+    /// Parses and checks a spec; `file` is its name in errors, `folder` the base of its relative paths.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -99,16 +99,13 @@ impl ServeSpec {
             return bad(format!("field `name` {problem}"));
         }
         if !(1..=64).contains(&self.heads) {
-            return bad(format!("field `heads` is {}; it must be from 1 to 64", self.heads));
+            return bad(format!("field `heads` is {} (expected 1 to 64)", self.heads));
         }
         if !(4..=65_536).contains(&self.stripe_unit_kib) {
-            return bad(format!(
-                "field `stripe_unit_kib` is {}; it must be from 4 to 65536",
-                self.stripe_unit_kib
-            ));
+            return bad(format!("field `stripe_unit_kib` is {} (expected 4 to 65536)", self.stripe_unit_kib));
         }
         if !(1..=1 << 24).contains(&self.size_mib) {
-            return bad(format!("field `size_mib` is {}; it must be from 1 to 16777216", self.size_mib));
+            return bad(format!("field `size_mib` is {} (expected 1 to 16777216)", self.size_mib));
         }
         if self.backing != "memory" && !self.backing.contains('/') {
             let hint = if strsim::levenshtein(&self.backing, "memory") <= 3 {
@@ -117,7 +114,7 @@ impl ServeSpec {
                 ""
             };
             return bad(format!(
-                "field `backing` is `{}`; write `memory`, or a path with a `/` such as ./disk.img{hint}",
+                "field `backing` is `{}` (expected `memory`, or a path with a `/` such as ./disk.img){hint}",
                 self.backing
             ));
         }
@@ -130,7 +127,7 @@ impl ServeSpec {
         profile::load(&self.profile).map_err(|error| Error::Profile { file: file.to_owned(), error })
     }
 
-    /// Whether the device has a disk's moving parts.
+    /// Whether the device is a rotational disk.
     pub(crate) fn is_disk(&self) -> bool {
         matches!(profile::load(&self.profile), Ok(Profile::Disk(_)))
     }
@@ -143,7 +140,7 @@ impl ServeSpec {
             .map_err(|error| Error::Profile { file: file.to_owned(), error })
     }
 
-    /// Whether it has that way to its data. Without a policy it is a loop device.
+    /// Whether the server has this export. Without a scheduler its export is a loop device.
     pub fn has_export(&self, kind: ExportKind) -> bool {
         self.live.as_ref().map_or(kind == ExportKind::Loop, |live| live.exports.contains(&kind))
     }

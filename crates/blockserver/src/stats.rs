@@ -1,4 +1,4 @@
-//! Statistics of a server: counts, and how exactly it kept the model's times.
+//! Statistics of a server: counts, and errors of its completion times against the model.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpCount {
-    /// How many were answered.
+    /// Number of completed requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
 impl OpCount {
-    /// One more request.
+    /// Adds a request.
     pub(crate) fn add(&mut self, bytes: u32) {
         self.requests += 1;
         self.bytes += u64::from(bytes);
@@ -34,36 +34,36 @@ pub struct LatencySummary {
     pub median_ns: u64,
     /// 99th percentile.
     pub p99_ns: u64,
-    /// Greatest.
+    /// Maximum.
     pub max_ns: u64,
 }
 
-/// What a server has done since its start or the last reset.
+/// Statistics of a server since its start or the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Reads answered.
     pub read: OpCount,
     /// Writes answered.
     pub write: OpCount,
-    /// Discards and zeroings answered (at once: they cost no time).
+    /// Discards and zeroings completed (at once: they cost no time).
     pub discard: OpCount,
-    /// Flushes answered (at once: nothing is cached, every answered write is on the modelled platter).
+    /// Flushes completed (at once: nothing is cached, every completed write is on the modelled medium).
     pub flush: u64,
-    /// Requests refused, because they were out of range or the backing failed.
+    /// Failed requests: out of range, or the backing failed.
     pub errors: u64,
-    /// How much later than the model's completion the answer was given to the kernel, of each timed request.
+    /// Time from the model's completion to that seen by the kernel, of each timed request.
     pub service_error: LatencySummary,
     /// The model's service time, from service start to completion.
     pub service: LatencySummary,
-    /// From arrival to the model's completion: waiting in the device's queue, and service.
+    /// From arrival to the model's completion: queueing delay and service time.
     pub response: LatencySummary,
-    /// Most requests in the device at once.
+    /// Maximum outstanding requests.
     pub max_queue_length: u64,
-    /// Time with at least one request in the device.
+    /// Time with at least one outstanding request.
     pub busy_ns: u64,
-    /// Whether requests take the model's time (or none).
+    /// Whether service times are on.
     pub timing: bool,
-    /// Whether the threads that keep time run ahead of ordinary ones.
+    /// Whether the timing threads have real-time priority.
     pub realtime: bool,
 }
 
@@ -113,7 +113,7 @@ impl Counters {
 }
 
 impl Counter {
-    /// One more request.
+    /// Adds a request.
     pub fn add(&self, bytes: u64) {
         self.requests.fetch_add(1, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
@@ -124,7 +124,7 @@ impl Counter {
     }
 }
 
-/// How full a device is: most requests at once, and the time with any.
+/// Occupancy of a device: maximum outstanding requests, and busy time.
 #[derive(Debug, Default)]
 pub(crate) struct Occupancy {
     most: u64,
@@ -133,26 +133,26 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    /// A request came, and so many are there now.
+    /// Records an arrival, with the number of outstanding requests.
     pub fn came(&mut self, now_ns: u64, outstanding: usize) {
         self.most = self.most.max(outstanding as u64);
         self.since_ns.get_or_insert(now_ns);
     }
 
-    /// None is there any more.
+    /// Records that no request is outstanding.
     pub fn empty(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.since_ns.take() {
             self.busy_ns += now_ns.saturating_sub(since_ns);
         }
     }
 
-    /// Fills in what is known by now.
+    /// Fills in the statistics.
     pub fn show(&self, now_ns: u64, stats: &mut Stats) {
         stats.max_queue_length = self.most;
         stats.busy_ns = self.busy_ns + self.since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
     }
 
-    /// Counts anew, with so many there.
+    /// Resets the statistics, with this number of outstanding requests.
     pub fn reset(&mut self, now_ns: u64, outstanding: usize) {
         let since_ns = self.since_ns.map(|_| now_ns);
         *self = Self { most: outstanding as u64, busy_ns: 0, since_ns };
@@ -176,7 +176,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// One more request.
+    /// Adds a request.
     pub fn record(&mut self, error_ns: u64, service_ns: u64, response_ns: u64) {
         for (histogram, value_ns) in [
             (&mut self.service_error, error_ns),

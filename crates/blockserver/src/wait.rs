@@ -1,9 +1,9 @@
-//! Waiting for a condition of the kernel that nothing signals.
+//! Waiting by polling, for kernel conditions without a notification.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Polls until `condition` holds; false if it does not in time.
+/// Polls until `condition` holds; false at a timeout.
 pub(crate) fn wait_until(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + timeout;
     loop {

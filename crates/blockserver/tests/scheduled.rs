@@ -251,12 +251,12 @@ fn a_spec_that_cannot_be_is_refused_by_name() {
     };
     refused("policy: fcsf", "did you mean `fcfs`");
     refused("policy: fcfs depth=3", "no setting `depth`");
-    refused("policy: fcfs, queue_depth: 0", "from 1 to 128");
+    refused("policy: fcfs, queue_depth: 0", "1 to 128");
     refused("policy: fcfs, exports: []", "loop, file, ublk and nbd");
-    refused("policy: fcfs, exports: [loop, ublk]", "keep one of them");
+    refused("policy: fcfs, exports: [loop, ublk]", "Keep one of them");
     refused(
         "policy: fcfs, layout: partitioned, exports: [ublk, file], classes: [{name: a}]",
-        "must be of nbd and ublk",
+        "may be only nbd and ublk",
     );
     refused("policy: fcfs, classes: [{name: a, range_mib: [0, 17]}]", "classes.0.range_mib");
     for extents in ["[[0, 0]]", "[[4096, 8192], [0, 4096]]", "[[0, 8192], [4096, 12288]]", "[[0, 16777217]]"]
@@ -273,7 +273,7 @@ fn a_spec_that_cannot_be_is_refused_by_name() {
     refused("policy: fcfs, targets: [nowhere]", "nowhere");
     refused("policy: fcfs, targets: [small]", "4096 bytes");
     refused("policy: fcfs, targets: [small, small]", "`heads` is 1");
-    refused("policy: fcfs, layout: partitioned, exports: [nbd]", "device for each class");
+    refused("policy: fcfs, layout: partitioned, exports: [nbd]", "needs classes");
     refused(
         "policy: deltal, classes: [{name: a, wants: real_time, contract: {cost_ms: 9, period_ms: 10, streams: 2}}]",
         "promised",

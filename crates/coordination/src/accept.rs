@@ -1,7 +1,7 @@
-//! Connections to the coordinator that have not proved the token.
+//! Unauthenticated connections to the coordinator.
 //!
-//! They are few in total and from one address. Each is closed after the handshake timeout however slowly it sends, and the oldest is
-//! closed in favour of a new one. A host of the run needs one round trip, so idle connections delay no host.
+//! Their number is limited, in total and from one address. Each is closed after the handshake timeout, however slowly it sends,
+//! and the oldest is closed in favour of a new one. A host of the run needs one round trip: idle connections delay no host.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -15,28 +15,28 @@ use crate::sealed::{Opener, Sealer};
 use crate::token::{Handshake, Side, nonce};
 use crate::{Message, Token, VERSION};
 
-/// Unauthenticated connections at once.
+/// Maximum unauthenticated connections.
 pub(crate) const MOST_PENDING: usize = 128;
-/// Unauthenticated connections at once from one address.
+/// Maximum unauthenticated connections from one address.
 pub(crate) const MOST_FROM_ONE_ADDRESS: usize = 32;
-/// Connections that are accepted before others are served.
+/// Maximum connections accepted before others are served.
 const MOST_ACCEPTED_AT_ONCE: usize = 32;
 
-/// A connection that has not proved the token.
+/// An unauthenticated connection.
 pub(crate) struct PendingConnection {
     connection: Connection,
     nonce: String,
     until: Instant,
 }
 
-/// All of them, the oldest first.
+/// All unauthenticated connections, the oldest first.
 pub(crate) struct PendingConnections {
     all: Vec<PendingConnection>,
     handshake: Duration,
     log: RefusalLog,
 }
 
-/// A connection that has proved the token.
+/// An authenticated connection.
 pub(crate) struct Authenticated {
     pub(crate) connection: Connection,
     pub(crate) host: String,
@@ -45,7 +45,7 @@ pub(crate) struct Authenticated {
     pub(crate) opener: Opener,
 }
 
-/// Contents of a valid hello message.
+/// Content of a valid hello message.
 struct Proved {
     host: String,
     run: String,
@@ -63,12 +63,12 @@ impl PendingConnections {
         self.all.iter().map(|candidate| &candidate.connection)
     }
 
-    /// Deadline of the oldest one.
+    /// Handshake deadline of the oldest connection.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.all.first().map(|candidate| candidate.until)
     }
 
-    /// Accepts waiting connections. False if the kernel has no file descriptor for one that waits.
+    /// Accepts waiting connections. Returns false if the kernel has no file descriptor for one.
     pub(crate) fn accept(&mut self, listener: &TcpListener, now: Instant) -> bool {
         for _ in 0..MOST_ACCEPTED_AT_ONCE {
             match listener.accept() {
@@ -78,10 +78,10 @@ impl PendingConnections {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                // The unauthenticated connection was gone before it was accepted.
+                // The connection was closed before it was accepted.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                // Descriptors or memory ran out: the oldest unauthenticated connection gives its own back.
+                // Descriptors or memory ran out: closing the oldest unauthenticated connection frees some.
                 Err(_) if self.all.is_empty() => return false,
                 Err(_) => self.close(now, 0, "closed: the coordinator had no file descriptor left"),
             }
@@ -107,7 +107,7 @@ impl PendingConnections {
         }
     }
 
-    /// Place of the oldest unauthenticated connection from the address that has most.
+    /// Index of the oldest unauthenticated connection from the address with the most.
     fn oldest_of_most(&self) -> usize {
         let mut of_address: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for candidate in &self.all {
@@ -118,7 +118,7 @@ impl PendingConnections {
         self.all.iter().position(is_of_most).unwrap_or(0)
     }
 
-    /// Closes without a message: a host of the run tries again.
+    /// Closes a connection without a message: a host of the run tries again.
     fn close(&mut self, now: Instant, place: usize, reason: &str) {
         if place < self.all.len() {
             let candidate = self.all.remove(place);
@@ -126,7 +126,7 @@ impl PendingConnections {
         }
     }
 
-    /// Closes those whose handshake timed out.
+    /// Closes connections whose handshake timed out.
     pub(crate) fn expire(&mut self, now: Instant) {
         while self.next_deadline().is_some_and(|until| until <= now) {
             let reason = format!("it did not prove the token within {:.1} s", self.handshake.as_secs_f64());
@@ -140,7 +140,7 @@ impl PendingConnections {
         candidate.connection.refuse(reason);
     }
 
-    /// Refuses a connection that has proved the token but cannot join.
+    /// Refuses an authenticated connection that cannot join.
     pub(crate) fn refuse_host(&mut self, now: Instant, mut host: Authenticated, reason: &str) {
         self.log.note(now, host.connection.from.ip(), reason);
         let refused = Message::Refused { reason: crate::message::short(reason) };
@@ -148,15 +148,15 @@ impl PendingConnections {
         host.connection.end_output();
     }
 
-    /// Logs a host that was answered and refused.
+    /// Logs a refused host.
     pub(crate) fn note(&mut self, now: Instant, from: IpAddr, reason: &str) {
         self.log.note(now, from, reason);
     }
 
-    /// Reads from those that are ready, in the order of [`Self::connections`]; returns who proved the token.
+    /// Reads from ready connections, in the order of [`Self::connections`]; returns the authenticated ones.
     pub(crate) fn receive(&mut self, is_ready: &[bool], token: &Token, now: Instant) -> Vec<Authenticated> {
         let mut authenticated = Vec::new();
-        // From the last on: a place is valid until it is removed.
+        // From the last on: removal keeps lower indexes valid.
         for place in (0..self.all.len().min(is_ready.len())).rev().filter(|place| is_ready[*place]) {
             let candidate = &mut self.all[place];
             let _ = candidate.connection.flush();
@@ -184,7 +184,7 @@ impl PendingConnections {
     }
 }
 
-/// Checks a hello message; an error says why it proves nothing.
+/// Checks a hello message; the error says what is wrong.
 fn authenticate(line: &[u8], coordinator_nonce: &str, token: &Token) -> Result<Proved, String> {
     match Message::version_of_hello(line) {
         Some(VERSION) => {}
@@ -196,7 +196,7 @@ fn authenticate(line: &[u8], coordinator_nonce: &str, token: &Token) -> Result<P
     };
     let handshake = Handshake { coordinator_nonce, host_nonce: &nonce, host: &host, run: &run };
     if !token.is_proof(&proof, Side::Host, &handshake) {
-        // The name is not proved, but tells which host to look at.
+        // The name is not authenticated, but it helps to find the host.
         return Err(format!("host `{}` has another token", printable(&host)));
     }
     let proof = token.proof(Side::Coordinator, &handshake);
@@ -205,7 +205,7 @@ fn authenticate(line: &[u8], coordinator_nonce: &str, token: &Token) -> Result<P
     Ok(Proved { host, run, proof, sealer, opener })
 }
 
-/// Received text, fit for a message.
+/// Received text, escaped and cut for a message.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_graphic()).take(64).collect()
 }

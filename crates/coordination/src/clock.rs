@@ -2,35 +2,35 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One question and its answer: the four timestamps of NTP (RFC 5905, section 8), in ns.
+/// One clock exchange: the four timestamps of NTP (RFC 5905, section 8), in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// The question was sent, on the asker's clock.
+    /// Request sent, on the requester's clock.
     pub sent_ns: i64,
-    /// It was received, on the other's.
+    /// Request received, on the other clock.
     pub received_ns: i64,
-    /// The answer was sent, on the other's.
+    /// Reply sent, on the other clock.
     pub replied_ns: i64,
-    /// It was received, on the asker's.
+    /// Reply received, on the requester's clock.
     pub heard_ns: i64,
 }
 
-/// How far the other's clock is ahead of the asker's.
+/// Offset of the other host's clock from the requester's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offset {
-    /// Other minus asker, in ns.
+    /// Other clock minus the requester's, in ns.
     pub offset_ns: i64,
-    /// The true offset is at most so far from it: half of the time that question and answer were under way, in ns.
+    /// Bound of the error: half of the round-trip time, in ns.
     pub bound_ns: i64,
-    /// When that was known, on the asker's clock, in ns.
+    /// Time of the measurement, on the requester's clock, in ns.
     pub at_ns: i64,
 }
 
 impl Exchange {
-    /// The offset that follows; `None` if the timestamps cannot be those of an exchange.
+    /// Offset of this exchange; `None` if the timestamps are impossible.
     ///
-    /// With the true offset `o`, the question under way for `d1 >= 0` and the answer for `d2 >= 0`, the timestamps give
-    /// `o + (d1 - d2) / 2`, which is within `(d1 + d2) / 2` of `o`, however unlike the two ways are.
+    /// With true offset `o` and transit times `d1 >= 0` of the request and `d2 >= 0` of the reply, the timestamps give
+    /// `o + (d1 - d2) / 2`, which is within `(d1 + d2) / 2` of `o`, also if `d1` and `d2` differ.
     pub fn offset(&self) -> Option<Offset> {
         let [sent, received, replied, heard] =
             [self.sent_ns, self.received_ns, self.replied_ns, self.heard_ns].map(i128::from);
@@ -41,7 +41,7 @@ impl Exchange {
         let twice = (received - sent) + (replied - heard);
         Some(Offset {
             offset_ns: i64::try_from(twice.div_euclid(2)).ok()?,
-            // Both halves may have lost half a ns.
+            // Each half may be truncated by half a ns.
             bound_ns: i64::try_from((under_way + 1) / 2 + 1).ok()?,
             at_ns: self.heard_ns,
         })
@@ -49,28 +49,28 @@ impl Exchange {
 }
 
 impl Offset {
-    /// The clock itself.
+    /// Offset of the clock from itself.
     pub fn none(at_ns: i64) -> Self {
         Offset { offset_ns: 0, bound_ns: 0, at_ns }
     }
 
-    /// The exchange with the least time under way knows best: the others waited somewhere. `None` without any.
+    /// Offset of the exchange with the shortest round trip, which has the smallest bound. `None` without exchanges.
     pub fn best(exchanges: &[Exchange]) -> Option<Self> {
         exchanges.iter().filter_map(Exchange::offset).min_by_key(|offset| offset.bound_ns)
     }
 }
 
-/// The coordinator's clock as a host knows it: before a run and after it.
+/// Offsets of the coordinator's clock, before and after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
-    /// Before.
+    /// Offset before the run.
     pub start: Offset,
-    /// After; absent if the run came to no end.
+    /// Offset after the run; absent if the run did not end.
     pub end: Option<Offset>,
 }
 
 impl Clocks {
-    /// A time of this host on the coordinator's clock, in ns. Between the two measurements the clocks are taken to drift evenly.
+    /// Converts a time of this host to the coordinator's clock, in ns. Drift is spread evenly between the two measurements.
     pub fn to_coordinator_ns(&self, local_ns: i64) -> i64 {
         let moved = self.end.map_or(0, |end| {
             let (elapsed, drifted) = self.since(end);
@@ -83,8 +83,8 @@ impl Clocks {
         i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// What the offset changed by, in parts per million of the time between the measurements, and by how much that may be
-    /// wrong; `None` if there was but one.
+    /// Drift of the offset, in parts per million of the time between the measurements, and the bound of its error; `None` with
+    /// one measurement.
     pub fn drift_ppm(&self) -> Option<(f64, f64)> {
         let end = self.end?;
         let (elapsed, drifted) = self.since(end);
@@ -95,7 +95,7 @@ impl Clocks {
         })
     }
 
-    /// The larger bound of the two, in ns.
+    /// Larger bound of both offsets, in ns.
     pub fn bound_ns(&self) -> i64 {
         self.end.map_or(self.start.bound_ns, |end| end.bound_ns.max(self.start.bound_ns))
     }

@@ -1,4 +1,4 @@
-//! Connection to the coordinator, with mutual proof of the token.
+//! Connection to the coordinator, with mutual authentication by the token.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::{Ended, Error, JoinConfig, LineBuffer, MOST_BYTES, Message, VERSION};
 /// Interval between two attempts.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// A connection on which both sides have proved the token.
+/// A connection on which both sides are authenticated.
 pub(crate) struct Connected {
     pub(crate) stream: TcpStream,
     pub(crate) input: LineBuffer,
@@ -24,9 +24,9 @@ pub(crate) struct Connected {
     pub(crate) opener: Opener,
 }
 
-/// Why an attempt came to nothing.
+/// Failure of an attempt.
 enum Attempt {
-    /// Another may succeed.
+    /// Another attempt may succeed.
     Again(String),
     Never(Error),
 }
@@ -34,7 +34,7 @@ enum Attempt {
 /// Connects to the coordinator, which may start later than this host, and joins the run.
 ///
 /// # Errors
-/// The coordinator does not come, refuses this host, or is none.
+/// The coordinator does not listen, refuses this host, or is another program.
 pub(crate) fn connect(config: &JoinConfig) -> Result<Connected, Error> {
     let JoinConfig { roster, address, timeouts, stop, .. } = config;
     let began = Instant::now();
@@ -64,7 +64,7 @@ fn failed(config: &JoinConfig, what: &str) -> Error {
     Error::Failed(format!("coordinator at {}: {what}", config.address))
 }
 
-/// The handshake from this host's side.
+/// Handshake from this host's side.
 fn introduce(config: &JoinConfig, stream: TcpStream) -> Result<Connected, Attempt> {
     let JoinConfig { roster, address, token, run, timeouts, .. } = config;
     let never = |what: String| Attempt::Never(failed(config, &what));
@@ -116,7 +116,7 @@ fn prepare(stream: &TcpStream, silence: Duration) -> io::Result<()> {
     stream.set_write_timeout(Some(silence))
 }
 
-/// A conversation that has an end, however slowly the other side sends.
+/// Connection with a deadline, however slowly the other side sends.
 struct Talk {
     stream: TcpStream,
     input: LineBuffer,

@@ -1,4 +1,4 @@
-//! A connection of the poll loop: it never blocks, and holds a bounded number of bytes.
+//! Connection of the poll loop: never blocks, and buffers a bounded number of bytes.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use weir_host::clock::monotonic_ns;
 
 use crate::{LineBuffer, MOST_BYTES, Message};
 
-/// Bytes that may wait for a host which does not read. Far more than is ever sent at once.
+/// Maximum bytes buffered for a host that does not read: far more than one burst of messages.
 const MOST_WAITING_BYTES: usize = 64 << 10;
 
 pub(crate) struct Connection {
@@ -18,12 +18,12 @@ pub(crate) struct Connection {
     output: Vec<u8>,
 }
 
-/// What a read gave.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// Bytes, at this time in ns.
+    /// Bytes, received at this time in ns.
     Some(i64),
-    /// Nothing now.
+    /// No bytes now.
     Nothing,
     /// The other side has closed the connection, or it is broken.
     Closed,
@@ -44,11 +44,11 @@ impl Connection {
         !self.output.is_empty()
     }
 
-    /// Reads once: one connection does not hold up the others.
+    /// Reads once: one connection does not delay the others.
     pub(crate) fn receive(&mut self) -> Received {
         let mut some = [0; MOST_BYTES];
         let read = self.stream.read(&mut some);
-        // Before anything else: clocks are measured with it.
+        // Before anything else: this timestamp measures clock offsets.
         let now_ns = monotonic_ns();
         match read {
             Ok(0) => Received::Closed,
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// Reads once, and keeps nothing.
+    /// Reads once, and discards the bytes.
     pub(crate) fn discard(&mut self) -> Received {
         let received = self.receive();
         self.input = LineBuffer::default();
@@ -75,10 +75,10 @@ impl Connection {
         self.input.next_line()
     }
 
-    /// Sends bytes, now or as soon as the other side takes them.
+    /// Sends bytes, now or as soon as the other side reads.
     ///
     /// # Errors
-    /// The connection is broken, or the other side takes nothing.
+    /// The connection is broken, or the other side does not read.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.output.len() + bytes.len() > MOST_WAITING_BYTES {
             return Err(ErrorKind::TimedOut.into());
@@ -87,7 +87,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Sends what waits, as far as the other side takes it.
+    /// Sends buffered bytes, as far as the other side reads.
     ///
     /// # Errors
     /// The connection is broken.
@@ -104,13 +104,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Says why the connection ends, if the other side listens, and ends it.
+    /// Sends why the connection ends, if the other side reads, and closes it.
     pub(crate) fn refuse(mut self, reason: &str) {
         let _ = self.send(&Message::Refused { reason: crate::message::short(reason) }.line());
         self.end_output();
     }
 
-    /// Nothing more is sent; what was sent still arrives.
+    /// Closes the sending side; sent bytes still arrive.
     pub(crate) fn end_output(&self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }

@@ -1,14 +1,14 @@
-//! One host's part in a coordinated run.
+//! Part of one host in a coordinated run: as coordinator or as participant.
 
 use crate::coordinator::Coordinator;
 use crate::participant::Participant;
 use crate::{Ended, Error, JoinConfig, Record};
 
-/// One host's part in a coordinated run. When it is dropped without [`Coordination::end`], the run is over for the others, too.
+/// Part of one host in a coordinated run. Dropping it without [`Coordination::end`] ends the run for all hosts.
 pub enum Coordination {
     /// This host is the coordinator.
     Coordinator(Coordinator),
-    /// It is not.
+    /// Another host is the coordinator.
     Participant(Box<Participant>),
 }
 
@@ -16,8 +16,8 @@ impl Coordination {
     /// Joins the other hosts.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the address cannot be had or this host is refused, [`Error::Ended`] where the coordinator does
-    /// not come or the run is over.
+    /// [`Error::Refused`] if the address cannot be used or this host is refused, [`Error::Ended`] if the coordinator does not
+    /// listen or the run has ended.
     pub fn join(config: JoinConfig) -> Result<Self, Error> {
         if config.roster.coordinates() {
             Coordinator::open(config).map(Coordination::Coordinator)
@@ -26,7 +26,7 @@ impl Coordination {
         }
     }
 
-    /// Reports that this host is prepared, and waits until every host is. Returns the run's beginning on this host's clock
+    /// Barrier: reports that this host is ready, and waits until every host is. Returns the run's epoch on this host's clock
     /// (`CLOCK_MONOTONIC`, ns), which lies ahead.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Coordinator of a run: the first client. It accepts the other hosts, sets the epoch, and detects lost hosts.
+//! Coordinator of a run, the first client: accepts the other hosts, sets the epoch, and detects lost hosts.
 
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ impl Coordinator {
         let waker = Waker::new().map_err(failed)?;
         let session = Arc::new(Session { config, shared: Mutex::default(), changed: Condvar::new(), waker });
         let poll_loop = PollLoop::new(Arc::clone(&session), listener);
-        // The only thread, made before anybody can connect: later none can be lacking.
+        // The only thread, made before the first connection: a lack of threads shows at once.
         let thread = thread::Builder::new().name("coordinator".to_owned());
         let poll_loop = thread.spawn(move || poll_loop.run()).map_err(failed)?;
         Ok(Coordinator { session, opened: Instant::now(), poll_loop: Some(poll_loop) })
@@ -87,7 +87,7 @@ impl Coordinator {
         Ok(self.record())
     }
 
-    /// Whether waiting has become useless.
+    /// Whether the run has ended.
     fn check(&self) -> Result<(), Error> {
         if self.session.config.stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted".to_owned()));

@@ -1,23 +1,23 @@
-//! Why hosts did not come to the end of a run together.
+//! Errors of a coordinated run.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A host ended the run for all.
+/// End of a run by one host, for all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ended {
     /// The host.
     pub host: String,
-    /// When the last was heard of it, in ns since the run began; absent if that was before.
+    /// Time of the host's last message, in ns since the epoch; absent if it was before.
     pub after_ns: Option<i64>,
-    /// Why it could not go on, in its own words; absent if it was lost.
+    /// Why the host could not continue, as it reports; absent if it was lost.
     pub failed: Option<String>,
 }
 
 impl Ended {
-    /// Whether nothing was heard of the host any more.
+    /// Whether the host was lost.
     pub fn is_lost(&self) -> bool {
         self.failed.is_none()
     }
@@ -35,10 +35,10 @@ impl fmt::Display for Ended {
     }
 }
 
-/// Why hosts could not carry out a run together.
+/// Error of a coordinated run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was given cannot be used, or this host is refused: nothing was begun.
+    /// The configuration is wrong, or this host is refused: nothing was begun.
     #[error("{0}")]
     Refused(String),
     /// A host ended the run.

@@ -19,6 +19,6 @@ pub struct JoinConfig {
     pub run: String,
     /// Time limits.
     pub timeouts: Timeouts,
-    /// Set when the run is over before its end.
+    /// Set to end the run early.
     pub stop: Arc<AtomicBool>,
 }

@@ -1,15 +1,16 @@
-//! Coordination of hosts that carry out one run together.
+//! Coordination of the hosts of one run: barrier, clock offsets and loss detection.
 //!
 //! The first client is the coordinator: it listens, waits until every host is ready, and names the epoch of the run on its own
 //! clock. Every other host measures the offset of its `CLOCK_MONOTONIC` from the coordinator's ([`Offset`]) before and after the
-//! run, so that its times can be converted. A host that falls silent or disconnects ends the run for all ([`Ended`]).
+//! run, by which its times are converted. A host that sends nothing for some time, or disconnects, ends the run for all
+//! ([`Ended`]).
 //!
 //! Messages are lines of JSON over TCP ([`Message`]). Both sides prove that they know the study's token, which is never sent
-//! ([`Token`]); every later line carries a sequence number and an HMAC under a key of that connection and direction. Lines are
+//! ([`Token`]); every later line has a sequence number and an HMAC under a key of its connection and direction. Lines are
 //! authenticated, not encrypted.
 //!
-//! The coordinator serves all connections in one thread. Connections that have not proved the token are few, short-lived and
-//! are closed in favour of newer ones, so they neither delay hosts of the run nor exhaust threads or memory.
+//! The coordinator serves all connections in one thread. The number and duration of unauthenticated connections are limited:
+//! they neither delay hosts of the run nor exhaust threads or memory.
 
 mod accept;
 mod clock;

@@ -1,15 +1,15 @@
-//! Lines of bounded length out of a stream of bytes.
+//! Lines of bounded length from a stream of bytes.
 
 use std::io::{self, ErrorKind};
 
-/// Longest line, in bytes: a connection that has not proved the token may send anything.
+/// Maximum length of a line, in bytes: an unauthenticated connection may send anything.
 pub const MOST_BYTES: usize = 4096;
 
-/// Bytes that were received and not yet taken as lines.
+/// Received bytes that are not yet taken as lines.
 #[derive(Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    /// Bytes that are known to hold no end of a line.
+    /// Number of bytes known to have no end of a line.
     searched: usize,
 }
 
@@ -19,7 +19,7 @@ impl LineBuffer {
         self.bytes.extend_from_slice(some);
     }
 
-    /// Takes the next whole line, without its end; `None` if it is not complete.
+    /// Takes the next line, without its end; `None` if it is not complete.
     ///
     /// # Errors
     /// The line is longer than [`MOST_BYTES`].

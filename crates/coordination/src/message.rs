@@ -7,15 +7,14 @@ use crate::Ended;
 /// Version of the messages; both sides must have the same.
 pub const VERSION: u32 = 2;
 
-/// Longest reason that is sent, in characters. JSON writes a character in six bytes at most, so the line stays within its limit.
+/// Maximum length of a reason, in characters. In JSON a character has at most six bytes: the line stays within its limit.
 const MOST_REASON_CHARS: usize = 500;
 
-/// One message. `Challenge`, `Hello`, `Welcome` and `Refused` are sent plainly until both sides have proved the token; every later
-/// message is sealed.
+/// One message. `Challenge`, `Hello`, `Welcome` and `Refused` are not sealed, since they precede authentication; all others are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message {
-    /// Coordinator: prove that you know the token.
+    /// Coordinator: challenge of the handshake.
     Challenge {
         /// Version of the messages.
         version: u32,
@@ -35,7 +34,7 @@ pub enum Message {
         /// HMAC of both numbers, host and run under the token, for a host.
         proof: String,
     },
-    /// Coordinator: its proof. From here on messages are sealed.
+    /// Coordinator: its proof. Later messages are sealed.
     Welcome {
         /// HMAC of both numbers, host and run under the token, for the coordinator.
         proof: String,
@@ -47,26 +46,26 @@ pub enum Message {
     },
     /// Coordinator: the host has joined the run.
     Joined {},
-    /// Host: a question for the coordinator's clock. The host notes when it was sent, once the line is sealed.
+    /// Host: request for the coordinator's clock. Its time of sending is taken once the line is sealed.
     Ask {
-        /// Number of the question.
+        /// Number of the request.
         number: u32,
     },
-    /// Coordinator: the answer.
+    /// Coordinator: reply to a clock request.
     Told {
-        /// Number of the question.
+        /// Number of the request.
         number: u32,
-        /// When the question was received, on the coordinator's clock, in ns.
+        /// When the request was received, on the coordinator's clock, in ns.
         received_ns: i64,
     },
-    /// Coordinator: when the answer was sent, which is known once its line is sealed.
+    /// Coordinator: time of sending the reply, known once its line is sealed.
     Replied {
-        /// Number of the question.
+        /// Number of the request.
         number: u32,
-        /// When the answer was sent, on the coordinator's clock, in ns.
+        /// When the reply was sent, on the coordinator's clock, in ns.
         replied_ns: i64,
     },
-    /// Host: prepared.
+    /// Host: ready.
     Ready {},
     /// Coordinator: the run begins.
     Begin {
@@ -84,7 +83,7 @@ pub enum Message {
         /// Which host, and how.
         ended: Ended,
     },
-    /// Host: it cannot go on.
+    /// Host: it cannot continue.
     Failed {
         /// Why.
         reason: String,
@@ -93,7 +92,7 @@ pub enum Message {
     Beat {},
 }
 
-/// The part of a first line that every version has.
+/// Part of the first line that all versions share.
 #[derive(Deserialize)]
 struct Versioned {
     say: String,
@@ -115,24 +114,26 @@ impl Message {
     /// Parses a line without its end.
     ///
     /// # Errors
-    /// It is no message; the text says what is wrong.
+    /// The line is not a message; the text says what is wrong.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(line).map_err(|error| format!("not a message between hosts of a run: {error}"))
+        serde_json::from_slice(line).map_err(|error| format!("not a message of weir's coordination: {error}"))
     }
 
-    /// Version of a hello that may be of another version; the first had no number.
+    /// Version of a hello message; the first version had no number.
     pub(crate) fn version_of_hello(line: &[u8]) -> Option<u32> {
         let Versioned { say, version } = serde_json::from_slice(line).ok()?;
         (say == "hello").then(|| version.unwrap_or(1))
     }
 }
 
-/// Cuts a reason to a length that can be sent.
+/// Cuts a reason to its maximum length.
 pub(crate) fn short(reason: &str) -> String {
     reason.chars().take(MOST_REASON_CHARS).collect()
 }
 
-/// The error of two versions.
+/// Error text for different versions.
 pub(crate) fn other_version(who: &str, found: u32) -> String {
-    format!("{who} speaks version {found}, this host {VERSION}: install the same weir on both")
+    format!(
+        "{who} has another protocol version (found {found}, expected {VERSION}). Install the same weir on both"
+    )
 }

@@ -1,4 +1,4 @@
-//! Participant of a run: every host but the first client. It joins, measures the offset of the coordinator's clock, and follows its messages.
+//! Participant of a run, each host but the coordinator: joins, measures the clock offset, and follows the coordinator's messages.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -32,7 +32,7 @@ pub struct Participant {
     epoch_ns: Option<i64>,
 }
 
-/// The connection to the coordinator, as this host's threads share it.
+/// Connection to the coordinator, shared by this host's threads.
 struct Link {
     coordinator: String,
     writer: Mutex<Writer>,
@@ -117,7 +117,7 @@ impl Participant {
     }
 
     pub(crate) fn fail(&mut self, reason: &str) {
-        // Whatever the coordinator answers is not heard any more.
+        // Later replies of the coordinator are not read.
         if !self.link.closed.swap(true, Ordering::Relaxed) {
             self.link.say(&Message::Failed { reason: crate::message::short(reason) });
         }
@@ -193,15 +193,15 @@ impl Drop for Participant {
 
 impl Link {
     fn say(&self, message: &Message) {
-        // A coordinator that cannot be told is found to be lost by the thread that receives.
+        // The receiving thread detects a lost coordinator.
         let _ = lock(&self.writer).say(message);
     }
 
-    /// Asks for the coordinator's clock; returns when.
+    /// Requests the coordinator's clock; returns the time of sending.
     fn ask(&self, number: u32) -> i64 {
         let mut writer = lock(&self.writer);
         let line = writer.sealer.seal(&Message::Ask { number });
-        // Sealing takes time that is no part of the way.
+        // The time of sealing is not part of the transit time.
         let sent_ns = monotonic_ns();
         let _ = writer.stream.write_all(&line);
         sent_ns
@@ -212,18 +212,18 @@ impl Link {
         let _ = lock(&self.writer).stream.shutdown(Shutdown::Both);
     }
 
-    /// Receives what the coordinator says until it leaves, and sends heartbeats.
+    /// Receives messages until the coordinator closes the connection, and sends heartbeats.
     fn receive(&self, mut reader: Reader, inbox: &Sender<(Message, i64)>, timeouts: &Timeouts) {
         let ended = self.receive_all(&mut reader, inbox, timeouts);
         if let (Some(ended), false) = (ended, self.closed.load(Ordering::Relaxed)) {
             *lock(&self.ended) = Some(ended);
             self.stop.store(true, Ordering::Relaxed);
-            // The coordinator waits for that, for a moment.
+            // The coordinator waits for this, for a limited time.
             let _ = lock(&self.writer).stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// As [`Self::receive`]; returns who ended the run, `None` if it came to its end.
+    /// As [`Self::receive`]; returns the host that ended the run early, or `None`.
     fn receive_all(
         &self,
         reader: &mut Reader,
@@ -281,7 +281,7 @@ impl Writer {
 }
 
 impl Reader {
-    /// Reads once, within a limit; returns when something came, `None` if nothing did.
+    /// Reads once, within a time limit; returns the time of arrival, or `None`.
     fn receive(&mut self, limit: Duration) -> io::Result<Option<i64>> {
         let mut entries = [poll::entry(self.stream.as_raw_fd(), false)];
         poll::wait(&mut entries, limit)?;
@@ -290,7 +290,7 @@ impl Reader {
         }
         let mut some = [0; MOST_BYTES];
         let read = self.stream.read(&mut some);
-        // Before anything else: clocks are measured with it.
+        // Before anything else: this timestamp measures clock offsets.
         let now_ns = monotonic_ns();
         match read {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),

@@ -1,4 +1,4 @@
-//! Waiting for sockets: poll(2), and waking a thread that waits.
+//! Waiting for sockets by poll(2), and waking of a waiting thread.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
@@ -11,12 +11,12 @@ pub(crate) fn entry(descriptor: RawFd, for_writing: bool) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events, revents: 0 }
 }
 
-/// Waits until a descriptor is ready or has ended, or the time is over. What is ready is in `revents`.
+/// Waits until a descriptor is ready or closed, or the timeout has passed. `revents` has the ready ones.
 ///
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn wait(entries: &mut [libc::pollfd], limit: Duration) -> io::Result<()> {
-    // Rounded up: a wait that ends before its time would be repeated at once.
+    // Rounded up: a wait that ends early would be repeated at once.
     let limit_ms = limit.as_micros().div_ceil(1000).min(60_000) as libc::c_int;
     // SAFETY: the pointer and the length are those of the slice.
     let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit_ms) };
@@ -45,7 +45,7 @@ impl Waker {
     }
 
     pub(crate) fn wake(&self) {
-        // A full socket wakes the thread as well.
+        // A full socket wakes the thread too.
         let _ = (&self.sender).write(&[1]);
     }
 
@@ -53,7 +53,7 @@ impl Waker {
         self.receiver.as_raw_fd()
     }
 
-    /// Takes what woke the thread.
+    /// Reads the bytes that woke the thread.
     pub(crate) fn clear(&self) {
         let mut some = [0; 64];
         while matches!((&self.receiver).read(&mut some), Ok(64)) {}

@@ -1,4 +1,4 @@
-//! The coordinator's one thread for all connections.
+//! Poll loop of the coordinator: one thread for all connections.
 
 use std::net::TcpListener;
 use std::os::fd::AsRawFd as _;
@@ -14,11 +14,11 @@ use crate::sealed::{Opener, Sealer};
 use crate::session::{Peer, Progress, Session, Shared, lock};
 use crate::{Ended, Message};
 
-/// Longest wait: the end of a run that nobody announces is noticed by then.
+/// Maximum wait: the stop flag is seen by then.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// What was said last has this long to be sent, and hosts to close their side.
+/// Time for sending last messages, and for hosts to close their side.
 const LINGER: Duration = Duration::from_millis(500);
-/// Accepting rests for this long when descriptors ran out.
+/// Pause of accepting when descriptors ran out.
 const REST: Duration = Duration::from_millis(100);
 
 /// Serves all connections until the session is closed.
@@ -62,7 +62,7 @@ impl PollLoop {
     pub(crate) fn run(mut self) {
         while !lock(&self.session.shared).closed {
             let Ok(ready) = self.wait() else {
-                // The kernel has no memory for the moment.
+                // The kernel is short of memory.
                 std::thread::sleep(REST);
                 continue;
             };
@@ -123,14 +123,14 @@ impl PollLoop {
         let after_ns = shared.begun.map(|begun| left.at_ns - begun);
         let ended = Ended { host: peer.host.clone(), after_ns, failed: left.failed };
         if ended.failed.is_some() {
-            // If its line was touched on the way, it does not know yet.
+            // If its line was modified in transit, it does not know yet.
             peer.say(&Message::Over { ended: ended.clone() });
             peer.connection.end_output();
         }
         self.session.end_for_all(&mut shared, ended);
     }
 
-    /// Adds a host that has proved the token to the run, or tells it why not.
+    /// Adds an authenticated host to the run, or refuses it with a reason.
     fn join(&mut self, mut host: Authenticated, now: Instant) {
         let session = Arc::clone(&self.session);
         let mut shared = lock(&session.shared);
@@ -154,7 +154,7 @@ impl PollLoop {
         drop(shared);
         let Authenticated { connection, host, sealer, opener, .. } = host;
         let mut peer = Joined { host, connection, sealer, opener, heard_ns: monotonic_ns() };
-        // It may have sent more than its proof.
+        // It may have sent messages after its proof.
         let went_on = peer.take_lines(&session, peer.heard_ns);
         self.peers.push(peer);
         if let Err(left) = went_on {
@@ -162,7 +162,7 @@ impl PollLoop {
         }
     }
 
-    /// Why a host that has proved the token cannot join.
+    /// Why an authenticated host cannot join; `None` if it can.
     fn obstacle(&self, host: &Authenticated, shared: &Shared) -> Option<String> {
         let Authenticated { host, run, .. } = host;
         let config = &self.session.config;
@@ -199,7 +199,7 @@ impl PollLoop {
         }
     }
 
-    /// A silent host is lost at the time of its last message.
+    /// Marks a host as lost that has sent nothing for too long, at the time of its last message.
     fn drop_silent(&mut self) {
         let silence_ns = i64::try_from(self.session.config.timeouts.silence.as_nanos()).unwrap_or(i64::MAX);
         let since_ns = monotonic_ns().saturating_sub(silence_ns);
@@ -211,7 +211,7 @@ impl PollLoop {
         }
     }
 
-    /// Sends what waits and waits until the hosts have closed their sides, both for a moment only.
+    /// Sends buffered messages and waits until the hosts have closed their sides, both for a limited time.
     fn close(mut self) {
         self.send_waiting();
         let until = Instant::now() + LINGER;
@@ -237,7 +237,7 @@ impl PollLoop {
 }
 
 impl Joined {
-    /// Reads once, and does what the host asks.
+    /// Reads once, and handles the host's messages.
     fn receive(&mut self, session: &Session) -> Result<(), Left> {
         match self.connection.receive() {
             Received::Some(received_ns) => {
@@ -287,7 +287,7 @@ impl Joined {
     }
 
     fn say(&mut self, message: &Message) {
-        // A host that cannot be told is found to be lost when it is read from.
+        // Reading detects a lost host.
         let _ = self.connection.send(&self.sealer.seal(message));
     }
 }

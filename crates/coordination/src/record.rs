@@ -1,33 +1,33 @@
-//! A part's record of the coordinated run: `part.json`.
+//! Record of one host's part in a coordinated run: `part.json`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Clocks, Ended, Role, Roster};
 
-/// When a part began, on which clock, and how it ended.
+/// Epoch of a part on both clocks, clock offsets, and end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// The host.
     pub host: String,
-    /// What it did.
+    /// Its role.
     pub role: Role,
-    /// Its place among the clients, from 0; absent of a server.
+    /// Its index among the clients, from 0; absent for a server.
     pub client: Option<usize>,
     /// The run.
     pub run: String,
-    /// The run's beginning on the coordinator's clock, in ns; absent if it did not begin.
+    /// The run's epoch on the coordinator's clock, in ns; absent if the run did not begin.
     pub epoch_ns: Option<i64>,
-    /// The same on this host's clock, in ns: what the times of its tables count from.
+    /// The same on this host's clock, in ns: origin of times in this host's tables.
     pub local_epoch_ns: Option<i64>,
-    /// How the two clocks are apart; absent if the run did not begin.
+    /// Clock offsets; absent if the run did not begin.
     pub clocks: Option<Clocks>,
-    /// Who ended the run; absent if all came to its end.
+    /// Host that ended the run early; absent if the run was complete.
     pub ended: Option<Ended>,
 }
 
 impl Record {
-    /// Of a host that did not come to a beginning.
+    /// Record of a run that did not begin.
     pub fn of_none(roster: &Roster, run: &str, ended: Option<Ended>) -> Self {
         Record {
             host: roster.me().to_owned(),

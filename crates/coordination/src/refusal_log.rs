@@ -1,4 +1,4 @@
-//! Lines on standard error about connections that were refused, so few that unauthenticated connections cannot fill a log.
+//! Log of refused connections on standard error, limited in rate: unauthenticated connections cannot fill it.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The hosts of one run and their roles.
+//! Roster: the hosts of one run and their roles.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::Error;
 pub enum Role {
     /// Sends requests.
     Client,
-    /// Serves requests, and records what its disks do.
+    /// Serves requests, and captures the requests of its disks.
     Server,
 }
 
@@ -24,29 +24,29 @@ pub struct Roster {
 
 impl Roster {
     /// # Errors
-    /// A name cannot be one, comes twice, or is not there.
+    /// A name is invalid, given twice, or this host is missing.
     pub fn new(me: &str, clients: &[String], servers: &[String]) -> Result<Self, Error> {
         let all: Vec<&String> = clients.iter().chain(servers).collect();
         for (at, name) in all.iter().enumerate() {
-            // They name files.
+            // Host names are also file names.
             if let Some(problem) = weir_specs::host_problem(name) {
                 return Err(Error::Refused(format!("a host {problem}")));
             }
             if all[..at].contains(name) {
                 return Err(Error::Refused(format!(
-                    "host `{name}` is named twice: a host has one part in a run"
+                    "host `{name}` is named twice. A host has one part in a run"
                 )));
             }
         }
         if clients.len() < 2 {
             return Err(Error::Refused(format!(
-                "{} hosts are named as clients; it takes two or more",
+                "too few clients (found {}, expected 2 or more)",
                 clients.len()
             )));
         }
         if !all.iter().any(|name| *name == me) {
             return Err(Error::Refused(format!(
-                "this host, `{me}`, is neither among the clients nor the servers"
+                "this host, `{me}`, is neither a client nor a server of the run. Name it"
             )));
         }
         Ok(Roster { me: me.to_owned(), clients: clients.to_vec(), servers: servers.to_vec() })
@@ -67,7 +67,7 @@ impl Roster {
         self.me == self.clients[0]
     }
 
-    /// This host's place among the clients, from 0; `None` if it is a server.
+    /// This host's index among the clients, from 0; `None` if it is a server.
     pub fn client(&self) -> Option<usize> {
         self.clients.iter().position(|name| *name == self.me)
     }
@@ -92,7 +92,7 @@ impl Roster {
         self.clients.iter().chain(&self.servers).map(String::as_str)
     }
 
-    /// All but this host.
+    /// All hosts but this one.
     pub fn others(&self) -> impl Iterator<Item = &str> {
         self.all().filter(|name| *name != self.me)
     }

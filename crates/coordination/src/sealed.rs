@@ -1,7 +1,7 @@
 //! Sealed lines: a sequence number and an HMAC before each message.
 //!
 //! `NUMBER HMAC JSON`: the number counts from 0 in each direction, the HMAC (SHA-256, 64 hexadecimal digits) covers number and JSON
-//! under the key of that connection and direction. A line that was changed, repeated, reordered, left out or sent back to its
+//! under the key of its connection and direction. A line that was modified, repeated, reordered, dropped or sent back to its
 //! sender is an error.
 
 use hmac::Mac as _;
@@ -50,23 +50,23 @@ impl Opener {
         Opener { key: keyed(key), next: 0 }
     }
 
-    /// The message of a line without its end.
+    /// Opens a line without its end, and returns its message.
     ///
     /// # Errors
-    /// The line is not sealed, not by the other side of this connection, or not the next one; the text says which.
+    /// The line is not sealed, not sealed by the other side of this connection, or not the next one; the text says which.
     pub(crate) fn open(&mut self, line: &[u8]) -> Result<Message, String> {
         let Some((number, mac, json)) = split(line) else {
-            return Err(format!("message {} is not sealed: not from a host of this run", self.next));
+            return Err(format!("message {} is not sealed: it is not from a host of this run", self.next));
         };
         if code(&self.key, number, json).verify_slice(&mac).is_err() {
             return Err(format!(
-                "message {} has a wrong HMAC: it was changed on the way, or is not from a host of this run",
+                "message {} has a wrong HMAC: it was modified in transit, or is not from a host of this run",
                 self.next
             ));
         }
         if number != self.next {
             return Err(format!(
-                "message {number} came where {} was expected: repeated, reordered or left out on the way",
+                "wrong message number (found {number}, expected {}): messages were repeated, reordered or dropped in transit",
                 self.next
             ));
         }
@@ -107,8 +107,10 @@ mod tests {
         assert!(lines[0].starts_with(b"0 ") && lines[0].ends_with(b" {\"say\":\"ask\",\"number\":0}"));
         assert_eq!(opener.open(&lines[0]), Ok(Message::Ask { number: 0 }));
         let repeated = opener.open(&lines[0]).unwrap_err();
-        assert!(repeated.starts_with("message 0 came where 1 was expected: repeated"), "{repeated}");
-        assert!(opener.open(&lines[2]).unwrap_err().starts_with("message 2 came where 1 was expected"));
+        assert!(repeated.starts_with("wrong message number (found 0, expected 1)"), "{repeated}");
+        assert!(
+            opener.open(&lines[2]).unwrap_err().starts_with("wrong message number (found 2, expected 1)")
+        );
         assert_eq!(opener.open(&lines[1]), Ok(Message::Ask { number: 1 }));
         // Of the other direction, or of another connection.
         assert!(Opener::new(&[8; 32]).open(&lines[0]).unwrap_err().contains("wrong HMAC"));

@@ -1,4 +1,4 @@
-//! State that the coordinator's own thread and its poll loop share.
+//! Session: state shared by the coordinator's own thread and its poll loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::poll::Waker;
 use crate::{Ended, JoinConfig, Message, Role};
 
-/// How often a waiting thread looks at the stop flag.
+/// Interval at which a waiting thread checks the stop flag.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Late peers are told why the run ended for this long after listening began.
 const LATE: Duration = Duration::from_secs(20);
 
-/// State that the coordinator's threads share.
+/// State shared by the coordinator's threads.
 pub(crate) struct Session {
     pub(crate) config: JoinConfig,
     pub(crate) shared: Mutex<Shared>,
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) ended: Option<Ended>,
     /// Late peers that were told why the run ended.
     pub(crate) told: BTreeSet<String>,
-    /// The poll loop sends what waits, and ends.
+    /// The poll loop sends buffered messages, and ends.
     pub(crate) closed: bool,
 }
 
@@ -45,23 +45,23 @@ pub(crate) struct Peer {
 pub(crate) enum Progress {
     Joined,
     Ready,
-    /// A server that was told that all clients are done.
+    /// Whether the server was told that all clients are done.
     Notified,
     Done,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked leaves nothing half done here: each change is one assignment.
+    // A thread that panicked leaves the state consistent: each change is one assignment.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Session {
-    /// Waits for a change, but not long: the stop flag is set without one.
+    /// Waits for a change, for a limited time: the stop flag is set without one.
     pub(crate) fn wait<'a>(&self, shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
         self.changed.wait_timeout(shared, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits for hosts that have not joined yet, so that they learn why there is no run; not for long.
+    /// Waits for late peers for a limited time, to tell them why the run ended.
     pub(crate) fn drain_late_peers(&self, mut shared: MutexGuard<'_, Shared>, opened: Instant) {
         let is_there =
             |shared: &Shared, name: &str| shared.peers.contains_key(name) || shared.told.contains(name);
@@ -79,7 +79,7 @@ impl Session {
         self.waker.wake();
     }
 
-    /// Ends the run for all. The first end is the one that counts.
+    /// Ends the run for all hosts. Only the first end counts.
     pub(crate) fn end_for_all(&self, shared: &mut Shared, ended: Ended) {
         if shared.ended.is_none() && !shared.closed {
             let failed = ended.failed.as_deref().map(crate::message::short);

@@ -1,4 +1,4 @@
-//! The secret that the hosts of a study share, and what is derived from it.
+//! Token: the secret shared by the hosts of a study, with proofs and keys derived from it.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use crate::Error;
 
 pub(crate) type HmacSha256 = Hmac<Sha256>;
 
-/// A secret that the hosts of a study share. It is never printed.
+/// Secret shared by the hosts of a study. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -22,17 +22,17 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Shorter tokens can be guessed from a recorded handshake.
+/// Minimum length: shorter tokens can be guessed from a recorded handshake.
 const FEWEST_CHARACTERS: usize = 32;
 
-/// The sides of a connection. Proofs and keys of one side are of no use to the other.
+/// Side of a connection. Proofs and keys differ between sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Coordinator,
     Host,
 }
 
-/// What both sides of a connection have exchanged when they prove the token.
+/// Values exchanged in a handshake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handshake<'a> {
     pub(crate) coordinator_nonce: &'a str,
@@ -42,28 +42,28 @@ pub(crate) struct Handshake<'a> {
 }
 
 impl Token {
-    /// Reads it from a file; blanks around it do not count.
+    /// Reads a token from a file, without surrounding blanks.
     ///
     /// # Errors
-    /// The file cannot be read, others than its owner may read it, or it is too short.
+    /// The file cannot be read, is readable by others, or is too short.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |why: String| Error::Refused(format!("{}: {why}", path.display()));
         let found = fs::metadata(path).map_err(|error| refuse(error.to_string()))?;
         let mode = found.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
-            return Err(refuse(format!("has mode {mode:o}, but is a secret: chmod 600")));
+            return Err(refuse(format!("wrong mode (found {mode:o}, expected 600). Use chmod 600")));
         }
         let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
         Self::new(text.trim()).map_err(|error| refuse(error.to_string()))
     }
 
     /// # Errors
-    /// It is too short.
+    /// The token is too short.
     pub fn new(text: &str) -> Result<Self, Error> {
         if text.len() < FEWEST_CHARACTERS {
             let found = text.len();
             let why = format!(
-                "a token of {found} characters can be guessed: use {FEWEST_CHARACTERS} random ones or more"
+                "the token is too short (found {found} characters, expected {FEWEST_CHARACTERS} or more random ones)"
             );
             return Err(Error::Refused(why));
         }
@@ -89,7 +89,7 @@ impl Token {
     fn mac(&self, purpose: &str, handshake: &Handshake<'_>) -> HmacSha256 {
         let mut mac = keyed(&Sha256::digest(&self.0).into());
         let Handshake { coordinator_nonce, host_nonce, host, run } = handshake;
-        // Each part with its length: the end of one field cannot be taken for the beginning of the next.
+        // Each part with its length, which separates fields unambiguously.
         for part in [purpose, coordinator_nonce, host_nonce, host, run] {
             mac.update(&(part.len() as u64).to_le_bytes());
             mac.update(part.as_bytes());
@@ -107,7 +107,7 @@ fn purpose(side: Side, what: &str) -> &'static str {
     }
 }
 
-/// An HMAC with a key of 32 bytes, which HMAC fills up with zeros to a block.
+/// HMAC with a key of 32 bytes, which HMAC pads with zeros to a block.
 pub(crate) fn keyed(key: &[u8; 32]) -> HmacSha256 {
     let mut block = [0; 64];
     block[..32].copy_from_slice(key);
@@ -212,7 +212,7 @@ mod tests {
         let path = folder.path().join("token");
         fs::write(&path, format!("{TEXT}\n")).unwrap();
         for (mode, text, says) in
-            [(0o600, TEXT, ""), (0o400, TEXT, ""), (0o640, TEXT, "chmod 600"), (0o600, "short", "guessed")]
+            [(0o600, TEXT, ""), (0o400, TEXT, ""), (0o640, TEXT, "chmod 600"), (0o600, "short", "too short")]
         {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
             fs::write(&path, text).unwrap();

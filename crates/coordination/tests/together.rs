@@ -170,7 +170,7 @@ fn hosts_that_may_not_join_are_refused_with_the_reason() {
 fn a_roster_has_two_clients_with_names_of_their_own() {
     let names = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     for (me, clients, servers, says) in [
-        ("a", "a", "s", "two or more"),
+        ("a", "a", "s", "2 or more"),
         ("a", "a b", "b", "twice"),
         ("x", "a b", "s", "neither"),
         ("a", "a ../b", "", "letters"),

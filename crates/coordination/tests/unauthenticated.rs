@@ -100,8 +100,8 @@ fn what_is_no_hello_is_refused_with_its_reason() {
     let extra = b"{\"say\":\"hello\",\"version\":3,\"host\":\"b\",\"something\":{\"new\":1}}\n".to_vec();
     for (sent, says) in [
         (hello(VERSION), "host `b` has another token"),
-        (old, "it speaks version 1, this host 2: install the same weir on both"),
-        (extra, "it speaks version 3, this host 2"),
+        (old, "it has another protocol version (found 1, expected 2). Install the same weir on both"),
+        (extra, "it has another protocol version (found 3, expected 2)"),
         (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "it sent no valid hello message"),
         (Message::Ready {}.line(), "it sent no valid hello message"),
         (b"\n".to_vec(), "it sent no valid hello message"),
@@ -164,7 +164,7 @@ fn a_coordinator_that_does_not_know_the_token_is_found_out() {
         ),
         (
             Message::Challenge { version: 1, nonce: "1".into() }.line(),
-            "speaks version 1, this host 2: install the same weir on both",
+            "has another protocol version (found 1, expected 2). Install the same weir on both",
         ),
         (Vec::new(), "no answer: another program listens there"),
     ] {
@@ -237,7 +237,7 @@ fn lines_that_somebody_on_the_way_touches_end_the_run_with_a_reason() {
         passed.extend([line.to_vec(), line.to_vec()]);
         true
     });
-    assert!(repeated.starts_with("host b failed: message 1 came where 2 was expected"), "{repeated}");
+    assert!(repeated.starts_with("host b failed: wrong message number (found 1, expected 2)"), "{repeated}");
     // A heartbeat comes in the end, too, if the question's answer is waited for.
     let left_out = ended_by(|number, line, passed| {
         if number > 3 {
@@ -245,7 +245,7 @@ fn lines_that_somebody_on_the_way_touches_end_the_run_with_a_reason() {
         }
         true
     });
-    assert!(left_out.starts_with("host b failed: message 2 came where 1 was expected"), "{left_out}");
+    assert!(left_out.starts_with("host b failed: wrong message number (found 2, expected 1)"), "{left_out}");
     let injected = ended_by(|_, line, passed| {
         passed.extend([Message::Done {}.line(), line.to_vec()]);
         true

@@ -13,20 +13,20 @@ use crate::cold::Cold;
 use crate::content;
 use crate::place::FileSystemOf;
 use crate::quantiles::Summary;
-use crate::sampling::{Nobody, Samples, Witness, opened_and_closed, read_cached, read_uncached};
+use crate::sampling::{NoWitness, Samples, Witness, opened_and_closed, read_cached, read_uncached};
 
-/// What is measured.
+/// Options of the benchmark.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Sizes of the files, in bytes; each is read whole, in one request.
+    /// File sizes, in bytes; each file is read whole, in one request.
     pub sizes_bytes: Vec<u64>,
-    /// How often all is measured anew.
+    /// Number of repetitions of all measurements.
     pub repetitions: u32,
-    /// Files of each size: as many uncached reads a repetition.
+    /// Files of each size, which is the number of uncached reads in a repetition.
     pub files: u32,
-    /// Times each file is opened, and read while it is cached, in a repetition.
+    /// Number of times that each file is opened, and read from the cache, in a repetition.
     pub rounds: u32,
-    /// How files are made cold.
+    /// How files are dropped from caches.
     pub cold: Cold,
 }
 
@@ -37,22 +37,22 @@ impl Default for Options {
     }
 }
 
-/// What came out: `fsbench.json`.
+/// Result of the benchmark: `fsbench.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The folder that was named.
+    /// The folder that was measured.
     pub folder: PathBuf,
-    /// What it lies on.
+    /// File system of the folder.
     pub file_system: FileSystemOf,
     /// How files were made cold.
     pub cold: Cold,
-    /// Repetitions.
+    /// Number of repetitions.
     pub repetitions: u32,
-    /// How the kernel was asked what it holds; absent if it did not say.
+    /// Method by which page-cache residency was read; absent if the kernel does not report it.
     pub asked_by: Option<Method>,
-    /// What a reader must know of all numbers; empty if nothing.
+    /// Limit on the meaning of all numbers; empty if there is none.
     pub note: String,
-    /// By size.
+    /// Latencies by file size.
     pub sizes: Vec<SizeReport>,
 }
 
@@ -61,53 +61,53 @@ pub struct Report {
 pub struct SizeReport {
     /// Size of each file.
     pub size_bytes: u64,
-    /// Opening a file whose name is known already, and closing it.
+    /// Opening and closing a file whose name is cached.
     pub open_close: Latency,
-    /// Reading the whole file from the page cache; without opening it.
+    /// Reading the whole file from the page cache, without opening it.
     pub read_cached: Latency,
-    /// Reading the whole file while the page cache holds none of it; without opening it.
+    /// Reading the whole file while the page cache holds none of it, without opening it.
     pub read_uncached: Latency,
 }
 
 /// One kind of latency.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Latency {
-    /// The numbers; absent if there was no sample, or none that was what it should be.
+    /// The numbers; absent if no sample was cached or uncached as intended.
     #[serde(flatten)]
     pub summary: Option<Summary>,
-    /// Whether each sample is known to be what it is called.
+    /// Whether each sample is known to have been cached or uncached as intended.
     pub verified: Verified,
-    /// Samples that were left out because they were not.
+    /// Samples that were left out because they were not as intended.
     pub left_out: usize,
-    /// Why there is no number, or why it is not known what was measured; empty if neither.
+    /// Why there is no number, or why the samples are not verified; empty otherwise.
     pub reason: String,
 }
 
-/// Whether samples were what they are called.
+/// Whether samples were cached or uncached as intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verified {
-    /// Each was looked at, before and after.
+    /// The page cache was checked before and after each sample.
     Yes,
-    /// Nobody can know: the kernel keeps no pages of these files, and does not see another cache.
+    /// Not known: the kernel keeps no pages of these files, and does not see other caches.
     NotKnown,
-    /// There is nothing to be verified.
+    /// Nothing to verify.
     NotApplicable,
 }
 
-/// Measures in a fresh folder of its own below `folder`, which is removed in the end, whatever happens.
+/// Measures in a new folder below `folder`, which is always removed at the end.
 ///
 /// # Errors
-/// [`Error::Refused`] if an option makes no sense or the folder is not there; [`Error::Failed`] if the file system fails, a
+/// [`Error::Refused`] if an option is out of range or the folder is absent; [`Error::Failed`] if the file system fails, a
 /// read returns other bytes than were written, or `stop` was set.
 pub fn bench(folder: &Path, options: &Options, stop: &AtomicBool) -> Result<Report, Error> {
-    bench_before(folder, options, stop, &mut Nobody)
+    bench_before(folder, options, stop, &mut NoWitness)
 }
 
-/// As [`bench`], before a witness who is told of each sample, and has others forget the files.
+/// As [`bench`], with a witness that receives each sample and drops the files from other caches.
 ///
 /// # Errors
-/// As of [`bench`]; or the witness has one.
+/// As [`bench`], or the witness fails.
 pub fn bench_before(
     folder: &Path,
     options: &Options,
@@ -124,7 +124,7 @@ pub fn bench_before(
         let mut samples = Samples::new(*size_bytes, witness);
         for _ in 0..options.repetitions {
             if stop.load(Ordering::Relaxed) {
-                return Err(Error::Failed("interrupted; its files are removed".to_owned()));
+                return Err(Error::Failed("interrupted; the benchmark's files are removed".to_owned()));
             }
             samples.begin();
             opened_and_closed(&files, options.rounds, &mut samples)?;
@@ -132,11 +132,11 @@ pub fn bench_before(
             if !file_system.is_memory() {
                 options.cold.make(&files.iter().map(|file| file.path.clone()).collect::<Vec<_>>())?;
                 samples.cold()?;
-                // A remount that came to nothing would measure the file system below.
+                // Without a mount, the file system below would be measured.
                 if FileSystemOf::find(folder)? != file_system {
                     let found = FileSystemOf::find(folder)?;
                     return Err(Error::Failed(format!(
-                        "{} was on {} and is on {} after the remount: correct the command",
+                        "{}: the file system changed (found {2}, expected {1}) after the remount. Correct the command",
                         folder.display(),
                         file_system.fs_type,
                         found.fs_type
@@ -152,7 +152,7 @@ pub fn bench_before(
     let network = ["fuse", "nfs", "ceph", "lustre", "beegfs", "pvfs"];
     let elsewhere = network.iter().any(|kind| file_system.fs_type.starts_with(kind));
     let note = if elsewhere {
-        "uncached is what this kernel's page cache does not hold; a server, or the file system's own process, may have it"
+        "uncached means absent from this kernel's page cache; a server, or the file system's own process, may cache it"
             .to_owned()
     } else {
         String::new()
@@ -165,7 +165,7 @@ fn check(options: &Options) -> Result<(), Error> {
     let refuse = |text: &str| Err(Error::Refused(text.to_owned()));
     if options.sizes_bytes.is_empty() || options.sizes_bytes.iter().any(|size| !(1..=1 << 30).contains(size))
     {
-        return refuse("sizes: give some, each from 1 byte to 1 GiB");
+        return refuse("sizes: each must be from 1 byte to 1 GiB, and at least one must be given");
     }
     if options.repetitions == 0 || options.files == 0 || options.rounds == 0 {
         return refuse("repetitions, files and rounds must be at least 1");
@@ -178,7 +178,7 @@ pub(crate) struct Sized {
     pub(crate) number: u64,
 }
 
-/// A folder that is gone when it is dropped.
+/// Folder of the benchmark's files; dropping it removes the folder.
 struct Own(PathBuf);
 
 impl Own {
@@ -192,12 +192,12 @@ impl Own {
             }
         }
         Err(Error::Failed(format!(
-            "{}: 100 folders of earlier benchmarks are there; remove weir-fsbench-*",
+            "{}: 100 folders of earlier benchmarks exist. Remove weir-fsbench-*",
             folder.display()
         )))
     }
 
-    /// Writes files of one size, so that they are safe below.
+    /// Writes files of one size and syncs them to their device.
     fn write(&self, size_number: u64, size_bytes: u64, files: u32) -> Result<Vec<Sized>, Error> {
         let mut bytes = vec![0; size_bytes as usize];
         let mut made = Vec::new();

@@ -1,4 +1,4 @@
-//! Dropping files from the page cache.
+//! Methods of dropping files from caches.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use std::process::Command;
 use serde::Serialize;
 use weir_host::{Error, page_cache};
 
-/// How files are made cold.
+/// How files are dropped from caches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cold {
-    /// `posix_fadvise(POSIX_FADV_DONTNEED)`, for each file: nothing else on the host notices.
+    /// `posix_fadvise(POSIX_FADV_DONTNEED)` for each file: it affects nothing else on the host.
     Fadvise,
-    /// `/proc/sys/vm/drop_caches`: all clean pages, names and attributes of the whole host. Takes root.
+    /// `/proc/sys/vm/drop_caches`: all clean pages, names and attributes of the whole host. Only root can do it.
     Drop,
-    /// A shell command that unmounts the file system and mounts it again, so that a client's own cache goes, too.
+    /// A shell command that unmounts and remounts the file system, which drops a client's own cache too.
     Remount(String),
 }
 
 impl Cold {
-    /// Makes files cold, once their data are safe below.
+    /// Drops files from caches. Their data must be synced to their device.
     ///
     /// # Errors
     /// The kernel or the command refuses.
@@ -43,7 +43,7 @@ impl Cold {
         }
     }
 
-    /// As people write it.
+    /// Name on the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Cold::Fadvise => "fadvise",

@@ -1,4 +1,4 @@
-//! Content of the files: bytes that follow from a file's number, so that a wrong file is noticed.
+//! Content of the benchmark's files: bytes computed from a file's number, by which a wrong file is detected.
 
 /// Fills a buffer with the first bytes of a file.
 pub(crate) fn fill(file: u64, buffer: &mut [u8]) {

@@ -1,9 +1,8 @@
-//! Cost of opening and reading files on a file system; page-cache residency of folders.
+//! Benchmark of opening and reading files on a file system.
 //!
 //! [`bench`] measures the latencies by which Table 2 of Vaidyanathan et al. compares file systems: open and close, and a read
-//! of a whole file that is cached and of one that is not. Each read is checked to have been what it is called, by asking the
-//! kernel which pages it held before and after; where nobody can know (a file system that keeps its cache to itself), the
-//! result says so.
+//! of a whole cached or uncached file. Whether a read was cached is verified by asking the kernel which pages it held before
+//! and after. Where the kernel does not know (a file system with a cache of its own), the result says that it is not verified.
 
 mod bench;
 mod cold;

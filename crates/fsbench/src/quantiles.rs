@@ -1,4 +1,4 @@
-//! Quantiles of a latency sample.
+//! Quantiles of latency samples.
 
 use serde::Serialize;
 
@@ -7,11 +7,11 @@ use serde::Serialize;
 pub struct Summary {
     /// Median of the repetitions' medians.
     pub median_us: f64,
-    /// Least and greatest of the repetitions' medians.
+    /// Smallest and largest of the repetitions' medians.
     pub range_us: [f64; 2],
     /// The 5th, 25th, 75th, 95th and 99th percentile of all samples.
     pub quantiles_us: [f64; 5],
-    /// Samples of all repetitions.
+    /// Number of samples in all repetitions.
     pub samples: usize,
 }
 
@@ -19,7 +19,7 @@ pub struct Summary {
 const PERCENTILES: [f64; 5] = [0.05, 0.25, 0.75, 0.95, 0.99];
 
 impl Summary {
-    /// Of samples in ns by repetition; `None` if there are none.
+    /// Summary of samples in ns by repetition; `None` without samples.
     pub(crate) fn of(repetitions: &[Vec<u64>]) -> Option<Self> {
         let mut medians: Vec<u64> = Vec::new();
         for samples in repetitions.iter().filter(|samples| !samples.is_empty()) {

@@ -1,4 +1,4 @@
-//! Sampling, with a check of each sample before it counts.
+//! Samples of file latencies, each verified against page-cache residency.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -12,49 +12,49 @@ use crate::content;
 use crate::place::FileSystemOf;
 use crate::quantiles::Summary;
 
-/// What was done to a file.
+/// Operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// It was opened and closed.
+    /// Open and close.
     OpenClose,
-    /// It was read whole, from the page cache.
+    /// Read of the whole file from the page cache.
     ReadCached,
-    /// It was read whole, while the page cache held nothing of it.
+    /// Read of the whole file while the page cache held none of it.
     ReadUncached,
 }
 
-/// A sample that is what it is called, as far as anybody can know.
+/// A sample that was cached or uncached as intended, as far as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
     /// Size of the file.
     pub size_bytes: u64,
-    /// Which of the files of this size it was, from 0.
+    /// Number of the file among those of its size, from 0.
     pub file: u32,
     /// When it began.
     pub began: Instant,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
 }
 
-/// Who looks on while it is measured.
+/// Receiver of samples during a benchmark.
 pub trait Witness {
-    /// A sample was taken.
+    /// Receives a sample.
     fn sample(&mut self, sample: Sample);
 
-    /// Nothing of the files is in this kernel's page cache any more: time to have others forget them, such as the servers of
-    /// a network file system. No file is open.
+    /// Drops the files from other caches, such as those of a network file system's servers. This kernel's page cache holds
+    /// none of them, and no file is open.
     ///
     /// # Errors
-    /// They do not.
+    /// Another cache cannot be dropped.
     fn cold(&mut self) -> Result<(), Error>;
 }
 
-/// Nobody looks on, and there is nobody else to forget anything.
-pub(crate) struct Nobody;
+/// A witness that ignores samples, for file systems without other caches.
+pub(crate) struct NoWitness;
 
-impl Witness for Nobody {
+impl Witness for NoWitness {
     fn sample(&mut self, _: Sample) {}
 
     fn cold(&mut self) -> Result<(), Error> {
@@ -63,7 +63,7 @@ impl Witness for Nobody {
 }
 
 const KEEPS_NO_PAGES: &str =
-    "the kernel keeps no pages of this file system (direct I/O); what it caches by itself is not known";
+    "the kernel keeps no pages of this file system (direct I/O); its own cache is not known";
 
 /// Samples of files of one size, in ns by repetition.
 pub(crate) struct Samples<'a> {
@@ -79,7 +79,7 @@ pub(crate) struct Samples<'a> {
 struct Kind {
     repetitions: Vec<Vec<u64>>,
     left_out: usize,
-    /// Samples of which nobody can say what they are.
+    /// Samples that cannot be verified.
     not_known: usize,
 }
 
@@ -95,12 +95,12 @@ impl<'a> Samples<'a> {
         self.uncached.repetitions.push(Vec::new());
     }
 
-    /// Has others forget what this kernel's page cache holds nothing of.
+    /// Drops the files from other caches.
     pub(crate) fn cold(&mut self) -> Result<(), Error> {
         self.witness.cold()
     }
 
-    /// Counts a sample; `known` says whether it is known to be what it is called.
+    /// Counts a sample; `known` says whether it is verified.
     fn add(&mut self, operation: Operation, file: &Sized, (began, took): (Instant, Duration), known: bool) {
         let kind = match operation {
             Operation::OpenClose => &mut self.open_close,
@@ -131,10 +131,9 @@ impl<'a> Samples<'a> {
                 ),
             }
         } else {
-            self.uncached.latency("pages were in the page cache although they had been dropped")
+            self.uncached.latency("pages were in the page cache after they had been dropped")
         };
-        let read_cached =
-            self.cached.latency("pages were not in the page cache although they had just been read");
+        let read_cached = self.cached.latency("pages were not in the page cache after they had been read");
         SizeReport { size_bytes: self.size_bytes, open_close, read_cached, read_uncached }
     }
 }
@@ -165,7 +164,7 @@ pub(crate) fn opened_and_closed(
     samples: &mut Samples<'_>,
 ) -> Result<(), Error> {
     for file in files {
-        // The first makes name and attributes known.
+        // The first round caches name and attributes.
         for round in 0..=rounds {
             let began = Instant::now();
             drop(File::open(&file.path).map_err(Error::io("cannot open", &file.path))?);
@@ -178,19 +177,19 @@ pub(crate) fn opened_and_closed(
     Ok(())
 }
 
-/// Reads a file whole and checks what came; returns when that began, and how long the reading alone took.
+/// Reads a whole file and compares its bytes. Returns the start and the duration of the read alone.
 fn read(file: &File, sized: &Sized, buffer: &mut [u8], wanted: &[u8]) -> Result<(Instant, Duration), Error> {
     let began = Instant::now();
     file.read_exact_at(buffer, 0).map_err(Error::io("cannot read", &sized.path))?;
     let took = began.elapsed();
     if buffer != wanted {
-        return Err(Error::Failed(format!("{}: holds other bytes than were written", sized.path.display())));
+        return Err(Error::Failed(format!("{}: its bytes differ from those written", sized.path.display())));
     }
     buffer.fill(0);
     Ok((began, took))
 }
 
-/// Bytes of a file in the page cache; `None` where the kernel does not say.
+/// Bytes of a file in the page cache; `None` if the kernel does not report them.
 fn held(file: &File, samples: &mut Samples<'_>) -> Option<u64> {
     let found = residency_of(file).ok()?;
     samples.method = Some(found.method);
@@ -225,7 +224,7 @@ pub(crate) fn read_cached(files: &[Sized], rounds: u32, samples: &mut Samples<'_
 pub(crate) fn read_uncached(files: &[Sized], samples: &mut Samples<'_>) -> Result<(), Error> {
     let mut buffer = vec![0; samples.size_bytes as usize];
     let mut wanted = buffer.clone();
-    // Not in the order in which they were written, which a disk would read ahead.
+    // Not in the order of writing, which a disk would read ahead.
     let stride =
         (1..files.len()).rev().find(|stride| coprime(*stride, files.len()) && *stride < files.len() / 2 + 1);
     for step in 0..files.len() {

@@ -1,4 +1,4 @@
-//! Interface counters of a host.
+//! Interface counters of a host of the test network.
 
 use std::fs;
 use std::ops::Sub;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::namespace::within;
 
-/// Bytes and packets of all interfaces but the loopback, since they were made.
+/// Bytes and packets of all interfaces but the loopback, since the interfaces were made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Bytes received, with their Ethernet headers.
+    /// Bytes received, with Ethernet headers.
     pub received_bytes: u64,
-    /// Packets received, as the kernel passes them on: several of the wire may be one.
+    /// Packets received, as the kernel passes them on: receive offload may merge several packets of the wire.
     pub received_packets: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
@@ -38,12 +38,12 @@ impl Sub for Counters {
 /// Reads the counters of a network namespace.
 ///
 /// # Errors
-/// There is no such namespace, or it may not be entered.
+/// The namespace is absent, or cannot be entered.
 pub fn counters(namespace: &Path) -> Result<Counters, Error> {
     let table = Path::new("/proc/thread-self/net/dev");
     let text = within(namespace, || fs::read_to_string(table))?;
     parse(&text.map_err(Error::io("cannot read", table))?)
-        .ok_or_else(|| Error::Failed(format!("{}: not as proc(5) describes it", table.display())))
+        .ok_or_else(|| Error::Failed(format!("{}: its format is not that of proc(5)", table.display())))
 }
 
 /// `net/dev` of proc(5): two lines of head, then `NAME: 8 fields received, 8 sent`.

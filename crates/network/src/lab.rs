@@ -1,4 +1,4 @@
-//! Set-up and removal of a test network.
+//! Set-up and removal of the test network.
 
 use std::fs;
 use std::path::Path;
@@ -8,18 +8,18 @@ use crate::namespace::within;
 use crate::spec::{BRIDGE, Spec};
 use crate::state::{Host, Namespace, Network, boot_id};
 
-/// Makes a network, or what is missing of it; one that is there already is left as it is.
+/// Makes a test network, or its missing hosts. A complete network is kept unchanged.
 ///
 /// # Errors
-/// [`Error::Refused`] if another network is written down in `state`, or a name is there and not ours; [`Error::Failed`] if
-/// the kernel refuses: [`down`] takes back what had been made.
+/// [`Error::Refused`] if `state` records another network, or a namespace of that name is not weir's; [`Error::Failed`] if the
+/// kernel refuses: [`down`] removes what had been made.
 pub fn up(spec: &Spec, state: &Path) -> Result<Network, Error> {
     spec.check()?;
     let mut network = match Network::load(state)? {
         Some(known) if is_that(&known, spec) => known,
         Some(known) => {
             return Err(Error::Refused(format!(
-                "{}: another network, `{}`, is up; take it down first: weir network down --state {}",
+                "{}: another test network, `{}`, is up. Remove it first: weir network down --state {}",
                 Network::file(state).display(),
                 known.name,
                 state.display()
@@ -30,7 +30,7 @@ pub fn up(spec: &Spec, state: &Path) -> Result<Network, Error> {
     for namespace in network.hosts.iter().map(|host| &host.namespace).chain([&network.bridge]) {
         if namespace.present().is_some() && !namespace.is_ours() {
             return Err(Error::Refused(format!(
-                "namespace {} is there and not ours; remove it (ip netns delete {0}), or call the network otherwise",
+                "network namespace {} exists and weir did not make it. Remove it (ip netns delete {0}), or choose another name for the network",
                 namespace.name
             )));
         }
@@ -67,7 +67,7 @@ pub fn up(spec: &Spec, state: &Path) -> Result<Network, Error> {
     Ok(network)
 }
 
-/// No IPv6: its announcements would be counted among what a study sends.
+/// Disables IPv6: its announcements would count as traffic of a study.
 fn quiet(namespace: &Namespace) -> Result<(), Error> {
     within(&namespace.path(), || {
         for which in ["all", "default"] {
@@ -100,10 +100,10 @@ fn planned(spec: &Spec) -> Network {
     }
 }
 
-/// Takes down the network that is written down in a state folder; says what went. None being there is fine.
+/// Removes the test network that a state folder records. Returns what was removed; nothing if no network is recorded.
 ///
 /// # Errors
-/// The kernel refuses; what is left stays written down.
+/// The kernel refuses; namespaces that are left stay recorded.
 pub fn down(state: &Path) -> Result<Vec<String>, Error> {
     let mut gone = Vec::new();
     if let Some(network) = Network::load(state)? {
@@ -122,7 +122,7 @@ pub fn down(state: &Path) -> Result<Vec<String>, Error> {
     }
 }
 
-/// What of the network is not as it was made; empty if all is well.
+/// The recorded test network and the namespaces of it that are missing.
 ///
 /// # Errors
 /// The state file cannot be read.
@@ -130,6 +130,7 @@ pub fn status(state: &Path) -> Result<Option<(Network, Vec<String>)>, Error> {
     let Some(network) = Network::load(state)? else { return Ok(None) };
     let all = network.hosts.iter().map(|host| &host.namespace).chain([&network.bridge]);
     let missing = all.filter(|namespace| !namespace.is_ours());
-    let missing = missing.map(|namespace| format!("namespace {} is gone", namespace.name)).collect();
+    let missing =
+        missing.map(|namespace| format!("network namespace {} is missing", namespace.name)).collect();
     Ok(Some((network, missing)))
 }

@@ -1,10 +1,10 @@
-//! A test network: hosts as network namespaces behind a bridge without a route out.
+//! Test network: network namespaces that stand for hosts, behind a bridge without a route out.
 //!
-//! Each host is a namespace below `/run/netns` with one interface, `eth0`; the bridge has a namespace of its own. Nothing of it
-//! is visible in the namespace of the machine itself, and no route leads out. Whatever is made is written down before in
-//! `STATE/network.json`, so that [`down`] takes back exactly that, also after a crash.
+//! Each host is a namespace below `/run/netns` with one interface, `eth0`; the bridge has its own namespace. The machine's own
+//! namespace shows none of them. Each namespace is recorded in `STATE/network.json` before it is made, and [`down`] removes
+//! exactly the recorded ones, also after a crash.
 //!
-//! Hosts share kernel, files and processes: only their networks are apart.
+//! Hosts share kernel, files and processes: only their networks are separate.
 
 mod counters;
 mod lab;

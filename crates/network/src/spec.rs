@@ -1,4 +1,4 @@
-//! Specification of a test network.
+//! Specification of the test network.
 
 use std::net::Ipv4Addr;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A network and its hosts.
+/// A test network and its hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// Its name; namespaces are called `weir-NAME-HOST`.
+    /// Name of the network; namespaces are called `weir-NAME-HOST`.
     pub name: String,
-    /// Addresses: the hosts have the first, in order.
+    /// Address range; hosts have its first addresses, in order.
     pub subnet: Subnet,
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// What each host sends and what it receives at most, each, in 10^6 bits a second; absent: what the machine can.
+    /// Limit on what each host sends, and on what it receives, in 10^6 bits a second; absent if unlimited.
     pub rate_mbit: Option<u32>,
 }
 
-/// A private range of addresses, such as `10.77.0.0/24`.
+/// A private address range, such as `10.77.0.0/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Subnet {
@@ -28,7 +28,7 @@ pub struct Subnet {
 }
 
 impl Subnet {
-    /// Length of the prefix, in bits.
+    /// Prefix length, in bits.
     pub fn prefix(self) -> u8 {
         self.prefix
     }
@@ -45,16 +45,20 @@ impl TryFrom<String> for Subnet {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no range of addresses: write 10.77.0.0/24");
+        let wrong = || {
+            format!(
+                "`{text}` is not an address range. Write one like 10.77.0.0/24, with a prefix of 8 to 30 bits"
+            )
+        };
         let (first, prefix) = text.split_once('/').ok_or_else(wrong)?;
         let first: Ipv4Addr = first.parse().map_err(|_| wrong())?;
         let prefix: u8 = prefix.parse().ok().filter(|prefix| (8..=30).contains(prefix)).ok_or_else(wrong)?;
         if !first.is_private() {
-            return Err(format!("{text} is not private (RFC 1918): choose a range below 10.0.0.0/8"));
+            return Err(format!("{text} is not private (RFC 1918). Choose a range in 10.0.0.0/8"));
         }
         if u32::from(first) & (u32::MAX >> prefix) != 0 {
             return Err(format!(
-                "{text} does not begin with its first address: all {} bits behind the prefix are 0",
+                "{text} does not begin with its first address. Set the last {} bits to 0",
                 32 - prefix
             ));
         }
@@ -75,7 +79,7 @@ impl Spec {
     }
 
     /// # Errors
-    /// A name cannot be one, is given twice, or there are more hosts than addresses.
+    /// A name is invalid or given twice, or there are more hosts than addresses.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let refuse = |text: String| Err(Error::Refused(text));
         let is_name = |name: &str| {
@@ -85,25 +89,27 @@ impl Spec {
         };
         for name in self.hosts.iter().chain([&self.name]) {
             if !is_name(name) {
-                return refuse(format!("`{name}`: a name has 1 to 32 lower-case letters, digits and -"));
+                return refuse(format!(
+                    "`{name}` is not a name. Use 1 to 32 lower-case letters, digits and -"
+                ));
             }
         }
         if self.rate_mbit == Some(0) {
-            return refuse("a rate of 0 Mbit/s is no network: leave it out for none".to_owned());
+            return refuse("the rate is 0 Mbit/s. Give at least 1, or leave it out for no limit".to_owned());
         }
         if self.hosts.is_empty() {
-            return refuse("name at least one host".to_owned());
+            return refuse("no host is named. Name at least one".to_owned());
         }
         for (index, host) in self.hosts.iter().enumerate() {
             if host == BRIDGE {
-                return refuse(format!("`{host}` is the bridge's own name: call the host otherwise"));
+                return refuse(format!("host `{host}` has the name of the bridge. Choose another name"));
             }
             if self.hosts[..index].contains(host) {
-                return refuse(format!("host `{host}` is given twice"));
+                return refuse(format!("host `{host}` is given twice. Leave one out"));
             }
             if self.subnet.address(index).is_none() {
                 return refuse(format!(
-                    "{} has no address for host `{host}`: give a shorter prefix",
+                    "{} has no address for host `{host}`. Use a shorter prefix",
                     String::from(self.subnet)
                 ));
             }

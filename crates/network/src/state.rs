@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::spec::Subnet;
 
-/// A network that was made, or was being made.
+/// A test network that was made, or was being made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
@@ -23,10 +23,10 @@ pub struct Network {
     pub bridge: Namespace,
     /// Its hosts, in order of their addresses.
     pub hosts: Vec<Host>,
-    /// What each host sends and what it receives at most, each, in 10^6 bits a second; absent: what the machine can.
+    /// Limit on what each host sends, and on what it receives, in 10^6 bits a second; absent if unlimited.
     #[serde(default)]
     pub rate_mbit: Option<u32>,
-    /// The boot in which it was made: a network does not outlive it.
+    /// Boot in which the network was made: it ends with that boot.
     pub boot_id: String,
 }
 
@@ -48,17 +48,17 @@ pub struct Host {
 pub struct Namespace {
     /// Its name below `/run/netns`.
     pub name: String,
-    /// Its inode, which tells it from another one of that name; absent until it was made.
+    /// Its inode, which distinguishes it from a later namespace of that name; absent until it was made.
     pub inode: Option<u64>,
 }
 
 impl Network {
-    /// The state file.
+    /// Path of the record.
     pub(crate) fn file(state: &Path) -> PathBuf {
         state.join("network.json")
     }
 
-    /// What is written down; `None` if there is no network, or it went with an earlier boot.
+    /// Reads the record; `None` if there is none, or it is of an earlier boot.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
@@ -69,7 +69,10 @@ impl Network {
             read => read.map_err(Error::io("cannot read", &file))?,
         };
         let network: Network = serde_json::from_slice(&text).map_err(|error| {
-            Error::Refused(format!("{}: {error}; look at what it lists, then remove it", file.display()))
+            Error::Refused(format!(
+                "{}: {error}. Look at the namespaces that it lists, then remove the file",
+                file.display()
+            ))
         })?;
         Ok((network.boot_id == boot_id()).then_some(network))
     }
@@ -93,7 +96,7 @@ impl Network {
     }
 }
 
-/// What tells this boot from others.
+/// Id of this boot of the kernel.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }

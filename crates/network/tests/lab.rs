@@ -124,7 +124,7 @@ fn what_is_not_ours_is_left_alone() {
     let refused = up(&spec(&name("b"), &["one", "two"]), state);
     let there = Path::new("/run/netns").join(&foreign).exists();
     assert!(Command::new("ip").args(["netns", "delete", &foreign]).status().unwrap().success());
-    assert!(matches!(refused, Err(Error::Refused(text)) if text.contains("not ours")));
+    assert!(matches!(refused, Err(Error::Refused(text)) if text.contains("weir did not make it")));
     assert!(there && Network::load(state).unwrap().is_none());
 
     up(&spec(&name("b"), &["one"]), state).unwrap();

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::sane::{ordered, status};
+
 /// The operation of a block request (`enum req_op` of the kernel, reduced to what a study tells apart).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockOp {
@@ -108,7 +110,19 @@ crate::record! {
         /// What recorded the request: `bpf`, `ftrace`, `blktrace`, or `bpf+ftrace` if `ftrace` gave a completion that BPF missed.
         pub source: Arc<str>,
     }
-    where crate::sane::block
+    where check
+}
+
+/// Refuses a row whose times or status cannot be.
+fn check(row: &BlockRequest) -> Result<(), String> {
+    ordered(("queued_ns", row.queued_ns), ("issued_ns", row.issued_ns))?;
+    if &*row.source == "bpf" {
+        ordered(("issued_ns", row.issued_ns), ("completed_ns", row.completed_ns))?;
+    }
+    if row.op == BlockOp::Read && row.size_bytes == 0 {
+        return Err("column size_bytes: is 0 of a read".to_owned());
+    }
+    status(row.status)
 }
 
 /// Names of the modifier bits in the kernel's `cmd_flags` (`include/linux/blk_types.h`), joined by `|`.

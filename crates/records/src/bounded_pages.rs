@@ -1,26 +1,26 @@
-//! Pages of a column, checked before they are decoded.
+//! Page sizes of a column, checked before decoding.
 //!
-//! The library believes what a page's header says of its number of values, and reserves memory for them: one damaged byte asks
-//! for 80 GB, and the process is aborted.
+//! The library trusts the number of values in a page header, and reserves memory for them: with one damaged byte it reserves
+//! 80 GB, and the process is aborted.
 
 use parquet::basic::Type;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 
-/// A page reader behind which no page claims more values than its bytes hold.
+/// A page reader that refuses pages with more values than their bytes can hold.
 pub(crate) struct BoundedPages {
     inner: Box<dyn PageReader>,
-    /// Bytes that a value of a dictionary takes at least.
+    /// Minimum bytes of a dictionary value.
     value_bytes: usize,
 }
 
 impl BoundedPages {
-    /// The pages of a column of that type.
+    /// Pages of a column of a type.
     pub(crate) fn new(inner: Box<dyn PageReader>, physical: Type) -> Self {
         let value_bytes = match physical {
             Type::INT64 | Type::DOUBLE => 8,
             Type::INT96 => 12,
-            // A length before the bytes, of which there may be none; numbers of 32 bits.
+            // A 32-bit length before the bytes, which may be empty; 32-bit numbers.
             Type::BYTE_ARRAY | Type::INT32 | Type::FLOAT => 4,
             Type::BOOLEAN | Type::FIXED_LEN_BYTE_ARRAY => 1,
         };

@@ -1,4 +1,4 @@
-//! What a field of a row is in a Parquet column.
+//! Storage of a row's field in a Parquet column.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -11,22 +11,22 @@ pub use parquet::data_type::{ByteArray, ByteArrayType};
 
 /// A value that is never absent.
 pub trait Cell: Sized {
-    /// How Parquet stores it.
+    /// Type in Parquet.
     type Physical: DataType<T: Clone + Debug>;
-    /// What is remembered between the values of one column.
+    /// State between the values of one column.
     type Memory: Default;
 
-    /// What readers are told it means.
+    /// Logical type in Parquet.
     fn meaning() -> Option<LogicalType>;
 
-    /// To what is stored.
+    /// Converts to the stored value.
     fn put(&self, memory: &mut Self::Memory) -> <Self::Physical as DataType>::T;
 
-    /// From what is stored; `None` if that is no such value.
+    /// Converts from the stored value; `None` if it is out of range.
     fn get(stored: &<Self::Physical as DataType>::T, memory: &mut Self::Memory) -> Option<Self>;
 }
 
-/// Parquet has no unsigned types: the same bits are stored, and their meaning said.
+/// Parquet has no unsigned types: the same bits are stored with a logical type.
 macro_rules! integer {
     ($($kind:ty as $bits:ty: $physical:ty, $meaning:expr;)+) => {$(
         impl Cell for $kind {
@@ -75,7 +75,7 @@ impl Cell for bool {
     }
 }
 
-/// The names that a column has had: few, and each many times.
+/// Names of a column so far: few, and each many times.
 #[derive(Default)]
 pub struct Names {
     stored: HashMap<Arc<str>, ByteArray>,
@@ -151,7 +151,7 @@ macro_rules! named {
     };
 }
 
-/// A name that is stored without being copied.
+/// A name stored without a copy.
 pub fn fixed(name: &'static str) -> ByteArray {
     ByteArray::from(Bytes::from_static(name.as_bytes()))
 }

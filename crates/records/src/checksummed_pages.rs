@@ -1,4 +1,4 @@
-//! Pages of a column with a checksum in each header.
+//! Checksums in the page headers of a column.
 //!
 //! The Parquet library reads page checksums but writes none. The header that it makes is completed here.
 
@@ -6,9 +6,9 @@ use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 
-/// Writes pages with checksums behind one another into memory: a column of a row group.
+/// Writes pages with checksums to memory, for a column of a row group.
 pub(crate) struct ChecksummedPages<'a> {
-    /// What was written.
+    /// Written bytes.
     pub(crate) chunk: &'a mut Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ fn with_checksum(header: &[u8], checksum: u32) -> Option<Vec<u8>> {
         }
         at += 1;
     }
-    // How much more than 3 the number of the next field is stands in the upper half; from now on it is told from 4.
+    // The upper half has the difference of the next field's number from 3; it now counts from 4.
     let next = *header.get(at)?;
     if next >> 4 < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! One column of some rows, on its way to a file or from one.
+//! Column of a table: values of some rows, to be written or read.
 
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -14,7 +14,7 @@ use crate::cell::Cell;
 pub trait Field: Sized {
     /// The value where it is present.
     type Cell: Cell;
-    /// Whether it may be absent.
+    /// Whether the value may be absent.
     const OPTIONAL: bool;
 
     /// The value, if it is present.
@@ -105,13 +105,13 @@ pub struct Column<F: Field> {
     name: &'static str,
     /// Lines of its field's doc comment.
     comment: &'static [&'static str],
-    /// Those that are present, one after another.
+    /// Present values.
     values: Vec<<Physical<F> as DataType>::T>,
-    /// 1 for each row where the value is present, 0 where it is not; empty where all must be.
+    /// 1 for each row with a value, 0 for one without; empty if all must have one.
     levels: Vec<i16>,
     memory: <F::Cell as Cell>::Memory,
     reader: Option<ColumnReaderImpl<Physical<F>>>,
-    /// Whether the file that is read says that the value may be absent.
+    /// Whether the value may be absent in the file that is read.
     nullable: bool,
     next_row: usize,
     next_value: usize,
@@ -146,10 +146,10 @@ impl<F: Field> Column<F> {
         }
     }
 
-    /// The value of the next row that was read.
+    /// Value of the next row.
     ///
     /// # Errors
-    /// It is absent and may not be, or is no value of this field.
+    /// The value is absent and must not be, or is out of range.
     pub fn pull(&mut self) -> std::result::Result<F, String> {
         let row = self.next_row;
         self.next_row += 1;
@@ -160,14 +160,14 @@ impl<F: Field> Column<F> {
                 self.values.get(self.next_value).ok_or_else(|| format!("column {} ends early", self.name))?;
             self.next_value += 1;
             let cell = F::Cell::get(stored, &mut self.memory)
-                .ok_or_else(|| format!("column {}: {stored:?} is not known", self.name))?;
+                .ok_or_else(|| format!("column {}: unknown value {stored:?}", self.name))?;
             Some(cell)
         };
         F::from_cell(cell).ok_or_else(|| format!("column {} is null", self.name))
     }
 }
 
-/// What a table does with each of its columns.
+/// Operations of a table on each column.
 pub trait AnyColumn {
     /// The name in the file.
     fn name(&self) -> &'static str;
@@ -178,13 +178,13 @@ pub trait AnyColumn {
     /// Its type in the file's schema.
     fn kind(&self) -> Result<Type>;
 
-    /// Writes what was pushed, and forgets it.
+    /// Writes and clears the added values.
     fn write(&mut self, to: &mut ColumnWriter<'_>) -> Result<()>;
 
-    /// Begins to read a row group; false if the file has another type there.
+    /// Begins to read a row group; false if the column has another type in the file.
     fn open(&mut self, from: ColumnReader, nullable: bool) -> bool;
 
-    /// Reads the next rows in place of those before.
+    /// Reads the next rows, in place of earlier ones.
     fn read(&mut self, rows: usize) -> Result<()>;
 }
 
@@ -210,7 +210,7 @@ impl<F: Field> AnyColumn for Column<F> {
         get_typed_column_writer_mut::<Physical<F>>(to).write_batch(&self.values, levels, None)?;
         self.values.clear();
         self.levels.clear();
-        // Names that come no more are not kept.
+        // Names that no longer occur are dropped.
         self.memory = Default::default();
         Ok(())
     }
@@ -232,7 +232,10 @@ impl<F: Field> AnyColumn for Column<F> {
         if read == rows {
             Ok(())
         } else {
-            Err(ParquetError::General(format!("column {}: {read} of {rows} rows are there", self.name)))
+            Err(ParquetError::General(format!(
+                "column {}: wrong number of rows (found {read}, expected {rows})",
+                self.name
+            )))
         }
     }
 }

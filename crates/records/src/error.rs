@@ -1,8 +1,8 @@
-//! What can go wrong with a record file.
+//! Errors of record files.
 
 use std::path::PathBuf;
 
-/// A record file could not be written or read.
+/// Error of writing or reading a record file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
@@ -13,7 +13,7 @@ pub enum Error {
         /// The reason.
         source: std::io::Error,
     },
-    /// The file is no Parquet file, or is cut short.
+    /// The file is not a Parquet file, or is truncated.
     #[error("{}: {source}", path.display())]
     Parquet {
         /// The file.
@@ -21,7 +21,7 @@ pub enum Error {
         /// The reason.
         source: parquet::errors::ParquetError,
     },
-    /// The file is Parquet, but not the table that was asked for.
+    /// The Parquet file is not the expected table.
     #[error("{}: {reason}", path.display())]
     Schema {
         /// The file.

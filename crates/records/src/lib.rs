@@ -1,19 +1,18 @@
-//! The files that a run leaves behind.
+//! Record files of a run: tables and manifest.
 //!
-//! Tables, each one row per request and each with a fixed schema:
+//! Tables with fixed schemas:
 //!
 //! * [`request::Request`]: `requests.parquet`, requests as the application saw them;
 //! * [`block::BlockRequest`]: `block.parquet`, requests as the block layer saw them;
-//! * [`interaction::Interaction`]: `sessions.parquet`, what clients ask a site for;
+//! * [`interaction::Interaction`]: `sessions.parquet`, interactions of clients with a site;
 //! * [`page::Page`]: `pages.parquet`, pages of a site as its browsers saw them;
-//! * [`of_host::OfHost`]: any of them with the column `host`, of runs that several hosts carried out together.
+//! * [`of_host::OfHost`]: any of them with the column `host`, for runs of several hosts.
 //!
-//! [`manifest`] lists what a run's folder holds with the SHA-256 of every file, and tells what was damaged since.
+//! [`manifest`] lists the files of a run's folder with their SHA-256, and finds damaged files.
 //!
-//! All times are nanoseconds on `CLOCK_MONOTONIC`, relative to the start of the run (its *epoch*);
-//! the epoch itself is kept in the file's metadata under [`EPOCH_KEY`]. Each page has a checksum (CRC-32, as
-//! Parquet has it). A file is written under a temporary name and renamed when it is complete, so that a file that
-//! exists is whole.
+//! Times are nanoseconds on `CLOCK_MONOTONIC`, relative to the run's epoch, which is in the file's metadata under
+//! [`EPOCH_KEY`]. Each page has a CRC-32 checksum, as Parquet defines it. A file is written under a temporary name and renamed
+//! when complete: an existing file is complete.
 
 pub mod block;
 mod bounded_file;
@@ -44,7 +43,7 @@ pub use record::Record;
 pub use request::{Op, Request};
 pub use table::{TableWriter, write_all};
 
-/// Metadata key of the run's start, in ns of `CLOCK_MONOTONIC`.
+/// Metadata key of the run's epoch, in ns of `CLOCK_MONOTONIC`.
 pub const EPOCH_KEY: &str = "weir.epoch_monotonic_ns";
 /// Metadata key of the description of each column: its unit, its meaning, and when it is null, as JSON.
 pub const COLUMNS_KEY: &str = "weir.columns";

@@ -1,7 +1,7 @@
-//! `manifest.json`: what a run's folder holds, with the size and the SHA-256 of every file.
+//! Manifest of a run's folder (`manifest.json`): size and SHA-256 of every file.
 //!
-//! It is written last. A folder whose files do not agree with it is damaged. Not listed are the manifest itself, which carries a
-//! checksum of its own; `metrics.json`, which the analysis derives later; and names that begin with a dot, which no reader looks at.
+//! It is written last. A folder whose files differ from it is damaged. It does not list itself, since it has its own checksum,
+//! `metrics.json`, which the analysis derives later, and names that begin with a dot, which no reader uses.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -14,14 +14,14 @@ use crate::sealed::{hex, seal, unseal};
 
 /// Name of the manifest in a run's folder.
 pub const MANIFEST: &str = "manifest.json";
-/// Name of what the analysis derives from a run, in its folder.
+/// Name of the file of derived metrics in a run's folder.
 pub const METRICS: &str = "metrics.json";
 /// Version of the layout of a run's folder.
 pub const RESULTS_FORMAT: u32 = 1;
-/// Field of `run.json` that says this version: a run that has it has a manifest, too.
+/// Field of `run.json` with this version: a run with it has a manifest.
 pub const RESULTS_FORMAT_FIELD: &str = "results_format";
 
-/// What a run's folder holds.
+/// Content of a run's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -47,7 +47,7 @@ pub struct FileEntry {
     pub sha256: String,
 }
 
-/// A file that is not as it was written.
+/// A damaged file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {what}", file.display())]
 pub struct Damage {
@@ -64,12 +64,12 @@ impl Damage {
     }
 }
 
-/// How closely files are compared with a manifest.
+/// Depth of a comparison with a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Names and sizes.
     Sizes,
-    /// Their whole content.
+    /// Content too.
     Content,
 }
 
@@ -77,7 +77,7 @@ impl Manifest {
     /// Lists the files of a folder.
     ///
     /// # Errors
-    /// One cannot be read, is neither a file nor a folder, or has a name that is not UTF-8.
+    /// A file cannot be read, is neither a file nor a folder, or has a name that is not UTF-8.
     pub fn of(folder: &Path, run: &str) -> Result<Self, Damage> {
         let mut files = Vec::new();
         for path in paths_below(folder)? {
@@ -101,7 +101,7 @@ impl Manifest {
     /// Reads the manifest of a folder; `None` if it has none.
     ///
     /// # Errors
-    /// It is damaged, or of a version that is not known here.
+    /// The manifest is damaged, or of an unknown version.
     pub fn read(folder: &Path) -> Result<Option<Self>, Damage> {
         let file = folder.join(MANIFEST);
         let text = match fs::read(&file) {
@@ -130,7 +130,7 @@ impl Manifest {
         }
     }
 
-    /// What of a folder differs from its manifest: missing files, files that are not listed, other sizes, other content.
+    /// Differences between a folder and its manifest: missing or unlisted files, other sizes, other content.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -179,7 +179,7 @@ impl FileEntry {
     }
 }
 
-/// Whether a path names something within its folder that a manifest may list.
+/// Whether a path is within its folder and may be listed.
 fn is_plain(path: &str) -> bool {
     let whole = Path::new(path);
     !path.is_empty()

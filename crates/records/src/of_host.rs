@@ -1,12 +1,11 @@
-//! Rows of several hosts in one table.
+//! Rows of several hosts in one table, with the column `host`.
 
 use std::sync::Arc;
 
 use crate::Record;
 use crate::column::{AnyColumn, Column};
 
-/// A row and the host that it comes from. The file is that of the row with one column more, `host`, at the end: who reads rows
-/// alone reads it as any other.
+/// A row and its host. The file has one more column at the end, `host`, which a reader of rows may ignore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfHost<R> {
     /// The row.

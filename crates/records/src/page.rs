@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::sane::{answered, status};
+
 crate::record! {
     /// One attempt at a page. A page that failed and was asked for again has one row for each attempt.
     #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +37,13 @@ crate::record! {
         /// Whether the request belongs to the warm-up, before the measured interval.
         pub warmup: bool,
     }
-    where crate::sane::page
+    where check
+}
+
+/// Refuses a row whose times or status cannot be.
+fn check(row: &Page) -> Result<(), String> {
+    answered(row.intended_ns, row.submitted_ns, row.completed_ns)?;
+    status(row.status)
 }
 
 #[cfg(test)]

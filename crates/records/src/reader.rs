@@ -1,4 +1,4 @@
-//! Reading a table of records, in bounded memory.
+//! Reader of a table, in bounded memory.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,14 +12,14 @@ use crate::bounded_file::BoundedFile;
 use crate::bounded_pages::BoundedPages;
 use crate::{EPOCH_KEY, Error, Record};
 
-/// Rows that are decoded at a time.
+/// Rows decoded at a time.
 const ROWS_PER_BATCH: usize = 16_384;
 
 /// Reads a table row by row.
 pub struct TableReader<R: Record> {
     path: PathBuf,
     file: SerializedFileReader<BoundedFile>,
-    /// Of each of our columns the number in the file, and whether it may be null there.
+    /// Index of each column in the file, and whether it may be null there.
     places: Vec<(usize, bool)>,
     epoch_monotonic_ns: i64,
     total_rows: u64,
@@ -32,7 +32,7 @@ pub struct TableReader<R: Record> {
 }
 
 impl<R: Record> TableReader<R> {
-    /// Opens a table and checks its columns. Checksums of pages are checked as they are read, where the file has them.
+    /// Opens a table and checks its columns. Page checksums are checked while reading, if the file has them.
     ///
     /// # Errors
     /// The file is absent, is not Parquet, or is another table.
@@ -55,7 +55,7 @@ impl<R: Record> TableReader<R> {
                 found.map(|at| (at, metadata.schema_descr().column(at).max_def_level() > 0)).ok_or_else(
                     || Error::Schema {
                         path: path.to_owned(),
-                        reason: format!("column {} is missing; is this another table?", column.name()),
+                        reason: format!("column {} is missing. The file may be another table", column.name()),
                     },
                 )
             })
@@ -81,7 +81,7 @@ impl<R: Record> TableReader<R> {
         })
     }
 
-    /// The run's start in ns of `CLOCK_MONOTONIC`; 0 if the file does not say.
+    /// The run's epoch in ns of `CLOCK_MONOTONIC`; 0 if the file has none.
     pub fn epoch_monotonic_ns(&self) -> i64 {
         self.epoch_monotonic_ns
     }
@@ -113,7 +113,8 @@ impl<R: Record> TableReader<R> {
                 let pages = BoundedPages::new(pages, descriptor.physical_type());
                 let reader = get_column_reader(descriptor, Box::new(pages));
                 if !column.open(reader, *nullable) {
-                    let reason = format!("column {} has another type; is this another table?", column.name());
+                    let reason =
+                        format!("column {} has another type. The file may be another table", column.name());
                     return Err(Error::Schema { path: self.path.clone(), reason });
                 }
             }
@@ -152,13 +153,13 @@ impl<R: Record> Iterator for TableReader<R> {
             return None;
         }
         let row = self.row();
-        // What comes after damage is not known to be whole.
+        // Rows after damage cannot be trusted.
         self.failed = row.is_err();
         row.transpose()
     }
 }
 
-/// The library falls over some damage instead of naming it; it has no state beyond the reader's, which is not used again.
+/// The library panics at some kinds of damage. All its state is in the reader, which is not used again.
 fn or_damaged<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         let source = ParquetError::General("the file is damaged".to_owned());
@@ -169,7 +170,7 @@ fn or_damaged<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result
 /// Reads a whole table.
 ///
 /// # Errors
-/// As [`TableReader::open`]; also where a row cannot be read.
+/// As [`TableReader::open`], or a row cannot be read.
 pub fn read_all<R: Record>(path: &Path) -> Result<Vec<R>, Error> {
     TableReader::open(path)?.collect()
 }

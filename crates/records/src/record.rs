@@ -1,4 +1,4 @@
-//! Row types and their columns, declared in one place.
+//! Row types and their columns, declared together.
 
 use crate::column::{About, AnyColumn};
 
@@ -21,13 +21,13 @@ pub trait Record: Sized {
     /// Takes the next row out of columns that were read.
     ///
     /// # Errors
-    /// A value is null where it may not be, or is no such value.
+    /// A value is null and must not be, or is out of range.
     fn pull(from: &mut Self::Columns) -> Result<Self, String>;
 
-    /// What holds of every row that weir wrote: no completion before its request. A reader tells where it does not.
+    /// Checks consistency that holds for every row of weir, such as no completion before its request.
     ///
     /// # Errors
-    /// It does not hold: the column, and its value.
+    /// The row is damaged: the text has the column and its value.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }

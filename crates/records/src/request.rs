@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 pub use weir_vocabulary::Op;
 
+use crate::sane::{answered, ordered, status};
+
 crate::named!(Op);
 
 crate::record! {
@@ -57,5 +59,13 @@ crate::record! {
         /// Whether the request belongs to the warm-up, before the measured interval.
         pub warmup: bool,
     }
-    where crate::sane::request
+    where check
+}
+
+/// Refuses a row whose times or status cannot be.
+fn check(row: &Request) -> Result<(), String> {
+    answered(row.intended_ns, row.submitted_ns, row.completed_ns)?;
+    ordered(("intended_ns", Some(row.intended_ns)), ("served_ns", row.served_ns))?;
+    ordered(("served_ns", row.served_ns), ("completed_ns", row.completed_ns))?;
+    status(row.status)
 }

@@ -1,6 +1,6 @@
-//! JSON documents that carry a checksum of themselves.
+//! JSON documents with a checksum of their own content.
 //!
-//! The last field of such a document is `checksum`, the SHA-256 of all bytes before it. One changed bit anywhere is noticed.
+//! The last field is `checksum`, the SHA-256 of all bytes before it: any changed bit is detected.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub fn seal(object: &str) -> String {
     format!("{body}{BEFORE}{}{AFTER}", hex(&Sha256::digest(body)))
 }
 
-/// The object without its checksum, and the checksum; `None` if they do not go together.
+/// The object without its checksum, and the checksum; `None` if they do not match.
 pub fn unseal(text: &str) -> Option<(String, &str)> {
     let rest = text.strip_suffix(AFTER)?;
     let at = rest.len().checked_sub(HEX_DIGITS)?;

@@ -1,4 +1,4 @@
-//! Writing a table of records as Parquet, in bounded memory.
+//! Writer of a table as Parquet, in bounded memory.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -20,7 +20,7 @@ use crate::{COLUMNS_KEY, EPOCH_KEY, Error, Record};
 /// Rows held in memory before they are encoded: a row group.
 const ROWS_PER_GROUP: usize = 65_536;
 
-/// Writes rows to a file that appears under its name only once it is complete.
+/// Writes rows to a file that gets its name only when complete.
 pub struct TableWriter<R: Record> {
     path: PathBuf,
     partial: PathBuf,
@@ -31,7 +31,7 @@ pub struct TableWriter<R: Record> {
 }
 
 impl<R: Record> TableWriter<R> {
-    /// Begins a table; `epoch_monotonic_ns` is the instant that the rows' times are relative to.
+    /// Begins a table; row times are relative to `epoch_monotonic_ns`.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -56,7 +56,7 @@ impl<R: Record> TableWriter<R> {
     /// Adds one row.
     ///
     /// # Errors
-    /// The disk is full, or the file is gone.
+    /// The disk is full, or the file was removed.
     pub fn write(&mut self, row: &R) -> Result<(), Error> {
         row.push(&mut self.columns);
         self.buffered += 1;
@@ -87,7 +87,7 @@ impl<R: Record> TableWriter<R> {
     /// Completes the file, makes it durable and gives it its name. Returns the number of rows.
     ///
     /// # Errors
-    /// The disk is full, or the file is gone.
+    /// The disk is full, or the file was removed.
     pub fn close(mut self) -> Result<u64, Error> {
         if self.buffered > 0 {
             self.flush()?;
@@ -120,7 +120,7 @@ fn begin(
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_key_value_metadata(Some(vec![epoch, about]));
-    // Times grow and seldom repeat: their differences are small, a dictionary of them is not.
+    // Times grow and seldom repeat: delta encoding is smaller than a dictionary.
     for name in columns.iter().map(|column| column.name()).filter(|name| name.ends_with("_ns")) {
         let path = ColumnPath::from(name);
         properties = properties
@@ -132,7 +132,7 @@ fn begin(
 
 impl<R: Record> Drop for TableWriter<R> {
     fn drop(&mut self) {
-        // Abandoned before `close`: the partial file is of no use to anyone.
+        // Abandoned before `close`: the partial file is useless.
         if self.writer.is_some() {
             let _ = std::fs::remove_file(&self.partial);
         }

@@ -1,21 +1,19 @@
-//! Detection of targets on which submission blocks.
+//! Detection of targets whose submission blocks.
 
-/// A call that hands requests over has blocked if it slept (as opposed to losing its CPU) and took
-/// longer than this.
+/// A submission has blocked if it slept (and did not only lose its CPU) and took longer than this.
 const BLOCKED_NS: i64 = 500_000;
-/// One request that was blocked for as long as this is enough: those that were due meanwhile were all late.
+/// One request blocked for this long is enough: all requests due in this time were late.
 const STALLED_NS: i64 = 5_000_000;
-/// So many blocked requests and the target's requests go to worker threads...
+/// After this number of blocked requests the target's requests go to worker threads...
 const BLOCKED: u32 = 3;
 /// ... unless they are spread over more requests than this.
 const AMONG: u32 = 1000;
 
-/// What is known of one target.
+/// Submission history of one target.
 ///
-/// Block devices and most file systems take a request without waiting, or leave it to a worker
-/// thread of the kernel's. Where one waits all the same (an I/O controller that holds the caller, a
-/// driver that allocates), each stall of the pacing thread makes every later request late: requests
-/// for that target are then handed to workers from the start.
+/// Block devices and most file systems accept a request without waiting, or pass it to a kernel worker thread. Where
+/// submission waits (an I/O controller that throttles the caller, a driver that allocates), each stall of the pacing thread
+/// makes later requests late: requests for this target then go to workers directly.
 #[derive(Debug, Default)]
 pub(crate) struct Blocking {
     blocked: u32,
@@ -24,7 +22,7 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// A request was handed over in a call that took `took_ns`, and slept or did not.
+    /// Records a submission that took `took_ns`, and whether it slept.
     pub fn note(&mut self, took_ns: i64, slept: bool) {
         self.requests += 1;
         self.blocked += u32::from(slept && took_ns > BLOCKED_NS);
@@ -34,7 +32,7 @@ impl Blocking {
         }
     }
 
-    /// Whether requests are to go by way of worker threads.
+    /// Whether requests must go to worker threads.
     pub fn by_worker(&self) -> bool {
         self.by_worker
     }

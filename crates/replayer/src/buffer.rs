@@ -1,4 +1,4 @@
-//! Aligned, pooled, bounded buffers for direct I/O.
+//! Buffers for direct I/O: aligned, pooled and bounded.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ unsafe impl Send for Buffer {}
 impl Buffer {
     /// A zeroed buffer of at least `size_bytes`.
     ///
-    /// Running out of memory ends the process, as it does for any other allocation.
+    /// Out of memory ends the process, as for any other allocation.
     pub fn new(size_bytes: usize) -> Self {
         let size = size_bytes.max(ALIGNMENT).next_power_of_two();
         // The size is a power of two of at least the alignment, so rounding it up is the identity.
@@ -73,7 +73,7 @@ impl Pool {
             return Some(buffer);
         }
         if self.allocated_bytes + size > self.limit_bytes {
-            // Idle buffers of other sizes may be standing in the way.
+            // Idle buffers of other sizes may use up the limit.
             for class in &mut self.free {
                 self.allocated_bytes -= class.drain(..).map(|idle| idle.size_bytes()).sum::<usize>();
             }
@@ -85,7 +85,7 @@ impl Pool {
         Some(Buffer::new(size))
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer to the pool.
     pub fn give(&mut self, buffer: Buffer) {
         self.free[buffer.size_bytes().trailing_zeros() as usize].push(buffer);
     }

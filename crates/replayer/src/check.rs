@@ -1,4 +1,4 @@
-//! Checks of a stream before anything is sent.
+//! Check of a stream before anything is sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use weir_records::{Op, Request};
 
 use crate::{Error, Targets};
 
-/// What a whole stream asks for.
+/// Summary of a whole stream.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StreamSummary {
     /// Requests.
     pub requests: u64,
-    /// Those that write.
+    /// Number of writes.
     pub writes: u64,
-    /// Bytes asked for.
+    /// Bytes of all requests.
     pub bytes: u64,
-    /// The earliest intended time, ns; `None` where there are no requests.
+    /// The earliest intended time, ns; `None` without requests.
     pub first_intended_ns: Option<i64>,
     /// The latest intended time, ns.
     pub last_intended_ns: Option<i64>,
@@ -27,7 +27,7 @@ pub struct StreamSummary {
     pub classes: BTreeMap<Arc<str>, u64>,
 }
 
-/// Checks a stream request by request against the targets that it is meant for.
+/// Checks a stream request by request against its targets.
 #[derive(Debug)]
 pub struct Check<'a> {
     targets: &'a Targets,
@@ -35,16 +35,16 @@ pub struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// A check that has seen nothing yet.
+    /// A check without requests.
     pub fn new(targets: &'a Targets) -> Self {
         Check { targets, summary: StreamSummary::default() }
     }
 
-    /// Takes the next request of the stream.
+    /// Checks the next request of the stream.
     ///
     /// # Errors
-    /// The request has no target, asks for a file that is not there, ends past the end of its target,
-    /// transfers nothing or too much, or writes where that is not allowed.
+    /// The request has no target, names an absent file, ends past the end of its target, transfers nothing or too much, or
+    /// writes where writing is not allowed.
     pub fn add(&mut self, request: &Request) -> Result<(), Error> {
         self.targets.resolve(request).map_err(|reason| Error::Request {
             request: request.request,
@@ -69,7 +69,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// What the stream amounts to.
+    /// Summary of the stream.
     pub fn finish(self) -> StreamSummary {
         self.summary
     }

@@ -1,12 +1,12 @@
-//! Errors of targets and streams.
+//! Errors of a replay: targets, streams and the ring.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a replay was refused, or ended.
+/// Error of a replay.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A target cannot be opened or asked for its properties.
+    /// A target cannot be opened, or its properties cannot be read.
     #[error("target {path}: {doing}: {source}")]
     Target {
         /// The target as it was named.
@@ -17,14 +17,16 @@ pub enum Error {
         source: io::Error,
     },
     /// A target is neither a block device, a regular file nor a directory.
-    #[error("target {path} is a {found}; name a block device, a regular file or a directory of files")]
+    #[error(
+        "target {path}: wrong type (found {found}, expected a block device, a regular file or a directory of files)"
+    )]
     Kind {
         /// The target as it was named.
         path: PathBuf,
         /// What it is.
         found: &'static str,
     },
-    /// A device that is to be written is mounted or otherwise held.
+    /// A device that would be written is mounted or in use.
     #[error(
         "target {path} is in use (mounted, or held by another device) and the stream may write to it; \
          unmount it, or name a device that is free"
@@ -34,11 +36,13 @@ pub enum Error {
         path: PathBuf,
     },
     /// A directory holds no file of a file set.
-    #[error("target directory {path} has no file named like {example}; prepare the file set first")]
+    #[error(
+        "target directory {path} has no file of a file set (expected names such as {example}). Prepare the file set first"
+    )]
     EmptyDirectory {
         /// The directory.
         path: PathBuf,
-        /// A name that would be recognised.
+        /// Example of a file name.
         example: String,
     },
     /// More files than the process may hold open.
@@ -54,7 +58,7 @@ pub enum Error {
         /// The hard limit on open files.
         limit: u64,
     },
-    /// A request that cannot be sent as it stands.
+    /// A request that cannot be sent.
     #[error("request {request} (class {class}): {reason}")]
     Request {
         /// Number of the request in its stream.
@@ -65,7 +69,7 @@ pub enum Error {
         reason: String,
     },
     /// An option outside its range.
-    #[error("{option} is {found}; {allowed}")]
+    #[error("{option}: wrong value (found {found}, expected {allowed})")]
     Option {
         /// The option.
         option: &'static str,
@@ -85,10 +89,10 @@ pub enum Error {
         hint: &'static str,
     },
     /// The record of lateness could not be made.
-    #[error("the histogram of lateness: {0}")]
+    #[error("cannot make the histogram of lateness: {0}")]
     Histogram(#[from] hdrhistogram::CreationError),
-    /// A thread of the replay ended abnormally.
-    #[error("the {thread} thread of the replay ended abnormally")]
+    /// A thread of the replay panicked.
+    #[error("the {thread} thread of the replay panicked")]
     Thread {
         /// Which one.
         thread: &'static str,

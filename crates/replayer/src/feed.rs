@@ -1,4 +1,4 @@
-//! Read-ahead of the stream, so that nothing is decoded between two submissions.
+//! Read-ahead of the stream: nothing is decoded between two submissions.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
@@ -9,24 +9,24 @@ use weir_records::Request;
 use crate::Targets;
 use crate::targets::Transfer;
 
-/// Requests handed from thread to thread at once.
+/// Requests in one chunk between threads.
 const CHUNK: usize = 1024;
 
-/// Chunks read ahead at most.
+/// Maximum chunks read ahead.
 pub(crate) const CHUNKS_AHEAD: usize = 64;
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    /// Times are those of this replay: scaled, and those of service not yet known.
+    /// The request with scaled times, and without service times.
     pub request: Request,
-    /// `None` where it cannot be sent.
+    /// `None` if it cannot be sent.
     pub transfer: Option<Transfer>,
-    /// Of the data that it writes or expects.
+    /// Seed of the data that it writes or expects.
     pub key: Key,
 }
 
-/// Turns a stream into planned requests, until it ends or nobody wants any more.
+/// Turns a stream into planned requests, until it ends or the receiver is dropped.
 pub(crate) fn read_ahead(
     stream: impl Iterator<Item = Request>,
     targets: &Targets,
@@ -51,7 +51,7 @@ pub(crate) fn read_ahead(
             return;
         }
     }
-    // Nobody listening means that the replay ended on an error of its own.
+    // Without a receiver the replay has ended with an error.
     let _ = to.send(chunk);
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Feed {
     chunk: std::vec::IntoIter<Planned>,
 }
 
-/// Why a [`Feed`] has nothing to offer.
+/// Why a [`Feed`] has no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Empty {
     /// Nothing has been read ahead.
@@ -122,7 +122,7 @@ impl Feed {
         }
     }
 
-    /// All that has not been taken yet, waiting for it.
+    /// All remaining requests; waits for them.
     pub fn rest(self) -> impl Iterator<Item = Planned> {
         self.chunk.chain(self.from.into_iter().flatten())
     }

@@ -1,4 +1,4 @@
-//! Fidelity of a replay: lateness and stretching.
+//! Fidelity of a replay: lateness, and stretching of the schedule.
 
 use std::collections::BTreeMap;
 
@@ -9,47 +9,47 @@ use weir_host::thread::Scheduling;
 use crate::Error;
 use crate::target::{Kind, Target};
 
-/// How one target was used.
+/// Use of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetReport {
     /// The target as it was named.
     pub path: String,
-    /// What it is.
+    /// Kind of target.
     pub kind: Kind,
     /// Files opened: 1 unless it is a directory.
     pub files: usize,
     /// Whether every transfer bypassed the page cache.
     pub direct: bool,
-    /// What is to be known about the way it was used; empty if nothing is.
+    /// Notes on its use; empty if there are none.
     pub note: String,
     /// Requests that were enlarged to the alignment of direct transfers.
     pub rounded: u64,
-    /// Requests handed to the kernel's worker threads because handing them over directly had blocked.
+    /// Requests sent to kernel worker threads because direct submission had blocked.
     pub handed_to_workers: u64,
 }
 
-/// How faithfully a stream was sent. Times in ns, each lateness against the absolute intended time.
+/// Fidelity of a replay. Times in ns; lateness counts from the absolute intended time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fidelity {
     /// The instant of `CLOCK_MONOTONIC` that all times are relative to.
     pub epoch_monotonic_ns: i64,
     /// Requests in the stream.
     pub planned: u64,
-    /// Those handed to the kernel.
+    /// Requests handed to the kernel.
     pub sent: u64,
-    /// Those whose completion was seen, failures among them.
+    /// Requests whose completion was seen, including failures.
     pub completed: u64,
-    /// Those that completed with an error, a short transfer or wrong data.
+    /// Requests that completed with an error, a short transfer or wrong data.
     pub failed: u64,
-    /// The failed by `errno`: `EIO` also stands for a short transfer, `EBADMSG` for wrong data.
+    /// Failed requests by `errno`: `EIO` includes short transfers, `EBADMSG` is wrong data.
     pub errors: BTreeMap<i32, u64>,
-    /// Those still outstanding when the grace time was over.
+    /// Requests still outstanding after the grace time.
     pub unfinished: u64,
-    /// Those that could not be sent: no target, or past its end.
+    /// Requests that could not be sent: no target, or past its end.
     pub refused: u64,
-    /// Those not sent because the replay was stopped.
+    /// Requests not sent because the replay was stopped.
     pub stopped: u64,
-    /// Median of (handed over - intended), of the requests after the warm-up.
+    /// Median of (submitted - intended), of the requests after the warm-up.
     pub lateness_median_ns: u64,
     /// 99th percentile of the same.
     pub lateness_p99_ns: u64,
@@ -57,13 +57,13 @@ pub struct Fidelity {
     pub lateness_p999_ns: u64,
     /// Maximum of the same.
     pub lateness_max_ns: u64,
-    /// Median time that the call which hands requests over took.
+    /// Median time of the submission call.
     pub handover_median_ns: u64,
     /// 99th percentile of the same.
     pub handover_p99_ns: u64,
     /// Maximum of the same.
     pub handover_max_ns: u64,
-    /// (last handed over - first) / (last intended - first) - 1; `None` below two distinct times.
+    /// (last submitted - first) / (last intended - first) - 1; `None` below two distinct times.
     pub span_error: Option<f64>,
     /// CPU time of the pacing thread, s (the device's own work is not in it).
     pub cpu_seconds: f64,
@@ -71,18 +71,18 @@ pub struct Fidelity {
     pub max_in_flight: u64,
     /// Requests that were late because the memory for data in flight was used up.
     pub held_back: u64,
-    /// Times that the stream was not read ahead fast enough.
+    /// Number of times that read-ahead was too slow.
     pub starved: u64,
-    /// Times that the completion queue was found full (nothing is lost, stamps are late).
+    /// Number of times that the completion queue was full (no loss, but late timestamps).
     pub queue_overflows: u64,
-    /// The class that the pacing thread ran in.
+    /// Scheduling class of the pacing thread.
     pub scheduling: Scheduling,
     /// Each target, in the order of first mention.
     pub targets: Vec<TargetReport>,
 }
 
 impl Fidelity {
-    /// Of two replays at the same time as of one: counts are added, of lateness the worse is taken.
+    /// Merges two simultaneous replays: counts are added, and the larger lateness is kept.
     #[must_use]
     pub fn and(mut self, other: Fidelity) -> Self {
         for (sum, more) in [
@@ -93,7 +93,7 @@ impl Fidelity {
             (&mut self.unfinished, other.unfinished),
             (&mut self.refused, other.refused),
             (&mut self.stopped, other.stopped),
-            // Of each at its own time: at least one had so many, at most all together.
+            // Maxima at different times: the larger is a lower bound, the sum an upper one.
             (&mut self.max_in_flight, other.max_in_flight),
             (&mut self.held_back, other.held_back),
             (&mut self.starved, other.starved),
@@ -134,7 +134,7 @@ pub(crate) struct Recorder {
     pub fidelity: Fidelity,
 }
 
-/// An hour: longer waits are recorded as this.
+/// Largest recorded lateness: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 fn histogram() -> Result<Histogram<u64>, Error> {
@@ -186,8 +186,7 @@ impl Recorder {
         })
     }
 
-    /// A request was handed over: both times relative to the epoch. Those of the warm-up are no data, nor is their
-    /// lateness.
+    /// Records a submission; both times are relative to the epoch. Requests of the warm-up do not count.
     pub fn sent(&mut self, intended_ns: i64, submitted_ns: i64, warmup: bool) {
         let late = u64::try_from(submitted_ns - intended_ns).unwrap_or(0);
         if !warmup {
@@ -199,7 +198,7 @@ impl Recorder {
         self.fidelity.sent += 1;
     }
 
-    /// The call that hands requests over returned.
+    /// Records the time of a submission call.
     pub fn handed_over(&mut self, took_ns: i64) {
         let took = u64::try_from(took_ns).unwrap_or(0);
         self.handover.saturating_record(took);
@@ -230,7 +229,7 @@ impl Recorder {
             }
             if target.handed_to_workers > 0 {
                 notes.push(format!(
-                    "handing over blocked, so {} requests went by way of worker threads",
+                    "submission blocked: {} requests went to kernel worker threads",
                     target.handed_to_workers
                 ));
             }

@@ -1,14 +1,12 @@
-//! Sends a stream of requests to a block device or to files at their intended times, and says how
-//! late it was.
+//! Open-loop replay of a stream of requests to block devices or files, with its lateness.
 //!
-//! The replay is *open loop*: each request has an absolute time on `CLOCK_MONOTONIC`, and is sent at
-//! that time whether or not earlier requests have completed. Neither a late request nor a slow
-//! device shifts the ones that follow, so a response time measured from the intended time holds the
-//! whole wait that the workload would have seen (no coordinated omission).
+//! Each request has an absolute time on `CLOCK_MONOTONIC`, and is sent at that time whether or not earlier requests have
+//! completed. Neither a late request nor a slow device delays later ones: a response time from the intended time contains
+//! the whole queueing delay (no coordinated omission).
 //!
-//! * [`Targets`] opens what the requests are sent to, and maps each class to its target;
-//! * [`Check`] finds everything that is wrong with a stream before anything is sent;
-//! * [`replay`] sends it, and returns its own [`Fidelity`].
+//! * [`Targets`] opens the targets, and maps each class to its target;
+//! * [`Check`] checks a stream before anything is sent;
+//! * [`replay`] sends it, and returns its [`Fidelity`].
 
 mod blocking;
 mod buffer;

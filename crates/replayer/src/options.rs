@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// How far a replay is; readable from any thread while it runs.
+/// Progress of a replay; readable from any thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Requests handed to the kernel.
     pub sent: AtomicU64,
-    /// Requests whose completion was seen, failures among them.
+    /// Requests whose completion was seen, including failures.
     pub completed: AtomicU64,
 }
 
-/// How a stream is sent. The default sends it at its own pace, starting at once.
+/// Options of a replay. The default sends at intended times, beginning at once.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The instant of `CLOCK_MONOTONIC`, in ns, that intended times are relative to; `None` begins
@@ -24,17 +24,17 @@ pub struct Options {
     /// Factor on intended times: 2 sends at half the rate. The time between a request's intended
     /// time and its deadline is kept.
     pub timescale: f64,
-    /// Set to `true` by anyone to send no more; what is in flight is still awaited.
+    /// Set to `true` to send no more requests; outstanding ones are still awaited.
     pub stop: Arc<AtomicBool>,
     /// `SCHED_FIFO` priority of the pacing thread, where permitted; `None` keeps the default class.
     pub fifo_priority: Option<i32>,
-    /// How long to wait for outstanding completions after the last request.
+    /// Time limit for outstanding completions after the last request.
     pub grace: Duration,
-    /// Check what is read against [`weir_content::pattern`]; a difference is status `EBADMSG`.
+    /// Compare read data with [`weir_content::pattern`]; a difference is status `EBADMSG`.
     pub verify: bool,
     /// Seed of the pattern.
     pub seed: u64,
-    /// Most memory for the data in flight; requests beyond it wait, are late, and are counted.
+    /// Maximum memory for data in flight; requests beyond it wait, are late, and are counted.
     pub max_buffer_bytes: usize,
     /// Updated as the replay goes on.
     pub progress: Arc<Progress>,
@@ -62,12 +62,10 @@ impl Options {
             Err(Error::Option { option, found: found.to_string(), allowed })
         };
         if !(self.timescale.is_finite() && self.timescale > 0.0) {
-            return wrong("timescale", &self.timescale, "it must be a number above 0");
+            return wrong("timescale", &self.timescale, "a number above 0");
         }
         match self.fifo_priority {
-            Some(priority) if !(1..=99).contains(&priority) => {
-                wrong("fifo_priority", &priority, "it must be from 1 to 99")
-            }
+            Some(priority) if !(1..=99).contains(&priority) => wrong("fifo_priority", &priority, "1 to 99"),
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! The pacing thread: sends each request at its time and reaps completions in between.
+//! Pacing thread: sends each request at its intended time, and takes completions in between.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -18,32 +18,31 @@ use crate::slots::Slots;
 use crate::wait::{SpinBudget, WakeDelay};
 use crate::{Error, Options, Targets};
 
-/// Requests that share one call when several are due: the last of them is handed over a few
-/// microseconds after its stamp.
+/// Maximum due requests in one submission call: the last is submitted a few microseconds after its timestamp.
 const BATCH: usize = 8;
-/// Longest sleep, so that a request to stop is noticed.
+/// Maximum sleep: the stop flag is checked this often.
 const SLEEP_NS: i64 = 100_000_000;
-/// Shortest sleep that is worth entering the kernel for.
+/// Minimum sleep: shorter ones are spun.
 const NAP_NS: i64 = 5_000;
-/// How long to sleep where the stream has not been read ahead.
+/// Sleep while the stream has not been read ahead.
 const STARVED_NS: i64 = 200_000;
-/// Completed requests are passed on when so many have gathered, or after so long.
+/// Completed requests are passed on in batches of this size, or after this time.
 const PASS_ON: usize = 1024;
 const PASS_ON_NS: i64 = 50_000_000;
-/// Time to read ahead in, where the epoch was not given.
+/// Time for read-ahead, if no epoch was given.
 const LEAD_NS: i64 = 10_000_000;
 
-/// A request between being handed over and its completion.
+/// A submitted request before its completion.
 struct InFlight {
     planned: Planned,
-    /// The kernel may use it until the completion was taken: without one it is never freed.
+    /// The kernel may use the buffer until the completion is taken: without one it is never freed.
     buffer: ManuallyDrop<Buffer>,
 }
 
 /// The next request, with its data in place.
 enum Upcoming {
     Ready(Planned, Buffer),
-    /// The memory for data in flight is used up.
+    /// Whether the memory for data in flight is used up.
     NoBuffer(Planned),
     Unknown(Empty),
 }
@@ -101,7 +100,7 @@ impl<'a> Pacer<'a> {
         })
     }
 
-    /// Sends the whole stream, awaits what is in flight, and reports.
+    /// Sends the whole stream, waits for outstanding requests, and reports.
     pub fn run(mut self) -> Result<Fidelity, Error> {
         self.look_ahead();
         while !self.options.stop.load(Ordering::Relaxed) {
@@ -177,7 +176,7 @@ impl<'a> Pacer<'a> {
         }
     }
 
-    /// Hands over the request that is due, and up to a batch of those that are due with it.
+    /// Submits the due request, and up to a batch of other due requests.
     fn send_due(&mut self) -> Result<(), Error> {
         let mut sent = [0; BATCH];
         let mut count = 0;
@@ -235,7 +234,7 @@ impl<'a> Pacer<'a> {
 
     fn submit(&mut self) -> Result<(), Error> {
         while !self.ring.submit()? {
-            // The kernel wants completions to be taken, or some memory back.
+            // The kernel needs completions to be taken, or memory.
             self.take_completions();
             std::thread::yield_now();
         }
@@ -334,11 +333,11 @@ impl<'a> Pacer<'a> {
         self.done.push(flight.planned.request);
     }
 
-    /// Passes completed requests on, unless that happened a moment ago.
+    /// Passes completed requests on, unless it just did.
     fn pass_on(&mut self, now: i64) {
         if !self.done.is_empty() && now.saturating_sub(self.passed_on_ns) > PASS_ON_NS {
             self.passed_on_ns = monotonic_ns();
-            // Nobody listening means that the sink has panicked; its thread reports that.
+            // Without a receiver the sink has panicked; its thread reports that.
             let _ = self.sink.send(std::mem::take(&mut self.done));
         }
     }

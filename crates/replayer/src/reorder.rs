@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use weir_records::Request;
 
-/// Yields requests in order of intended time, then of number, given how disordered they are.
+/// Yields requests in order of intended time, then of number, with a bound on their disorder.
 ///
 /// Memory holds the requests of one `disorder_ns` of the stream: with `disorder_ns` from
 /// [`crate::StreamSummary`], no request can arrive that should have come before one already yielded.

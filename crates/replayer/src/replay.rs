@@ -1,4 +1,4 @@
-//! The three threads of a replay: read-ahead, pacing, results.
+//! Threads of a replay: read-ahead, pacing, results.
 
 use std::sync::mpsc::{channel, sync_channel};
 
@@ -8,7 +8,7 @@ use crate::feed::{CHUNKS_AHEAD, Feed, read_ahead};
 use crate::pacer::Pacer;
 use crate::{Error, Fidelity, Options, Targets};
 
-/// Sends a stream, in order of intended time, to its targets, and returns how faithfully.
+/// Sends a stream, in order of intended time, to its targets, and returns its fidelity.
 ///
 /// `sink` receives every request once, on the calling thread, in order of completion: with
 /// `submitted_ns` and `completed_ns` relative to the epoch and `status` 0 or an `errno`, or with

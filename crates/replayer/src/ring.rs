@@ -1,4 +1,4 @@
-//! The io_uring of a replay.
+//! Ring (io_uring) of a replay.
 
 use std::io;
 
@@ -14,13 +14,13 @@ const SUBMISSIONS: u32 = 4096;
 /// Entries of the completion queue, the most that the kernel grants. More may be in flight: the
 /// kernel keeps what does not fit.
 const COMPLETIONS: u32 = 65_536;
-/// Worker threads that may hold blocked requests. The kernel's default of 4 per CPU would let only as
-/// many requests through to a full device's queue, and hide the others from its scheduler.
+/// Maximum kernel worker threads for blocked requests. The kernel's default of 4 per CPU would let only this number of
+/// requests reach a full device's queue, and hide the others from its scheduler.
 const WORKERS: u32 = 512;
 
 pub(crate) struct Ring {
     uring: IoUring,
-    /// Times that the completion queue was found full.
+    /// Number of times that the completion queue was full.
     pub overflows: u64,
 }
 
@@ -36,9 +36,9 @@ impl Ring {
             Error::Ring {
                 doing: "cannot be set up",
                 hint: match source.raw_os_error() {
-                    Some(libc::EPERM) => "; is it switched off? see sysctl kernel.io_uring_disabled",
-                    Some(libc::ENOSYS) => "; the kernel has none: Linux 5.15 or later is needed",
-                    Some(libc::ENOMEM) => "; raise the limit on locked memory (ulimit -l)",
+                    Some(libc::EPERM) => ". It may be disabled: see sysctl kernel.io_uring_disabled",
+                    Some(libc::ENOSYS) => ". The kernel has no io_uring. Use Linux 5.15 or later",
+                    Some(libc::ENOMEM) => ". Raise the limit on locked memory (ulimit -l)",
                     _ => "",
                 },
                 source,
@@ -46,7 +46,7 @@ impl Ring {
         })?;
         let failed = |source| Error::Ring {
             doing: "cannot raise its number of workers",
-            hint: "; Linux 5.15 or later is needed",
+            hint: ". Use Linux 5.15 or later",
             source,
         };
         uring.submitter().register_iowq_max_workers(&mut [WORKERS, 0]).map_err(failed)?;
@@ -89,8 +89,8 @@ impl Ring {
         })
     }
 
-    /// Hands what is queued to the kernel. `false` if some of it is still queued because the kernel is
-    /// short of memory, or has too many completions that were not taken.
+    /// Submits queued requests. `false` if some are still queued because the kernel is short of memory, or has too many
+    /// completions that were not taken.
     pub fn submit(&mut self) -> Result<bool, Error> {
         match self.uring.submit() {
             Ok(_) => Ok(self.uring.submission().is_empty()),
@@ -99,7 +99,7 @@ impl Ring {
         }
     }
 
-    /// Sleeps until a completion arrives or `timeout_ns` has passed; `true` if the time has passed.
+    /// Sleeps until a completion arrives or `timeout_ns` has passed; `true` at a timeout.
     pub fn wait(&mut self, timeout_ns: i64) -> Result<bool, Error> {
         let nanoseconds = u64::try_from(timeout_ns).unwrap_or(0);
         let timeout =
@@ -129,11 +129,10 @@ impl Ring {
         stamp
     }
 
-    /// Cancels whatever can still be cancelled. A transfer that a device has begun cannot.
+    /// Cancels outstanding requests. A transfer that a device has begun cannot be cancelled.
     pub fn cancel_all(&self) {
         let until = Timespec::new().sec(1);
-        // An error means that nothing was left, or that it could not be cancelled: the caller sees
-        // which from the completions.
+        // An error means that nothing was outstanding, or could not be cancelled: the completions show which.
         let _ = self.uring.submitter().register_sync_cancel(Some(until), CancelBuilder::any());
     }
 }

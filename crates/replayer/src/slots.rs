@@ -1,6 +1,6 @@
-//! A table whose entries keep their number.
+//! Slots: a table whose entries keep their number.
 
-/// Entries by number; numbers are used again.
+/// Entries by number; numbers are reused.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     entries: Vec<Option<T>>,
@@ -14,7 +14,7 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// A number that is free, and is the caller's from now on.
+    /// Reserves a free number for the caller.
     pub fn vacancy(&mut self) -> usize {
         self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(None);
@@ -22,7 +22,7 @@ impl<T> Slots<T> {
         })
     }
 
-    /// Puts an entry under a number that [`Slots::vacancy`] gave.
+    /// Puts an entry under a number from [`Slots::vacancy`].
     pub fn fill(&mut self, slot: usize, entry: T) {
         self.entries[slot] = Some(entry);
     }
@@ -38,7 +38,7 @@ impl<T> Slots<T> {
         Some(entry)
     }
 
-    /// Entries in the table, numbers given out but not filled among them.
+    /// Number of entries, including reserved numbers.
     pub fn occupied(&self) -> usize {
         self.entries.len() - self.vacant.len()
     }

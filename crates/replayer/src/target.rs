@@ -1,4 +1,4 @@
-//! A target: a block device, a file, or a folder of files.
+//! Target of requests: a block device, a file, or a folder of files.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
@@ -13,7 +13,7 @@ use weir_content::{file_id, file_name};
 use crate::Error;
 use crate::buffer::Buffer;
 
-/// What a target is.
+/// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -29,9 +29,9 @@ pub enum Kind {
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     file: File,
-    /// Bytes that can be addressed.
+    /// Addressable bytes.
     pub size_bytes: u64,
-    /// Offsets and lengths handed to the kernel are multiples of this; 1 where any will do.
+    /// Alignment of offsets and lengths; 1 without a restriction.
     pub alignment_bytes: u64,
     /// Whether transfers bypass the page cache.
     pub direct: bool,
@@ -48,23 +48,23 @@ impl OpenFile {
 pub(crate) struct Target {
     pub path: PathBuf,
     pub kind: Kind,
-    /// One entry, or as many as the directory has files.
+    /// One entry, or one for each file of the directory.
     pub files: Vec<OpenFile>,
     /// Index into `files` by file number; empty unless the target is a directory.
     pub by_id: HashMap<u32, usize>,
 }
 
-/// How to open.
+/// Options of opening.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
     pub write: bool,
     pub direct: bool,
-    /// Whether a block device that is written to is held, so that nobody else holds it.
+    /// Whether a writable block device is opened exclusively.
     pub exclusive: bool,
 }
 
 impl Target {
-    /// Opens a target of whatever kind `path` turns out to be.
+    /// Opens a target of any kind.
     pub fn open(path: &Path, access: Access) -> Result<Self, Error> {
         let failed = |doing| move |source| Error::Target { path: path.to_owned(), doing, source };
         let metadata = std::fs::metadata(path).map_err(failed("cannot be looked up"))?;
@@ -112,7 +112,7 @@ fn open_directory(path: &Path, access: Access) -> Result<(Vec<OpenFile>, HashMap
     if ids.is_empty() {
         return Err(Error::EmptyDirectory { path: path.to_owned(), example: file_name(0) });
     }
-    // A handful stay free for the ring, the streams and the standard descriptors.
+    // Some stay free for the ring, the streams and the standard descriptors.
     let limit = weir_host::thread::raise_open_files().map_err(failed)?;
     if ids.len() as u64 + 64 > limit {
         return Err(Error::TooManyFiles { path: path.to_owned(), files: ids.len(), limit });
@@ -127,7 +127,7 @@ fn open_directory(path: &Path, access: Access) -> Result<(Vec<OpenFile>, HashMap
 
 fn open_file(path: &Path, kind: Kind, access: Access) -> Result<OpenFile, Error> {
     let failed = |doing| move |source| Error::Target { path: path.to_owned(), doing, source };
-    // On a block device O_EXCL fails while the device is mounted or otherwise held.
+    // On a block device O_EXCL fails while the device is mounted or in use.
     let exclusive =
         if kind == Kind::BlockDevice && access.write && access.exclusive { libc::O_EXCL } else { 0 };
     let open = |flags: i32| {
@@ -147,7 +147,7 @@ fn open_file(path: &Path, kind: Kind, access: Access) -> Result<OpenFile, Error>
             "cannot be opened for reading"
         })(source),
     })?;
-    // Works for devices too, whose metadata give no length.
+    // Also works for devices, whose metadata have no length.
     let size_bytes = file.seek(SeekFrom::End(0)).map_err(failed("has no known size"))?;
     let mut alignment_bytes = 1;
     if direct {
@@ -162,17 +162,16 @@ fn open_file(path: &Path, kind: Kind, access: Access) -> Result<OpenFile, Error>
     Ok(OpenFile { file, size_bytes, alignment_bytes, direct })
 }
 
-/// What `statfs` says of a file system in memory.
+/// `statfs` type of a file system in memory.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
-/// What `statfs` says of a file system in user space.
+/// `statfs` type of a file system in user space.
 const FUSE_MAGIC: i64 = 0x6573_5546;
 
-/// The multiple that offsets and lengths of direct transfers must be of; `None` where direct
-/// transfers do not work after all.
+/// Alignment of direct transfers; `None` if direct transfers do not work.
 ///
-/// The kernel states it for most file systems (`STATX_DIOALIGN`, Linux 6.1) and for block devices.
-/// Elsewhere only trying tells, and a file system may answer an unaligned direct read from the page
-/// cache without saying so: hence its preferred block size is tried, not the smallest that it accepts.
+/// The kernel reports it for most file systems (`STATX_DIOALIGN`, Linux 6.1) and for block devices. Elsewhere it is probed. A
+/// file system may silently answer an unaligned direct read from the page cache: hence the preferred block size is probed,
+/// not the smallest accepted one.
 fn direct_alignment(file: &File, kind: Kind) -> io::Result<Option<u64>> {
     // SAFETY: an all-zero statx is a valid value; every field is an integer.
     let mut stated: libc::statx = unsafe { std::mem::zeroed() };
@@ -201,7 +200,7 @@ fn direct_alignment(file: &File, kind: Kind) -> io::Result<Option<u64>> {
     let magic = system.f_type as i64;
     let (alignment, from) = match magic {
         TMPFS_MAGIC => (1, 0),
-        // Behind the end: a program that reads ahead would have the file in its memory from then on.
+        // Behind the end: otherwise a read-ahead by a user-space file system would cache the file.
         FUSE_MAGIC => (1, file.metadata()?.len()),
         _ => (u64::try_from(system.f_bsize).unwrap_or(4096).next_power_of_two().clamp(512, 65_536), 0),
     };

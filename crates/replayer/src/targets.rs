@@ -1,4 +1,4 @@
-//! Targets of classes, and the mapping from requests to system calls.
+//! Targets of classes, and mapping of requests to transfers.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -12,51 +12,51 @@ use weir_vocabulary::IoPriority;
 use crate::target::{Access, Target};
 use crate::{Error, Kind};
 
-/// The largest transfer that is handed to the kernel as one.
+/// Largest single transfer.
 const MAX_TRANSFER_BYTES: u64 = 1 << 30;
 
-/// Where the requests of a class go.
+/// Route of a class's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// A block device, a file, or a directory of files named by [`crate::file_name`].
     pub path: PathBuf,
-    /// Its name in the column `device` of records; the path if absent.
+    /// Name in the column `device` of records; the path if absent.
     pub name: Option<String>,
     /// Added to every offset: classes can share a device in separate regions.
     pub base_offset_bytes: u64,
-    /// The priority that the requests carry; `None` for that of the process.
+    /// I/O priority of the requests; `None` for that of the process.
     pub priority: Option<IoPriority>,
 }
 
 impl Route {
-    /// A route to `path` from its beginning, at the priority of the process.
+    /// A route to the beginning of `path`, at the priority of the process.
     pub fn to(path: impl Into<PathBuf>) -> Self {
         Route { path: path.into(), name: None, base_offset_bytes: 0, priority: None }
     }
 }
 
-/// All routes of a stream, and what may be done to their targets.
+/// All routes of a stream, and permissions on their targets.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
-    /// For the classes that have no route of their own.
+    /// Route of classes without their own.
     pub default: Option<Route>,
-    /// By class.
+    /// Routes by class.
     pub classes: BTreeMap<String, Route>,
-    /// Without this a stream with a write in it is refused, and targets are opened for reading only.
+    /// Whether writes are allowed; otherwise a stream with a write is refused, and targets are opened for reading only.
     pub allow_writes: bool,
-    /// Use the page cache even where direct transfers work.
+    /// Use the page cache, also if direct transfers work.
     pub buffered: bool,
-    /// Whoever starts the replay holds the device, or lets several write to it at once.
+    /// The caller has claimed the device, or permits several writers.
     pub shared: bool,
 }
 
 /// The open targets of a stream.
 ///
-/// Targets opened for writing are held exclusively if they are block devices: a mounted one is refused.
+/// Writable block devices are opened exclusively: a mounted one is refused.
 #[derive(Debug)]
 pub struct Targets {
     pub(crate) targets: Vec<Target>,
-    /// What each target is called in the records.
+    /// Name of each target in records.
     pub(crate) names: Vec<Arc<str>>,
     default: Option<Resolved>,
     classes: HashMap<String, Resolved>,
@@ -70,20 +70,20 @@ struct Resolved {
     priority: Option<IoPriority>,
 }
 
-/// A request as the kernel is asked for it.
+/// Transfer of a request, as the kernel gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transfer {
     /// Index of the target.
     pub target: usize,
     pub fd: RawFd,
     pub op: Op,
-    /// Where the transfer begins in the file: the request's position rounded down to the alignment.
+    /// First byte of the transfer: the request's position rounded down to the alignment.
     pub offset: u64,
-    /// Bytes asked for: the request's, rounded outwards to the alignment.
+    /// Length of the transfer: the request's, rounded outwards to the alignment.
     pub length: u32,
-    /// Bytes that a successful transfer moves: less than `length` only at an unaligned end of a file.
+    /// Bytes of a successful transfer: less than `length` only at an unaligned end of a file.
     pub expected: u32,
-    /// Bytes between `offset` and the position that the request asked for.
+    /// Bytes between `offset` and the request's position.
     pub skip: u32,
     pub priority: u16,
     /// Whether alignment enlarged the request.
@@ -117,7 +117,7 @@ impl Targets {
 
     fn route(&mut self, route: &Route, access: Access) -> Result<Resolved, Error> {
         let target = match self.targets.iter().position(|target| same(&target.path, &route.path)) {
-            // An exclusive device could not be opened a second time, and need not be.
+            // An exclusive device cannot be opened a second time.
             Some(index) => index,
             None => {
                 self.targets.push(Target::open(&route.path, access)?);
@@ -129,10 +129,10 @@ impl Targets {
         Ok(Resolved { target, base_offset_bytes: route.base_offset_bytes, priority: route.priority })
     }
 
-    /// What a request becomes, or the reason why it cannot be sent.
+    /// Transfer of a request, or why it cannot be sent.
     pub(crate) fn resolve(&self, request: &Request) -> Result<Transfer, String> {
         let route = self.classes.get(&*request.class).or(self.default.as_ref()).ok_or_else(|| {
-            "its class has no target; name one for the class, or a target for all".to_owned()
+            "its class has no target. Name a target for the class, or one for all classes".to_owned()
         })?;
         let target = &self.targets[route.target];
         let path = target.path.display();
@@ -145,22 +145,19 @@ impl Targets {
             }
             (Kind::Directory, None) => {
                 return Err(format!(
-                    "it names no file but its target {path} is a directory; name a device or a file instead"
+                    "it names no file, but its target {path} is a directory. Instead, name a device or a file"
                 ));
             }
             (Kind::BlockDevice | Kind::File, None) => &target.files[0],
             (Kind::BlockDevice | Kind::File, Some(id)) => {
                 return Err(format!(
-                    "it asks for file {id} but its target {path} is not a directory; name a directory with {} in it",
+                    "it names file {id}, but its target {path} is not a directory. Instead, name a directory with {} in it",
                     weir_content::file_name(id)
                 ));
             }
         };
         if request.size_bytes == 0 || request.size_bytes > MAX_TRANSFER_BYTES {
-            return Err(format!(
-                "size_bytes is {}; a transfer has 1 to {MAX_TRANSFER_BYTES} bytes",
-                request.size_bytes
-            ));
+            return Err(format!("size_bytes is {} (expected 1 to {MAX_TRANSFER_BYTES})", request.size_bytes));
         }
         let begin = request.offset.checked_add(route.base_offset_bytes);
         let end = begin.and_then(|begin| begin.checked_add(request.size_bytes));
@@ -173,7 +170,7 @@ impl Targets {
                 None => path.to_string(),
             };
             return Err(format!(
-                "it ends at byte {end}, past the end of {name} at {}; use a larger target or a smaller working set",
+                "it ends at byte {end}, past the end of {name} at {}. Use a larger target or a smaller working set",
                 file.size_bytes
             ));
         }
@@ -184,12 +181,13 @@ impl Targets {
         if request.op == Op::Write {
             if !self.allow_writes {
                 return Err(
-                    "it writes, and writing was not allowed; its target's data would be lost".to_owned()
+                    "it is a write, and writing was not allowed, since its target's data would be lost"
+                        .to_owned(),
                 );
             }
             if expected < length {
                 return Err(format!(
-                    "it writes up to byte {end}, and {path} can be written directly only in multiples of {align} \
+                    "it writes up to byte {end}, and direct writes to {path} must be multiples of {align} \
                      bytes, which would lengthen it; give the file a multiple of that size"
                 ));
             }
@@ -209,7 +207,7 @@ impl Targets {
     }
 }
 
-/// Whether two paths lead to the same file, as far as can be told.
+/// Whether two paths are the same file, as far as is known.
 fn same(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,

@@ -1,16 +1,16 @@
-//! Waiting for a send time: sleep, then spin within a processor budget.
+//! Waiting for a send time: sleep, then spin within a CPU budget.
 
-/// Never wake earlier than this: the spinning that follows would cost more than it gains.
+/// Maximum time to wake early: more spinning costs more than it gains.
 const MOST_NS: f64 = 300_000.0;
-/// Always wake this much earlier: reading the clock and leaving the kernel take time.
+/// Minimum time to wake early: reading the clock and leaving the kernel take time.
 const LEAST_NS: f64 = 10_000.0;
 
-/// Share of the time that may be spent spinning, and how much of it may be saved up.
+/// Share of time for spinning, and the maximum that may be saved.
 const SPIN_SHARE: f64 = 0.5;
 const SPIN_SAVED_NS: f64 = 5_000_000.0;
 
-/// Bounds the time spent spinning. The pacing thread runs ahead of all others, and some of what a
-/// request needs (completions, the device's own threads) may be bound to the CPU that it spins on.
+/// Bounds the time spent spinning. The pacing thread has priority over others, and completions or threads of the device may be
+/// bound to the CPU on which it spins.
 #[derive(Debug)]
 pub(crate) struct SpinBudget {
     saved_ns: f64,
@@ -30,7 +30,7 @@ impl SpinBudget {
         self.saved_ns >= wanted_ns as f64
     }
 
-    /// So much was spent.
+    /// Records time spent spinning.
     pub fn spend(&mut self, spent_ns: i64) {
         self.saved_ns -= spent_ns as f64;
     }
@@ -49,16 +49,16 @@ impl WakeDelay {
         WakeDelay { mean_ns: 60_000.0, deviation_ns: 10_000.0 }
     }
 
-    /// A sleep ended `late_ns` after its time.
+    /// Records a sleep that ended `late_ns` late.
     pub fn observe(&mut self, late_ns: i64) {
-        // One preemption of milliseconds must not cost a core for the requests that follow.
+        // One preemption of milliseconds must not cost a core for later requests.
         let late_ns = (late_ns as f64).clamp(0.0, 2.0 * MOST_NS);
         let error = late_ns - self.mean_ns;
         self.mean_ns += error / 16.0;
         self.deviation_ns += (error.abs() - self.deviation_ns) / 16.0;
     }
 
-    /// How long before the due time to wake.
+    /// Time to wake before the due time.
     pub fn margin_ns(&self) -> i64 {
         (self.mean_ns + 4.0 * self.deviation_ns).clamp(LEAST_NS, MOST_NS) as i64
     }

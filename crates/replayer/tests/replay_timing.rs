@@ -104,7 +104,7 @@ fn bad_options_are_refused() {
     ] {
         let targets = weir_replayer::Targets::open(&weir_replayer::Layout::default()).unwrap();
         let refused = weir_replayer::replay(std::iter::empty(), &targets, &options, |_| ());
-        assert!(refused.unwrap_err().to_string().contains("it must be"));
+        assert!(refused.unwrap_err().to_string().contains("expected"));
     }
 }
 

@@ -39,6 +39,15 @@ impl Error {
     }
 }
 
+impl From<weir_coordination::Error> for Error {
+    fn from(error: weir_coordination::Error) -> Self {
+        match error {
+            weir_coordination::Error::Refused(why) => Error::Refused(why),
+            other => Error::Failed(other.to_string()),
+        }
+    }
+}
+
 impl From<weir_host::Error> for Error {
     fn from(error: weir_host::Error) -> Self {
         Error::of(error.is_refusal(), error.to_string())

@@ -5,9 +5,11 @@
 //! recorded on disk before it is made, so that a run that is killed is undone by the next one ([`recover`]).
 
 mod cgroup;
+mod context;
 mod daemon;
 mod device;
 mod error;
+mod files;
 mod filesystem;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -17,14 +19,14 @@ mod run;
 mod simulate;
 mod validity;
 
+pub use context::child_processes::wait_for_children;
+pub use context::options::{CoordinationOptions, Options};
+pub use context::testbed::{Device, Disk, Testbed};
 pub use daemon::site::remove_kept;
 pub use device::medium::{Medium, of_classes, of_devices};
 pub use device::queue_record::{PutBack, put_back as put_queues_back};
-pub use device::testbed::{Device, Disk, Testbed};
 pub use error::Error;
 pub use joint::{Joined, join, observe};
-pub use run::child_processes::wait_for_children;
-pub use run::options::{CoordinationOptions, Options};
 pub use run::outcome::{Outcome, Timing};
 pub use run::sweep::{sweep, sweep_parts};
 pub use run::undo::{Recovered, recover};

@@ -17,18 +17,18 @@ pub struct Control {
     stream: BufReader<UnixStream>,
     socket: PathBuf,
     timeout: Duration,
-    /// Nothing was asked yet: the server may have closed such a connection to make room.
+    /// Whether no command was sent yet: the server may close an unused connection.
     is_new: bool,
 }
 
-/// A server answers in well under a millisecond, unless it discards a large backing file.
+/// Timeout of a command: a server answers in well under a millisecond, except when it discards a large backing file.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Control {
     /// Connects to the server of a state.
     ///
     /// # Errors
-    /// [`Error::System`] if nobody listens.
+    /// [`Error::System`] if no server listens.
     pub fn connect(state: &State) -> Result<Self, Error> {
         Self::connect_within(state, TIMEOUT)
     }
@@ -39,8 +39,8 @@ impl Control {
         Ok(Self { stream: BufReader::new(stream), socket, timeout, is_new: true })
     }
 
-    /// Switches the model's timing: off, every request is served at once, for formatting and filling; on, the model starts
-    /// in its first state.
+    /// Turns service times on or off. Off: each request completes at once, for formatting and filling. On: the model starts in its
+    /// initial state.
     ///
     /// # Errors
     /// [`Error::System`] if the server does not answer.
@@ -48,18 +48,18 @@ impl Control {
         self.ask(&Command::Timing { on }).map(|_| ())
     }
 
-    /// What the server has done since its start or the last reset; starts counting anew if `reset`.
+    /// Statistics since the server's start or the last reset; resets them if `reset`.
     ///
     /// # Errors
     /// [`Error::System`] if the server does not answer.
     pub fn stats(&mut self, reset: bool) -> Result<Stats, Error> {
         match self.ask(&Command::Stats { reset })? {
             Answer::Stats(stats) => Ok(*stats),
-            other => Err(Error::Refused(format!("it answered {other:?} when asked for statistics"))),
+            other => Err(Error::Refused(format!("unexpected answer to `stats`: {other:?}"))),
         }
     }
 
-    /// Makes every byte zero and gives the memory back. Whatever was on the device is gone, so nothing may be mounted from it.
+    /// Makes every byte zero and frees the memory. All data are lost: nothing may be mounted from the device.
     ///
     /// # Errors
     /// [`Error::System`] if the server does not answer, [`Error::Refused`] if its backing cannot.
@@ -67,37 +67,37 @@ impl Control {
         self.ask(&Command::Discard {}).map(|_| ())
     }
 
-    /// What becomes of each class of a server with a policy.
+    /// Statistics of each class of a server with a scheduler.
     ///
     /// # Errors
     /// [`Error::System`] if the server does not answer, [`Error::Refused`] if it has no policy.
     pub fn live(&mut self) -> Result<SchedulingStats, Error> {
         match self.ask(&Command::Live {})? {
             Answer::Live(stats) => Ok(*stats),
-            other => Err(Error::Refused(format!("it answered {other:?} when asked about its classes"))),
+            other => Err(Error::Refused(format!("unexpected answer to `live`: {other:?}"))),
         }
     }
 
-    /// The classes of a server with a policy, the one that takes the rest among them.
+    /// Classes of a server with a scheduler, including the one of unattributed requests.
     ///
     /// # Errors
     /// As [`live`](Self::live).
     pub fn classes(&mut self) -> Result<Vec<ClassSpec>, Error> {
         match self.ask(&Command::Classes {})? {
             Answer::Classes(classes) => Ok(classes),
-            other => Err(Error::Refused(format!("it answered {other:?} when asked for its classes"))),
+            other => Err(Error::Refused(format!("unexpected answer to `classes`: {other:?}"))),
         }
     }
 
-    /// Adds a class, or changes the one of that name, while requests go on. The policy starts anew, with what waits.
+    /// Adds a class, or changes the one of that name, during service. The scheduler is restarted with the waiting requests.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the class is not one, or the policy cannot have it: nothing has changed. [`Error::System`].
+    /// [`Error::Refused`] if the class is invalid, or the scheduler refuses it: nothing has changed. [`Error::System`].
     pub fn set_class(&mut self, class: ClassSpec) -> Result<(), Error> {
         self.ask(&Command::SetClass { class: Box::new(class) }).map(|_| ())
     }
 
-    /// Removes a class; what waits of it is served as of the class that takes the rest.
+    /// Removes a class; its waiting requests go to the class of unattributed requests.
     ///
     /// # Errors
     /// As [`set_class`](Self::set_class).
@@ -105,7 +105,7 @@ impl Control {
         self.ask(&Command::RemoveClass { name: name.to_owned() }).map(|_| ())
     }
 
-    /// Puts another policy in place, with what waits.
+    /// Replaces the scheduler; waiting requests go to the new one.
     ///
     /// # Errors
     /// As [`set_class`](Self::set_class).
@@ -113,29 +113,29 @@ impl Control {
         self.ask(&Command::SetPolicy { policy: policy.to_owned() }).map(|_| ())
     }
 
-    /// Puts policy, classes and queue depth in place of those that are there, models and accounts in their first state.
+    /// Replaces scheduler, classes and queue depth, and resets models and statistics.
     ///
     /// # Errors
-    /// [`Error::Refused`] if they do not go together, or requests are under way: nothing has changed. [`Error::System`].
+    /// [`Error::Refused`] if they do not fit together, or requests are outstanding: nothing has changed. [`Error::System`].
     pub fn arrange(&mut self, wanted: &Arrangement) -> Result<(), Error> {
         self.ask(&Command::Arrange { arrangement: Box::new(wanted.clone()) }).map(|_| ())
     }
 
-    /// What of these is in force; the class that takes the rest is among the classes.
+    /// Active scheduler, classes and queue depth; the class of unattributed requests is one of the classes.
     ///
     /// # Errors
     /// As [`live`](Self::live).
     pub fn arrangement(&mut self) -> Result<Arrangement, Error> {
         match self.ask(&Command::Arrangement {})? {
             Answer::Arrangement(arrangement) => Ok(*arrangement),
-            other => Err(Error::Refused(format!("it answered {other:?} when asked what is in force"))),
+            other => Err(Error::Refused(format!("unexpected answer to `arrangement`: {other:?}"))),
         }
     }
 
-    /// Makes an instant of CLOCK_MONOTONIC, in ns, time 0 of models and policies, at which they are in their first state.
+    /// Sets time 0 of models and schedulers to an instant of CLOCK_MONOTONIC, in ns, at which they are in their initial state.
     ///
     /// # Errors
-    /// [`Error::Refused`] if timing is off, requests are under way or the instant is not near: nothing has changed.
+    /// [`Error::Refused`] if service times are off, requests are outstanding or the instant is not near: nothing has changed.
     /// [`Error::System`].
     pub fn begin_at(&mut self, at_ns: u64) -> Result<(), Error> {
         self.ask(&Command::Begin { at_ns }).map(|_| ())

@@ -1,4 +1,4 @@
-//! The control socket: one JSON line is a command, one JSON line its answer.
+//! Control socket: a command and its answer are one line of JSON each.
 
 mod client;
 pub(crate) mod server;
@@ -13,16 +13,16 @@ use crate::stats::Stats;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "cmd", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Command {
-    /// Switch the model off (requests take no time) or on.
+    /// Turn service times on or off.
     Timing { on: bool },
-    /// What has been done; start counting anew if `reset`.
+    /// Statistics; reset them if `reset`.
     Stats {
         #[serde(default)]
         reset: bool,
     },
-    /// Forget all data: every byte is zero again. (The braces let serde refuse fields that it does not have.)
+    /// Discard all data: every byte becomes zero. (With the braces serde refuses unknown fields.)
     Discard {},
-    /// What becomes of each class.
+    /// Statistics of each class.
     Live {},
     /// The classes.
     Classes {},
@@ -30,17 +30,17 @@ pub(crate) enum Command {
     SetClass { class: Box<ClassSpec> },
     /// Remove a class.
     RemoveClass { name: String },
-    /// Put another policy in place.
+    /// Replace the scheduler.
     SetPolicy { policy: String },
-    /// Put policy, classes and queue depth in place at once.
+    /// Replace scheduler, classes and queue depth at once.
     Arrange { arrangement: Box<Arrangement> },
-    /// What of these is in force.
+    /// Active scheduler, classes and queue depth.
     Arrangement {},
-    /// Make an instant of CLOCK_MONOTONIC time 0 of models and policies.
+    /// Set time 0 of models and schedulers to an instant of CLOCK_MONOTONIC.
     Begin { at_ns: u64 },
 }
 
-/// What the server answers.
+/// Answer of the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {

@@ -11,22 +11,22 @@ use crate::engine::Engines;
 use crate::sockets::Listening;
 use crate::sockets::connections::{Gate, Limits};
 
-/// No command is longer: 64 classes fit, or some ten thousand parts of files.
+/// Maximum length of a command: room for 64 classes, or some ten thousand extents.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// How many may be connected. A run has one connection to each of its devices for as long as it goes on, which may be silent for
-/// hours and say its first word late: time is not limited.
+/// Limits on connections. A run keeps one connection to each device, which may be idle for hours, also before its first command:
+/// time is not limited.
 const LIMITS: Limits =
     Limits { what: "control", newcomers: 16, handshake: None, clients: 64, remedy: "end one of them" };
-/// Who does not read its answers for so long is cut off.
+/// A client that does not read its answers for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Listens on `path`, for root and the user of this process alone, until the process ends.
+/// Listens on `path`, for root and the user of this process only, until the process ends.
 pub(crate) fn listen(path: &Path, engines: Arc<Engines>) -> io::Result<()> {
     let listener = Listening::at_path(path)?;
     thread::Builder::new().name("control".to_owned()).spawn(move || {
         Gate::new(LIMITS).serve(&listener, move |stream, place| {
-            // A client that goes away in the middle of a line concerns nobody else.
+            // A client that disconnects within a line affects no other one.
             let _ = stream.set_write_timeout(WRITE_TIMEOUT).and_then(|()| {
                 let writer = stream.try_clone()?;
                 answer_all(stream, writer, &engines, || place.settle().map(|()| place.activate()))
@@ -36,7 +36,7 @@ pub(crate) fn listen(path: &Path, engines: Arc<Engines>) -> io::Result<()> {
     Ok(())
 }
 
-/// Answers each line until the client goes away, is not admitted, or sends one that is too long to be a command.
+/// Answers each line until the client disconnects, is not admitted, or sends a line that is too long.
 fn answer_all(
     stream: impl Read,
     mut writer: impl Write,
@@ -55,9 +55,11 @@ fn answer_all(
         let goes_on = is_whole && refused.is_none();
         let answer = match serde_json::from_slice(&line) {
             _ if refused.is_some() => Answer::Error(refused.unwrap_or_default()),
-            _ if !is_whole => Answer::Error(format!("a command has at most {MAX_LINE_BYTES} bytes")),
+            _ if !is_whole => {
+                Answer::Error(format!("the command is too long: it may have at most {MAX_LINE_BYTES} bytes"))
+            }
             Ok(command) => execute(command, engines),
-            Err(error) => Answer::Error(format!("{error}; the commands are {COMMANDS}")),
+            Err(error) => Answer::Error(format!("{error}. The commands are {COMMANDS}")),
         };
         let mut text = serde_json::to_string(&answer)?;
         text.push('\n');

@@ -1,4 +1,4 @@
-//! A thread that acts at a given instant of CLOCK_MONOTONIC.
+//! Alarm: a thread that acts at a given instant of CLOCK_MONOTONIC.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,12 +7,12 @@ use weir_host::thread::{Scheduling, request_fifo, sleep_precisely};
 use crate::clock::{Bell, now_ns};
 use crate::engine::pacing::Margin;
 
-/// Priority of the thread that keeps time among real-time ones; one that takes requests in has one less.
+/// Real-time priority of the timing thread; threads that receive requests have one less.
 pub(crate) const TIMING_PRIORITY: i32 = 2;
-/// As long as nothing is to be done.
+/// No instant is set.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// When something is to be done next, on CLOCK_MONOTONIC, and the thread that waits for it.
+/// Next instant on CLOCK_MONOTONIC, and the thread that waits for it.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     deadline_ns: AtomicU64,
@@ -31,22 +31,23 @@ impl Alarm {
         }
     }
 
-    /// Sets the time. True if the thread has to be told, by [`ring`](Self::ring): it comes before what was set. Callers take turns.
+    /// Sets the instant. True if it is earlier than the former one: then the caller must call [`ring`](Self::ring). Callers are
+    /// serialised.
     #[must_use]
     pub fn set(&self, deadline_ns: u64) -> bool {
-        // Most often there is nothing to be done, before as after: a look costs less than a swap.
+        // Usually nothing is set, before and after: a load costs less than a swap.
         if self.deadline_ns.load(Ordering::Relaxed) == deadline_ns {
             return false;
         }
         deadline_ns < self.deadline_ns.swap(deadline_ns, Ordering::AcqRel)
     }
 
-    /// Tells the thread. Not needed of a time that is later than before.
+    /// Wakes the thread. Not needed for a later instant.
     pub fn ring(&self) {
         self.bell.ring();
     }
 
-    /// Whether the thread runs ahead of ordinary ones.
+    /// Whether the thread has real-time priority.
     pub fn is_realtime(&self) -> bool {
         self.realtime.load(Ordering::Relaxed)
     }
@@ -57,8 +58,8 @@ impl Alarm {
         self.bell.ring();
     }
 
-    /// Calls `act` at each time that is set, until [`stop`](Self::stop). It sleeps until shortly before, and spins the rest. `act`
-    /// sets the next time.
+    /// Calls `act` at each instant, until [`stop`](Self::stop). It sleeps until shortly before, then spins. `act` sets the next
+    /// instant.
     pub fn keep(&self, mut act: impl FnMut()) {
         sleep_precisely();
         self.realtime.store(request_fifo(TIMING_PRIORITY) == Scheduling::Fifo, Ordering::Relaxed);
@@ -80,7 +81,7 @@ impl Alarm {
                 }
                 margin.observe(now_ns().saturating_sub(wake_ns));
             }
-            // The time may come nearer while spinning, or vanish.
+            // While spinning, the instant may become earlier, or be cleared.
             while now_ns() < self.deadline_ns.load(Ordering::Acquire) {
                 if self.deadline_ns.load(Ordering::Acquire) == NEVER {
                     break;

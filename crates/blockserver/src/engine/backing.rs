@@ -1,4 +1,4 @@
-//! Storage of the data: anonymous memory, or a sparse file.
+//! Backing of a device's data: anonymous memory, or a sparse file.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -6,21 +6,21 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The bytes of a device, all zero where nothing was written.
+/// Bytes of a device, zero where nothing was written.
 pub(crate) enum Backing {
-    /// Gone when the server ends.
+    /// Memory, freed when the server ends.
     Memory(Memory),
-    /// Read and written with system calls, not mapped: a full disk is then an error of one request, not a signal.
+    /// A file, accessed by system calls and not mapped: a full disk is then an error of one request, not a signal.
     File(File),
 }
 
 impl Backing {
-    /// Anonymous memory, taken page by page as it is written.
+    /// Anonymous memory, allocated page by page when written.
     pub fn memory(size_bytes: u64) -> io::Result<Self> {
         Memory::new(size_bytes as usize).map(Self::Memory)
     }
 
-    /// A file, made if need be and set to `size_bytes`; what it holds stays.
+    /// A file, made if absent and set to `size_bytes`; its content stays.
     pub fn file(path: &Path, size_bytes: u64) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
@@ -28,7 +28,7 @@ impl Backing {
         Ok(Self::File(file))
     }
 
-    /// Writes `data` at `offset`, which the caller has checked to be inside.
+    /// Writes `data` at `offset`; the caller has checked the range.
     pub fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         match self {
             Self::Memory(memory) => {
@@ -39,7 +39,7 @@ impl Backing {
         }
     }
 
-    /// Makes the bytes zero and gives their space back.
+    /// Makes bytes zero and frees their space.
     pub fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         match self {
             Self::Memory(memory) => memory.discard(offset as usize, length as usize),
@@ -77,7 +77,7 @@ impl Memory {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // Huge pages would make a random 4 KiB write take 2 MiB. Refusal (no such feature) does no harm.
+        // With huge pages a random 4 KiB write would use 2 MiB. A refusal is harmless.
         // SAFETY: advice about the mapping just made.
         unsafe { libc::madvise(start, length, libc::MADV_NOHUGEPAGE) };
         Ok(Self { start: start.cast(), length })

@@ -1,4 +1,4 @@
-//! The engines behind a server's exports and its control socket: one without a scheduler, or several with one.
+//! Engines behind a server's exports and control socket: one without a scheduler, or one or more with a scheduler.
 
 pub(crate) mod alarm;
 pub(crate) mod backing;
@@ -33,20 +33,20 @@ pub(crate) enum Engines {
 }
 
 impl Engines {
-    /// Makes what a checked spec asks for.
+    /// Makes the engines of a checked specification.
     ///
     /// # Errors
-    /// Memory or a file cannot be had, or a real device is not fit.
+    /// Memory or a file is not available, or a real device is unsuitable.
     pub fn new(spec: &ServeSpec) -> Result<Self, Error> {
         let Some(scheduling) = &spec.live else { return plain(spec).map(Arc::new).map(Engines::Unscheduled) };
         let (engines, exports) = scheduled::build(spec, scheduling)?;
         Ok(Engines::Scheduled { engines, exports })
     }
 
-    /// Starts the threads that serve. They end after [`stop`](Self::stop), but for those that only wait.
+    /// Starts the threads. They end after [`stop`](Self::stop), except those that only wait.
     ///
     /// # Errors
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     pub fn start(&self) -> io::Result<Vec<JoinHandle<()>>> {
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
         let mut threads = Vec::new();
@@ -61,7 +61,7 @@ impl Engines {
                     let (timing, completions, durable) = (of(), of(), of());
                     threads.push(named("timing").spawn(move || timing.keep_time())?);
                     threads.push(named("completions").spawn(move || completions.take_completions())?);
-                    // It holds the engine, and ends with the process.
+                    // It owns the engine, and ends with the process.
                     named("durable").spawn(move || durable.make_durable())?;
                 }
             }
@@ -69,16 +69,16 @@ impl Engines {
         Ok(threads)
     }
 
-    /// What stands behind the file in FUSE.
+    /// Service behind the file in FUSE.
     pub fn file(&self) -> Arc<dyn FileService> {
         match self {
             Engines::Unscheduled(engine) => Arc::clone(engine) as Arc<dyn FileService>,
-            // There is one that is the whole, or the first of a partitioned server, which exports no file.
+            // The engine of the whole, or the first of a partitioned server, which exports no file.
             Engines::Scheduled { engines, .. } => Arc::clone(&engines[0]) as Arc<dyn FileService>,
         }
     }
 
-    /// Switches models, and policies, on or off.
+    /// Turns models and schedulers on or off.
     pub fn set_timing(&self, on: bool) {
         match self {
             Engines::Unscheduled(engine) => engine.set_timing(on),
@@ -86,7 +86,7 @@ impl Engines {
         }
     }
 
-    /// What was done; of a partitioned server, of its first device.
+    /// Statistics; of a partitioned server those of its first device.
     pub fn stats(&self, reset: bool) -> Stats {
         match self {
             Engines::Unscheduled(engine) => engine.stats(reset),
@@ -101,7 +101,7 @@ impl Engines {
     /// Makes every byte zero.
     ///
     /// # Errors
-    /// What the backing says.
+    /// The backing fails.
     pub fn discard(&self) -> io::Result<()> {
         match self {
             Engines::Unscheduled(engine) => engine.discard(0, engine.size_bytes()),
@@ -119,7 +119,7 @@ impl Engines {
     /// Classes and heads of all engines.
     ///
     /// # Errors
-    /// There is no policy.
+    /// The server has no scheduler.
     pub fn scheduling_stats(&self) -> Result<SchedulingStats, String> {
         let mut all = self.engines()?.iter().map(|engine| engine.scheduling_stats());
         let mut sum = all.next().unwrap_or_default();
@@ -134,7 +134,7 @@ impl Engines {
     /// All classes.
     ///
     /// # Errors
-    /// There is no policy.
+    /// The server has no scheduler.
     pub fn classes(&self) -> Result<Vec<ClassSpec>, String> {
         Ok(self.engines()?.iter().flat_map(|engine| engine.classes()).collect())
     }
@@ -142,7 +142,7 @@ impl Engines {
     /// Adds or changes a class.
     ///
     /// # Errors
-    /// As [`scheduled::Engine::set_class`], or there is no policy.
+    /// As [`scheduled::Engine::set_class`], or the server has no scheduler.
     pub fn set_class(&self, class: ClassSpec) -> Result<(), String> {
         match self.engines()? {
             [engine] => engine.set_class(class),
@@ -153,7 +153,7 @@ impl Engines {
     /// Removes a class.
     ///
     /// # Errors
-    /// As [`scheduled::Engine::remove_class`], or there is no policy.
+    /// As [`scheduled::Engine::remove_class`], or the server has no scheduler.
     pub fn remove_class(&self, name: &str) -> Result<(), String> {
         match self.engines()? {
             [engine] => engine.remove_class(name),
@@ -161,34 +161,34 @@ impl Engines {
         }
     }
 
-    /// Puts another policy in place.
+    /// Replaces the scheduler.
     ///
     /// # Errors
-    /// As [`scheduled::Engine::set_policy`], or there is none to replace.
+    /// As [`scheduled::Engine::set_policy`], or the server has no scheduler.
     pub fn set_policy(&self, policy: &str) -> Result<(), String> {
         self.engines()?.iter().try_for_each(|engine| engine.set_policy(policy))
     }
 
-    /// Puts policy, classes and queue depth in place at once.
+    /// Replaces scheduler, classes and queue depth at once.
     ///
     /// # Errors
-    /// As [`scheduled::Engine::arrange`], or there is no policy, or a device for each class.
+    /// As [`scheduled::Engine::arrange`], or the server has no scheduler, or is partitioned.
     pub fn arrange(&self, wanted: &Arrangement) -> Result<(), String> {
         self.alone()?.arrange(wanted)
     }
 
-    /// What is in force.
+    /// Active scheduler, classes and queue depth.
     ///
     /// # Errors
-    /// There is no policy, or a device for each class.
+    /// The server has no scheduler, or is partitioned.
     pub fn arrangement(&self) -> Result<Arrangement, String> {
         Ok(self.alone()?.arrangement())
     }
 
-    /// Sets time 0 of models and policies.
+    /// Sets time 0 of models and schedulers.
     ///
     /// # Errors
-    /// As [`scheduled::Engine::begin_at`], or there is no policy.
+    /// As [`scheduled::Engine::begin_at`], or the server has no scheduler.
     pub fn begin_at(&self, at_ns: u64) -> Result<(), String> {
         self.engines()?.iter().try_for_each(|engine| engine.begin_at(at_ns))
     }
@@ -203,10 +203,10 @@ impl Engines {
 
     fn engines(&self) -> Result<&[Arc<scheduled::Engine>], String> {
         match self {
-            Engines::Unscheduled(_) => {
-                Err("this server has no scheduler: start it with --policy, or write `live:` in its spec"
-                    .to_owned())
-            }
+            Engines::Unscheduled(_) => Err(
+                "this server has no scheduler. Start it with --policy, or write `live:` in its specification"
+                    .to_owned(),
+            ),
             Engines::Scheduled { engines, .. } => Ok(engines),
         }
     }
@@ -217,8 +217,9 @@ impl Engines {
     fn alone(&self) -> Result<&scheduled::Engine, String> {
         match self.engines()? {
             [engine] => Ok(&**engine),
-            _ => Err("a partitioned server has a policy for each of its devices: change them one by one"
-                .to_owned()),
+            _ => {
+                Err("a partitioned server has a scheduler for each device. Change them one by one".to_owned())
+            }
         }
     }
 }
@@ -227,7 +228,7 @@ fn of_class<'a>(engines: &'a [Arc<scheduled::Engine>], name: &str) -> Result<&'a
     let has = |engine: &&Arc<scheduled::Engine>| engine.classes().iter().any(|class| class.name == name);
     let found = engines.iter().find(has);
     found.map(|engine| &**engine).ok_or_else(|| {
-        format!("there is no class `{name}`: the classes of a partitioned server are its devices, and stay")
+        format!("the server has no class `{name}`. The classes of a partitioned server are fixed, since each has a device")
     })
 }
 
@@ -240,7 +241,7 @@ fn plain(spec: &ServeSpec) -> Result<Engine, Error> {
     };
     let instant = spec.load_profile(&spec.name)?.is_instant();
     let spec = spec.clone();
-    // The spec was checked, so the model can be built; one that cannot would serve without delay.
+    // The specification was checked: the model can be made. Without a model it would serve without delay.
     let model = move || if instant { None } else { spec.build(&spec.name).ok() };
     Ok(Engine::new(backing, size, Box::new(model)))
 }

@@ -1,9 +1,9 @@
-//! The margin before a deadline at which sleeping ends and spinning begins.
+//! Pacing: the margin before an instant at which sleeping ends and spinning begins.
 
-/// Learns how late sleeps end on this machine, from those that ended.
+/// Estimates the lateness of sleeps on this machine.
 ///
-/// The margin is the mean lateness and three mean deviations, both averaged exponentially as TCP does for round trips
-/// (RFC 6298: weights 1/8 and 1/4). Spinning costs at most `MOST_NS` of processor time for each deadline.
+/// The margin is the mean lateness plus three mean deviations, averaged exponentially as in TCP's round-trip estimate (RFC 6298:
+/// weights 1/8 and 1/4). Spinning costs at most `MOST_NS` of CPU time for each instant.
 #[derive(Debug)]
 pub(crate) struct Margin {
     mean_ns: f64,
@@ -18,8 +18,8 @@ impl Margin {
         Self { mean_ns: 60_000.0, deviation_ns: 10_000.0 }
     }
 
-    /// A sleep ended so much after its time. One that ended later than the margin can ever be (the machine was taken away)
-    /// counts as the greatest margin, or it would spoil the average for long.
+    /// Records the lateness of a sleep. It counts at most as the maximum margin: CPU steal would otherwise distort the average for
+    /// long.
     pub fn observe(&mut self, late_ns: u64) {
         let late_ns = (late_ns as f64).min(MOST_NS);
         self.deviation_ns += ((late_ns - self.mean_ns).abs() - self.deviation_ns) / 4.0;

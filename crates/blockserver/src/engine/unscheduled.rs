@@ -1,8 +1,8 @@
-//! An engine without a scheduler: the device model orders its own queue, and requests are answered at the model's times.
+//! Engine without a scheduler: the device model orders its own queue, and requests complete at the model's times.
 //!
-//! A reader thread hands each request over on arrival ([`Engine::read`], [`Engine::write`]). One timing thread
-//! ([`Engine::keep_time`]) sleeps until the model's next completion, spins the last stretch, and answers. The model computes
-//! from event to event, so an answer that is late delays nothing but itself.
+//! A reader thread passes each request to the engine on arrival ([`Engine::read`], [`Engine::write`]). One timing thread
+//! ([`Engine::keep_time`]) sleeps until shortly before the model's next completion, spins, and replies. The model computes
+//! from event to event: a late reply delays no other one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::engine::backing::Backing;
 use crate::exports::fuse::FileService;
 use crate::stats::{Counters, Occupancy, Stats, Times};
 
-/// An answer that waits for its time.
+/// A reply that waits for its time.
 enum Answer {
     Read { reply: ReplyData, offset: u64, size: u32 },
     ReadBuffer { reply: ReplyData, data: Vec<u8> },
@@ -28,7 +28,7 @@ struct Pending {
     arrived_ns: u64,
 }
 
-/// Makes a model in its first state.
+/// Makes a model in its initial state.
 type Model = Box<dyn Fn() -> Option<Box<dyn Device>> + Send + Sync>;
 
 struct Inner {
@@ -39,7 +39,7 @@ struct Inner {
     times: Times,
 }
 
-/// The data, the model and the requests under way.
+/// Data, model and outstanding requests.
 pub(crate) struct Engine {
     backing: Backing,
     size_bytes: u64,
@@ -47,14 +47,14 @@ pub(crate) struct Engine {
     inner: Mutex<Inner>,
     /// When the timing thread must act next.
     alarm: Alarm,
-    /// Whether requests go to the model at all.
+    /// Whether service times are on.
     timed: AtomicBool,
     counters: Counters,
 }
 
 impl Engine {
-    /// An engine over `backing`. `model` makes the device; `None` stands for one without service time, whose requests the
-    /// reader answers itself.
+    /// An engine over `backing`. `model` makes the device; `None` is a device without service times, whose requests the reader
+    /// thread completes.
     pub fn new(backing: Backing, size_bytes: u64, model: Model) -> Self {
         let device = model();
         let timed = AtomicBool::new(device.is_some());
@@ -81,12 +81,12 @@ impl Engine {
         self.size_bytes
     }
 
-    /// Whether requests take the model's time now.
+    /// Whether service times are on now.
     pub fn is_timed(&self) -> bool {
         self.timed.load(Ordering::Acquire)
     }
 
-    /// A read has arrived.
+    /// Accepts a read.
     pub fn read(&self, offset: u64, size: u32, reply: ReplyData) {
         let arrived_ns = now_ns();
         let size = size.min(self.size_bytes.saturating_sub(offset).min(u64::from(u32::MAX)) as u32);
@@ -109,7 +109,7 @@ impl Engine {
         self.submit(arrived_ns, Op::Read, offset, size, answer);
     }
 
-    /// A write has arrived. Its data are stored now; it is answered when the model has done it.
+    /// Accepts a write. Its data are stored now; it completes at the model's time.
     pub fn write(&self, offset: u64, data: &[u8], reply: ReplyWrite) {
         let arrived_ns = now_ns();
         let size = data.len() as u32;
@@ -124,12 +124,12 @@ impl Engine {
         self.submit(arrived_ns, Op::Write, offset, size, Answer::Write { reply, size });
     }
 
-    /// Everything before has been answered, and so is on the platter: a flush costs nothing.
+    /// Accepts a flush, which costs nothing: all completed writes are on the modelled medium.
     pub fn flush(&self) {
         self.counters.flush();
     }
 
-    /// Makes bytes zero and gives their memory back, at once.
+    /// Makes bytes zero and frees their memory, at once.
     pub fn discard(&self, offset: u64, length: u64) -> std::io::Result<()> {
         let offset = offset.min(self.size_bytes);
         let length = length.min(self.size_bytes - offset);
@@ -151,7 +151,7 @@ impl Engine {
         let slot = inner.unused.pop().unwrap_or(inner.pending.len());
         let request = IoRequest { tag: slot as u64, op, offset_bytes, size_bytes };
         if device.arrive(arrived_ns, request).is_err() {
-            // Both sizes were checked against the device's, so this is a request that the model cannot have.
+            // Both sizes were checked against the device's: the model refuses the request for another reason.
             inner.unused.push(slot);
             drop(guard);
             self.counters.error();
@@ -172,19 +172,19 @@ impl Engine {
         }
     }
 
-    /// The timing thread: answers what is due until [`stop`](Self::stop).
+    /// The timing thread: completes due requests until [`stop`](Self::stop).
     pub fn keep_time(&self) {
         let mut due = Due::default();
         self.alarm.keep(|| self.answer_due(&mut due));
     }
 
-    /// Answers everything that the model has completed by now.
+    /// Replies to all requests that the model has completed by now.
     fn answer_due(&self, due: &mut Due) {
         let mut guard = self.lock();
         let inner = &mut *guard;
         let Some(device) = &mut inner.device else { return };
         device.advance(now_ns(), &mut due.completions);
-        // The thread that acts is the one that would be told.
+        // The acting thread is the timing thread itself.
         let _ = self.alarm.set(device.next_event_ns().unwrap_or(NEVER));
         if device.outstanding() == 0
             && let Some(last) = due.completions.last()
@@ -229,8 +229,8 @@ impl Engine {
         }
     }
 
-    /// Switches the model on or off. Off: what is under way is answered now, and later requests at once. On: the model
-    /// starts in its first state, so that measurements begin alike.
+    /// Turns service times on or off. Off: outstanding requests complete now, and later ones at once. On: the model starts in its
+    /// initial state, equal for all measurements.
     pub fn set_timing(&self, on: bool) {
         let fresh = (self.model)();
         let timed = on && fresh.is_some();
@@ -243,7 +243,7 @@ impl Engine {
         let waiting: Vec<Pending> = guard.pending.drain(..).flatten().collect();
         guard.unused.clear();
         guard.occupancy.empty(now_ns());
-        // A later time needs no ring.
+        // A later instant needs no ring.
         let _ = self.alarm.set(NEVER);
         drop(guard);
         for pending in waiting {
@@ -251,7 +251,7 @@ impl Engine {
         }
     }
 
-    /// What has been done; starts counting anew if `reset`.
+    /// Statistics; resets them if `reset`.
     pub fn stats(&self, reset: bool) -> Stats {
         let mut inner = self.lock();
         let now_ns = now_ns();
@@ -269,21 +269,21 @@ impl Engine {
         stats
     }
 
-    /// Puts the calling reader thread ahead of ordinary ones, so that arrivals are stamped on time.
+    /// Gives the calling reader thread real-time priority: arrivals get exact timestamps.
     pub fn enter_reader(&self) {
         if self.lock().device.is_some() {
             weir_host::thread::request_fifo(TIMING_PRIORITY - 1);
         }
     }
 
-    /// Ends the timing thread, answering everything first.
+    /// Completes all requests, and ends the timing thread.
     pub fn stop(&self) {
         self.set_timing(false);
         self.alarm.stop();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A panicked thread leaves at worst a request without its statistics.
+        // A panicked thread leaves at most one request uncounted.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -318,7 +318,7 @@ impl FileService for Engine {
     }
 }
 
-/// Buffers of the timing thread, kept from one time to the next.
+/// Reused buffers of the timing thread.
 #[derive(Default)]
 struct Due {
     completions: Vec<Completion>,

@@ -1,4 +1,4 @@
-//! The FUSE file system: one directory with one file, `disk`.
+//! FUSE file system with one file, `disk`.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -14,28 +14,28 @@ use fuser::{
 
 /// Name of the file.
 pub(crate) const FILE_NAME: &str = "disk";
-/// Largest request that the kernel may send: the loop device's own limit is not far from it.
+/// Largest request of the kernel: near the loop device's own limit.
 pub(crate) const MAX_REQUEST_BYTES: u32 = 1 << 20;
 
 const ROOT: INodeNo = INodeNo::ROOT;
 const FILE: INodeNo = INodeNo(2);
-/// Nothing changes behind the kernel's back, so it never needs to ask again.
+/// Validity of attributes: only the kernel changes them.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 /// Allocation unit, which the loop device takes for its discard granularity.
 const BLOCK_BYTES: u32 = 4096;
-/// Requests that the kernel keeps under way at once. The loop device has 128; more than that must never wait in FUSE,
-/// where the block layer's schedulers and statistics do not see them.
+/// Maximum outstanding requests in FUSE: more than the 128 of a loop device. Requests must not wait in FUSE, where the block
+/// layer's schedulers and statistics do not see them.
 const MAX_BACKGROUND: u16 = 512;
 
-/// What stands behind the file. Offsets and sizes are in bytes; `pid` is of who asks, as the kernel says.
+/// Service behind the file. Offsets and sizes are in bytes; `pid` is of the requesting process, by the kernel.
 pub(crate) trait FileService: Send + Sync + 'static {
     /// Size of the file in bytes.
     fn size_bytes(&self) -> u64;
-    /// The calling thread is one that takes requests in.
+    /// Prepares a thread that receives requests.
     fn enter_reader(&self);
-    /// A read; what lies behind the end is cut off.
+    /// A read, truncated at the end of the file.
     fn read(&self, pid: u32, offset: u64, size: u32, reply: ReplyData);
-    /// A write; one that reaches behind the end is refused.
+    /// A write; one past the end is refused.
     fn write(&self, pid: u32, offset: u64, data: &[u8], reply: ReplyWrite);
     /// A flush.
     fn flush(&self, reply: ReplyEmpty);
@@ -43,7 +43,7 @@ pub(crate) trait FileService: Send + Sync + 'static {
     fn discard(&self, offset: u64, length: u64, reply: ReplyEmpty);
 }
 
-/// Hands what the kernel asks of the file over to a service.
+/// Passes the kernel's requests to a service.
 pub(crate) struct DiskFile {
     service: Arc<dyn FileService>,
     started: SystemTime,
@@ -151,7 +151,7 @@ impl Filesystem for DiskFile {
         if inode != FILE {
             return reply.error(Errno::EISDIR);
         }
-        // No page cache in FUSE, and writes beside each other: the block layer above does both already.
+        // No page cache in FUSE, and parallel writes: the block layer above handles both.
         let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
         reply.opened(FileHandle(0), flags);
     }

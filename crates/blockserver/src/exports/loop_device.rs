@@ -1,4 +1,4 @@
-//! Loop devices: a block device over a file.
+//! Loop device over the server's file.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -26,20 +26,20 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Other programs may take the free loop device that the kernel names before we do.
+/// Attempts to get a free loop device: another program may take it first.
 const ATTEMPTS: u32 = 64;
 const CONTROL: &str = "/dev/loop-control";
 
 /// Why this process cannot serve block devices on this host, or `None` if it can.
 pub fn missing_capability() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
-        return Some("block devices can only be made by root: run this with sudo".to_owned());
+        return Some("only root can make block devices. Run the command as root".to_owned());
     }
     for (path, remedy) in
         [("/dev/fuse", "load it with `modprobe fuse`"), (CONTROL, "load it with `modprobe loop`")]
     {
         if let Err(error) = OpenOptions::new().read(true).write(true).open(path) {
-            return Some(format!("{path} cannot be opened ({error}): this kernel needs it; {remedy}"));
+            return Some(format!("{path} cannot be opened ({error}). To serve block devices, {remedy}"));
         }
     }
     None
@@ -63,7 +63,7 @@ pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
         if number < 0 {
             let error = io::Error::last_os_error();
             return Err(Error::Unable(format!(
-                "no free loop device ({error}): detach one that is not needed (`losetup -l` lists them)"
+                "no free loop device ({error}). Detach an unused one (`losetup -l` lists them)"
             )));
         }
         let path = PathBuf::from(format!("/dev/loop{number}"));
@@ -85,26 +85,26 @@ pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
         if !direct {
             clear(&device);
             return Err(Error::Unable(format!(
-                "{} refuses direct I/O over FUSE on this kernel: its data would be cached twice and its times wrong",
+                "{} refuses direct I/O over FUSE on this kernel: data would be cached twice, and service times would be wrong",
                 path.display()
             )));
         }
         return Ok(made);
     }
     Err(Error::Unable(format!(
-        "other programs took every free loop device in {ATTEMPTS} attempts: try again"
+        "other programs took every free loop device in {ATTEMPTS} attempts. Try again"
     )))
 }
 
-/// Whether `device` is the loop device that was made with `token`: it is bound, and by us.
+/// Whether `device` is the loop device that was made with `token`, and attached.
 pub(crate) fn is_ours(device: &BlockDevice, token: &str) -> bool {
     let Ok(file) = File::open(&device.path) else { return false };
     let same_node = describe(&device.path, &file).is_ok_and(|found| found == *device);
     same_node && LoopInfo::of(&file).is_ok_and(|info| info.name() == token.as_bytes())
 }
 
-/// Unbinds the loop device if it is the one made with `token`. False if it is not, or no longer, ours. If it is in use the
-/// kernel unbinds it when the last user closes it.
+/// Detaches the loop device that was made with `token`. False if the device is another one. The kernel detaches a device in use
+/// when its last user closes it.
 pub(crate) fn detach(device: &BlockDevice, token: &str) -> bool {
     let Ok(file) = File::open(&device.path) else { return false };
     let ours = describe(&device.path, &file).is_ok_and(|found| found == *device)

@@ -1,4 +1,4 @@
-//! Ways to a server's data: a file in FUSE, a loop device over it, a block device of ublk, the NBD protocol.
+//! Exports of a server: a file in FUSE, a loop device over it, a ublk block device, the NBD protocol.
 
 pub(crate) mod fuse;
 pub(crate) mod loop_device;

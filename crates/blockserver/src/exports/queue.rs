@@ -1,4 +1,4 @@
-//! Settings of a disk's queue in the block layer: the same for every new device, restored afterwards.
+//! Queue settings of a disk in the block layer: equal for every new device, restored afterwards.
 
 use std::fs;
 use std::io;
@@ -9,24 +9,23 @@ use weir_host::sysfs;
 
 use crate::state::block_device::BlockDevice;
 
-/// What the loop driver makes unless told otherwise.
+/// Default queue depth of the loop driver.
 const DEFAULT_DEPTH: u32 = 128;
 const DEPTH_PARAMETER: &str = "/sys/module/loop/parameters/hw_queue_depth";
 
-/// The kernel takes no fewer requests than this.
+/// Minimum queue depth of the kernel.
 const LEAST_DEPTH: u32 = 4;
 
-/// Requests that a new loop device has under way at most.
+/// Maximum outstanding requests of a new loop device.
 pub(crate) fn loop_depth() -> u32 {
     let depth = fs::read_to_string(DEPTH_PARAMETER).ok().and_then(|text| text.trim().parse().ok());
     depth.unwrap_or(DEFAULT_DEPTH)
 }
 
-/// Gives the queue of a new device the settings of a fresh one, and says whether the device has moving parts.
+/// Resets the queue of a new device to defaults, and sets whether it is rotational.
 ///
-/// A loop device that was used before keeps its scheduler, its depth and whether requests are merged, so a device would
-/// depend on what ran before it.
-/// Whether it rotates decides how schedulers and file systems treat it, and for a file in FUSE the kernel assumes that it does not.
+/// A reused loop device keeps scheduler, depth and merging of its former user.
+/// Rotational or not decides how schedulers and file systems treat a device; for a file in FUSE the kernel assumes not.
 pub(crate) fn prepare(device: &BlockDevice, depth: u32, rotational: bool) -> io::Result<()> {
     let queue = PathBuf::from(format!("/sys/dev/block/{}:{}/queue", device.major, device.minor));
     let set = |name: &str, value: &str| write(&queue.join(name), value);
@@ -38,8 +37,8 @@ pub(crate) fn prepare(device: &BlockDevice, depth: u32, rotational: bool) -> io:
 
 /// Sets the tags of a queue that has no scheduler.
 fn set_depth(queue: &Path, depth: u32) -> io::Result<()> {
-    // The kernel ignores a value that it believes to have: after a lower depth the way back to the full one leads over another.
-    // Where it has no more than the least there is no lower one.
+    // The kernel ignores a value equal to the shown one: another depth is set first.
+    // At the minimum there is no lower depth.
     if depth > LEAST_DEPTH {
         write(&queue.join("nr_requests"), &(depth - 1).to_string())?;
     }
@@ -51,7 +50,7 @@ fn write(file: &Path, value: &str) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))
 }
 
-/// `b` of `a [b] c`, the way /sys shows a choice; anything else as it is.
+/// `b` of `a [b] c`, the format of a choice in /sys; any other text unchanged.
 fn selected(text: &str) -> &str {
     let text = text.trim();
     match (text.find('['), text.find(']')) {
@@ -60,19 +59,18 @@ fn selected(text: &str) -> &str {
     }
 }
 
-/// What else than scheduler and depth is put back, in this order: the kernel fits the read-ahead to whether the disk rotates.
+/// Other restored settings, in this order: the kernel adapts read-ahead to `rotational`.
 const OTHERS: [&str; 4] = ["nomerges", "wbt_lat_usec", "rotational", "read_ahead_kb"];
 
-/// What the queue of a disk said at a moment.
+/// Queue settings of a disk at one time.
 ///
-/// The number of tags of the driver cannot be read while a scheduler is before them. [`QueueSettings::put_back`] gives all of them
-/// back then.
+/// The driver's number of tags cannot be read under a scheduler. [`QueueSettings::put_back`] then restores all tags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSettings {
     /// The disk's name below `/sys/block`.
     pub disk: String,
-    /// The number that the kernel gave to what is attached (`diskseq`, Linux 5.15); a disk that is attached later has another.
+    /// Sequence number of the attached disk (`diskseq`, Linux 5.15); a disk attached later has another.
     pub sequence: Option<u64>,
     /// The scheduler.
     pub scheduler: String,
@@ -83,10 +81,10 @@ pub struct QueueSettings {
 }
 
 impl QueueSettings {
-    /// Reads those of a disk.
+    /// Reads the settings of a disk.
     ///
     /// # Errors
-    /// It has no queue with a scheduler to choose.
+    /// The disk has no I/O scheduler.
     pub fn read(disk: &str) -> io::Result<Self> {
         let folder = folder(disk);
         let read = |name: &str| {
@@ -108,15 +106,15 @@ impl QueueSettings {
         })
     }
 
-    /// Whether that disk is there, and still the same.
+    /// Whether the disk exists and is still the same.
     pub fn is_there(&self) -> bool {
         folder(&self.disk).exists() && sequence(&self.disk) == self.sequence
     }
 
-    /// Puts all of them back, and all tags of the driver, whatever scheduler is there now.
+    /// Restores all settings, and all tags of the driver, under any scheduler.
     ///
     /// # Errors
-    /// The kernel refuses a value, the first of those that it refuses; all others are put back.
+    /// The kernel refuses a value (the first one); all others are restored.
     pub fn put_back(&self) -> io::Result<()> {
         let queue = folder(&self.disk).join("queue");
         let mut done = write(&queue.join("scheduler"), "none");
@@ -132,14 +130,14 @@ impl QueueSettings {
         done
     }
 
-    /// Puts them back on a loop device that has been detached; says whether it was. If something else is attached there by now it
-    /// is left alone.
+    /// Restores the settings of a detached loop device; returns whether it did. A device that another file is attached to is left as
+    /// it is.
     ///
     /// # Errors
     /// The kernel refuses a value.
     pub(crate) fn put_back_detached(&self) -> io::Result<bool> {
         let folder = folder(&self.disk);
-        // The folder `loop` is there while a file is attached.
+        // The folder `loop` exists while a file is attached.
         if !folder.exists() || folder.join("loop").exists() {
             return Ok(false);
         }
@@ -155,12 +153,12 @@ fn sequence(disk: &str) -> Option<u64> {
     fs::read_to_string(folder(disk).join("diskseq")).ok()?.trim().parse().ok()
 }
 
-/// Tags that the driver has for each of its queues.
+/// Number of the driver's tags for each queue.
 fn tags(disk: &str) -> Option<u32> {
     fs::read_to_string(folder(disk).join("mq/0/nr_tags")).ok()?.trim().parse().ok()
 }
 
-/// A value that is there already may be refused, as that of throttling without a scheduler that has it.
+/// Writes a value unless it is set already: the kernel may refuse even the same value.
 fn set_if_other(file: &Path, value: &str) -> io::Result<()> {
     let now = fs::read_to_string(file);
     if now.as_deref().is_ok_and(|now| selected(now) == value) { Ok(()) } else { write(file, value) }

@@ -1,4 +1,4 @@
-//! Starting a server in a process of its own.
+//! Start of a server in its own process.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::spec::ServeSpec;
 use crate::state::{State, state_path};
 
-/// Longer than any start: making a large backing file, or cleaning up after a dead server.
+/// Timeout of a start, which may make a large backing file or clean up after a dead server.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs `command`, which must call [`serve`](crate::serve) for `spec` in `state_dir`, in a session of its own with its output in
@@ -50,10 +50,10 @@ pub fn serve_in_background(spec: &ServeSpec, state_dir: &Path, mut command: Comm
     })
 }
 
-/// Waits until `child` serves `spec` in `state_dir`. The message says why it does not.
+/// Waits until `child` serves `spec` in `state_dir`.
 ///
 /// # Errors
-/// How the process ended, or that it took too long; then it has been killed.
+/// How the process ended, or that it took too long and was killed.
 pub fn wait_until_ready(spec: &ServeSpec, state_dir: &Path, child: &mut Child) -> Result<State, String> {
     let state_file = state_path(state_dir, &spec.name);
     let end = Instant::now() + START_TIMEOUT;

@@ -1,7 +1,7 @@
-//! Removing a served device, whatever state it is in.
+//! Removal of a served device in any state.
 //!
-//! Everything is found by what the state file recorded and checked before it is touched: a process by pid and start time, the loop
-//! device by number and token, the FUSE mount by mountpoint and token. Nothing is ever found by name.
+//! Each object is found by the record in the state file and checked before it is touched: a process by PID and start time, the
+//! loop device by number and token, the FUSE mount by mount point and token. Nothing is found by name alone.
 
 use std::fs;
 use std::io;
@@ -22,24 +22,24 @@ use crate::sockets::remove_socket;
 use crate::state::{BlockDevice, State, states};
 use crate::wait::wait_until;
 
-/// How long a file system may take to write back and unmount; the server answers without delay by then.
+/// Timeout for a file system to write back and unmount, with service times off.
 const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the server may take to answer on its control socket.
+/// Timeout of the server's control socket.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the server may take to end when asked.
+/// Timeout for the server to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What [`down()`] did.
+/// Report of [`down()`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DownReport {
-    /// One line for each thing done, in order; empty if there was nothing to do.
+    /// One line for each action, in order; empty if there was nothing to do.
     pub done: Vec<String>,
-    /// One line for each thing that could not be taken away, with the reason. The state file then stays.
+    /// One line for each object that could not be removed, with the reason. The state file then stays.
     pub left: Vec<String>,
 }
 
-/// Takes away the device of a state file: unmounts what is mounted from it, detaches the loop device, ends the server,
-/// unmounts FUSE, removes socket and state file. A state file that does not exist is nothing to do.
+/// Removes the device of a state file: unmounts its file systems, detaches the loop device, ends the server, unmounts FUSE,
+/// removes socket and state file. Does nothing if the state file does not exist.
 ///
 /// # Errors
 /// [`Error::System`] or [`Error::State`] if the state file, or the list of mounts, cannot be read.
@@ -55,7 +55,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         report.done.push(format!("process {} does not answer: aborted all I/O", state.pid));
     }
 
-    // Its server may have died before it could record it.
+    // The server may have died before it recorded the device.
     let unrecorded = state.unrecorded_loop();
     let recorded = state.block_devices().filter(|device| state.is_ours(device));
     let devices: Vec<&BlockDevice> = recorded.chain(&unrecorded).collect();
@@ -88,7 +88,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     }
 
     if let Some(Mount { point: mountpoint, .. }) = fuse_mount(&state)? {
-        // A dead or ending server answers nothing more; the abort may already unmount.
+        // A dead or ending server does not answer; the abort may already have unmounted.
         abort(&state);
         let result = unmount(&mountpoint, UnmountFlags::DETACH);
         let text = mountpoint.display();
@@ -102,7 +102,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         format!("{device} is still open in some process; the kernel detaches it when that closes it")
     };
     if let (true, Some(mark)) = (state.spec.has_export(ExportKind::Ublk), state.mark()) {
-        // Whatever bears the mark, recorded or not: its server may have died before it could.
+        // All devices with the mark, recorded or not: the server may have died before it recorded one.
         let (gone, open) = ublk::take_away(mark).map_err(Error::system("take ublk devices away"))?;
         report.done.extend(gone.into_iter().map(|device| format!("removed {device}")));
         report.left.extend(open.into_iter().map(still_open));
@@ -114,7 +114,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     }
     if report.left.is_empty() {
         match state.put_queue_back() {
-            Ok(true) => report.done.push("put the settings of its queue back".to_owned()),
+            Ok(true) => report.done.push("restored the settings of its queue".to_owned()),
             Ok(false) => {}
             Err(error) => report.left.push(format!("its queue keeps its settings: {error}")),
         }
@@ -128,17 +128,17 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     Ok(report)
 }
 
-/// Lets what is still to be written back take no time. True if the server is connected to but does not answer.
+/// Turns service times off for writeback. True if the server accepts a connection but does not answer.
 fn hangs(state: &State) -> bool {
     let asked = Control::connect_within(state, ANSWER_TIMEOUT).and_then(|mut control| control.timing(false));
     let Err(Error::System { error, .. }) = asked else { return false };
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// A state file and what became of it.
+/// A state file, with the report of its removal.
 pub type DownOutcome = (PathBuf, Result<DownReport, Error>);
 
-/// [`down()`] for every state file in a folder; one that fails does not keep the others from being taken down.
+/// [`down()`] for every state file in a folder, also after a failure.
 ///
 /// # Errors
 /// [`Error::System`] if the folder cannot be read.
@@ -156,7 +156,7 @@ fn unmount_all(device: &BlockDevice, state: &State, report: &mut DownReport) -> 
         let text = format!("{fs_type} at {}", mountpoint.display());
         match result {
             Some(Ok(())) => report.done.push(format!("unmounted {text}")),
-            // Gone already.
+            // Already unmounted.
             Some(Err(error)) if error.raw_os_error() == Some(libc::EINVAL) => {}
             Some(Err(error)) => match unmount(&mountpoint, UnmountFlags::DETACH) {
                 Ok(()) => report.done.push(format!("unmounted {text} lazily ({error})")),
@@ -168,8 +168,8 @@ fn unmount_all(device: &BlockDevice, state: &State, report: &mut DownReport) -> 
     Ok(())
 }
 
-/// Does what may wait for I/O to the device in a thread, and if that takes too long makes all such I/O fail, so that it ends.
-/// `None` if it does not end even then.
+/// Runs work that may wait for I/O of the device in a thread. At a timeout all I/O of the device is made to fail. `None` if
+/// the work does not end even then.
 fn guarded<T: Send + 'static>(
     state: &State,
     report: &mut DownReport,
@@ -186,8 +186,8 @@ fn guarded<T: Send + 'static>(
     receiver.recv_timeout(UNMOUNT_TIMEOUT).ok()
 }
 
-/// Makes every request fail, now and later: to the FUSE file with an error that the loop device turns into EIO; to devices of
-/// ublk by ending who serves them.
+/// Makes every present and later request fail: of the FUSE file with an error that the loop device converts to EIO; of ublk
+/// devices by ending their server.
 fn abort(state: &State) {
     if state.spec.has_export(ExportKind::Ublk)
         && let Some(process) = state.process()
@@ -208,7 +208,7 @@ fn fuse_mount(state: &State) -> Result<Option<Mount>, Error> {
     Ok(mounts.into_iter().rfind(is_ours))
 }
 
-/// Removes a file; one that is not there is nothing to do.
+/// Removes a file, if it exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::path("remove", path)(error)),

@@ -1,4 +1,4 @@
-//! Starting, finding and stopping servers, and removing their devices.
+//! Life cycle of servers: start, status, stop, and removal of devices.
 
 pub(crate) mod background;
 pub(crate) mod down;

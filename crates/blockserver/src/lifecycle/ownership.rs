@@ -1,4 +1,4 @@
-//! Which devices of the kernel belong to a server: known by the server's token or mark, never by name alone.
+//! Ownership of kernel devices: recognised by the server's token or mark, never by name alone.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,7 @@ use crate::exports::{loop_device, ublk};
 use crate::state::{BlockDevice, State};
 
 impl State {
-    /// Whether a device that is recorded is still the one that this server made.
+    /// Whether a recorded device is still the one that this server made.
     pub(crate) fn is_ours(&self, device: &BlockDevice) -> bool {
         match self.mark() {
             Some(mark) if ublk::is_of_driver(device) => ublk::is_ours(device, mark),
@@ -20,7 +20,7 @@ impl State {
         }
     }
 
-    /// The loop device that was made with the token: also one that the server did not live to record.
+    /// Loop device that was made with the token, recorded or not.
     pub(crate) fn unrecorded_loop(&self) -> Option<BlockDevice> {
         let names = fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.file_name());
         let names = names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("loop"));
@@ -38,12 +38,12 @@ impl State {
     /// Checks that a block device is still the one that this server made, over its own file.
     ///
     /// # Errors
-    /// As text: another file is attached to that loop device, or none; or the server's file is gone.
+    /// Another file, or none, is attached to the loop device, or the server's file is missing.
     pub fn check_device(&self, device: &BlockDevice) -> Result<(), String> {
         let node = device.path.display();
         if !self.is_ours(device) {
             return Err(format!(
-                "{node} is not the device of its server any more (another file is attached, or none). Take it down and serve it again"
+                "{node} is not the device of its server any more (another file is attached, or none). Remove it (weir serve --down), and serve it again"
             ));
         }
         if ublk::is_of_driver(device) {
@@ -55,10 +55,10 @@ impl State {
         if (info.device, info.inode, info.offset) == (file.dev(), file.ino(), 0) {
             return Ok(());
         }
-        Err(format!("{node} is over another file than {}", self.file.display()))
+        Err(format!("{node} is over another file (expected {})", self.file.display()))
     }
 
-    /// Puts the queue of the loop device back, once that is detached. False if there was nothing to put back.
+    /// Restores the queue settings of the loop device, once it is detached. False if there was nothing to restore.
     ///
     /// # Errors
     /// The kernel refuses a value.

@@ -1,4 +1,4 @@
-//! Running a server in the foreground, from claiming its name to removing its devices.
+//! Server in the foreground, from claiming its name to removal of its devices.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -30,14 +30,14 @@ use crate::wait::wait_until;
 /// From <linux/prctl.h>.
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
-/// Serves a device until SIGTERM, SIGINT or SIGHUP, and then takes it away.
+/// Serves a device until SIGTERM, SIGINT or SIGHUP, and then removes it.
 ///
 /// `ready` is called once, with the state, when the block device can be used. The state file is `NAME.json` in `state_dir`,
-/// which is made if need be; `log` is recorded in it. What a dead server of the same name left is cleaned up first.
+/// which is made if absent; `log` is recorded in it. Objects of a dead server of the same name are removed first.
 ///
 /// # Errors
 /// [`Error::Spec`], [`Error::Profile`], [`Error::Unable`], [`Error::Running`]: nothing was touched. [`Error::System`]: what
-/// had been made was taken away again.
+/// had been made was removed.
 pub fn serve(
     spec: &ServeSpec,
     state_dir: &Path,
@@ -48,7 +48,7 @@ pub fn serve(
     if let Some(reason) = unable(spec) {
         return Err(Error::Unable(reason));
     }
-    // Before any thread is made, so that all of them inherit it and only `wait_for_signal` takes the signals.
+    // Before any thread is made: all threads inherit the mask, and only `wait_for_signal` receives the signals.
     let signals = block_signals();
     (DirBuilder::new().recursive(true).mode(0o700).create(state_dir))
         .map_err(Error::path("make the folder", state_dir))?;
@@ -67,7 +67,7 @@ fn random_token() -> io::Result<String> {
     Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
 }
 
-/// Records who serves, cleaning up after a dead server of that name.
+/// Claims the state file, after removing the objects of a dead server of that name.
 fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) -> Result<State, Error> {
     let Identity { pid, started_ticks } = Identity::own();
     let name = &spec.name;
@@ -107,7 +107,7 @@ fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) 
     }
 }
 
-/// Makes everything, says so, and serves until a signal comes or the file system is unmounted by someone.
+/// Makes all exports, reports readiness, and serves until a signal, or until another process unmounts the file system.
 fn run(
     state: &mut State,
     state_file: &Path,
@@ -115,11 +115,11 @@ fn run(
     ready: impl FnOnce(&State),
 ) -> Result<(), Error> {
     let engines = Arc::new(Engines::new(&state.spec)?);
-    // Memory that this process needs while it serves must not be had by writing to the device that it serves.
+    // While it serves, this process must not wait for memory that is freed by writing to its own device.
     // SAFETY: an attribute of this process; refused without CAP_SYS_RESOURCE.
     if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
         eprintln!(
-            "note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher; keep memory free"
+            "note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher. Keep memory free"
         );
     }
     let threads = engines.start().map_err(Error::system("start a thread"))?;
@@ -149,17 +149,17 @@ fn run(
         Ok(served)
     });
 
-    // The rest of the data goes out at once.
+    // The rest is written back without service times.
     engines.set_timing(false);
     drop(nbd);
     release_devices(state);
-    // Here devices of ublk go.
+    // This removes ublk devices.
     let outcome = outcome.map(drop);
     let _ = mounts::unmount(&state.mountpoint, UnmountFlags::DETACH);
     if let Some(session) = &session
         && state.device.as_ref().is_none_or(|device| !loop_device::is_ours(device, &state.token))
     {
-        // Nobody uses the file any more, so the kernel ends the session.
+        // The file is unused: the kernel ends the session.
         wait_until(Duration::from_secs(5), || session.guard.is_finished());
     }
     engines.stop();
@@ -167,9 +167,9 @@ fn run(
     outcome
 }
 
-/// Why this host cannot have what a spec asks for, or `None` if it can.
+/// Why this host cannot serve a specification; `None` if it can.
 pub fn unable(spec: &ServeSpec) -> Option<String> {
-    // NBD alone needs nothing of the kernel.
+    // NBD alone needs no kernel support.
     let without_file = || has_file(spec).then(missing_capability).flatten();
     let without_ublk = || spec.has_export(ExportKind::Ublk).then(ublk::missing).flatten();
     without_file().or_else(without_ublk)
@@ -179,7 +179,7 @@ fn has_file(spec: &ServeSpec) -> bool {
     spec.has_export(ExportKind::Loop) || spec.has_export(ExportKind::File)
 }
 
-/// Lets clients of the NBD protocol in, if that was asked for, and notes where they find the server.
+/// Starts the NBD listener, if the specification has one, and records its address.
 fn listen_for_nbd(state: &mut State, engines: &Engines) -> Result<Option<Listener>, Error> {
     let live = state.spec.live.as_ref().filter(|live| live.exports.contains(&ExportKind::Nbd));
     let (Some(live), Engines::Scheduled { exports, .. }) = (live, engines) else { return Ok(None) };
@@ -207,7 +207,7 @@ fn listen_for_nbd(state: &mut State, engines: &Engines) -> Result<Option<Listene
     Ok(Some(listener))
 }
 
-/// Makes block devices of ublk, if they were asked for, and notes them: one of the whole, or one for each class.
+/// Makes ublk block devices, if the specification has any, and records them: one for the whole, or one for each class.
 fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>, Error> {
     let Engines::Scheduled { exports, .. } = engines else { return Ok(Vec::new()) };
     let (Some(mark), true) = (state.mark(), state.spec.has_export(ExportKind::Ublk)) else {
@@ -229,7 +229,7 @@ fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>,
     Ok(served)
 }
 
-/// Records a new loop device and what its queue says, before that is changed.
+/// Records a new loop device and its queue settings, before these are changed.
 fn record_queue(device: &BlockDevice, state: &mut State, state_file: &Path) -> Result<(), Error> {
     state.device = Some(device.clone());
     let name = device.path.file_name().unwrap_or_default().to_string_lossy();
@@ -247,7 +247,7 @@ fn mount(state: &State, engines: &Engines) -> Result<BackgroundSession, Error> {
     (DirBuilder::new().recursive(true).mode(0o700).create(&state.mountpoint))
         .map_err(Error::path("make the folder", &state.mountpoint))?;
     let mut config = Config::default();
-    // Everyone may use the block device who may open it; the file itself belongs to root (mode 0600).
+    // Access is decided by the block device's permissions; the file belongs to root (mode 0600).
     config.acl = SessionACL::All;
     config.mount_options = vec![
         MountOption::FSName(state.token.clone()),
@@ -262,8 +262,8 @@ fn mount(state: &State, engines: &Engines) -> Result<BackgroundSession, Error> {
         .map_err(Error::path("mount FUSE at", &state.mountpoint))
 }
 
-/// Unmounts what is mounted from the devices and detaches a loop device: in other processes, since one that waits for I/O to its
-/// own device could not be killed.
+/// Unmounts the devices' file systems and detaches a loop device, in other processes: a process that waits for I/O of its own
+/// device could not be killed.
 fn release_devices(state: &State) {
     for device in state.block_devices().filter(|device| state.is_ours(device)) {
         for mount in mounts::of_device(device.number()).unwrap_or_default() {
@@ -277,12 +277,12 @@ fn release_devices(state: &State) {
     }
 }
 
-/// Removes the server's own files, unless something still uses the device: then the state file stays for `down`.
+/// Removes the server's own files, unless the device is still in use: then the state file stays for `down`.
 fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
     let busy = state.block_devices().find(|device| state.is_ours(device));
     if let Some(device) = busy {
         eprintln!(
-            "{} is still in use and gives I/O errors from now on; finish with: weir serve --down {}",
+            "{} is still in use, and its I/O fails from now on. Finish with: weir serve --down {}",
             device.path.display(),
             state_file.display()
         );
@@ -318,7 +318,7 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// Waits for a signal, or for the end of the FUSE session or of a device of ublk (someone took it away).
+/// Waits for a signal, or until another process ends the FUSE session or removes a ublk device.
 fn wait_for_signal(signals: &libc::sigset_t, session: Option<&BackgroundSession>, served: &[ublk::Device]) {
     let half_second = libc::timespec { tv_sec: 0, tv_nsec: 500_000_000 };
     loop {

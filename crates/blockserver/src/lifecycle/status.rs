@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::state::{State, states};
 use crate::stats::Stats;
 
-/// How a served device is doing.
+/// Status of a served device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// The state file.
@@ -19,11 +19,11 @@ pub struct Status {
     pub state: State,
     /// Whether the server's process is running.
     pub running: bool,
-    /// What it has done, if it answers.
+    /// Its statistics, if it answers.
     pub stats: Option<Stats>,
 }
 
-/// The status of every device that has a state file in `state_dir`.
+/// Status of every device with a state file in `state_dir`.
 ///
 /// # Errors
 /// [`Error::System`] or [`Error::State`] if the folder or a state file cannot be read.
@@ -31,7 +31,7 @@ pub fn status(state_dir: &Path) -> Result<Vec<Status>, Error> {
     let mut list = Vec::new();
     for state_file in states(state_dir)? {
         let state = match State::load(&state_file) {
-            // Taken down meanwhile.
+            // Removed by another process.
             Err(Error::System { error, .. }) if error.kind() == io::ErrorKind::NotFound => continue,
             state => state?,
         };

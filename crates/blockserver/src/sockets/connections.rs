@@ -1,8 +1,8 @@
-//! Limits on the connections of a server's socket: how many there may be, and which one is closed when there are too many.
+//! Connection limits of a server's socket: maximum numbers, and which connection is closed when one is reached.
 //!
-//! A newcomer is a connection that has not finished its handshake. Newcomers are few, have a limited time, and the oldest gives way
-//! to a new one, so that connections which say nothing shut nobody out. A client that has finished it is never cut off for
-//! being idle; only one that has never asked anything gives way, and only when the limit of clients is reached.
+//! A newcomer is a connection before the end of its handshake. The number and time of newcomers are limited, and the oldest is
+//! closed for a new one: silent connections exclude no client. A client after its handshake is never disconnected for being
+//! idle; only one that has never sent a request is closed, and only when the limit of clients is reached.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,37 +11,37 @@ use std::time::{Duration, Instant};
 
 use crate::sockets::{Listening, Stream};
 
-/// A client that has asked nothing for this long after its handshake gives way when the limit is reached.
+/// A client without a request for this long after its handshake may be closed when the limit is reached.
 const QUIET: Duration = Duration::from_secs(10);
-/// A connection that gave way has ended by then.
+/// Time limit for a closed connection to end.
 const GIVES_WAY_WITHIN: Duration = Duration::from_secs(1);
 /// Interval between two attempts when the kernel gives no connection.
 const REST: Duration = Duration::from_millis(50);
-/// Least interval between two lines of the log.
+/// Minimum interval between two lines of the log.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many connections a socket has.
+/// Connection limits of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// What the socket is, for messages.
     pub what: &'static str,
-    /// Connections that have not finished their handshake.
+    /// Maximum connections before the end of their handshake.
     pub newcomers: usize,
     /// Time for the handshake, if it is limited.
     pub handshake: Option<Duration>,
-    /// Clients that have finished it.
+    /// Maximum clients after their handshake.
     pub clients: usize,
-    /// What to do when there are more.
+    /// Remedy at the limit, for messages.
     pub remedy: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Newcomer,
-    /// Its handshake is done; it has asked nothing.
+    /// Its handshake is done; it has sent no request.
     Quiet,
     Active,
-    /// It was ended; its thread has not noticed yet.
+    /// It was closed; its thread has not ended yet.
     Leaving,
 }
 
@@ -68,7 +68,7 @@ struct Log {
     left_out: u64,
 }
 
-/// The place of one connection, given back when it is dropped.
+/// Place of one connection, freed when dropped.
 pub(crate) struct Place {
     gate: Arc<Gate>,
     number: u32,
@@ -87,7 +87,7 @@ impl Gate {
         })
     }
 
-    /// Serves each connection in a thread of its own until the gate is closed and one more connection has come.
+    /// Serves each connection in its own thread until the gate is closed and one more connection has come.
     pub fn serve(
         self: &Arc<Self>,
         listener: &Listening,
@@ -101,7 +101,7 @@ impl Gate {
                     self.take_in(stream, client.clone());
                 }
                 Ok(_) => {}
-                // Descriptors ran out, say: a newcomer gives its own back.
+                // Descriptors may have run out: closing a newcomer frees one.
                 Err(error) => {
                     if !self.end_one() {
                         self.note(&format!("cannot accept a connection: {error}"));
@@ -122,13 +122,15 @@ impl Gate {
         let own = rustix::process::geteuid().as_raw();
         if let Some(peer) = stream.peer().filter(|peer| peer.uid != 0 && peer.uid != own) {
             return self.note(&format!(
-                "process {} of user {} was refused: not this server's user",
+                "process {} of user {} was refused: it is not this server's user",
                 peer.pid, peer.uid
             ));
         }
-        let Ok(held) = stream.try_clone() else { return self.note("no descriptor is left for a connection") };
+        let Ok(held) = stream.try_clone() else {
+            return self.note("no file descriptor is left for a connection");
+        };
         if !self.make_room(self.limits.newcomers - 1) {
-            return self.note("a connection was closed: those that gave way have not ended");
+            return self.note("a connection was closed: too many closed connections have not ended yet");
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let entry = Entry { number, stream: held, phase: Phase::Newcomer, since: Instant::now() };
@@ -140,7 +142,7 @@ impl Gate {
         }
     }
 
-    /// Has the oldest newcomer give way where there are more than so many, and waits until it has ended; false if it does not.
+    /// Closes the oldest newcomer if there are too many, and waits until it has ended; false if it does not end.
     fn make_room(&self, most: usize) -> bool {
         let until = Instant::now() + GIVES_WAY_WITHIN;
         let mut entries = self.lock();
@@ -163,13 +165,13 @@ impl Gate {
         }
     }
 
-    /// Ends one newcomer, if there is any.
+    /// Closes one newcomer, if there is any.
     fn end_one(&self) -> bool {
         let newcomers = self.lock().iter().filter(|entry| entry.phase == Phase::Newcomer).count();
         newcomers > 0 && self.make_room(newcomers - 1)
     }
 
-    /// Time until the first newcomer has had its time.
+    /// Time until the first newcomer's timeout.
     fn next_deadline(&self) -> Option<Duration> {
         let handshake = self.limits.handshake?;
         let entries = self.lock();
@@ -189,7 +191,7 @@ impl Gate {
         }
     }
 
-    /// Writes to the log, but not more often than is good for it.
+    /// Writes to the log, limited in rate.
     pub fn note(&self, text: &str) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -221,10 +223,10 @@ impl Place {
         self.number
     }
 
-    /// The handshake is done: from here on the connection is a client's.
+    /// Ends the handshake: the connection becomes a client.
     ///
     /// # Errors
-    /// There are as many clients as there may be; the text says what to do.
+    /// The limit of clients is reached; the text says what to do.
     pub fn settle(&self) -> Result<(), String> {
         let Limits { clients, remedy, .. } = self.gate.limits;
         let mut entries = self.gate.lock();
@@ -241,7 +243,7 @@ impl Place {
             };
             quiet.leave();
         }
-        // One that was just told to leave stays so.
+        // A closed one stays closed.
         if let Some(own) =
             entries.iter_mut().find(|entry| entry.number == self.number && entry.phase == Phase::Newcomer)
         {
@@ -250,7 +252,7 @@ impl Place {
         Ok(())
     }
 
-    /// The client asks something.
+    /// Records a request of the client.
     pub fn activate(&self) {
         if self.is_active.swap(true, Ordering::Relaxed) {
             return;

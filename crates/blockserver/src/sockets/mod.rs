@@ -1,4 +1,4 @@
-//! Sockets of a server: a Unix socket for its user alone, or a port of the loopback interface.
+//! Sockets of a server: a Unix socket for its user only, or a port of the loopback interface.
 
 pub(crate) mod connections;
 
@@ -23,7 +23,7 @@ pub(crate) enum Stream {
     Tcp(TcpStream),
 }
 
-/// The process at the other end of a Unix socket, as it was when it connected.
+/// Process at the other end of a Unix socket, at the time of connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub pid: u32,
@@ -31,16 +31,16 @@ pub(crate) struct Peer {
 }
 
 impl Listening {
-    /// Listens at a path with mode 0600. A socket that a dead server left there is replaced; anything else stays.
+    /// Listens at a path with mode 0600. A socket of a dead server is replaced; any other file stays.
     ///
     /// # Errors
-    /// Something else is there, or the socket cannot be made.
+    /// Another file has the name, or the socket cannot be made.
     pub fn at_path(path: &Path) -> io::Result<Self> {
         remove_socket(path)?;
         let listener = UnixListener::bind(path).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "something that is no socket has this name: move it away, or give another --state",
+                "a file that is no socket has this name. Move it away, or give another --state",
             ),
             _ => error,
         })?;
@@ -52,17 +52,17 @@ impl Listening {
     /// Listens at a port.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// The port is not available.
     pub fn at_port(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(Listening::Tcp(listener))
     }
 
-    /// Waits for a connection, or until the time is over: then there is none.
+    /// Waits for a connection; `None` at a timeout.
     ///
     /// # Errors
-    /// The kernel gives no connection although one waits.
+    /// The kernel refuses to accept a waiting connection.
     pub fn accept(&self, limit: Option<Duration>) -> io::Result<Option<Stream>> {
         let limit_ms = limit.map_or(-1, |limit| limit.as_micros().div_ceil(1000).min(60_000) as libc::c_int);
         let mut entry = libc::pollfd { fd: self.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -89,7 +89,7 @@ impl Listening {
         }
     }
 
-    /// The port, of TCP.
+    /// Port of a TCP socket.
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
             Listening::Unix(_) => None,
@@ -105,10 +105,10 @@ impl Listening {
     }
 }
 
-/// Removes a socket, if one is there; anything else of that name stays.
+/// Removes a socket, if it exists; any other file of that name stays.
 ///
 /// # Errors
-/// It cannot be removed.
+/// The socket cannot be removed.
 pub(crate) fn remove_socket(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => match fs::remove_file(path) {
@@ -142,7 +142,7 @@ impl Stream {
         }
     }
 
-    /// Ends the connection: whoever reads or writes it returns.
+    /// Closes the connection: waiting reads and writes return.
     pub fn end(&self) {
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
@@ -150,7 +150,7 @@ impl Stream {
         };
     }
 
-    /// The process at the other end; `None` of TCP.
+    /// Process at the other end; `None` for TCP.
     pub fn peer(&self) -> Option<Peer> {
         let Stream::Unix(stream) = self else { return None };
         let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
@@ -165,7 +165,7 @@ impl Stream {
                 &mut length,
             )
         } != 0;
-        // Who cannot be told is a stranger.
+        // Without credentials the other process is refused.
         let unknown = Peer { pid: 0, uid: u32::MAX };
         Some(if failed { unknown } else { Peer { pid: peer.pid as u32, uid: peer.uid } })
     }

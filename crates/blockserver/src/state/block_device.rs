@@ -1,10 +1,10 @@
-//! Block devices as state files name them.
+//! Block devices in state files: path and device number.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A block device by path and number.
+/// A block device by path and device number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockDevice {

@@ -1,4 +1,4 @@
-//! State files: what a server has made. Another process can then remove it.
+//! State files of servers: a record of everything that a server has made, by which another process can remove it.
 
 pub(crate) mod block_device;
 
@@ -16,43 +16,43 @@ use crate::error::Error;
 use crate::exports::queue::QueueSettings;
 use crate::spec::ServeSpec;
 
-/// What a server has made. Written before each thing is made or as soon as it is, so that nothing is ever left without a record.
+/// Record of a server. It is written before or directly after each object is made: no object is left without a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// What is served.
+    /// Specification of the device.
     pub spec: ServeSpec,
     /// The server's process.
     pub pid: u32,
-    /// Start time of that process in clock ticks since boot: tells it apart from a later one with the same pid.
+    /// Start time of that process in clock ticks since boot: distinguishes it from a later one with the same PID.
     pub pid_started_ticks: u64,
-    /// Random name of this server, which is also the FUSE mount's source, the loop device's file name, and the mark of ublk devices.
+    /// Random token of this server: source of its FUSE mount, file name of its loop device, and mark of its ublk devices.
     pub token: String,
-    /// Where the FUSE file system is mounted.
+    /// Mount point of the FUSE file system.
     pub mountpoint: PathBuf,
-    /// The file in it that holds the data.
+    /// File with the data in that file system.
     pub file: PathBuf,
     /// Control socket.
     pub socket: PathBuf,
     /// Log, if the server runs in the background.
     pub log: Option<PathBuf>,
-    /// The block device; `None` until it is ready for use, or if there is to be none.
+    /// The block device; `None` until it is ready, or if the server has none.
     pub device: Option<BlockDevice>,
     /// The block devices of a partitioned server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class_devices: Vec<ClassDevice>,
-    /// Whether everything that was asked for can be used.
+    /// Whether all exports are ready.
     #[serde(default)]
     pub ready: bool,
-    /// What the queue of the loop device said before the server set it.
+    /// Former queue settings of the loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSettings>,
-    /// Where clients of the NBD protocol find the server.
+    /// Address of the server for NBD clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbd: Option<String>,
 }
 
-/// The state file of the device called `name` in `state_dir`.
+/// State file of the device `name` in `state_dir`.
 pub fn state_path(state_dir: &Path, name: &str) -> PathBuf {
     state_dir.join(format!("{name}.json"))
 }
@@ -73,14 +73,14 @@ pub fn states(state_dir: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Bytes of a state file that are read: what is longer is none.
+/// Maximum size of a state file, in bytes.
 const MOST_BYTES: u64 = 1 << 24;
 
 impl State {
     /// Reads a state file.
     ///
     /// # Errors
-    /// [`Error::System`] if it cannot be read, [`Error::State`] if it is not one.
+    /// [`Error::System`] if the file cannot be read, [`Error::State`] if it is not a state file.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let mut text = String::new();
         let file = File::open(path).map_err(Error::path("read the state file", path))?;
@@ -91,7 +91,7 @@ impl State {
 
     /// Claims the state file for a new server. Fails with [`io::ErrorKind::AlreadyExists`] if there is one.
     pub(crate) fn claim(&self, path: &Path) -> io::Result<()> {
-        // Written aside and linked: the name appears with its whole content, and only if it is free.
+        // Written under another name and linked: the name appears with its complete content, and only if it is free.
         let aside = self.write_aside(path)?;
         let linked = fs::hard_link(&aside, path);
         fs::remove_file(&aside)?;
@@ -104,7 +104,7 @@ impl State {
     }
 
     fn write_aside(&self, path: &Path) -> io::Result<PathBuf> {
-        // Named as files that `weir_host::durable` has not finished: what a killed server leaves is found by its pid.
+        // Named as unfinished files of `weir_host::durable`: files of a killed server are found by its PID.
         let aside = path.with_extension(format!("{}.{}.partial", self.token, std::process::id()));
         let mut file: File =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
@@ -117,7 +117,7 @@ impl State {
         self.device.iter().chain(self.class_devices.iter().map(|of| &of.device))
     }
 
-    /// The token as the number that ublk devices are marked with. Those of others have none, or another.
+    /// The token as a number: the mark of the server's ublk devices.
     pub(crate) fn mark(&self) -> Option<NonZeroU64> {
         NonZeroU64::new(u64::from_str_radix(self.token.rsplit('-').next()?, 16).ok()?)
     }

@@ -1,4 +1,4 @@
-//! Control groups of a run's classes: made, set as the study says, read back, and checked for whose requests they had.
+//! Control groups of a run's classes: made, set as the study says, read back, and compared with the requests of each class.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,11 +12,11 @@ use weir_study::{ControlGroup, Engine, Run};
 use crate::Error;
 use crate::cgroup::cost_model::{self, Cost};
 use crate::cgroup::limits::Limits;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
-/// The control groups of a run; of a run without there are none.
+/// The control groups of a run; empty if classes have none.
 #[derive(Default)]
 pub(crate) struct ClassGroups {
     classes: Vec<OfClass>,
@@ -28,7 +28,7 @@ struct OfClass {
     device: String,
     group: Group,
     wanted: ControlGroup,
-    /// The disk of its requests, and the bytes read and written before they began.
+    /// Disk of the class, and the bytes that the group had read and written before the run's requests.
     disk: Option<(Disk, (u64, u64))>,
 }
 
@@ -38,19 +38,19 @@ struct ClassReport {
     group: String,
     set: String,
     read_back: Option<String>,
-    /// By the kernel's count, while requests were sent; absent where it does not count.
+    /// Bytes read during the requests, by the kernel's count; absent where it does not count.
     read_bytes: Option<u64>,
     written_bytes: Option<u64>,
-    /// Of all processes in it since they were started.
+    /// CPU time of the group's processes.
     cpu: Option<Cpu>,
 }
 
 /// `controllers` of `observed.json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Version of control groups that the disks are with.
+    /// Version of control groups that has the I/O controller.
     version: u8,
-    /// Whether they were moved there for this study.
+    /// Whether the controller was moved there for this study.
     moved: bool,
     classes: BTreeMap<String, ClassReport>,
     /// Cost models, by the disk's kernel name.
@@ -62,10 +62,10 @@ pub(crate) fn has_any(run: &Run) -> bool {
     run.classes.iter().any(|class| class.cgroup.is_some())
 }
 
-/// Moves the kernel's controller of disks to version 2, where that is allowed and a run has use for it.
+/// Moves the kernel's I/O controller to version 2 of control groups, if the run uses it and the user allows it.
 ///
 /// # Errors
-/// It cannot be moved: then the run cannot be had here.
+/// The controller cannot be moved: this host cannot carry out the run.
 pub(crate) fn move_controller(context: &RunContext<'_>, journal: &mut Journal) -> Result<(), Error> {
     let RunContext { run, options, .. } = *context;
     if !options.move_io_controller || !has_any(run) || io_version() != Some(IoVersion::One) {
@@ -73,15 +73,15 @@ pub(crate) fn move_controller(context: &RunContext<'_>, journal: &mut Journal) -
     }
     journal.note(Change::IoController(options.state.clone()))?;
     io_controller::move_to_two(&options.state).map(|_| ()).map_err(|error| {
-        Error::Unavailable(format!("the controller of disks cannot be moved to version 2: {error}"))
+        Error::Unavailable(format!("the I/O controller cannot be moved to control groups version 2: {error}"))
     })
 }
 
 impl ClassGroups {
-    /// Makes a group for each class of a run that has any, and checks that this kernel has the controllers they need.
+    /// Makes a group for each class that needs one, and checks that this kernel has the controllers.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if it has not; [`Error::Failed`] if a group cannot be made.
+    /// [`Error::Unavailable`] if a controller is missing; [`Error::Failed`] if a group cannot be made.
     pub(crate) fn make(run: &Run, limits: &Limits, journal: &mut Journal) -> Result<Self, Error> {
         let mut made = ClassGroups::default();
         if !has_any(run) {
@@ -104,12 +104,12 @@ impl ClassGroups {
         Ok(made)
     }
 
-    /// Whether the cost model divides the disks.
+    /// Whether the run uses the I/O cost model.
     fn weighs(&self) -> bool {
         self.classes.iter().any(|class| class.wanted.weight.is_some())
     }
 
-    /// Calibrates the cost model of the disks, where weights divide them. Data on the disks are lost.
+    /// Calibrates the cost model of the disks, if the run uses weights. Data on the disks are lost.
     ///
     /// # Errors
     /// A disk cannot be measured.
@@ -124,7 +124,7 @@ impl ClassGroups {
         Ok(())
     }
 
-    /// Tells the groups and the cost model what the study says, and reads that back.
+    /// Sets groups and cost model as the study says, and reads them back.
     ///
     /// # Errors
     /// The kernel refuses, or reads back another value.
@@ -139,7 +139,7 @@ impl ClassGroups {
         self.costs.iter().try_for_each(|cost| cost.set(journal))
     }
 
-    /// Notes what the groups have asked for until now; called when requests are about to be sent.
+    /// Reads the groups' counters; called just before the requests.
     pub(crate) fn begin(&mut self) {
         for class in &mut self.classes {
             if let Some((disk, before)) = &mut class.disk {
@@ -148,7 +148,7 @@ impl ClassGroups {
         }
     }
 
-    /// The group of a class; `None` where the run has none.
+    /// The group of a class; `None` if it has none.
     pub(crate) fn group(&self, class: &str) -> Option<&Group> {
         self.classes.iter().find(|known| known.name == class).map(|known| &known.group)
     }
@@ -156,14 +156,14 @@ impl ClassGroups {
     /// Bytes that a class's group read and wrote since [`ClassGroups::begin`].
     fn moved(&self, class: &OfClass) -> Option<(u64, u64)> {
         let (disk, before) = class.disk?;
-        // Version 1 counts where a disk is throttled, and nowhere else (block/blk-throttle.h).
+        // Version 1 counts only throttled disks (block/blk-throttle.h).
         let is_counted = io_version() == Some(IoVersion::Two)
             || self.classes.iter().any(|other| other.device == class.device && !other.wanted.max.is_none());
         let now = class.group.io_bytes(disk).filter(|_| is_counted)?;
         Some((now.0.saturating_sub(before.0), now.1.saturating_sub(before.1)))
     }
 
-    /// What of the groups is not as it was set, or why the requests of a class were not its group's; `None` of a run without.
+    /// Result for R-CONTROL: how groups differ from the study, or why a class's requests were not its group's; `None` without groups.
     pub(crate) fn judge(&self, rows: &[Request]) -> Option<Result<String, String>> {
         if self.classes.is_empty() {
             return None;
@@ -174,7 +174,7 @@ impl ClassGroups {
             let found = class.group.io(disk, &class.wanted);
             if found != class.wanted {
                 return Some(Err(format!(
-                    "the group of {} says `{found}`, not `{}`",
+                    "wrong setting of the control group of {} (found `{found}`, expected `{}`)",
                     class.name, class.wanted
                 )));
             }
@@ -188,7 +188,7 @@ impl ClassGroups {
                     .sum();
                 if (by_group as f64) < asked as f64 * LEAST_SHARE {
                     return Some(Err(format!(
-                        "{} {what} {asked} bytes, but its group only {by_group}",
+                        "class {} {what} {asked} bytes, but its control group only {by_group}",
                         class.name
                     )));
                 }
@@ -203,10 +203,10 @@ impl ClassGroups {
         } else {
             format!("; this kernel counts bytes for {counted} of them")
         };
-        Some(Ok(format!("{groups} groups were as set, before and after{how}")))
+        Some(Ok(format!("{groups} control groups were as set, before and after{how}")))
     }
 
-    /// For `observed.json`; `None` of a run without groups.
+    /// Report for `observed.json`; `None` without groups.
     pub(crate) fn report(&self, state: &Path) -> Option<Report> {
         if self.classes.is_empty() {
             return None;
@@ -232,5 +232,5 @@ impl ClassGroups {
     }
 }
 
-/// A group's count has all bytes of its class but what the kernel rounds.
+/// Tolerance between bytes of a class and of its group: the kernel rounds.
 const LEAST_SHARE: f64 = 0.98;

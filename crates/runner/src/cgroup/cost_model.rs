@@ -1,4 +1,4 @@
-//! I/O cost model of a run's disks (iocost): set in the kernel and read back.
+//! I/O cost model of a run's disks (iocost), set in the kernel and read back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use weir_study::{CostBounds, CostModel};
 
 use crate::Error;
 use crate::cgroup::cost_probe;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
-use crate::device::queue_settings;
+use crate::device::kernel_queue;
 use crate::device::server_scheduler;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 const MODEL: &str = "io.cost.model";
 const BOUNDS: &str = "io.cost.qos";
@@ -32,14 +32,14 @@ pub(crate) struct Cost {
 pub(crate) struct Report {
     model: CostModel,
     bounds: String,
-    /// Whether it was measured before the run; otherwise it is the study's.
+    /// Whether the model was measured before the run; otherwise the study gives it.
     calibrated: bool,
 }
 
-/// Whether this kernel has a cost model.
+/// Checks that this kernel has a cost model.
 ///
 /// # Errors
-/// Why it has not.
+/// What the kernel lacks.
 pub(crate) fn check() -> Result<(), String> {
     match [MODEL, BOUNDS].into_iter().find(|name| cost_file(name).is_none()) {
         Some(name) => Err(format!("this kernel has no {name} (CONFIG_BLK_CGROUP_IOCOST)")),
@@ -47,7 +47,7 @@ pub(crate) fn check() -> Result<(), String> {
     }
 }
 
-/// What each disk of a run costs: as the study says, or as it is measured now, under the run's own scheduler and depth.
+/// Cost model of each disk of a run: the study's, or one measured now, under the run's scheduler and queue depth.
 ///
 /// # Errors
 /// A disk cannot be measured.
@@ -59,7 +59,7 @@ pub(crate) fn of(context: &RunContext<'_>, devices: &mut [BlockDevice]) -> Resul
         let mut measured = None;
         let settings = run.kernel_settings(&device.name);
         if wanted.model.is_none() {
-            queue_settings::apply_all(run, device, &options.state)?;
+            kernel_queue::apply_all(run, device, &options.state)?;
             server_scheduler::pass_through(run, device)?;
             device.set_timing(true)?;
         }
@@ -67,7 +67,7 @@ pub(crate) fn of(context: &RunContext<'_>, devices: &mut [BlockDevice]) -> Resul
             let node = PathBuf::from("/dev").join(&queue.kernel_name);
             if wanted.model.is_none() {
                 let size_bytes = device.size_bytes / device.queues.len().max(1) as u64;
-                // Twice as many as the disk takes at once, so that it never waits for the next one.
+                // Twice the queue depth: the disk never waits for the next request.
                 let at_once = settings.queue_depth.saturating_mul(queue.heads).saturating_mul(2);
                 measured = Some(cost_probe::measure(&node, size_bytes, at_once, &options.stop)?);
             }
@@ -102,13 +102,15 @@ impl Cost {
         ]
     }
 
-    /// Tells the kernel, and reads it back.
+    /// Sets the model in the kernel, and reads it back.
     ///
     /// # Errors
     /// The kernel refuses, or reads back another value.
     pub(crate) fn set(&self, journal: &mut Journal) -> Result<(), Error> {
         for (name, line) in self.lines() {
-            let path = cost_file(name).ok_or_else(|| Error::Failed(format!("{name} is gone")))?;
+            let path = cost_file(name).ok_or_else(|| {
+                Error::Failed(format!("{name} is missing: the disk or its control group was removed"))
+            })?;
             let before = way_back(name, line_of(name, self.disk).as_deref());
             let text = format!("{} {line}", self.disk.key());
             journal.note(Change::Setting {
@@ -124,12 +126,13 @@ impl Cost {
         self.problem().map_or(Ok(()), |problem| Err(Error::Failed(problem)))
     }
 
-    /// What is not as it was set.
+    /// Differences from the values that were set.
     pub(crate) fn problem(&self) -> Option<String> {
         self.lines().into_iter().find_map(|(name, wanted)| {
             let found = line_of(name, self.disk).unwrap_or_default();
-            (found != wanted)
-                .then(|| format!("{name} of {} says `{found}`, not `{wanted}`", self.kernel_name))
+            (found != wanted).then(|| {
+                format!("wrong {name} of {} (found `{found}`, expected `{wanted}`)", self.kernel_name)
+            })
         })
     }
 
@@ -138,14 +141,14 @@ impl Cost {
     }
 }
 
-/// What the kernel says of a disk, behind its number.
+/// The kernel's line for a disk, after its device number.
 fn line_of(name: &str, disk: Disk) -> Option<String> {
     let text = fs::read_to_string(cost_file(name)?).ok()?;
     let key = disk.key();
     text.lines().find_map(|line| Some(line.strip_prefix(&key)?.strip_prefix(' ')?.trim().to_owned()))
 }
 
-/// What takes a disk back to what the kernel said of it. Values that it chose itself it chooses again.
+/// Line that restores the kernel's former values for a disk. The kernel chooses its own values again.
 fn way_back(name: &str, before: Option<&str>) -> String {
     let none = if name == BOUNDS { "enable=0 ctrl=auto" } else { "ctrl=auto" };
     match before {

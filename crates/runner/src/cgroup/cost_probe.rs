@@ -1,7 +1,7 @@
-//! Calibration of the kernel's I/O cost model: what a disk does in a second, measured before files are on it.
+//! Calibration of the kernel's I/O cost model: throughput of a disk by kind of request, measured before files are on it.
 //!
-//! As the kernel's own tools/cgroup/iocost_coef_gen.py does with fio: direct requests of one kind at a time, more at once
-//! than the device takes. What is on the disk is lost.
+//! The method of the kernel's tools/cgroup/iocost_coef_gen.py: direct requests of one kind at a time, with more outstanding
+//! than the queue depth. Data on the disk are lost.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -16,18 +16,18 @@ use weir_study::CostModel;
 
 use crate::Error;
 
-/// Requests of which the model counts how many there are in a second.
+/// Size of requests whose rate is measured, in bytes.
 const SMALL_BYTES: u64 = 4096;
-/// Requests of which it counts the bytes.
+/// Size of requests whose bytes are measured.
 const LARGE_BYTES: u64 = 1 << 20;
-/// Sequential requests begin again from the first byte behind this one: memory behind a modelled disk is not to fill up.
+/// Sequential requests wrap around at this byte: it bounds the memory of a modelled disk.
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
-/// Long enough for some seventy random requests of a disk.
+/// Duration of each kind: long enough for about 70 random requests on a disk.
 const RANDOM: Duration = Duration::from_millis(700);
 const SEQUENTIAL: Duration = Duration::from_millis(300);
-/// More at once than this measures the scheduler of processors.
+/// Maximum outstanding requests: with more threads, CPU scheduling dominates.
 const MOST_AT_ONCE: u32 = 32;
-/// Random places differ between kinds and threads, and not between runs.
+/// Seed of random offsets, which differ between kinds and threads but not between runs.
 const SEED: u64 = 0x0010_c057;
 
 /// One kind of request.
@@ -41,7 +41,7 @@ struct Kind {
 /// Measures a disk, with `at_once` requests outstanding.
 ///
 /// # Errors
-/// It cannot be opened, a request fails, or the run is to end.
+/// The disk cannot be opened, a request fails, or the run is interrupted.
 pub(crate) fn measure(
     node: &Path,
     size_bytes: u64,
@@ -70,7 +70,7 @@ pub(crate) fn measure(
     })
 }
 
-/// Requests of one kind that are answered in a second.
+/// Completed requests of one kind per second.
 fn rate_per_s(
     file: &File,
     size_bytes: u64,
@@ -85,7 +85,7 @@ fn rate_per_s(
     let ask = |thread: u64| -> std::io::Result<()> {
         let mut random = ChaCha8Rng::seed_from_u64(SEED + thread);
         let mut memory = vec![0u8; (kind.size_bytes + SMALL_BYTES) as usize];
-        // Direct requests want memory at a multiple of the disk's blocks.
+        // Direct I/O needs memory aligned to the disk's blocks.
         let first = memory.as_ptr().align_offset(SMALL_BYTES as usize);
         let buffer = &mut memory[first..first + kind.size_bytes as usize];
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
@@ -109,13 +109,13 @@ fn rate_per_s(
         let threads: Vec<_> =
             (0..u64::from(at_once)).map(|thread| scope.spawn(move || ask(thread))).collect();
         threads.into_iter().try_for_each(|thread| {
-            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread failed")))
+            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a calibration thread panicked")))
         })
     })?;
     if stop.load(Ordering::Relaxed) {
         return Err(std::io::Error::other("interrupted; undone"));
     }
-    // The last answers come after the end: their time counts as well.
+    // The last completions come after the end: their time counts too.
     Ok(answered.into_inner() as f64 / began.elapsed().as_secs_f64())
 }
 

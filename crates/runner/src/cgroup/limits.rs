@@ -1,4 +1,4 @@
-//! Limits of a run, its daemons and the servers of its file system: memory, and reads of disks.
+//! Limits of a run, its daemons and the servers of its file system: memory, and read bandwidth.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,53 +10,53 @@ use weir_daemons::{Disk, Group};
 use weir_study::{Run, RunService};
 
 use crate::Error;
+use crate::context::journal::{Change, Journal};
 use crate::device::block_device::BlockDevice;
-use crate::run::journal::{Change, Journal};
 
-/// More bytes than a host has, and fewer than either version of control groups takes for a mistake.
+/// No memory limit: more than any host has, and accepted by both versions of control groups.
 const UNLIMITED: u64 = 1 << 50;
 
-/// The control group of a run: this process, and whatever it starts.
+/// Control groups and limits of a run: this process, and all processes that it starts.
 pub(crate) struct Limits {
     group: Group,
     memory_bytes: Option<u64>,
-    /// Groups of this process before.
+    /// Former groups of this process.
     came_from: Vec<(PathBuf, PathBuf)>,
-    /// Of services that have some of their own.
+    /// Limits of daemons that have their own.
     services: Vec<OfService>,
     /// Servers of a network file system: process, group, limit in bytes.
     servers: Vec<(String, Group, u64)>,
 }
 
-/// Limits of one service.
+/// Limits of one daemon.
 struct OfService {
     name: String,
     group: Group,
     memory_bytes: Option<u64>,
-    /// Bytes a second of each disk.
+    /// Read limit for each disk, in bytes per second.
     read_bytes_per_s: Option<u64>,
     disks: Vec<Disk>,
     since: Instant,
 }
 
-/// What a service with a limit read from disks.
+/// Reads of a daemon with a read limit.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Reads {
-    /// What it may read, in MB/s.
+    /// Read limit, in MB/s.
     pub(crate) limit_mb_s: f64,
-    /// What it read since it was started, by its group's own count.
+    /// Bytes read since the daemon was started, by its group's count.
     pub(crate) read_bytes: u64,
-    /// That time, in seconds.
+    /// Time since the daemon was started, in seconds.
     pub(crate) seconds: f64,
 }
 
-/// What groups whose memory is limited hold.
+/// Memory use of groups with a memory limit.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct MemoryUse {
-    /// The run's own, if it is limited: all that it starts on this host.
+    /// The run's group, if limited: all processes that it starts on this host.
     #[serde(flatten)]
     pub(crate) run: Option<Memory>,
-    /// Services with a limit of their own, by name.
+    /// Daemons with their own limit, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) services: BTreeMap<String, Memory>,
     /// Servers of a network file system, by process.
@@ -64,7 +64,7 @@ pub(crate) struct MemoryUse {
     pub(crate) servers: BTreeMap<String, Memory>,
 }
 
-/// A limit of reads is kept on average: what may come at once besides, in seconds of the limit and in bytes.
+/// Burst above a read limit, in seconds of the limit and in bytes: the limit holds on average.
 const READ_BURST_S: f64 = 1.0;
 const READ_BURST_BYTES: f64 = 1048576.0;
 
@@ -80,11 +80,11 @@ impl Limits {
         }
     }
 
-    /// Puts this process into the run's group, where the study limits memory; else it stays where it is.
+    /// Moves this process into the run's group, if the study limits memory.
     pub(crate) fn enter(&self, journal: &mut Journal) -> Result<(), Error> {
         let Some(bytes) = self.memory_bytes else { return Ok(()) };
         journal.note(Change::Group(self.group.clone()))?;
-        // Processes are in groups within it: in version 2 a group that enables controllers for others has no processes.
+        // Processes are in subgroups: in version 2 a group that enables controllers for subgroups has no processes.
         let driver = self.group.within("driver");
         driver
             .make()
@@ -93,7 +93,7 @@ impl Limits {
             .map_err(Error::failed)
     }
 
-    /// Moves this process back to its former group, so that the run's can be removed.
+    /// Moves this process back to its former group. The run's group can then be removed.
     pub(crate) fn leave(&self) {
         if self.memory_bytes.is_some()
             && let Err(error) = Group::leave(&self.came_from)
@@ -102,12 +102,12 @@ impl Limits {
         }
     }
 
-    /// The group of something that the run starts.
+    /// Group of a process that the run starts.
     pub(crate) fn group(&self, name: &str) -> Group {
         self.group.within(name)
     }
 
-    /// Lifts the memory limit: requests to its servers from here on are not part of the run.
+    /// Lifts the memory limit: later requests to the servers are not part of the run.
     pub(crate) fn lift(&self) -> Result<(), Error> {
         if self.memory_bytes.is_some() {
             self.group.limit_memory(UNLIMITED).map_err(Error::failed)
@@ -116,7 +116,7 @@ impl Limits {
         }
     }
 
-    /// Limits what one service may use, before it is started.
+    /// Sets the limits of a daemon before it is started.
     pub(crate) fn limit_daemon(
         &mut self,
         service: &RunService,
@@ -142,7 +142,7 @@ impl Limits {
         if let Some(rate) = read_bytes_per_s {
             if disks.is_empty() {
                 return Err(Error::Refused(format!(
-                    "service {}: read_mb_s limits reads of disks, and there are none below these files: leave it out",
+                    "service {}: read_mb_s: the file system has no disk. Leave the field out",
                     service.name
                 )));
             }
@@ -153,8 +153,8 @@ impl Limits {
         Ok(())
     }
 
-    /// Gives each server of a network file system `mib` MiB for pages of files, in addition to what its program has now: that
-    /// would otherwise be most of a scaled-down memory.
+    /// Limits each server of a network file system to `mib` MiB for file pages, in addition to the present memory of its process,
+    /// which would otherwise be most of a scaled-down memory.
     pub(crate) fn limit_servers(
         &mut self,
         servers: BTreeMap<String, Group>,
@@ -163,7 +163,7 @@ impl Limits {
     ) -> Result<(), Error> {
         for (name, group) in servers {
             let found = group.memory().ok_or_else(|| {
-                Error::Refused(format!("{name}: this host does not report the memory of its control group"))
+                Error::Refused(format!("{name}: this host does not report the memory of the control group"))
             })?;
             let bytes = (found.anonymous_bytes + (mib << 20)).next_multiple_of(1 << 20);
             journal.note(Change::MemoryLimit { group: group.clone(), before_bytes: found.limit_bytes })?;
@@ -173,7 +173,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Memory in use by all groups with a limit; `None` where there is no limit.
+    /// Memory use of all groups with a limit; `None` without limits.
     pub(crate) fn memory(&self) -> Option<MemoryUse> {
         let limited = |service: &&OfService| service.memory_bytes.is_some();
         let services = self.services.iter().filter(limited);
@@ -185,7 +185,7 @@ impl Limits {
         (found.run.is_some() || !found.services.is_empty() || !found.servers.is_empty()).then_some(found)
     }
 
-    /// What services whose reads are limited have read, by name.
+    /// Reads of daemons with a read limit, by name.
     pub(crate) fn reads(&self) -> BTreeMap<String, Reads> {
         let of = |one: &OfService| {
             let limit = one.read_bytes_per_s?;
@@ -200,13 +200,13 @@ impl Limits {
         self.services.iter().filter_map(of).collect()
     }
 
-    /// What is not as it was set.
+    /// Differences from the limits that were set.
     pub(crate) fn problems(&self) -> Vec<String> {
         let memory = |what: &str, group: &Group, bytes: u64| {
             let found = group.memory().and_then(|memory: Memory| memory.limit_bytes);
             // The kernel rounds to pages.
             let same = found.is_some_and(|found| found.abs_diff(bytes) < 1 << 20);
-            (!same).then(|| format!("the memory limit of {what} is {found:?}, not {bytes} bytes"))
+            (!same).then(|| format!("wrong memory limit of {what} (found {found:?} bytes, expected {bytes})"))
         };
         let mut found: Vec<String> = Vec::new();
         found.extend(self.memory_bytes.and_then(|bytes| memory("the run", &self.group, bytes)));
@@ -219,18 +219,21 @@ impl Limits {
             for disk in &one.disks {
                 let limit = one.group.read_limit(*disk);
                 if limit != Some(rate) {
-                    found.push(format!("the read limit of {} is {limit:?}, not {rate} bytes/s", one.name));
+                    found.push(format!(
+                        "wrong read limit of {} (found {limit:?} bytes/s, expected {rate})",
+                        one.name
+                    ));
                 }
                 let allowed =
                     rate as f64 * (one.since.elapsed().as_secs_f64() + READ_BURST_S) + READ_BURST_BYTES;
                 match one.group.read_bytes(*disk) {
                     Some(read) if read as f64 <= allowed => {}
                     Some(read) => found.push(format!(
-                        "{} read {read} bytes in {:.1} s, more than {rate} bytes/s",
+                        "{} exceeded its read limit (found {read} bytes in {:.1} s, expected at most {rate} bytes/s)",
                         one.name,
                         one.since.elapsed().as_secs_f64()
                     )),
-                    None => found.push(format!("what {} read is not counted on this host", one.name)),
+                    None => found.push(format!("reads of {} are not counted on this host", one.name)),
                 }
             }
         }

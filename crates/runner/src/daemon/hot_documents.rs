@@ -1,4 +1,4 @@
-//! Hot documents: the most popular files of a web server's classes, copied to memory and served from there.
+//! Hot documents: the most popular files of a web server's classes, copied to and served from memory.
 //!
 //! The hybrid file system of Vaidyanathan et al., section 4.5.
 
@@ -15,49 +15,49 @@ use weir_study::{Run, RunService};
 use weir_workload::Popularities;
 
 use crate::Error;
-use crate::load::placement::{Placement, file_path};
-use crate::run::child_processes;
-use crate::run::journal::{Change, Journal};
+use crate::context::child_processes;
+use crate::context::journal::{Change, Journal};
+use crate::files::placement::{Placement, file_path};
 
-/// The hot documents of a service.
+/// Hot documents of a daemon.
 pub(crate) struct HotDocuments {
-    /// The service.
+    /// Name of the daemon.
     pub(crate) service: String,
     folder: PathBuf,
     classes: Vec<HotFiles>,
 }
 
-/// Those of a class.
+/// Hot documents of a class.
 struct HotFiles {
     class: String,
     files: Vec<u32>,
     size_bytes: u64,
-    /// Of the class's requests, by its popularities.
+    /// Expected share of the class's requests, by popularity.
     expected_share: f64,
 }
 
-/// Hot documents of a class and the requests they served: `hot` of `observed.json`.
+/// Hot documents of a class and their requests: `hot` of `observed.json`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct HotUse {
-    /// Files in memory.
+    /// Number of files in memory.
     files: usize,
-    /// Bytes of these.
+    /// Bytes of these files.
     size_bytes: u64,
-    /// Share of the class's requests that should ask for them.
+    /// Expected share of the class's requests.
     expected_share: f64,
     /// Requests of the measured interval.
     requests: u64,
-    /// Share of these that did.
+    /// Observed share of these requests.
     measured_share: Option<f64>,
 }
 
-/// Whether a service has the files of a class.
+/// Whether a daemon serves the files of a class.
 pub(crate) fn is_behind(run: &Run, place: &Placement, service: &str) -> bool {
     run.services_of(&place.class).last().is_some_and(|last| last.name == service)
 }
 
 impl HotDocuments {
-    /// The folder and paths for the daemon's configuration.
+    /// Folder and paths for the daemon's configuration.
     pub(crate) fn served(&self) -> Hot {
         let of = |class: &HotFiles| {
             let name = class.class.clone();
@@ -66,7 +66,7 @@ impl HotDocuments {
         Hot { folder: self.folder.clone(), uris: self.classes.iter().flat_map(of).collect() }
     }
 
-    /// The requests that they served, by class.
+    /// Requests for hot documents, by class.
     pub(crate) fn used(&self, rows: &[Request]) -> BTreeMap<String, HotUse> {
         let of = |class: &HotFiles| {
             let mut files = class.files.clone();
@@ -86,10 +86,10 @@ impl HotDocuments {
     }
 }
 
-/// Mounts memory for the hot documents of each service that has some, and writes them there.
+/// Mounts a tmpfs for the hot documents of each daemon that has some, and writes them there.
 ///
 /// # Errors
-/// Something of it is refused by the host, or two classes have names that only capitals tell apart.
+/// The host refuses, or the names of two classes differ only in capitals.
 pub(crate) fn lay_out(
     run: &Run,
     places: &[Placement],
@@ -118,7 +118,7 @@ fn of_service(
         let is_alike = |other: &&&Placement| other.class.name.eq_ignore_ascii_case(&place.class.name);
         if let Some(other) = own[..index].iter().find(is_alike) {
             return Err(Error::Refused(format!(
-                "service {}: classes {} and {} differ in capitals only, which its table of hot documents does not tell apart: rename one",
+                "service {}: the names of classes {} and {} differ only in capitals, which nginx does not distinguish. Rename one",
                 service.name, other.class.name, place.class.name
             )));
         }
@@ -147,8 +147,8 @@ fn of_service(
     Ok(HotDocuments { service: service.name.clone(), folder, classes })
 }
 
-/// The most popular files until the budget is used up: the first that does not fit ends it. Files of several classes are
-/// compared by their expected share of their class's requests, times its clients.
+/// The most popular files up to the first that exceeds the budget. Files of several classes are compared by their expected
+/// share of their class's requests, times its clients.
 fn chosen(places: &[&Placement], seed: u64, budget_bytes: u64) -> Result<Vec<HotFiles>, Error> {
     let mut candidates = Vec::new();
     for (index, place) in places.iter().enumerate() {
@@ -156,7 +156,7 @@ fn chosen(places: &[&Placement], seed: u64, budget_bytes: u64) -> Result<Vec<Hot
         let files = &recipe.files;
         let ranked = Popularities::new(files, &place.class.name, seed).ranked(files).ok_or_else(|| {
             Error::Refused(format!(
-                "class {}: its files are asked for equally often, so that none is hot: leave hot_mib out",
+                "class {}: its files are equally popular, and none is hot. Leave hot_mib out",
                 place.class.name
             ))
         })?;
@@ -186,21 +186,21 @@ fn chosen(places: &[&Placement], seed: u64, budget_bytes: u64) -> Result<Vec<Hot
     Ok(classes)
 }
 
-/// A file that may be hot.
+/// Candidate for a hot document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Candidate {
     /// Number of its class.
     class: usize,
     file: u32,
-    /// Of its class's requests.
+    /// Share of its class's requests.
     share: f64,
-    /// Comparable from class to class.
+    /// Weight, comparable between classes.
     weight: f64,
     size_bytes: u64,
 }
 
 fn within(mut candidates: Vec<Candidate>, budget_bytes: u64) -> Vec<Candidate> {
-    // A stable sort: what weighs the same stays in its order.
+    // A stable sort: equal weights keep their order.
     candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mut left_bytes = budget_bytes;
     let fits = |candidate: &Candidate| {

@@ -1,4 +1,4 @@
-//! Daemons of a run: started once its files are in place, stopped with it.
+//! Start of a run's daemons, once its files are in place; they stop with the run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use weir_study::{Run, RunService};
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::daemon::hot_documents::{self, HotDocuments};
 use crate::daemon::site::{self, Laid};
+use crate::files::placement::Placement;
 use crate::filesystem::owned_folder;
-use crate::load::placement::Placement;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
-/// A daemon's name in the state folder.
+/// Name of a daemon in the state folder.
 fn process_name(service: &RunService) -> String {
     format!("run.{}", service.name)
 }
 
-/// Checks that every daemon of a run is known, installed, and can do what the study asks of it.
+/// Checks that every daemon of a run is known and installed, and supports the study's options.
 ///
 /// # Errors
-/// One is not or cannot; the text says what to do.
+/// A daemon fails a check; the text says what to do.
 pub(crate) fn check(run: &Run) -> Result<(), Error> {
     for wanted in run.services.iter().filter(|wanted| wanted.site.is_none()) {
         let service = load(wanted)?;
@@ -35,16 +35,16 @@ pub(crate) fn check(run: &Run) -> Result<(), Error> {
         let refused = |text: &str| Err(Error::Refused(format!("service {}: {text}", wanted.name)));
         if wanted.before.is_some() && !service.passes_on() {
             return refused(&format!(
-                "{} cannot pass requests on to another daemon: leave `before` out",
+                "{} cannot pass requests to another daemon. Leave `before` out",
                 service.name
             ));
         }
         if wanted.before.is_none() && service.passes_on() {
-            return refused("say which service it is `before`");
+            return refused("field `before` is missing. Name the daemon behind it");
         }
         if wanted.hot_mib.is_some() && service.hot.is_none() {
             return refused(&format!(
-                "{} cannot serve some documents from memory: use nginx, or leave hot_mib out",
+                "{} cannot serve documents from memory. Use nginx, or leave hot_mib out",
                 service.name
             ));
         }
@@ -54,10 +54,11 @@ pub(crate) fn check(run: &Run) -> Result<(), Error> {
 
 fn load(wanted: &RunService) -> Result<Daemon, Error> {
     let name = wanted.service.as_deref().unwrap_or_default();
-    Daemon::load(name).ok_or_else(|| Error::Refused(format!("service {name} is unknown")))
+    Daemon::load(name)
+        .ok_or_else(|| Error::Refused(format!("daemon {name} is not known to weir (weir list services)")))
 }
 
-/// What the daemons of a run serve.
+/// Files and data that a run's daemons serve.
 pub(crate) struct LaidOut<'a> {
     /// Files of classes.
     pub(crate) places: &'a [Placement],
@@ -70,7 +71,7 @@ pub(crate) struct LaidOut<'a> {
 /// Starts the daemons of a run, in order, and waits until each answers. The journal lists each before it is started.
 ///
 /// # Errors
-/// One does not come up; its log, in `logs`, says why.
+/// A daemon does not become ready; its log, in `logs`, says why.
 pub(crate) fn start_all(
     context: &RunContext<'_>,
     laid: &LaidOut<'_>,
@@ -122,10 +123,10 @@ fn address_of(run: &Run, name: &str) -> Result<SocketAddr, Error> {
     let found = run.services.iter().find(|service| service.name == name);
     let port = found.map(|service| service.port);
     port.map(|port| (Ipv4Addr::LOCALHOST, port).into())
-        .ok_or_else(|| Error::Refused(format!("service {name} is not one of the run")))
+        .ok_or_else(|| Error::Refused(format!("service {name}: the run has no daemon of this name")))
 }
 
-/// The folder above the folders of the classes whose files a daemon serves.
+/// Folder above the folders of all classes whose files a daemon serves.
 fn root(run: &Run, service: &RunService, places: &[Placement]) -> Result<PathBuf, Error> {
     let mut roots = places
         .iter()
@@ -134,16 +135,16 @@ fn root(run: &Run, service: &RunService, places: &[Placement]) -> Result<PathBuf
     match (roots.next(), roots.next()) {
         (Some(root), other) if other.is_none_or(|other| other == root) => Ok(root.to_owned()),
         _ => Err(Error::Refused(format!(
-            "service {}: the classes that go through it have no file system in common",
+            "service {}: its classes are on different file systems. Use architecture `integrated`",
             service.name
         ))),
     }
 }
 
-/// Daemons that ended by themselves.
+/// Daemons that ended during the run.
 pub(crate) fn problems(instances: &[Instance]) -> impl Iterator<Item = String> + '_ {
     instances
         .iter()
         .filter(|instance| !instance.process.is_alive())
-        .map(|instance| format!("service {} ended by itself", instance.name))
+        .map(|instance| format!("service {} ended during the run", instance.name))
 }

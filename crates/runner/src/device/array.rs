@@ -8,38 +8,38 @@ use std::time::Duration;
 use weir_host::device::{Mark, Written, check_before_writing, random_uuid};
 
 use crate::Error;
+use crate::context::child_processes;
+use crate::context::journal::{Change, Journal};
 use crate::device::held_disk::Held;
-use crate::run::child_processes;
-use crate::run::journal::{Change, Journal};
 
-/// Stripe units that md takes are multiples of this.
+/// Unit of md's stripe units.
 const UNIT_KIB: u64 = 4;
 
-/// What can be known to be impossible before anything is touched.
+/// Checks an array before anything is touched.
 ///
 /// # Errors
-/// As text: the number of disks or the stripe unit cannot be.
+/// The number of disks or the stripe unit is wrong.
 pub(crate) fn check(members: usize, heads: u32, stripe_unit_kib: u64) -> Result<(), String> {
     if members != heads as usize || members < 2 {
         return Err(format!(
-            "the inventory lists {members} members for it; list {} (the study's heads), or none and it is modelled",
+            "wrong number of members in the inventory (found {members}, expected {}, the study's heads). List as many, or none for a modelled device",
             heads.max(2)
         ));
     }
     if stripe_unit_kib == 0 || !stripe_unit_kib.is_multiple_of(UNIT_KIB) {
         return Err(format!(
-            "a stripe unit of {stripe_unit_kib} KiB cannot be had from md; set storage.stripe_unit_kib to a multiple of {UNIT_KIB}"
+            "md has no stripe unit of {stripe_unit_kib} KiB. Set storage.stripe_unit_kib to a multiple of {UNIT_KIB}"
         ));
     }
     Ok(())
 }
 
-/// Where the array of a device of the study appears.
+/// Device node of the array of a study's device.
 pub(crate) fn node(name: &str) -> PathBuf {
     Path::new("/dev/md").join(format!("weir-{name}"))
 }
 
-/// Makes the array of disks that are held. All that was on them is lost; the journal knows how to take it apart.
+/// Assembles an array of claimed disks. Their data are lost; the journal lists the array.
 ///
 /// # Errors
 /// mdadm is not installed, or the kernel has no RAID 0; a disk is not what it was.
@@ -51,7 +51,7 @@ pub(crate) fn assemble(
 ) -> Result<(), Error> {
     if node.exists() {
         return Err(Error::Refused(format!(
-            "{}: is there already, and this run did not make it. Look at it (mdadm --detail), then stop it",
+            "{}: an array of this name exists that this run did not make. Look at it (mdadm --detail), then stop it",
             node.display()
         )));
     }
@@ -69,8 +69,7 @@ pub(crate) fn assemble(
 
 fn create(node: &Path, members: &[PathBuf], stripe_unit_kib: u64, uuid: &str) -> Command {
     let mut command = Command::new("mdadm");
-    // --run: the inventory has said that what is on the members may be lost. any: not to be assembled at boot as this
-    // host's own.
+    // --run: the inventory permits that the members' data are lost. any: not assembled at boot as this host's own.
     command
         .args(["--create", "--run", "--quiet", "--metadata=1.2", "--homehost=any", "--level=0"])
         .arg(format!("--chunk={stripe_unit_kib}K"))
@@ -81,25 +80,25 @@ fn create(node: &Path, members: &[PathBuf], stripe_unit_kib: u64, uuid: &str) ->
     command
 }
 
-/// Sets the read-ahead of an array; everything else that a queue has is its members'.
+/// Sets the read-ahead of an array; all other queue settings are those of its members.
 ///
 /// # Errors
-/// The kernel does not accept it.
+/// The kernel does not accept the value.
 pub(crate) fn read_ahead(node: &Path, kib: u64, journal: &mut Journal) -> Result<(), Error> {
     let name = node.file_name().unwrap_or_default();
     journal.set(&Path::new("/sys/block").join(name).join("queue/read_ahead_kb"), &kib.to_string())
 }
 
-/// Takes apart the array of this UUID; none being there is fine. A busy one is given a moment.
+/// Stops the array of this UUID, if it exists. Waits a little for a busy one.
 ///
 /// # Errors
-/// Another array bears its name, which is left; or it stays busy.
+/// Another array has its name, and is left; or the array stays busy.
 pub(crate) fn stop(node: &Path, uuid: &str) -> Result<(), String> {
     if node.exists() {
         let found = uuid_of(node)?;
         if digits(&found) != digits(uuid) {
             return Err(format!(
-                "{}: is another array ({found}, not {uuid}). It is left as it is",
+                "{}: left as it is: another array (found UUID {found}, expected {uuid})",
                 node.display()
             ));
         }
@@ -121,16 +120,16 @@ pub(crate) fn stop(node: &Path, uuid: &str) -> Result<(), String> {
     Err(last)
 }
 
-/// What mdadm(8) says is the UUID of a running array.
+/// UUID of a running array, by mdadm(8).
 fn uuid_of(node: &Path) -> Result<String, String> {
     let output = Command::new("mdadm").args(["--detail", "--export"]).arg(node).output();
     let output = output.map_err(|error| format!("mdadm: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let uuid = text.lines().find_map(|line| line.strip_prefix("MD_UUID="));
-    uuid.map(str::to_owned).ok_or_else(|| format!("{}: mdadm tells no UUID of it", node.display()))
+    uuid.map(str::to_owned).ok_or_else(|| format!("{}: mdadm prints no UUID", node.display()))
 }
 
-/// mdadm groups the digits of a UUID in another way than everybody else.
+/// A UUID in mdadm's own grouping of digits.
 fn digits(uuid: &str) -> String {
     uuid.chars().filter(char::is_ascii_hexdigit).collect::<String>().to_ascii_lowercase()
 }
@@ -150,8 +149,8 @@ mod tests {
     #[test]
     fn what_md_cannot_do_is_refused_with_the_remedy() {
         assert_eq!(check(2, 2, 64), Ok(()));
-        assert!(check(1, 1, 64).unwrap_err().contains("list 2"));
-        assert!(check(2, 4, 64).unwrap_err().contains("list 4 (the study's heads)"));
+        assert!(check(1, 1, 64).unwrap_err().contains("expected 2"));
+        assert!(check(2, 4, 64).unwrap_err().contains("expected 4, the study's heads"));
         assert!(check(2, 2, 6).unwrap_err().contains("multiple of 4"));
     }
 

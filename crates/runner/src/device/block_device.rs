@@ -1,4 +1,4 @@
-//! Block device of a run: its identity, and whether it may be used.
+//! Block device of a run: its identity, and the checks before it is used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use weir_host::device::contents::LABEL_BYTES;
 use weir_study::RunDevice;
 
 use crate::Error;
+use crate::context::testbed::Device;
 use crate::device::array;
 use crate::device::held_disk::{Held, Use, hold, hold_disk};
-use crate::device::testbed::Device;
 
 /// A disk with a request queue.
 pub(crate) struct Queue {
@@ -24,47 +24,47 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// A file below `/sys/block/NAME/`.
+    /// Path of a file below `/sys/block/NAME/`.
     pub(crate) fn sys(&self, file: &str) -> PathBuf {
         Path::new("/sys/block").join(&self.kernel_name).join(file)
     }
 }
 
-/// A device that has been found fit for use.
+/// A device that passed all checks.
 pub(crate) struct BlockDevice {
     /// Its name in the study.
     pub(crate) name: String,
-    /// Its node, such as `/dev/loop3`; that of an array is there once it is assembled.
+    /// Its node, such as `/dev/loop3`; that of an array exists once it is assembled.
     pub(crate) node: PathBuf,
-    /// The disks that answer: itself, or the members of an array.
+    /// Request queues of the device, or of the members of an array.
     pub(crate) queues: Vec<Queue>,
-    /// As many, in the same order.
+    /// Claims on the same disks, in the same order.
     pub(crate) held: Vec<Held>,
     /// Whether these disks are members of an array.
     pub(crate) is_array: bool,
-    /// Bytes on it; on an array at most.
+    /// Size in bytes; of an array an upper bound.
     pub(crate) size_bytes: u64,
-    /// The server of a modelled device, and a connection to it.
+    /// State of the server of a modelled device.
     pub(crate) server: Option<State>,
     /// Connection to that server.
     pub(crate) control: Option<Control>,
-    /// Whether that server can put policies in front of its disks.
+    /// Whether that server has one of weir's schedulers in front of its disks.
     pub(crate) has_policies: bool,
 }
 
 impl BlockDevice {
-    /// Finds a device, holds it, and checks that it may be used.
+    /// Finds a device, claims it, and checks that it may be used.
     ///
     /// # Errors
-    /// It is absent, is not what the testbed says, is in use, or is neither blank nor permitted to be overwritten.
+    /// The device is absent, differs from the testbed, is in use, or is neither blank nor permitted to be overwritten.
     pub(crate) fn open(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
         Self::find(wanted, device, Use::Own)
     }
 
-    /// Finds a device that a server of a network file system has mounted: nothing on it is touched.
+    /// Finds a device that a server of a network file system has mounted, without touching it.
     ///
     /// # Errors
-    /// It is absent, or is not what the testbed says.
+    /// The device is absent, or differs from the testbed.
     pub(crate) fn open_mounted(wanted: &RunDevice, device: &Device) -> Result<Self, Error> {
         Self::find(wanted, device, Use::Mounted)
     }
@@ -76,10 +76,9 @@ impl BlockDevice {
             Device::Modelled { state } => {
                 let state = State::load(state).map_err(|error| refuse(error.to_string()))?;
                 let control = Control::connect(&state).map_err(|error| refuse(error.to_string()))?;
-                let node = state
-                    .device
-                    .as_ref()
-                    .ok_or_else(|| refuse("its server has not made a device yet".to_owned()))?;
+                let node = state.device.as_ref().ok_or_else(|| {
+                    refuse("its block server has not made a device yet. Wait for weir serve".to_owned())
+                })?;
                 let held = hold(&node.path, used).map_err(refuse)?;
                 state.check_device(node).map_err(refuse)?;
                 let has_policies = state.spec.live.is_some();
@@ -128,17 +127,17 @@ impl BlockDevice {
         }
     }
 
-    /// Whether a run must give it back blank: a modelled device discards its data by itself.
+    /// Whether the device is a real disk, which undo must make blank; a modelled device discards its data itself.
     pub(crate) fn is_real(&self) -> bool {
         self.server.is_none()
     }
 
-    /// Bytes that a run without a file system may use: at the end of a real disk is the label that tells whose they are.
+    /// Bytes that a run without a file system may use: a real disk has weir's label at its end.
     pub(crate) fn raw_bytes(&self) -> u64 {
         if self.is_real() { self.size_bytes.saturating_sub(LABEL_BYTES) } else { self.size_bytes }
     }
 
-    /// What is not as it was when the device was opened: another backing file, another server, another disk.
+    /// Differences from when the device was opened: another backing file, another server, another disk.
     pub(crate) fn problems(&self) -> Vec<String> {
         let changed =
             self.held.iter().filter_map(|held| held.claim.verify().err()).map(|error| error.to_string());
@@ -149,17 +148,17 @@ impl BlockDevice {
         changed.chain(served).map(|text| format!("device `{}`: {text}", self.name)).collect()
     }
 
-    /// The kernel's names of the disks that answer.
+    /// Kernel names of the device's disks.
     pub(crate) fn kernel_names(&self) -> impl Iterator<Item = &str> {
         self.queues.iter().map(|queue| queue.kernel_name.as_str())
     }
 
-    /// Writes out and forgets what the page cache holds of the device itself.
+    /// Writes back and drops the page cache of the device itself.
     pub(crate) fn drop_cache(&self) -> std::io::Result<()> {
         weir_host::page_cache::drop_device(&self.node)
     }
 
-    /// Whether a modelled device takes as long as its model says; others always take their time.
+    /// Turns the service times of a modelled device on or off; no effect on real disks.
     ///
     /// # Errors
     /// Its server does not answer.
@@ -168,7 +167,7 @@ impl BlockDevice {
         control.timing(on).map(|_| ()).map_err(Error::failed)
     }
 
-    /// Lets a modelled device take the model's time from here on, and begins its statistics.
+    /// Turns on the service times of a modelled device, and resets its statistics.
     ///
     /// # Errors
     /// Its server does not answer.
@@ -190,11 +189,11 @@ impl BlockDevice {
     }
 }
 
-/// Refuses devices of a run of which two are one disk. Identities are looked at before any is held: a disk that this run holds
-/// already would only be said to be in use.
+/// Refuses two devices of a run that are one disk. Identities are compared before any disk is claimed, since a claimed disk
+/// would only be reported as in use.
 ///
 /// # Errors
-/// Two are one; a device cannot be found.
+/// Two devices are one disk, or a device is absent.
 pub(crate) fn check_distinct<'a>(
     devices: impl Iterator<Item = (&'a String, &'a Device)>,
 ) -> Result<(), Error> {
@@ -206,7 +205,7 @@ pub(crate) fn check_distinct<'a>(
             for (other, known) in &seen {
                 if let Some(why) = known.same_disk(&identity) {
                     return Err(Error::Refused(format!(
-                        "devices `{other}` ({}) and `{name}` ({}) are one disk: {why}. Give each a disk of its own",
+                        "devices `{other}` ({}) and `{name}` ({}) are one disk: {why}. Give each its own disk",
                         known.describe(),
                         identity.describe()
                     )));

@@ -1,4 +1,4 @@
-//! Capture of the block layer's requests while a run's requests are sent.
+//! Capture of block-layer requests during a run.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +10,21 @@ use weir_study::{Capture as Wanted, Run};
 
 use crate::Error;
 
-/// A capture under way.
+/// A running capture.
 pub(crate) struct Capture {
-    /// The collector, or why there is none.
+    /// The collector, or why none was started.
     collector: Result<Collector, String>,
     out: PathBuf,
 }
 
-/// What a capture recorded: how it agrees with the kernel's counters, or why there is nothing.
+/// Recording of a capture: its reconciliation with the kernel's counters, or why there is none.
 pub(crate) struct Recording(Result<Reconciliation, String>);
 
 impl Capture {
-    /// Begins a capture of some disks; `None` where none is wanted or there is no disk.
+    /// Starts a capture of some disks; `None` if none is wanted or there is no disk.
     ///
     /// # Errors
-    /// A capture is required, and this kernel allows none.
+    /// A capture is required, and this host cannot capture.
     pub(crate) fn start(run: &Run, disks: &[&str], out: &Path, state: &Path) -> Result<Option<Self>, Error> {
         let wanted = run.capture;
         if wanted == Wanted::None || disks.is_empty() {
@@ -41,14 +41,14 @@ impl Capture {
             Err(error) if wanted == Wanted::Optional => Err(format!("nothing was captured: {error}")),
             Err(error) => {
                 return Err(Error::Failed(format!(
-                    "{error}; a study that can do without the block layer's view says `capture: optional`"
+                    "{error}. If the study does not need block requests, write `capture: optional`"
                 )));
             }
         };
         Ok(Some(Capture { collector, out: out.to_owned() }))
     }
 
-    /// Ends the capture and writes `block.parquet`, times relative to the epoch.
+    /// Ends the capture and writes `block.parquet`, with times relative to the epoch.
     pub(crate) fn stop(self, epoch_ns: i64) -> Recording {
         let Capture { collector, out } = self;
         let write = |collector: Collector| collector.stop()?.write(&out, epoch_ns);
@@ -57,13 +57,13 @@ impl Capture {
 }
 
 impl Recording {
-    /// Share of requests lost, and the words for it; or why nothing was captured.
+    /// Share of requests lost, with a text; or why nothing was captured.
     pub(crate) fn loss(&self) -> Result<(f64, String), String> {
         let reconciliation = self.0.as_ref().map_err(Clone::clone)?;
         Ok((reconciliation.loss_share(), reconciliation.summary()))
     }
 
-    /// For `observed.json`.
+    /// Report for `observed.json`.
     pub(crate) fn report(&self) -> Value {
         match &self.0 {
             Ok(reconciliation) => json!(reconciliation),

@@ -1,31 +1,31 @@
-//! Disk that a run holds from before it is checked until the run ends.
+//! Claimed disk of a run: claimed before the first check, until the run ends.
 
 use std::path::Path;
 
 use weir_host::device::{Claim, Identity, contents};
 
-use crate::device::testbed::Disk;
+use crate::context::testbed::Disk;
 
-/// Who uses a device during a run.
+/// Use of a device during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// The run alone.
+    /// By the run alone.
     Own,
-    /// A server that outlives the run.
+    /// By a server that outlives the run.
     Mounted,
 }
 
-/// A disk that is held from before it is checked until the run ends.
+/// A claimed disk.
 pub(crate) struct Held {
     pub(crate) claim: Claim,
-    /// Whether the inventory permits that what is on it is lost.
+    /// Whether the inventory permits the loss of its data.
     pub(crate) may_overwrite: bool,
 }
 
-/// Holds a disk, so that nobody else can take it.
+/// Claims a disk: no other program can use it.
 ///
 /// # Errors
-/// It is absent or in use.
+/// The disk is absent or in use.
 pub(super) fn hold(path: &Path, used: Use) -> Result<Held, String> {
     let claim = match used {
         Use::Own => Claim::take(path),
@@ -34,11 +34,11 @@ pub(super) fn hold(path: &Path, used: Use) -> Result<Held, String> {
     claim.map(|claim| Held { claim, may_overwrite: false }).map_err(|error| error.to_string())
 }
 
-/// Holds a disk of the inventory: listed by a stable name, and blank or permitted to be overwritten.
+/// Claims a disk of the inventory: listed by a stable name, and blank or permitted to be overwritten.
 pub(super) fn hold_disk(disk: &Disk, used: Use) -> Result<Held, String> {
     if !disk.path.starts_with("/dev/disk") {
         return Err(format!(
-            "{} may name another disk after a reboot: list it by a name below /dev/disk/by-id",
+            "{} may name another disk after a reboot. List the disk by its name below /dev/disk/by-id",
             disk.path.display()
         ));
     }
@@ -57,7 +57,7 @@ fn permitted(disk: &Disk, identity: &Identity) -> Result<bool, String> {
         None => Ok(false),
         Some(text) if identity.is_named_by(text) => Ok(true),
         Some(text) => Err(format!(
-            "overwrite: {text:?} does not name {}. Nothing on it was changed; give its serial number{} or the name of its link",
+            "overwrite: {text:?} does not name {}. Nothing was changed. Write the disk's serial number{} or its link name",
             identity.describe(),
             identity.serial.as_ref().map_or(String::new(), |serial| format!(" ({serial})"))
         )),

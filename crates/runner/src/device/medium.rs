@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use weir_study::{FileSystem, Run};
 
-use crate::device::testbed::{Device, Testbed};
+use crate::context::testbed::{Device, Testbed};
 
 /// What requests go to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

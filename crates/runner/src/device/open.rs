@@ -1,9 +1,9 @@
-//! Devices of a run, opened and held: what can be known to be impossible is refused before anything is written.
+//! Devices of a run, opened and claimed: everything that can be checked is checked before anything is written.
 
 use crate::Error;
+use crate::context::run_context::RunContext;
 use crate::device::block_device::{self, BlockDevice};
-use crate::device::queue_settings;
-use crate::run::context::RunContext;
+use crate::device::kernel_queue;
 
 /// Opens every device of a run.
 ///
@@ -13,7 +13,10 @@ pub(crate) fn open_devices(context: &RunContext<'_>) -> Result<Vec<BlockDevice>,
     let RunContext { run, testbed, filesystem, .. } = *context;
     let listed = |wanted: &weir_study::RunDevice| {
         testbed.devices.get_key_value(&wanted.name).ok_or_else(|| {
-            Error::Refused(format!("device `{}` is not in the testbed; name one for it", wanted.name))
+            Error::Refused(format!(
+                "device `{}` is not in the testbed. List a device of that name",
+                wanted.name
+            ))
         })
     };
     let all = run.devices.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
@@ -23,7 +26,7 @@ pub(crate) fn open_devices(context: &RunContext<'_>) -> Result<Vec<BlockDevice>,
         let room_bytes = if filesystem.mount_type.is_none() { device.raw_bytes() } else { device.size_bytes };
         if room_bytes < wanted.size_mib << 20 {
             return Err(Error::Refused(format!(
-                "device `{}` ({}) has {} MiB; the study needs {}",
+                "device `{}` ({}) is too small (found {} MiB, expected {})",
                 wanted.name,
                 device.kernel_names().collect::<Vec<_>>().join(", "),
                 room_bytes >> 20,
@@ -33,14 +36,14 @@ pub(crate) fn open_devices(context: &RunContext<'_>) -> Result<Vec<BlockDevice>,
         let scheduler = run.scheduler_of(&wanted.name);
         if !scheduler.is_of_kernel() && !device.has_policies {
             return Err(Error::Refused(format!(
-                "device `{}`: scheduler {} needs a server with schedulers in front of it, and there is {}; have it served as the plan says (`live`), or use the kernel's schedulers",
+                "device `{}`: scheduler {} needs a block server with `live`, and the device has {}. Serve it as the plan says, or use the kernel's schedulers",
                 wanted.name,
                 scheduler.name,
-                if device.control.is_some() { "one without" } else { "none before a disk" }
+                if device.control.is_some() { "one without" } else { "no block server" }
             )));
         }
         let settings = run.kernel_settings(&wanted.name);
-        device.queues.iter().try_for_each(|queue| queue_settings::check(queue, &settings))?;
+        device.queues.iter().try_for_each(|queue| kernel_queue::check(queue, &settings))?;
         Ok(device)
     };
     run.devices.iter().map(open).collect()

@@ -1,7 +1,7 @@
-//! Records of the disks' queues that runs have set: the run itself, the next run or `weir clean` puts them back.
+//! Records of kernel request queues that runs have set: the run itself, the next run or `weir clean` restores the queues.
 //!
-//! One file per disk in the folder `queues` of the state folder, written before the first setting is changed. It says what the
-//! queue was and what the run makes of it. A disk that is another one by now, or whose queue somebody else has set since, is left.
+//! One file per disk in the folder `queues` of the state folder, written before the first setting is changed. It holds the
+//! former values and the run's. A queue is left as it is if another disk has the name, or if another program has set it since.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,28 +16,28 @@ use crate::Error;
 
 const FOLDER: &str = "queues";
 
-/// What is recorded of one disk.
+/// Record of one disk.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     /// The run's process.
     owner: Identity,
-    /// What the queue said before.
+    /// Former values.
     before: QueueSettings,
-    /// Files of the queue and each value that the run gives them.
+    /// Files of the queue and each value that the run sets.
     ours: Vec<(String, String)>,
 }
 
-/// What became of the queues that a run had set, as lines.
+/// Result of restoring queues, as lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PutBack {
-    /// Queues that are as they were.
+    /// Restored queues.
     pub undone: Vec<String>,
-    /// Queues that were left, with the reason; their records are gone.
+    /// Queues that were left, with the reason; their records were removed.
     pub left: Vec<String>,
 }
 
-/// Records what the queue of a disk says, and what the run is about to make of it. Of a queue that is on record already only the
-/// latter is added.
+/// Records the values of a disk's queue, and those that the run is about to set. For a recorded queue only the latter are
+/// added.
 ///
 /// # Errors
 /// The record cannot be written: then the queue must not be changed.
@@ -59,10 +59,10 @@ pub(crate) fn note(state: &Path, disk: &str, ours: &[(&str, String)]) -> Result<
     durable::write(&path, &text, 0o600).map_err(Error::failed)
 }
 
-/// Puts back the queues that this process, or one that died, has set.
+/// Restores the queues that this process, or a dead one, has set.
 ///
 /// # Errors
-/// A record is damaged, or the kernel refuses a value: the text lists all. Other queues were put back.
+/// A record is damaged, or the kernel refuses a value: the text lists all. Other queues were restored.
 pub fn put_back(state: &Path) -> Result<PutBack, Error> {
     let folder = state.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
@@ -92,7 +92,7 @@ fn put_one_back(path: &Path, found: &mut PutBack) -> Result<(), Error> {
             Some(why) => found.left.push(why),
             None => {
                 record.before.put_back().map_err(|error| {
-                    Error::Failed(format!("the queue of {disk} is not put back: {error}"))
+                    Error::Failed(format!("the queue of {disk} cannot be restored: {error}"))
                 })?;
                 found.undone.push(format!("queue of {disk}"));
             }
@@ -101,15 +101,18 @@ fn put_one_back(path: &Path, found: &mut PutBack) -> Result<(), Error> {
     fs::remove_file(path).map_err(Error::io("cannot remove", path))
 }
 
-/// Why a queue is not the run's to put back any more: somebody else has chosen another scheduler, or set another value. Depth and
-/// throttling follow the scheduler.
+/// Why a queue is not restored: another program has chosen another scheduler, or set another value. Depth and throttling follow
+/// the scheduler.
 fn foreign(record: &Record) -> Option<String> {
     let now = QueueSettings::read(&record.before.disk).ok()?;
     let is_known = |name: &str, before: &str, now: &str| {
         before == now || record.ours.iter().any(|(known, value)| known == name && value == now)
     };
     let text = |name: &str, value: &str| {
-        format!("the queue of {} is left: {name} is {value}, which no run has set", record.before.disk)
+        format!(
+            "the queue of {} is left as it is: {name} is {value}, which no run has set",
+            record.before.disk
+        )
     };
     if !is_known("scheduler", &record.before.scheduler, &now.scheduler) {
         return Some(text("scheduler", &now.scheduler));
@@ -126,7 +129,7 @@ fn foreign(record: &Record) -> Option<String> {
 }
 
 fn file(state: &Path, disk: &str) -> PathBuf {
-    // The kernel writes `!` for `/` in names.
+    // The kernel writes `!` instead of `/` in names.
     state.join(FOLDER).join(format!("{disk}.json"))
 }
 
@@ -137,14 +140,14 @@ fn read(path: &Path) -> Result<Option<Record>, Error> {
     };
     let record: Record = serde_json::from_slice(&text).map_err(|error| {
         Error::Failed(format!(
-            "{}: is no record of a queue ({error}). Look at what it lists, set that, then remove the file",
+            "{}: not a record of a queue ({error}). Set the values that it lists, then remove the file",
             path.display()
         ))
     })?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     if record.before.disk != name || name.contains('/') || name.starts_with('.') {
         return Err(Error::Failed(format!(
-            "{}: names another disk ({}). Look at it, then remove it",
+            "{}: wrong disk ({}). Look at the file, then remove it",
             path.display(),
             record.before.disk
         )));

@@ -1,4 +1,4 @@
-//! Schedulers of weir's own in front of modelled devices: set in their servers, and read back.
+//! weir's schedulers in front of modelled devices: set in their block servers, and read back.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -11,39 +11,39 @@ use weir_workload::{Access, Arrivals, Deadline, Popularity, Workload};
 
 use crate::Error;
 use crate::device::block_device::BlockDevice;
-use crate::filesystem::extents;
-use crate::load::placement::Placement;
+use crate::files::extents;
+use crate::files::placement::Placement;
 
-/// Where the kernel's scheduler orders requests, the server passes them through unchanged.
+/// Scheduler of the server where the kernel's scheduler orders requests: it passes them through unchanged.
 const PASS_THROUGH: &str = "fcfs";
 const PASS_THROUGH_DEPTH: u32 = 128;
-/// Interval at which a busy server is asked again.
+/// Interval between requests to a busy server.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Scheduler of a device's server during a run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct InForce {
-    /// What the run asked for.
+    /// Scheduler and classes of the run.
     asked: Arrangement,
-    /// What was in force at the end, as the server said; absent if it said nothing.
+    /// Scheduler and classes at the end, as the server reports; absent if it does not answer.
     found: Option<Arrangement>,
-    /// Whether its models' and policy's time 0 is that of the run; if not it is somewhat earlier, since something asked already.
+    /// Whether time 0 of models and scheduler is the run's epoch; otherwise it is somewhat earlier, since requests came before.
     pub(crate) began_with_run: bool,
-    /// What became of each class, as the server counted it; absent if it said nothing.
+    /// Statistics of each class, as the server reports; absent if it does not answer.
     pub(crate) stats: Option<SchedulingStats>,
 }
 
-/// What a server was asked for.
+/// Scheduler and classes that a server was given.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     device: String,
     arrangement: Arrangement,
 }
 
-/// Tells the server of a device its policy and classes, and reads them back, before it keeps time.
+/// Sets scheduler and classes in the server of a device, and reads them back, before service times are turned on.
 ///
 /// # Errors
-/// [`Error::Failed`] if it refuses them, or has others.
+/// [`Error::Failed`] if the server refuses them, or reads back others.
 pub(crate) fn arrange(
     run: &Run,
     device: &mut BlockDevice,
@@ -56,23 +56,22 @@ pub(crate) fn arrange(
     let failed = |what: &str, error: weir_blockserver::Error| {
         Error::Failed(format!("device `{name}`: {what} scheduler `{}`: {error}", asked.policy))
     };
-    control.arrange(&asked).map_err(|error| failed("its server did not take", error))?;
+    control.arrange(&asked).map_err(|error| failed("the block server refused", error))?;
     let found = control.arrangement().map_err(|error| failed("cannot read back", error))?;
     if found != asked.completed() {
         let policy = &found.policy;
         return Err(Error::Failed(format!(
-            "device `{name}`: its server was set to scheduler `{}`, but reads back `{policy}` or other classes",
+            "device `{name}`: wrong scheduler or classes in the block server (found `{policy}`, expected `{}`)",
             asked.policy
         )));
     }
     Ok(Some(Asked { device: name, arrangement: asked }))
 }
 
-/// Lets the server of a device pass requests through to its disks, as many at once as in the run, so that the disks can be
-/// calibrated.
+/// Makes the server of a device pass requests through to its disks, with the queue depth of the run, for calibration.
 ///
 /// # Errors
-/// [`Error::Failed`] if it refuses.
+/// [`Error::Failed`] if the server refuses.
 pub(crate) fn pass_through(run: &Run, device: &mut BlockDevice) -> Result<(), Error> {
     let (_, queue_depth) = scheduler_of(run, &device.name);
     let Some(control) = device.control.as_mut().filter(|_| device.has_policies) else { return Ok(()) };
@@ -81,7 +80,7 @@ pub(crate) fn pass_through(run: &Run, device: &mut BlockDevice) -> Result<(), Er
     control.arrange(&all).map_err(|error| Error::Failed(format!("device `{}`: {error}", device.name)))
 }
 
-/// The policy in front of a device's disks, and how many requests each of them has at once.
+/// Scheduler in front of a device's disks, and the queue depth of each disk.
 fn scheduler_of(run: &Run, device: &str) -> (String, u32) {
     let scheduler = run.scheduler_of(device);
     match scheduler.is_of_kernel() {
@@ -90,14 +89,15 @@ fn scheduler_of(run: &Run, device: &str) -> (String, u32) {
     }
 }
 
-/// Arrangement of a device's server for a run: where classes share the device, the server tells them apart by their files' ranges.
+/// Arrangement of a device's server for a run. Where classes share the device, the server attributes requests by the ranges of
+/// each class's files.
 ///
 /// # Errors
-/// A file system does not say where it has placed them.
+/// The file system does not report the extents of files.
 pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Placement]) -> Result<Arrangement, Error> {
     let scheduler = run.scheduler_of(&device.name);
     let (policy, queue_depth) = scheduler_of(run, &device.name);
-    // As in virtual time, where the same seed draws the same disks.
+    // The seed of virtual time, for the same random numbers.
     let number = run.devices.iter().position(|other| other.name == device.name).unwrap_or(0) as u64;
     let mut askers: Vec<(&RunClass, &SimulatedClass)> = run
         .classes
@@ -107,7 +107,7 @@ pub(crate) fn arrangement(run: &Run, device: &RunDevice, places: &[Placement]) -
         .collect();
     let is_raw = places.iter().all(Placement::is_raw);
     if scheduler.is_of_kernel() && !is_raw {
-        // No scheduler of weir's orders them, and not every file system reports extents.
+        // None of weir's schedulers orders them, and not every file system reports extents.
         askers.drain(..askers.len().saturating_sub(1));
     }
     let last = askers.len().saturating_sub(1);
@@ -142,17 +142,17 @@ fn class_spec(class: &RunClass, told: &SimulatedClass, place: Option<&Placement>
     }
 }
 
-/// How long after it was asked a request of a workload is due, in ms.
+/// Deadline of a workload's requests, in ms after the intended time.
 fn deadline_ms(workload: &Workload) -> Option<f64> {
     match (workload.deadline.as_ref()?, &workload.arrivals) {
         (Deadline::After { ms }, _) => Some(*ms),
         (Deadline::RoundEnd, Arrivals::Rounds { round_ms, .. }) => Some(*round_ms),
-        // Workloads without rounds have no such deadline.
+        // Workloads without rounds have no round end.
         (Deadline::RoundEnd, _) => None,
     }
 }
 
-/// Each client's part of a class's files, where each has one for itself.
+/// Bytes of each client's own part of a class's files; `None` if clients share files.
 fn stream_bytes(class: &RunClass, place: &Placement) -> Option<u64> {
     let clients = u64::from(class.clients);
     let Workload { access: Access::Sequential, arrivals, sizes, files, .. } = &place.recipe else {
@@ -172,8 +172,8 @@ fn stream_bytes(class: &RunClass, place: &Placement) -> Option<u64> {
     (clients > 1 && is_ones_own && each.iter().all(|size| *size == first)).then_some(first)
 }
 
-/// Sets time 0 of the models and policies of all servers to that of a run, an instant of CLOCK_MONOTONIC. Says of each device
-/// whether it could be: a server that is asked something already keeps the time that it has.
+/// Sets time 0 of models and schedulers of all servers to the run's epoch, an instant of CLOCK_MONOTONIC. Returns for each
+/// device whether it was set: a server that already has requests keeps its time 0.
 ///
 /// # Errors
 /// A server does not answer.
@@ -196,7 +196,7 @@ pub(crate) fn begin(devices: &mut [BlockDevice], epoch_ns: i64) -> Result<Vec<(S
     Ok(begun)
 }
 
-/// Time from now to an instant of CLOCK_MONOTONIC; zero if it is past.
+/// Time from now to an instant of CLOCK_MONOTONIC; zero if it has passed.
 fn until(at_ns: u64) -> Duration {
     let now_ns = u64::try_from(weir_host::clock::monotonic_ns()).unwrap_or(0);
     Duration::from_nanos(at_ns.saturating_sub(now_ns))
@@ -223,16 +223,16 @@ pub(crate) fn read_back(
 }
 
 impl InForce {
-    /// The scheduler in force, in words; `Err` says how it differs from the run's.
+    /// The active scheduler, as text; `Err` says how it differs from the run's.
     pub(crate) fn verify(&self) -> Result<String, String> {
         let Arrangement { policy, queue_depth, .. } = &self.asked;
         match &self.found {
-            None => Err(format!("{policy} was asked for, but its server does not say what it has")),
+            None => Err(format!("expected scheduler {policy}, but the block server does not answer")),
             Some(found) if found.policy != *policy => {
-                Err(format!("{policy} was asked for, but at the end it was {}", found.policy))
+                Err(format!("wrong scheduler at the end (found {}, expected {policy})", found.policy))
             }
             Some(found) if *found != self.asked.completed() => {
-                Err(format!("{policy} was in force, but not with the classes or the queue depth asked for"))
+                Err(format!("scheduler {policy} has other classes or another queue depth than the run"))
             }
             Some(_) => Ok(format!("{policy}, queue depth {queue_depth}")),
         }
@@ -266,8 +266,8 @@ mod tests {
     #[test]
     fn another_policy_other_classes_and_silence_are_told() {
         assert!(in_force(Some("hds root_kb_s=100")).verify().unwrap().starts_with("hds root_kb_s=100"));
-        assert!(in_force(Some("hds")).verify().unwrap_err().contains("at the end it was hds"));
-        assert!(in_force(None).verify().unwrap_err().contains("does not say"));
+        assert!(in_force(Some("hds")).verify().unwrap_err().contains("found hds"));
+        assert!(in_force(None).verify().unwrap_err().contains("does not answer"));
         let mut other = in_force(Some("hds root_kb_s=100"));
         if let Some(found) = &mut other.found {
             found.classes[0].weight = 2.0;

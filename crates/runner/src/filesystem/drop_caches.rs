@@ -1,17 +1,17 @@
-//! Caches dropped before a run: what was written is on its device, and in no cache.
+//! Dropping of caches before a run: written data are on their device, and in no cache.
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::{mount, network, premounted};
-use crate::run::context::RunContext;
 
-/// Writes everything back, mounts file systems afresh, and drops the caches of devices. sync(2) and drop_caches would make the
-/// run wait for, and disturb, everything else on the host.
+/// Writes data back, remounts file systems, and drops the caches of devices. sync(2) and drop_caches would affect the whole
+/// host.
 ///
 /// # Errors
-/// Something cannot be written back, unmounted or mounted.
+/// A file system cannot be written back, unmounted or mounted.
 pub(crate) fn drop_all(
     context: &RunContext<'_>,
     limits: &Limits,

@@ -1,4 +1,4 @@
-//! File systems made and mounted on the devices of a run.
+//! File systems of a run, made and mounted on its devices.
 
 use std::fs;
 
@@ -10,19 +10,19 @@ use weir_host::mounts;
 use weir_study::{FileSystem, Run};
 
 use crate::Error;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::device::array;
 use crate::device::block_device::BlockDevice;
 use crate::device::held_disk::Held;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::{mount, network, premounted};
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
 /// Blanks the devices, assembles arrays, makes and mounts the file systems. A raw device is blanked, or labelled if it is a real
 /// disk.
 ///
 /// # Errors
-/// A device is not what it was, or a tool fails.
+/// A device has changed, or a tool fails.
 pub(crate) fn file_systems(
     context: &RunContext<'_>,
     devices: &mut [BlockDevice],
@@ -48,7 +48,7 @@ pub(crate) fn file_systems(
         let wanted = run.devices.iter().find(|wanted| wanted.name == device.name);
         let stripe_unit_kib = wanted.map_or(0, |wanted| wanted.stripe_unit_kib);
         array::assemble(&device.node, &mut device.held, stripe_unit_kib, journal)?;
-        // The mount table knows it by its kernel name.
+        // The mount table has the kernel name.
         device.node = device.node.canonicalize().map_err(Error::io("cannot find", &device.node))?;
     }
     if filesystem.mount_type.is_none() {
@@ -59,7 +59,7 @@ pub(crate) fn file_systems(
     let mut points = Vec::new();
     for wanted in &run.devices {
         let device = devices.iter_mut().find(|device| device.name == wanted.name);
-        // A file system without a device has a name of this run's own in the table of mounts.
+        // In the mount table a file system without a device has a name made for this run.
         let source =
             device.as_ref().map_or_else(|| format!("weir-{}", run.id).into(), |device| device.node.clone());
         let path = context.state().join("mnt").join(&wanted.name);
@@ -79,19 +79,19 @@ pub(crate) fn file_systems(
     Ok(points)
 }
 
-/// Marks a real disk that a run writes to without a file system.
+/// Labels a real disk that a run writes without a file system.
 fn label(held: &Held, run: &Run, journal: &mut Journal) -> Result<(), Error> {
     check_before_writing(&held.claim, held.may_overwrite)?;
     let token = format!("run {} {}", run.id, random_uuid()?);
     journal.note(Change::Formatted(Written::on(&held.claim, Mark::Label(token.clone()))))?;
-    // Signatures that may be lost would say later that the disk is somebody's.
+    // Old signatures would later make the disk look used.
     if held.may_overwrite {
         make_blank(&held.claim, &token)?;
     }
     write_label(&held.claim, &token).map_err(Error::from)
 }
 
-/// Makes a file system with a UUID that the journal knows before the disk is written.
+/// Makes a file system with a UUID that the journal lists before the disk is written.
 fn make_file_system(
     device: &mut BlockDevice,
     filesystem: &FileSystem,
@@ -101,7 +101,7 @@ fn make_file_system(
     let uuid = random_uuid()?;
     let must_be_given_back = device.is_real() && !device.is_array;
     if device.is_array {
-        // The array holds its members now; the array itself is formatted.
+        // The array has claimed its members; the array itself is formatted.
         let mut array = Claim::take(&device.node)?;
         return format(&mut array, &words, &uuid, true).map(|_| ()).map_err(Error::from);
     }
@@ -111,10 +111,10 @@ fn make_file_system(
         check_before_writing(&held.claim, held.may_overwrite)?;
         journal.note(Change::Formatted(Written::on(&held.claim, Mark::Uuid(uuid.clone()))))?;
     }
-    // Whatever a modelled disk held was discarded.
+    // A modelled disk has discarded its data.
     let made = format(&mut held.claim, &words, &uuid, held.may_overwrite || modelled)?;
     if must_be_given_back && made != uuid {
-        // A tool that takes no UUID chose one of its own.
+        // A tool without a UUID option has chosen one.
         journal.note(Change::Formatted(Written::on(&held.claim, Mark::Uuid(made))))?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Mounts of file systems: made, checked and taken down.
+//! Mounts of file systems: mounted, checked and unmounted.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,9 +8,9 @@ use weir_host::mounts;
 use weir_study::FileSystem;
 
 use crate::Error;
-use crate::run::child_processes;
+use crate::context::child_processes;
 
-/// Mounts a file system and checks that it is the one that was wanted.
+/// Mounts a file system and checks the mount.
 pub(crate) fn mount(
     filesystem: &FileSystem,
     source: &Path,
@@ -26,23 +26,23 @@ pub(crate) fn mount(
     check(filesystem, source, point).map_err(Error::Failed)
 }
 
-/// Checks that the wanted file system is mounted: after a mount that failed without an error, the run would measure the one below.
+/// Checks that the wanted file system is mounted: after a silently failed mount, the run would measure the file system below.
 pub(crate) fn check(filesystem: &FileSystem, source: &Path, point: &Path) -> Result<(), String> {
     let Some(wanted) = &filesystem.mount_type else { return Ok(()) };
     match mounts::at(point).map_err(|error| error.to_string())? {
-        None => Err(format!("{}: nothing is mounted; {wanted} should be", point.display())),
+        None => Err(format!("{}: nothing is mounted there (expected {wanted})", point.display())),
         Some(found) if !filesystem.is_of_type(&found.fs_type) => {
-            Err(format!("{}: {} is mounted; {wanted} should be", point.display(), found.fs_type))
+            Err(format!("{}: wrong mount (found {}, expected {wanted})", point.display(), found.fs_type))
         }
         Some(found) if filesystem.on_device && found.source != source => {
             let (found, wanted) = (found.source.display(), source.display());
-            Err(format!("{}: {found} is mounted; {wanted} should be", point.display()))
+            Err(format!("{}: wrong mount (found {found}, expected {wanted})", point.display()))
         }
         Some(_) => Ok(()),
     }
 }
 
-/// Unmounts; nothing being mounted is fine. A busy mount is given a moment: a dying process may hold it.
+/// Unmounts, if anything is mounted. Waits a little for a busy mount, which an ending process may hold.
 pub(crate) fn unmount(point: &Path) -> Result<(), String> {
     mounts::unmount_patiently(point, Duration::from_secs(2)).map_err(|error| error.to_string())
 }

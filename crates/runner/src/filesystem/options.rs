@@ -1,4 +1,4 @@
-//! Options of a file system that a run sets, and reads back.
+//! Options of a file system, set by a run and read back.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -7,15 +7,15 @@ use weir_specs::template::{Filled, Value, Values, fill};
 use weir_study::FsOption;
 
 use crate::Error;
+use crate::context::run_context::RunContext;
 use crate::filesystem::mount_point::MountPoint;
-use crate::run::context::RunContext;
 
-/// The options that a run sets, each with its value.
+/// Options that a run sets, with their values.
 fn wanted<'a>(context: &RunContext<'a>) -> Result<Vec<(&'a String, &'a FsOption, String)>, Error> {
     let RunContext { run, filesystem, .. } = *context;
     let found = |(name, value): (String, String)| {
         let (name, option) = filesystem.options.get_key_value(&name).ok_or_else(|| {
-            Error::Refused(format!("filesystem_options.{name}: {} has no such option", filesystem.name))
+            Error::Refused(format!("filesystem_options.{name}: file system {} has no option of this name. See weir list filesystems", filesystem.name))
         })?;
         if let Some(problem) = option.kind.problem(&value) {
             return Err(Error::Refused(format!("filesystem_options.{name}: {problem}")));
@@ -25,21 +25,21 @@ fn wanted<'a>(context: &RunContext<'a>) -> Result<Vec<(&'a String, &'a FsOption,
     run.settings.options().into_iter().map(found).collect()
 }
 
-/// The value that a role of the playbook reported.
+/// Value that a role of the playbook reported.
 fn told<'a>(context: &RunContext<'a>, name: &str) -> Option<&'a str> {
     context.testbed.options.get(&context.filesystem.name)?.get(name).map(String::as_str)
 }
 
-/// Refuses a run whose options a role of the playbook should have set, and has not.
+/// Refuses a run if a role of the playbook has not set its options.
 ///
 /// # Errors
-/// [`Error::Refused`], naming the option and the role.
+/// [`Error::Refused`] with the option and the role.
 pub(crate) fn check(context: &RunContext<'_>) -> Result<(), Error> {
     let filesystem = context.filesystem;
     for (name, option, value) in wanted(context)? {
         if option.default.is_some() && filesystem.network.is_none() {
             return Err(Error::Refused(format!(
-                "filesystem_options.{name}: {} was mounted before the run, which therefore cannot say how: leave it out of weir_mounts, or leave the option out",
+                "filesystem_options.{name}: the run cannot set mount options, since {} was mounted before. Leave the file system out of weir_mounts, or leave the option out",
                 filesystem.name
             )));
         }
@@ -47,8 +47,8 @@ pub(crate) fn check(context: &RunContext<'_>) -> Result<(), Error> {
         let told = told(context, name);
         if told != Some(value.as_str()) {
             return Err(Error::Refused(format!(
-                "filesystem_options.{name}: is to be {value}, and the testbed says {}: the playbook has the role {} set it between runs, which one run by itself does not",
-                told.unwrap_or("nothing of it"),
+                "filesystem_options.{name}: wrong value (found {}, expected {value}). Use the playbook: its role {} sets the option between runs",
+                told.unwrap_or("none"),
                 by.role
             )));
         }
@@ -56,10 +56,10 @@ pub(crate) fn check(context: &RunContext<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs the commands that set options, on the still empty folder of the run.
+/// Runs the commands that set options, on the empty folder of the run.
 ///
 /// # Errors
-/// A command is not installed or fails; the error has its output.
+/// A command is not installed or fails; the error has the command's output.
 pub(crate) fn set(context: &RunContext<'_>, points: &[MountPoint]) -> Result<(), Error> {
     for (name, option, value) in wanted(context)? {
         for point in points.iter().filter(|_| !option.set.is_empty()) {
@@ -69,7 +69,7 @@ pub(crate) fn set(context: &RunContext<'_>, points: &[MountPoint]) -> Result<(),
     Ok(())
 }
 
-/// The values in force, by option, as read back; where this host cannot read them, as the playbook's role reported them.
+/// Values of options as read back, or as the playbook's role reported them if this host cannot read them.
 ///
 /// # Errors
 /// An option differs from what was set, or cannot be read.
@@ -84,7 +84,7 @@ pub(crate) fn read(
             found = said(name, &filled(&option.read, point, None)?)?;
             if !is(option, &found, &value) {
                 return Err(Error::Failed(format!(
-                    "filesystem_options.{name}: was set to {value}, and reads `{found}`"
+                    "filesystem_options.{name}: wrong value after setting (found `{found}`, expected {value})"
                 )));
             }
         }
@@ -93,12 +93,12 @@ pub(crate) fn read(
     Ok(all)
 }
 
-/// An option that is not as it was set.
+/// Text for an option that differs from its value.
 pub(crate) fn problem(context: &RunContext<'_>, points: &[MountPoint]) -> Option<String> {
     read(context, points).err().map(|error| error.to_string())
 }
 
-/// Whether the value read is the one wanted.
+/// Whether the value read is the wanted one.
 fn is(option: &FsOption, found: &str, wanted: &str) -> bool {
     let parts = |text: &'static [char], all: &str| -> Vec<String> {
         all.split(text).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -110,7 +110,7 @@ fn is(option: &FsOption, found: &str, wanted: &str) -> bool {
     found == wanted
 }
 
-/// A command's words with their placeholders filled in: `{value}` where one is to be set.
+/// A command with its placeholders filled in, such as `{value}`.
 fn filled(
     words: &[String],
     point: &MountPoint,
@@ -127,10 +127,10 @@ fn filled(
     words.iter().map(fill).collect()
 }
 
-/// What a command prints, without blanks around it.
+/// Output of a command, trimmed.
 fn said(name: &str, words: &[String]) -> Result<String, Error> {
     let told = |what: &str| Error::Failed(format!("filesystem_options.{name}: {}: {what}", words.join(" ")));
-    let (program, arguments) = words.split_first().ok_or_else(|| told("there is no command"))?;
+    let (program, arguments) = words.split_first().ok_or_else(|| told("the command is empty"))?;
     let done = Command::new(program).args(arguments).output().map_err(|error| told(&error.to_string()))?;
     if !done.status.success() {
         return Err(told(String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).trim()));

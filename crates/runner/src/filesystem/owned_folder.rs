@@ -1,7 +1,7 @@
-//! Folders that a run makes and removes: each bears the marker of the state folder that made it.
+//! Folders that a run makes and removes: each holds the marker of the state folder that made it.
 //!
-//! A folder is removed with all that is in it only if it bears that marker. The journal has no more than its path: the state
-//! folder is one above it, or the folder's name ends with the first digits of the id.
+//! A folder is removed with its content only if it holds that marker. The journal has only its path: the state folder is one
+//! above it, or the folder's name ends with the first digits of the id.
 
 use std::fs;
 use std::io;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use weir_host::owned::{self, Owner, SHORT_DIGITS};
 
 use crate::Error;
-use crate::filesystem::walk;
-use crate::run::journal::{Change, Journal};
+use crate::context::journal::{Change, Journal};
+use crate::files::walk;
 
-/// Makes a folder in the state folder, for as long as the journal has it, and marks it. One of a dead run is taken as it is.
+/// Makes and marks a folder in the state folder, which the journal lists. A folder of a dead run is used as it is.
 ///
 /// # Errors
-/// [`Error::Refused`] if it holds something and bears no marker of this state folder.
+/// [`Error::Refused`] if the folder has content and no marker of this state folder.
 pub(crate) fn own(folder: &Path, state: &Path, purpose: &str, journal: &mut Journal) -> Result<Owner, Error> {
     let owner = Owner::of_state(state)?;
     if !owned::is_owned(folder, &owner)? {
@@ -27,10 +27,10 @@ pub(crate) fn own(folder: &Path, state: &Path, purpose: &str, journal: &mut Jour
     Ok(owner)
 }
 
-/// Makes the folder of a run on a file system that outlives it, and marks it. No other state folder can have made one of its name.
+/// Makes and marks the folder of a run on a file system that outlives the run. Its name contains the id of the state folder.
 ///
 /// # Errors
-/// It cannot be made.
+/// The folder cannot be made.
 pub(crate) fn of_run(
     above: &Path,
     run: &str,
@@ -40,14 +40,14 @@ pub(crate) fn of_run(
     let owner = Owner::of_state(state)?;
     let folder = above.join(format!("weir-{run}.{}", owner.short()));
     journal.note(Change::Tree(folder.clone()))?;
-    // Of a run that died, and whose journal is lost.
+    // Of a dead run whose journal is lost.
     remove(&folder)?;
     fs::create_dir(&folder).map_err(Error::io("cannot make", &folder))?;
     owned::claim(&folder, &owner, &format!("run {run}"))?;
     Ok((folder, owner))
 }
 
-/// A folder of the same run that another state folder made, or an earlier version of weir.
+/// Folder of the same run that another state folder or an earlier version of weir made.
 ///
 /// # Errors
 /// The folder above cannot be read.
@@ -71,18 +71,18 @@ pub(crate) fn another_of_run(above: &Path, run: &str, state: &Path) -> Result<Op
     Ok(None)
 }
 
-/// Removes a folder of a run and all that is in it, if it bears the marker of the state folder that made it, or is empty; links are
-/// not followed. It is no error if it is not there.
+/// Removes a folder of a run with its content, if it holds the marker of its state folder, or is empty. Links are not followed.
+/// An absent folder is no error.
 ///
 /// # Errors
-/// It is not the run's: nothing was touched; or something cannot be removed: the marker stays then.
+/// The folder is not the run's, and nothing was touched; or a file cannot be removed, and the marker stays.
 pub(crate) fn remove(folder: &Path) -> Result<(), Error> {
     let Some(marker) = owned::marker(folder)? else { return remove_unmarked(folder) };
     let is_named_so = folder.extension().is_some_and(|id| id == marker.owner.short());
     let is_above = |state: &Path| Owner::find(state).is_ok_and(|found| found.as_ref() == Some(&marker.owner));
     if !is_named_so && !folder.ancestors().skip(1).any(is_above) {
         return Err(Error::Failed(format!(
-            "{}: bears the marker of another state folder of weir, and is left as it is",
+            "{}: left as it is: it has the marker of another state folder of weir",
             folder.display()
         )));
     }
@@ -91,14 +91,14 @@ pub(crate) fn remove(folder: &Path) -> Result<(), Error> {
     Ok(owned::remove(folder, &marker.owner)?)
 }
 
-/// One that a process has made that was killed before it marked it holds nothing.
+/// Whether the folder is empty: its process was killed before it marked the folder.
 fn remove_unmarked(folder: &Path) -> Result<(), Error> {
     if owned::check_empty(folder).is_ok() {
         let _ = fs::remove_file(folder.join(owned::MARKER));
     }
     match fs::remove_dir(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::Failed(format!(
-            "{}: bears no marker of weir ({}), and is left as it is. Look at it, then remove it yourself",
+            "{}: left as it is: it has no marker of weir ({}). Look at it, then remove it yourself",
             folder.display(),
             owned::MARKER
         ))),

@@ -1,40 +1,41 @@
-//! File systems that are mounted before a run: the run has a folder of its own there, and touches nothing else.
+//! File systems that are mounted before a run: the run has its own folder there, and touches nothing else.
 
 use std::fs::File;
 use std::path::Path;
 
 use crate::Error;
+use crate::context::journal::Journal;
+use crate::context::run_context::RunContext;
+use crate::files::walk;
 use crate::filesystem::mount_point::MountPoint;
-use crate::filesystem::{network, owned_folder, walk};
-use crate::run::context::RunContext;
-use crate::run::journal::Journal;
+use crate::filesystem::{network, owned_folder};
 
 /// Makes the run's folder.
 ///
 /// # Errors
-/// The testbed does not list the file system, another one is mounted there, a folder of that name is there, or the study varies
-/// what this run cannot set.
+/// The testbed does not list the file system, another one is mounted there, a folder of that name exists, or the study varies
+/// a setting that this run cannot set.
 pub(crate) fn point(context: &RunContext<'_>, journal: &mut Journal) -> Result<MountPoint, Error> {
     let RunContext { run, testbed, options, filesystem, .. } = *context;
     let name = &filesystem.name;
     let of_servers = run.levels.contains_key("server_memory_mib").then_some("server_memory_mib");
     if let Some(factor) = network::factor_of_disks(run).or(of_servers) {
         return Err(Error::Refused(format!(
-            "{name} is mounted before the run, which cannot set its servers: leave `{factor}` out of the study's factors"
+            "{name} is mounted before the run, and the run cannot set its servers. Leave `{factor}` out of the study's factors"
         )));
     }
     let path = testbed.mounts.get(name).ok_or_else(|| {
         Error::Refused(format!(
-            "{name} is to be mounted before the run: have its role mount it, or say in the inventory where it is (weir_mounts: {{{name}: /mnt/{name}}})"
+            "{name} must be mounted before the run. Use its role, or give its mount point in the inventory (weir_mounts: {{{name}: /mnt/{name}}})"
         ))
     })?;
     let wanted = filesystem.mount_type.as_deref().unwrap_or_default();
     let found = weir_host::mounts::at(path)?.ok_or_else(|| {
-        Error::Refused(format!("{}: nothing is mounted there; {name} ({wanted}) should be", path.display()))
+        Error::Refused(format!("{}: nothing is mounted there (expected {name}, {wanted})", path.display()))
     })?;
     if !filesystem.is_of_type(&found.fs_type) {
         return Err(Error::Refused(format!(
-            "{}: {} is mounted there; {name} ({wanted}) should be",
+            "{}: wrong file system (found {}, expected {name}, {wanted})",
             path.display(),
             found.fs_type
         )));
@@ -42,7 +43,7 @@ pub(crate) fn point(context: &RunContext<'_>, journal: &mut Journal) -> Result<M
     let own = options.own_name(run);
     if let Some(other) = owned_folder::another_of_run(path, &own, &options.state)? {
         return Err(Error::Refused(format!(
-            "{}: is there already: another host carries out the same run, or one died before it was undone; look at it, then remove it",
+            "{}: the run's folder exists: another host carries out the same run, or was killed before undo. Look at the folder, then remove it",
             other.display()
         )));
     }
@@ -51,7 +52,7 @@ pub(crate) fn point(context: &RunContext<'_>, journal: &mut Journal) -> Result<M
     Ok(MountPoint { device, source: found.source, path: path.clone(), files, owner: Some(owner) })
 }
 
-/// Writes back what was written, and drops its pages on this host. What the servers keep is not known.
+/// Writes files back, and drops their pages on this host. The servers' caches are not known.
 ///
 /// # Errors
 /// A file cannot be opened or written back.

@@ -1,12 +1,12 @@
-//! R-HOSTS: whether the hosts of a run began together, and how well their clocks are known.
+//! Rule R-HOSTS: the hosts of a run began together, and their clock offsets are known.
 
 use weir_coordination::Record;
 
 use crate::validity::rule::{self, RuleOutcome, Status, Validity};
 
-/// A tenth of a disk's service time: with a larger error the order of requests is unknown.
+/// Limit on the error of a clock offset, a tenth of a disk's service time: with a larger one the order of requests is unknown.
 const BOUND_LIMIT_NS: i64 = 500_000;
-/// Two quartz clocks of 50 ppm each; more, and one was set or stood still.
+/// Limit on drift: two quartz clocks of 50 ppm each. With more, a clock was set or its machine was paused.
 const DRIFT_LIMIT_PPM: f64 = 100.0;
 
 fn outcome(status: Status, reason: String) -> RuleOutcome {
@@ -22,7 +22,7 @@ pub(super) fn not_together(reason: String) -> RuleOutcome {
 pub(super) fn together(records: &[Record]) -> RuleOutcome {
     let clocks = || records.iter().filter_map(|record| Some((record.host.as_str(), record.clocks?)));
     let Some((host, worst)) = clocks().max_by_key(|(_, clocks)| clocks.bound_ns()) else {
-        return outcome(Status::Invalid, "no host knew another's clock".to_owned());
+        return outcome(Status::Invalid, "no host knows its clock offset".to_owned());
     };
     let bound_ns = worst.bound_ns();
     let numbers = |outcome: RuleOutcome| RuleOutcome {
@@ -32,7 +32,7 @@ pub(super) fn together(records: &[Record]) -> RuleOutcome {
     };
     if bound_ns > BOUND_LIMIT_NS {
         let reason = format!(
-            "the clock of host {host} is known to within {:.3} ms only (at most {:.3}): the network between the hosts is too slow or too busy",
+            "the clock offset of host {host} is known to within {:.3} ms (at most {:.3}): the network between the hosts is too slow or too busy",
             bound_ns as f64 / 1e6,
             BOUND_LIMIT_NS as f64 / 1e6
         );
@@ -43,13 +43,13 @@ pub(super) fn together(records: &[Record]) -> RuleOutcome {
         drifts().find(|(_, (drift, unsure))| drift.abs() > DRIFT_LIMIT_PPM + unsure)
     {
         let reason = format!(
-            "the clock of host {host} drifted by {drift:.0} ppm (known to within {unsure:.0}; at most {DRIFT_LIMIT_PPM}): it was set, or its machine stood still"
+            "the clock of host {host} drifted by {drift:.0} ppm (known to within {unsure:.0}; at most {DRIFT_LIMIT_PPM}): the clock was set, or the machine was paused"
         );
         return numbers(outcome(Status::Invalid, reason));
     }
     let drift = drifts().map(|(_, (drift, _))| drift.abs()).fold(0.0, f64::max);
     let reason = format!(
-        "{} hosts began together; clocks are known to within {:.3} ms and drifted by at most {drift:.1} ppm",
+        "{} hosts began together; clock offsets are known to within {:.3} ms and clocks drifted by at most {drift:.1} ppm",
         records.len(),
         bound_ns as f64 / 1e6
     );

@@ -1,4 +1,4 @@
-//! Join of the parts that hosts left of a run into one run.
+//! Join of the parts of all hosts into one run.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use weir_coordination::{Record, Role};
 use weir_specs::host_problem;
 use weir_study::Run;
 
-use super::barrier::PART;
 use super::{hosts_rule, join_tables};
 use crate::Error;
-use crate::run::folder::{RunFolder, check_part, parts_folder, write_json};
+use crate::context::write_json;
+use crate::run::folder::{PART, RunFolder, check_part, parts_folder};
 use crate::run::outcome::Timing;
 use crate::run::sweep::remove_parts;
 use crate::validity::rule::Validity;
@@ -19,7 +19,7 @@ use crate::validity::rule::Validity;
 /// Outcome of a join.
 #[derive(Debug, Clone)]
 pub enum Joined {
-    /// Its folder is complete.
+    /// The run's folder is complete.
     Whole {
         /// Whether its data may be used.
         validity: Validity,
@@ -30,7 +30,7 @@ pub enum Joined {
         /// Hosts that were lost.
         lost: Vec<String>,
     },
-    /// It did not begin, or a host could not do its part: there is no folder.
+    /// The run did not begin, or a host failed: there is no folder.
     Nothing {
         /// Why.
         why: String,
@@ -46,7 +46,7 @@ pub enum Joined {
 pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error> {
     if let Some(host) = hosts.iter().find(|host| !is_host(host)) {
         return Err(Error::Refused(format!(
-            "host {host:?}: names a folder: use letters, digits, -, _ and . only, no . at the beginning"
+            "host {host:?}: the name is also that of a folder. Use only letters, digits, -, _ and ., and no . at the beginning"
         )));
     }
     let folder = RunFolder::take(results, &run.id)?;
@@ -61,7 +61,7 @@ pub fn join(run: &Run, hosts: &[String], results: &Path) -> Result<Joined, Error
             }
             Some(record) => {
                 return Err(Error::Failed(format!(
-                    "{}: is the part of {} in run {}, not of {host} in {}: remove it, and carry out the run again",
+                    "{}: wrong part (found host {} in run {}, expected host {host} in run {}). Remove the folder, and carry out the run again",
                     parts.join(host).display(),
                     record.host,
                     record.run,
@@ -93,10 +93,11 @@ fn judge(
         return Ok(Joined::Nothing { why: why.clone(), lost: Vec::new() });
     }
     if records.is_empty() {
-        let why = format!("no host left anything of the run ({}): each says why above", silent.join(", "));
+        let why =
+            format!("no host left a part of the run ({}): each host's error is above", silent.join(", "));
         return Ok(Joined::Nothing { why, lost: Vec::new() });
     }
-    // The host that noticed first knows the time best.
+    // The host that detected it first has the best time.
     let first = ended().min_by_key(|ended| ended.after_ns.unwrap_or(i64::MIN));
     let mut lost: Vec<String> =
         ended().map(|ended| ended.host.clone()).chain(silent.iter().cloned()).collect();
@@ -111,7 +112,7 @@ fn judge(
     let partial = folder.partial();
     let rules = match (first, silent.first()) {
         (Some(ended), _) => Err(ended.to_string()),
-        (None, Some(host)) => Err(format!("host {host} left nothing of its part")),
+        (None, Some(host)) => Err(format!("host {host} left no part of the run")),
         (None, None) => Ok(()),
     };
     let (validity, timing, requests) = match rules {
@@ -148,7 +149,7 @@ fn whole(
     for record in records {
         let folder = parts.join(&record.host);
         let needed = |name: &str| {
-            Error::Failed(format!("{}: is absent: the part is not whole", folder.join(name).display()))
+            Error::Failed(format!("{}: missing: the part is not complete", folder.join(name).display()))
         };
         let found: Validity = read(&folder.join("verdict.json"))?.ok_or_else(|| needed("verdict.json"))?;
         validities.push((record.host.clone(), found));
@@ -179,14 +180,14 @@ fn whole(
     Ok((Validity::of(rules), timing, requests))
 }
 
-/// The run's epoch, the same in all parts: parts of different attempts are no run.
+/// The run's epoch, the same in all parts of one attempt.
 fn one_epoch(records: &[Record]) -> Result<i64, Error> {
     let mut epochs: Vec<Option<i64>> = records.iter().map(|record| record.epoch_ns).collect();
     epochs.dedup();
     match epochs[..] {
         [Some(epoch_ns)] => Ok(epoch_ns),
         _ => Err(Error::Failed(
-            "the parts are not of one attempt: remove them, and carry out the run again".to_owned(),
+            "the parts are of different attempts. Remove them, and carry out the run again".to_owned(),
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Tables of all parts of a run, merged on the coordinator's clock.
+//! Merged tables of all parts of a run, on the coordinator's clock.
 
 use std::iter::Peekable;
 use std::path::Path;
@@ -9,7 +9,7 @@ use weir_records::{BlockRequest, OfHost, Request, TableReader, TableWriter};
 
 use crate::Error;
 
-/// Tells a part's times, which count from the run's beginning on its own clock, in those of the coordinator.
+/// Converts a part's times, relative to the run's epoch on that host's clock, to the coordinator's clock.
 pub(super) struct Teller {
     record: Record,
 }
@@ -52,8 +52,8 @@ struct Source {
     client: u64,
 }
 
-/// Merges `requests.parquet` of the clients in order of intended time, and numbers requests and clients through: those of
-/// the second host follow those of the first. Returns the number of rows.
+/// Merges `requests.parquet` of the clients in order of intended time, and renumbers requests and clients: clients of the
+/// second host follow those of the first. Returns the number of rows.
 ///
 /// # Errors
 /// A table is absent or damaged, or the disk is full.
@@ -79,7 +79,7 @@ pub(super) fn requests(
     let mut writer = TableWriter::create(out, epoch_ns).map_err(Error::failed)?;
     let mut number = 0;
     loop {
-        // A part's own order stays: telling its times moves none past another.
+        // A part keeps its own order: converted times keep their order.
         let mut next: Option<(i64, usize)> = None;
         for (at, source) in sources.iter_mut().enumerate() {
             let due_ns = match source.rows.peek() {
@@ -97,8 +97,12 @@ pub(super) fn requests(
         let Some(row) = source.rows.next() else { break };
         let mut row = source.teller.request(row.map_err(Error::failed)?);
         let through = u64::from(row.client) + source.client * u64::from(clients_of(&row.class));
-        row.client = u32::try_from(through)
-            .map_err(|_| Error::Failed(format!("class {}: more clients than can be numbered", row.class)))?;
+        row.client = u32::try_from(through).map_err(|_| {
+            Error::Failed(format!(
+                "class {}: more clients than a 32-bit number can count. Use fewer",
+                row.class
+            ))
+        })?;
         row.request = number;
         number += 1;
         writer.write(&OfHost { row, host: Arc::clone(&source.host) }).map_err(Error::failed)?;
@@ -106,7 +110,7 @@ pub(super) fn requests(
     writer.close().map_err(Error::failed)
 }
 
-/// Puts `block.parquet` of all parts that have one behind one another; writes nothing if none has.
+/// Concatenates `block.parquet` of all parts that have one; writes nothing if none has.
 ///
 /// # Errors
 /// A table is damaged, or the disk is full.

@@ -1,6 +1,5 @@
 //! Runs of several hosts: the part of each host, and one run made of the parts.
 
-pub(crate) mod barrier;
 mod hosts_rule;
 mod join;
 mod join_tables;

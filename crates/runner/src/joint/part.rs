@@ -7,16 +7,16 @@ use std::time::Instant;
 use weir_coordination::{Coordination, Ended, JoinConfig, Record, Timeouts};
 use weir_study::Run;
 
-use super::barrier::{PART, from_coordination};
 use crate::Error;
-use crate::device::testbed::Testbed;
+use crate::context::options::{CoordinationOptions, Options};
+use crate::context::testbed::Testbed;
+use crate::context::write_json;
 use crate::run::carry_out::attempt;
-use crate::run::folder::{RunFolder, write_json};
-use crate::run::options::{CoordinationOptions, Options};
+use crate::run::folder::{PART, RunFolder};
 use crate::run::outcome::Outcome;
 use crate::run::sweep::remove_published;
 
-/// What this host knows before it joins the others for a run.
+/// Configuration with which this host joins the others for a run.
 fn config(coordination: &CoordinationOptions, run: &str, stop: &Arc<AtomicBool>) -> JoinConfig {
     let CoordinationOptions { roster, address, token } = coordination.clone();
     let (run, stop) = (run.to_owned(), Arc::clone(stop));
@@ -32,7 +32,7 @@ pub(crate) fn carry_out(
 ) -> Result<Outcome, Error> {
     let Some(client) = coordination.roster.client() else {
         return Err(Error::Refused(format!(
-            "{} is a server of this run: use weir observe",
+            "host {} is a server of this run. Use weir observe",
             coordination.roster.me()
         )));
     };
@@ -41,7 +41,7 @@ pub(crate) fn carry_out(
     })
 }
 
-/// Joins the other hosts, does the work, and reports its end: to the others, and in the part's folder.
+/// Joins the other hosts, carries out this host's part, and reports its end to the others and in the part's folder.
 pub(super) fn part(
     run: &Run,
     options: &Options,
@@ -51,12 +51,15 @@ pub(super) fn part(
     let (named, wanted) =
         (coordination.roster.clients(), run.hosts.map_or(1, |hosts| hosts.clients as usize));
     if named != wanted {
-        return Err(Error::Refused(format!("run {} takes {wanted} clients; {named} are named", run.id)));
+        return Err(Error::Refused(format!(
+            "run {}: wrong number of client hosts (found {named}, expected {wanted})",
+            run.id
+        )));
     }
     let folder = RunFolder::take_part(&options.results, &run.id, coordination.roster.me())?;
     // Left by an earlier attempt.
     if let Some(left) = remove_published(folder.path(), &run.id)? {
-        return Err(Error::Refused(format!("{left}. Move it away: this part needs its name")));
+        return Err(Error::Refused(format!("{left}. Move it away: this part needs the name")));
     }
     let began = Instant::now();
     let mut peers = match Coordination::join(config(coordination, &run.id, &options.stop)) {
@@ -65,7 +68,7 @@ pub(super) fn part(
             let record = Record::of_none(&coordination.roster, &run.id, Some(ended.clone()));
             return leave(&folder, &record, ended, began);
         }
-        Err(error) => return Err(from_coordination(error)),
+        Err(error) => return Err(error.into()),
     };
     let done = work(&mut peers, &folder);
     if done.is_err() {
@@ -74,7 +77,7 @@ pub(super) fn part(
     match (done, peers.ended()) {
         (Ok(outcome), _) => Ok(outcome),
         (Err(error), Some(ended)) => {
-            // Mostly a consequence of what ended the run; not if something could not be undone.
+            // Mostly a consequence of the other host's end; not if something could not be undone.
             eprintln!("{error}");
             leave(&folder, &peers.record(), ended, began)
         }
@@ -85,7 +88,7 @@ pub(super) fn part(
     }
 }
 
-/// Leaves a record of a run that another host ended, in place of data.
+/// Publishes the record of a run that another host ended, without data.
 fn leave(folder: &RunFolder, record: &Record, ended: Ended, began: Instant) -> Result<Outcome, Error> {
     folder.make()?;
     write_json(&folder.partial().join(PART), record)?;

@@ -12,33 +12,33 @@ use weir_study::RunAccess;
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::network;
-use crate::run::context::RunContext;
 
-/// Share of a class's samples that may be left out because they were not cached or uncached as intended.
+/// Largest share of a class's samples that may be left out because they were not cached or uncached as intended.
 const LEFT_OUT_SHARE: f64 = 0.05;
 
-/// What the access benchmark of a run works with.
+/// Context of the access benchmark of a run.
 pub(crate) struct AccessContext<'a> {
     pub(crate) context: &'a RunContext<'a>,
     pub(crate) limits: &'a Limits,
     pub(crate) points: &'a [MountPoint],
 }
 
-/// What came out.
+/// Result of the access benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Accessed {
-    /// The benchmark's own report: how caching was verified, and what was left out.
+    /// Report of the benchmark: how caching was verified, and what was left out.
     pub(crate) report: Report,
-    /// Samples that were taken, by class.
+    /// Number of samples, by class.
     pub(crate) taken: BTreeMap<String, u64>,
-    /// Of these, samples that are rows.
+    /// Number of samples that became rows, by class.
     pub(crate) kept: BTreeMap<String, u64>,
 }
 
 impl Accessed {
-    /// The class of which too many samples were left out, if there is one.
+    /// Text for a class of which too many samples were left out, if any.
     pub(crate) fn unfit(&self) -> Option<String> {
         self.taken.iter().find_map(|(class, taken)| {
             let kept = self.kept.get(class).copied().unwrap_or(0);
@@ -50,13 +50,13 @@ impl Accessed {
     }
 }
 
-/// Rows made of samples.
+/// Rows from samples.
 struct Rows<'a> {
     access: &'a AccessContext<'a>,
     point: &'a MountPoint,
     device: Arc<str>,
     names: BTreeMap<(u8, u64), Arc<str>>,
-    /// Two names of one instant: the benchmark's clock and the rows'.
+    /// One instant on the benchmark's clock and on the rows' clock.
     origin: (Instant, i64),
     rows: Vec<Request>,
 }
@@ -87,7 +87,7 @@ impl Witness for Rows<'_> {
             op: Op::Read,
             offset: 0,
             size_bytes: if sample.operation == Operation::OpenClose { 0 } else { sample.size_bytes },
-            // A closed loop intends a request when it sends it.
+            // In a closed loop the intended time is the time of sending.
             intended_ns: began_ns,
             submitted_ns: Some(began_ns),
             completed_ns: Some(began_ns.saturating_add(took_ns)),
@@ -103,14 +103,14 @@ impl Witness for Rows<'_> {
         if filesystem.network.is_none() {
             return Ok(());
         }
-        // A client's own cache ends with its process.
+        // A client's cache ends with its process.
         let group = self.access.limits.group("client");
         network::remount(self.access.context.state(), filesystem, group, self.point)
             .map_err(|error| weir_fsbench::Error::Failed(error.to_string()))
     }
 }
 
-/// Measures on the file system of a run. Times of the rows are relative to `epoch_ns`.
+/// Measures on the file system of a run. Row times are relative to `epoch_ns`.
 pub(crate) fn measure(
     access: &AccessContext<'_>,
     wanted: &RunAccess,
@@ -118,7 +118,10 @@ pub(crate) fn measure(
 ) -> Result<(Vec<Request>, Accessed), Error> {
     let RunContext { run, options, .. } = *access.context;
     let point = access.points.first().ok_or_else(|| {
-        Error::Refused(format!("{} has no files to be opened and read", run.settings.filesystem))
+        Error::Refused(format!(
+            "file system {} has no files to open and read. Choose another one",
+            run.settings.filesystem
+        ))
     })?;
     let device = run.classes.first().map_or("", |class| class.device.as_str());
     let mut rows = Rows {
@@ -151,14 +154,14 @@ pub(crate) fn measure(
             }
         }
     }
-    // A class without any sample is missed as well.
+    // A class without samples is judged too.
     for class in &run.classes {
         taken.entry(class.name.clone()).or_default();
     }
     Ok((rows.rows, Accessed { report, taken, kept }))
 }
 
-/// Bytes that must have come from the devices.
+/// Bytes read that the devices must have delivered.
 pub(crate) fn uncached_bytes(access: &RunAccess, rows: &[Request]) -> u64 {
     let names: Vec<String> = access.sizes_bytes.iter().map(|size| RunAccess::uncached(*size)).collect();
     rows.iter().filter(|row| names.iter().any(|name| **name == *row.class)).map(|row| row.size_bytes).sum()

@@ -1,4 +1,4 @@
-//! Browsers of the classes that go through a web server or a site, over HTTP on loopback.
+//! Browsers of classes behind a web server or a site, over HTTP on loopback.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use weir_web_client::{Class, Folders, Options, Report, Server, Visit, Visitors, 
 
 use crate::Error;
 use crate::daemon::site::{Visited, Visits};
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 
-/// Most connections of a class whose requests do not wait for one another.
+/// Maximum connections of an open-loop class.
 const CONNECTIONS: usize = 1024;
-/// A modelled disk with a long queue may take this long; what takes longer has failed.
+/// Timeout of a request: longer than a modelled disk with a long queue takes.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The classes of a run that go through a service, with the device that each names in its rows.
+/// Classes of a run behind a web server, with the device of their rows.
 pub(crate) fn classes(run: &Run, places: &[Placement]) -> Result<Vec<(Class, Arc<str>)>, Error> {
     places
         .iter()
@@ -32,9 +32,9 @@ fn class(run: &Run, place: &Placement) -> Result<Class, Error> {
     let asked = &place.class;
     let service = run.services.iter().find(|service| Some(&service.name) == asked.through.as_ref());
     let RunService { port, .. } = service
-        .ok_or_else(|| Error::Refused(format!("class {}: its service is not one of the run", asked.name)))?;
+        .ok_or_else(|| Error::Refused(format!("class {}: its daemon is not one of the run", asked.name)))?;
     let refused = |error: weir_web_client::Error| Error::Refused(format!("class {}: {error}", asked.name));
-    // The folder of the class is in the server's root.
+    // The class's folder is in the server's root.
     let server = Server::new(&format!("http://127.0.0.1:{port}/{}", asked.name)).map_err(refused)?;
     let visit = match asked.think_ms {
         Some(think_ms) => Visit::Closed { clients: asked.clients, think_ns: think_ms * 1e6 },
@@ -54,14 +54,14 @@ fn class(run: &Run, place: &Placement) -> Result<Class, Error> {
     visitors.class(&place.recipe, server).map_err(refused)
 }
 
-/// Browsers at work.
+/// Running browsers.
 pub(crate) struct Asking {
     thread: JoinHandle<Result<Asked, weir_web_client::Error>>,
 }
 
 /// Outcome of the browsers' requests.
 pub(crate) struct Asked {
-    /// A row for every request.
+    /// One row for each request.
     pub(crate) rows: Vec<Request>,
     pub(crate) report: Report,
     /// Pages of sites.
@@ -69,7 +69,7 @@ pub(crate) struct Asked {
 }
 
 impl Asking {
-    /// Starts the browsers; `None` where no class has any.
+    /// Starts the browsers; `None` if no class has any.
     pub(crate) fn begin(
         mut classes: Vec<(Class, Arc<str>)>,
         visits: Vec<Visits>,
@@ -82,7 +82,7 @@ impl Asking {
         }
         let mut visited = Visited::default();
         let documents = classes.len();
-        // Browsers with think times need little CPU: a real-time priority keeps them from being late.
+        // Browsers with think times need little CPU: real-time priority keeps them on time.
         let all_think = classes.is_empty();
         for visits in visits {
             visited.note(&visits);
@@ -117,7 +117,7 @@ impl Asking {
         }))
     }
 
-    /// Waits for the last answer.
+    /// Waits for the last response.
     pub(crate) fn finish(self) -> Result<Asked, Error> {
         let done =
             self.thread.join().map_err(|_| Error::Failed("the browsers' thread panicked".to_owned()))?;

@@ -1,4 +1,4 @@
-//! Process that carries out one class: it ends with the run, however that ends.
+//! Process that carries out one class, and ends with the run.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +11,7 @@ use weir_daemons::Group;
 
 use crate::Error;
 
-/// Interval at which a run checks whether the process has ended, or is to end.
+/// Interval between checks whether the process has ended or the run is interrupted.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A process that carries out one class. It is killed when it is dropped, and by the kernel when this process dies.
@@ -20,10 +20,10 @@ pub(crate) struct ClassProcess {
 }
 
 impl ClassProcess {
-    /// Starts it, in the class's control group if it has one.
+    /// Starts a process, in the class's control group if it has one.
     ///
     /// # Errors
-    /// The group cannot take it, or it cannot be started, which `failed` puts into words.
+    /// The group refuses the process, or it cannot be started; `failed` makes the message.
     pub(crate) fn start(
         command: &mut Command,
         group: Option<&Group>,
@@ -44,10 +44,10 @@ impl ClassProcess {
         Ok(ClassProcess { child: command.spawn().map_err(failed)? })
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     ///
     /// # Errors
-    /// The run is to end first; or the system's error, with the program's name.
+    /// The run is interrupted, or the operating system's error, with the program's name.
     pub(crate) fn wait(&mut self, name: &str, stop: &AtomicBool) -> Result<ExitStatus, Error> {
         let failed = |error: io::Error| Error::Failed(format!("{name}: {error}"));
         loop {
@@ -64,7 +64,7 @@ impl ClassProcess {
 }
 
 impl Drop for ClassProcess {
-    /// When another class fails, this one must not use devices that are being undone.
+    /// Ends the process: when another class fails, undo must find the devices unused.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,5 +1,4 @@
-//! Files of a class, written before they are read: reads of blocks that were never written do
-//! not reach the device.
+//! Files of a class, written before they are read: reads of unwritten blocks do not reach the device.
 
 use std::fs;
 use std::io;
@@ -9,11 +8,11 @@ use weir_content::fill::{Filler, open};
 use weir_content::pattern::Key;
 
 use crate::Error;
-use crate::filesystem::parallel;
-use crate::load::placement::{Placement, file_path};
+use crate::files::parallel;
+use crate::files::placement::{Placement, file_path};
 
-/// Writes all files of a class. On a disk one `writer` lays them down one behind the other, the same in every run; several
-/// save the time of many answers over a network.
+/// Writes all files of a class. On a disk one `writer` lays them out one after the other, equally in every run; several
+/// writers save round trips over a network.
 ///
 /// # Errors
 /// The device is full or failed.
@@ -22,7 +21,7 @@ pub(crate) fn fill(place: &Placement, seed: u64, writers: usize) -> Result<(), E
         let mut filler = Filler::default();
         let file = open(&place.path, false).map_err(failed(&place.path))?;
         for (offset, size) in place.offsets_bytes.iter().zip(place.files.sizes_bytes()) {
-            // On a raw device the replayer knows no files: the pattern is the device's.
+            // On a raw device the replayer knows no files, and checks the pattern of the device.
             let key = Key::new(&place.class.name, None, seed);
             filler.write(&file, key, *offset, *offset, *size).map_err(failed(&place.path))?;
         }

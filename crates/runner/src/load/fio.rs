@@ -16,16 +16,16 @@ use weir_study::Run;
 use weir_workload::{Access, Arrivals, Distribution, Sizes};
 
 use crate::Error;
-use crate::filesystem::free_space::free_bytes;
+use crate::files::free_space::free_bytes;
+use crate::files::placement::{Placement, file_path};
 use crate::load::class_process::ClassProcess;
 use crate::load::fio_log::{self, JobLogs};
-use crate::load::placement::{Placement, file_path};
 
-/// With less free space than this, fio ends without a message because it cannot write one.
+/// Free space below which fio ends without a message, since it cannot write one.
 const LITTLE_ROOM_BYTES: u64 = 64 << 10;
 
-/// Upper bound of the time by which fio overstates completions of a class, summed over its requests, in ns. At the end of its run
-/// time a fio client waits for all requests in flight, and stamps all of them with the completion of the last.
+/// Upper bound of the time by which fio overstates completions of a class, summed over requests, in ns. At the end of its
+/// runtime a fio client waits for all outstanding requests, and stamps all with the completion of the last.
 pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Request>) -> i64 {
     let mut clients: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
     for row in rows {
@@ -37,11 +37,11 @@ pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Requ
         *all_ns += late_ns;
         *last_ns = (*last_ns).max(late_ns);
     }
-    // The last one's time is its own.
+    // The time of the last one is exact.
     clients.values().map(|(all_ns, last_ns)| all_ns - last_ns).sum()
 }
 
-/// fio carrying out one class.
+/// Running fio of one class.
 pub(crate) struct Job {
     program: ClassProcess,
     place_index: usize,
@@ -49,20 +49,20 @@ pub(crate) struct Job {
     clients: u32,
 }
 
-/// What fio said of one class, and how our rows compare.
+/// fio's report of one class, compared with its rows.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     /// The class.
     pub(crate) class: String,
     /// fio's version.
     pub(crate) version: String,
-    /// Exit code; absent if a signal ended it.
+    /// Exit code; absent if a signal ended fio.
     pub(crate) exit_code: Option<i32>,
-    /// Requests that fio counted, over all jobs and directions.
+    /// Requests by fio's count, over all jobs and directions.
     pub(crate) requests: u64,
     /// Rows made from its logs.
     pub(crate) rows: u64,
-    /// Errors that fio counted, and its words.
+    /// Errors by fio's count.
     pub(crate) errors: u64,
     /// Largest difference between fio's own percentiles and those of the rows, over jobs, directions and the
     /// 50th, 90th and 99th percentile, as a share of fio's; absent where there are too few rows to compare.
@@ -92,14 +92,14 @@ pub(crate) fn start(
     command.stdout(words.try_clone().map_err(Error::io("cannot write", folder))?).stderr(words);
     let program = ClassProcess::start(&mut command, group, |error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            Error::Failed("fio: not installed; install the package fio".to_owned())
+            Error::Failed("fio: not installed. Install the package fio".to_owned())
         }
         _ => Error::Failed(format!("fio: {error}")),
     })?;
     Ok(Job { program, place_index, folder: folder.to_owned(), clients: place.class.clients })
 }
 
-/// The class in fio's language: one job a client.
+/// Job file of a class: one fio job for each client.
 fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     let recipe = &place.recipe;
     let (
@@ -108,7 +108,7 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     ) = (&recipe.arrivals, &recipe.sizes)
     else {
         return Err(Error::Refused(format!(
-            "class {}: not a closed loop of one request size",
+            "class {}: fio carries out only closed loops of one request size",
             place.class.name
         )));
     };
@@ -125,14 +125,14 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
         Some(offset) => (place.path.clone(), *offset),
         None => (file_path(&place.path, 0), 0),
     };
-    // fio takes `$` for a variable, and a line for an option.
+    // In a job file `$` begins a variable, and each line is an option.
     template::Value::path(&file)
         .map_err(|problem| Error::Refused(format!("class {}: {problem}", place.class.name)))?;
     let mut text = String::from("[global]\n");
     let mut option = |name: &str, value: &dyn std::fmt::Display| {
         let _ = writeln!(text, "{name}={value}");
     };
-    // What comes behind a colon would be another file.
+    // A colon separates files.
     option("filename", &file.to_string_lossy().replace(':', "\\:"));
     option("offset", &offset);
     option("size", &size);
@@ -145,14 +145,14 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     option("direct", &u8::from(!run.settings.buffered));
     option("thread", &1);
     option("time_based", &1);
-    // It counts from when the job begins.
+    // fio counts from the beginning of the job.
     let start_ms = (start_s * 1e3).round() as i64;
     if start_ms > 0 {
         option("startdelay", &format!("{start_ms}ms"));
     }
     option("runtime", &format!("{}ms", (run.length_ns() / 1_000_000 - start_ms).max(1)));
     if let Some(rate_per_s) = rate_per_s {
-        // fio takes whole requests a second.
+        // fio reads whole requests per second.
         option("rate_iops", &rate_per_s.round().max(1.0));
     }
     option("norandommap", &1);
@@ -168,7 +168,7 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     }
     for client in 0..place.class.clients {
         let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
-        // Each client has its own addresses, and sequential ones begin apart.
+        // Each client has its own address range.
         let _ = writeln!(text, "randseed={}", seed(run.seed, client));
         if recipe.access == Access::Sequential && place.class.clients > 1 {
             let share = size / u64::from(place.class.clients) / bytes * bytes;
@@ -179,7 +179,7 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A client's seed: fio reads it as a signed number and refuses one of 2^63 or more.
+/// Seed of a client: fio reads a signed number and refuses 2^63 or more.
 fn seed(run_seed: u64, client: u32) -> u64 {
     run_seed.wrapping_add(u64::from(client)) & (u64::MAX >> 1)
 }
@@ -188,7 +188,7 @@ impl Job {
     /// Waits for fio and turns its logs into rows relative to the run's start.
     ///
     /// # Errors
-    /// fio left no logs, or they do not fit together.
+    /// fio wrote no logs, or the logs do not match.
     pub(crate) fn finish(
         mut self,
         run: &Run,
@@ -210,15 +210,15 @@ impl Job {
             words: words.trim().to_owned(),
         };
         let result = self.folder.join("result.json");
-        let text = fs::read_to_string(&result).map_err(Error::io("fio left no result", &result))?;
-        // With errors fio puts words before the JSON.
+        let text = fs::read_to_string(&result).map_err(Error::io("fio wrote no result", &result))?;
+        // fio writes error messages before the JSON.
         let Some(start) = text.find('{') else {
             let folder = self.folder.display();
             let words = match (report.words.as_str(), free_bytes(&self.folder)) {
                 ("", Ok(free)) if free < LITTLE_ROOM_BYTES => {
-                    format!("{folder} is full ({free} bytes are left)")
+                    format!("{folder} is full ({free} bytes free)")
                 }
-                ("", _) => format!("it printed nothing; its files are in {folder}"),
+                ("", _) => format!("it printed nothing. Its files are in {folder}"),
                 (words, _) => words.to_owned(),
             };
             return Err(Error::Failed(format!("fio for class {} failed ({status}): {words}", report.class)));
@@ -240,7 +240,7 @@ impl Job {
             rows.extend(found);
         }
         report.rows = rows.iter().filter(|row| row.completed_ns.is_some()).count() as u64;
-        // Logs hold what the rows hold; job and result stay.
+        // Rows hold the content of the logs; job and result stay.
         for client in 0..self.clients {
             for name in ["lat", "clat", "slat"] {
                 let _ = fs::remove_file(self.folder.join(format!("{client}_{name}.{}.log", client + 1)));
@@ -251,10 +251,10 @@ impl Job {
     }
 }
 
-/// Fewer rows than this leave a 99th percentile to chance.
+/// Minimum rows for a comparison of the 99th percentile.
 const FEWEST_ROWS_TO_COMPARE: usize = 200;
 
-/// See [`Report::percentile_difference`]; for one job.
+/// [`Report::percentile_difference`] of one job.
 fn percentile_difference(job: &Value, rows: &[Request]) -> Option<f64> {
     let mut largest: Option<f64> = None;
     for (name, op) in [("read", Op::Read), ("write", Op::Write)] {
@@ -268,7 +268,7 @@ fn percentile_difference(job: &Value, rows: &[Request]) -> Option<f64> {
         }
         responses.sort_unstable();
         for (key, per_cent) in [("50.000000", 50), ("90.000000", 90), ("99.000000", 99)] {
-            // Of the total latency: fio's other percentiles leave out the time of submission.
+            // Total latency: fio's other percentiles leave out submission.
             let fio = job[name]["lat_ns"]["percentile"][key].as_f64()?;
             let ours = fio_log::percentile(&responses, per_cent)? as f64;
             let difference = (ours - fio).abs() / fio.max(1.0);
@@ -278,7 +278,7 @@ fn percentile_difference(job: &Value, rows: &[Request]) -> Option<f64> {
     largest
 }
 
-/// Counts over every job and direction.
+/// Sums counts over all jobs and directions.
 fn summarise(value: &Value, report: &mut Report) {
     report.version = value["fio version"].as_str().unwrap_or_default().to_owned();
     for job in value["jobs"].as_array().into_iter().flatten() {

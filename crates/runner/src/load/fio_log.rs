@@ -1,9 +1,8 @@
 //! Rows from fio's per-request logs.
 //!
-//! fio writes two logs that fit together: the issue log (`write_iolog`, version 3) has each request's address and the
-//! microsecond at which it was issued, counted from an instant that fio does not name; the latency log has each
-//! completion on a named clock, but in whole ms, and the exact latency in ns. Every completed request pins the unknown
-//! instant down to an interval of 1 ms; many together pin it to microseconds.
+//! fio writes two logs: the issue log (`write_iolog`, version 3) has each request's address and its time of issue in us, from
+//! an unknown origin; the latency log has each completion on a known clock, in whole ms, and the latency in ns. Each completed
+//! request bounds the origin to an interval of 1 ms; many together bound it to microseconds.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -16,7 +15,7 @@ use weir_study::Run;
 use weir_workload::Deadline;
 
 use crate::Error;
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 
 /// The logs of one fio job.
 pub(crate) struct JobLogs {
@@ -40,7 +39,7 @@ struct Response {
     offset: u64,
 }
 
-/// The rows of one job, times relative to the run's start. A request without a response is a row without a completion.
+/// Rows of one job, with times relative to the run's epoch. A request without a response has no completion.
 ///
 /// # Errors
 /// A log is absent or damaged, or a response has no request.
@@ -63,7 +62,7 @@ pub(crate) fn rows(
         _ => None,
     };
     let row = |(issue, response): &(Issue, Option<Response>)| {
-        // A closed loop has no plan: a request is intended when it is issued. Half a microsecond is what the log cuts off.
+        // In a closed loop the intended time is the time of issue. The log truncates half a microsecond on average.
         let issued_ns = base_ns + issue.at_us * 1000 + 500 - epoch_monotonic_ns;
         Request {
             request: 0,
@@ -87,7 +86,7 @@ pub(crate) fn rows(
 }
 
 fn read<T>(path: &Path, parse: impl Fn(&str) -> Option<Option<T>>) -> Result<Vec<T>, Error> {
-    let file = File::open(path).map_err(Error::io("fio left no log", path))?;
+    let file = File::open(path).map_err(Error::io("fio wrote no log", path))?;
     let mut found = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file).lines()) {
         let line = line.map_err(Error::io("cannot read", path))?;
@@ -96,7 +95,7 @@ fn read<T>(path: &Path, parse: impl Fn(&str) -> Option<Option<T>>) -> Result<Vec
             Some(None) => {}
             None => {
                 return Err(Error::Failed(format!(
-                    "{}:{number}: not a line of fio's log: {line:?}",
+                    "{}:{number}: not a line of fio's log (found {line:?})",
                     path.display()
                 )));
             }
@@ -105,20 +104,20 @@ fn read<T>(path: &Path, parse: impl Fn(&str) -> Option<Option<T>>) -> Result<Vec
     Ok(found)
 }
 
-/// Longest time of a log, in ns: with it the sums of three of them are still numbers.
+/// Largest time in a log, in ns: the sum of three does not overflow.
 const LONGEST_NS: i64 = i64::MAX / 4;
 
-/// A time in ms or us that is one in ns as well.
+/// A time in ms or us, converted to ns.
 fn time(text: &str) -> Option<i64> {
     text.parse().ok().filter(|time| (0..=LONGEST_NS / 1_000_000).contains(time))
 }
 
-/// `373 f read 4046848 4096`; lines about the log and the file are passed over (`Some(None)`).
+/// `373 f read 4046848 4096`; lines about the log and the file are skipped (`Some(None)`).
 fn parse_issue(line: &str) -> Option<Option<Issue>> {
     if line.starts_with("fio version 3") {
         return Some(None);
     }
-    // The name of the file may hold blanks; what follows it may not.
+    // The file name may contain blanks; later fields do not.
     let mut words = line.rsplitn(4, ' ');
     let last = words.next()?;
     if ["add", "open", "close"].contains(&last) {
@@ -149,8 +148,7 @@ fn parse_response(line: &str) -> Option<Option<Response>> {
     Some(Some(Response { completed_ms, latency_ns, op, offset }))
 }
 
-/// Each request with its response. Two requests to one place are answered in the order in which they were issued,
-/// as far as the logs can tell.
+/// Each request with its response. Requests to one address are matched in order of issue, as the logs cannot distinguish them.
 fn pair(issues: &[Issue], responses: &[Response]) -> Result<Vec<(Issue, Option<Response>)>, String> {
     let mut waiting: HashMap<(Op, u64), VecDeque<usize>> = HashMap::new();
     for (index, issue) in issues.iter().enumerate() {
@@ -161,16 +159,16 @@ fn pair(issues: &[Issue], responses: &[Response]) -> Result<Vec<(Issue, Option<R
         let index = waiting
             .get_mut(&(response.op, response.offset))
             .and_then(VecDeque::pop_front)
-            .ok_or_else(|| format!("a response at offset {} belongs to no request", response.offset))?;
+            .ok_or_else(|| format!("a response at offset {} has no request", response.offset))?;
         pairs[index].1 = Some(*response);
     }
     Ok(pairs)
 }
 
-/// The instant of `CLOCK_MONOTONIC`, in ns, that issue times count from; `None` without any response.
+/// Origin of issue times on `CLOCK_MONOTONIC`, in ns; `None` without a response.
 ///
-/// A request issued at `u` with latency `l` and completed in ms `m` says: `m <= base + u + l < m + 1`. The base is the middle
-/// of what all of them allow; where stamps disagree (a log line was written late), it is what most allow: the median.
+/// A request issued at `u` with latency `l` and completed in ms `m` gives `m <= origin + u + l < m + 1`. The origin is the
+/// middle of the interval that all requests allow; where they disagree (a log line was written late), the median.
 fn base_ns(pairs: &[(Issue, Option<Response>)]) -> Option<i64> {
     let mut lows: Vec<i64> = pairs
         .iter()
@@ -185,7 +183,7 @@ fn base_ns(pairs: &[(Issue, Option<Response>)]) -> Option<i64> {
     if most < high { Some(most + (high - most) / 2) } else { Some(lows[lows.len() / 2] + 500_000) }
 }
 
-/// Reads the text of both logs, and fits them together.
+/// Reads and matches the text of both logs.
 pub(crate) fn fuzzing(issues: &str, responses: &str) {
     let issues: Vec<Issue> = issues.lines().filter_map(parse_issue).flatten().collect();
     let responses: Vec<Response> = responses.lines().filter_map(parse_response).flatten().collect();
@@ -194,7 +192,7 @@ pub(crate) fn fuzzing(issues: &str, responses: &str) {
     }
 }
 
-/// The smallest of the sorted values that so many per cent do not exceed; `None` of none.
+/// Percentile of sorted values: the smallest one that this share does not exceed; `None` without values.
 pub(crate) fn percentile(sorted: &[i64], per_cent: usize) -> Option<i64> {
     sorted.get((sorted.len() * per_cent).div_ceil(100).checked_sub(1)?).copied()
 }

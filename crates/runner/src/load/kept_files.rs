@@ -1,8 +1,8 @@
-//! Files of classes kept on a network file system from run to run: to write them again takes longer than a run.
+//! Files of classes kept on a network file system between runs: writing them again takes longer than a run.
 //!
-//! Only of classes behind a web server, which is not able to change them, and whose every answer is compared. Between runs a
-//! set lies beside the runs' folders; for a run it is moved into the run's own. A run that fails, or had a wrong answer, keeps
-//! nothing.
+//! Only files of classes behind a web server are kept: the server cannot change them, and every response is compared. Between
+//! runs a set lies beside the runs' folders; for a run it is moved into the run's folder. A run that fails, or had a wrong
+//! response, keeps nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use weir_host::owned::{self, Owner};
 use weir_study::{Engine, FileSystem, Run};
 
 use crate::Error;
-use crate::filesystem::free_space::free_bytes;
+use crate::files::free_space::free_bytes;
+use crate::files::placement::Placement;
+use crate::files::walk;
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::network;
-use crate::filesystem::walk;
 use crate::load::fill;
-use crate::load::placement::Placement;
 
-/// Beside the folders of runs.
+/// Folder beside the folders of runs.
 const FOLDER: &str = "weir-kept";
 /// Free space needed, as a multiple of the files' size: a server frees removed files late.
 const ROOM: u64 = 2;
 
-/// The sets of files that a run has from the runs before it, or leaves to those after it.
+/// Sets of files that a run takes from earlier runs, or leaves to later ones.
 #[derive(Default)]
 pub(crate) struct KeptFiles {
-    /// The folder of each set during the run, and between runs.
+    /// Folder of each set during the run, and between runs.
     sets: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn put(
     Ok((kept, written_bytes))
 }
 
-/// Folder of a class's set between runs; `None` if it cannot be kept. The name is a hash of all that its bytes depend on.
+/// Folder of a class's set between runs; `None` if it cannot be kept. Its name is a hash of everything that determines its bytes.
 fn lies_at(root: &Path, place: &Placement, seed: u64) -> Option<PathBuf> {
     if place.class.engine != Engine::Web {
         return None;
@@ -76,7 +76,7 @@ fn lies_at(root: &Path, place: &Placement, seed: u64) -> Option<PathBuf> {
     Some(root.join(name))
 }
 
-/// The folder of all sets, which bears the marker of the state folder.
+/// Folder of all sets, with the marker of the state folder.
 struct Root {
     folder: PathBuf,
     owner: Owner,
@@ -91,9 +91,9 @@ impl Root {
         }
     }
 
-    /// Sets of earlier runs go where a new one would find no room.
+    /// Removes sets of earlier runs if a new one lacks space.
     fn make_room(&self, bytes: u64) -> Result<(), Error> {
-        owned::claim(&self.folder, &self.owner, "files that stay from run to run")?;
+        owned::claim(&self.folder, &self.owner, "files kept between runs")?;
         if free_bytes(&self.folder)? < bytes.saturating_mul(ROOM) {
             owned::check_removable(&self.folder, &self.owner)?;
             walk::empty(&self.folder)?;
@@ -103,7 +103,7 @@ impl Root {
 }
 
 impl KeptFiles {
-    /// Leaves the files to later runs. What cannot be moved is removed with the run's folder.
+    /// Leaves the files to later runs. Files that cannot be moved are removed with the run's folder.
     pub(crate) fn leave(self) {
         for (place, lies) in self.sets {
             let _ = fs::rename(place, lies);

@@ -1,4 +1,4 @@
-//! Load of a run: the files of its classes, and the engines that send their requests.
+//! Load of a run: files of its classes, and engines that send their requests.
 
 pub(crate) mod access;
 pub(crate) mod browsers;
@@ -8,6 +8,5 @@ pub(crate) mod fio;
 pub(crate) mod fio_log;
 pub(crate) mod kept_files;
 pub(crate) mod open_loop;
-pub(crate) mod placement;
 pub(crate) mod replay_process;
 pub(crate) mod warm_start;

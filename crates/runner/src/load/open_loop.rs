@@ -1,4 +1,4 @@
-//! Open-loop classes of a run as one stream, and where the replayer sends it.
+//! Open-loop classes of a run, merged to one stream for the replayer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,11 +9,11 @@ use weir_study::{Engine, Run};
 use weir_workload::{Stream, StreamOptions};
 
 use crate::Error;
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 
 /// The requests of all open-loop classes in order of intended time.
 ///
-/// Numbers are those within each class; the table of the run has its own.
+/// Request numbers are those within each class; the table of the run renumbers.
 pub(crate) struct Merged {
     streams: Vec<Source>,
 }
@@ -24,7 +24,7 @@ struct Source {
 }
 
 impl Merged {
-    /// Begins the streams of some classes of a run: of those that are open loops.
+    /// Begins the streams of the open-loop classes among some classes of a run.
     ///
     /// # Errors
     /// A frame-size file cannot be read.
@@ -48,7 +48,7 @@ impl Merged {
         Ok(Merged { streams })
     }
 
-    /// Whether there is nothing to send.
+    /// Whether no class is an open loop.
     pub(crate) fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }
@@ -72,7 +72,7 @@ impl Iterator for Merged {
     }
 }
 
-/// Where each class goes and at which priority.
+/// Target and I/O priority of each class.
 pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Placement>, buffered: bool) -> Layout {
     let route = |place: &Placement| Route {
         path: place.path.clone(),

@@ -1,7 +1,7 @@
-//! Process that replays one open-loop class in a control group of its own.
+//! Process that replays one open-loop class in its own control group.
 //!
-//! The I/O controller of control groups (version 2) tells processes apart, not threads. The process is this program's
-//! `weir replay`: it opens and checks its requests, prints `ready`, reads the instant of the beginning, and sends from there on.
+//! The I/O controller of control groups (version 2) distinguishes processes, not threads. The process is `weir replay`: it
+//! opens and checks its requests, prints `ready`, reads the epoch, and sends from then on.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -15,9 +15,9 @@ use weir_replayer::Fidelity;
 use weir_study::Run;
 
 use crate::Error;
+use crate::files::placement::Placement;
 use crate::load::class_process::ClassProcess;
 use crate::load::open_loop::Merged;
-use crate::load::placement::Placement;
 
 /// A class whose process is ready to send.
 pub(crate) struct ReplayProcess {
@@ -29,10 +29,10 @@ pub(crate) struct ReplayProcess {
     words: PathBuf,
 }
 
-/// Gets ready to send the requests of an open-loop class; `None` if it has none.
+/// Starts the process of an open-loop class and waits until it is ready; `None` if the class has no requests.
 ///
 /// # Errors
-/// They cannot be written down, or the process cannot be started or refuses them.
+/// The requests cannot be written, or the process cannot be started or refuses them.
 pub(crate) fn start(
     run: &Run,
     place: &Placement,
@@ -48,7 +48,7 @@ pub(crate) fn start(
     let planned = folder.join("planned.parquet");
     write_all(&planned, 0, &rows).map_err(Error::failed)?;
     let program = std::env::current_exe()
-        .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
+        .map_err(|error| Error::Failed(format!("cannot find the executable of weir: {error}")))?;
     let words = folder.join("words.txt");
     let answered = folder.join("answered.parquet");
     let mut command = Command::new(program);
@@ -87,21 +87,21 @@ pub(crate) fn start(
 }
 
 impl ReplayProcess {
-    /// Tells it when to begin.
+    /// Sends the epoch to the process.
     ///
     /// # Errors
-    /// It has ended.
+    /// The process has ended.
     pub(crate) fn begin(&mut self, epoch_monotonic_ns: i64) -> Result<(), Error> {
         let Some(mut told) = self.program.child.stdin.take() else {
-            return Err(self.failure("was told before"));
+            return Err(self.failure("has its epoch already"));
         };
-        writeln!(told, "{epoch_monotonic_ns}").map_err(|_| self.failure("ended before it began"))
+        writeln!(told, "{epoch_monotonic_ns}").map_err(|_| self.failure("ended before its epoch"))
     }
 
-    /// Waits for it; its rows are relative to the run's start.
+    /// Waits for the process; its rows are relative to the run's epoch.
     ///
     /// # Errors
-    /// It failed, or the run is to end.
+    /// The process failed, or the run is interrupted.
     pub(crate) fn finish(mut self, stop: &AtomicBool) -> Result<(Vec<Request>, Fidelity), Error> {
         let status = self.program.wait(&format!("replay of class {}", self.class), stop)?;
         if !status.success() {
@@ -114,7 +114,7 @@ impl ReplayProcess {
             .map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
         let bad = |error: weir_records::Error| Error::Failed(error.to_string());
         let rows = read_all(&self.answered).map_err(bad)?;
-        // The run's table holds what these hold.
+        // The run's table holds these rows.
         let _ = fs::remove_file(&self.planned);
         let _ = fs::remove_file(&self.answered);
         Ok((rows, fidelity))

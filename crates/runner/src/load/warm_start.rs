@@ -1,4 +1,4 @@
-//! Warm start of a run: its files are read into the page cache as far as they fit.
+//! Warm start of a run: its files are read into the page cache, as far as they fit.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,13 +9,13 @@ use weir_workload::Popularities;
 
 use crate::Error;
 use crate::daemon::site::Laid;
+use crate::files::parallel;
+use crate::files::placement::{Placement, file_path};
+use crate::files::walk::each_file;
 use crate::filesystem::network;
-use crate::filesystem::parallel;
-use crate::filesystem::walk::each_file;
-use crate::load::placement::{Placement, file_path};
 
 const PIECE_BYTES: usize = 1 << 20;
-/// Bytes read, as a multiple of the memory: more would be evicted again.
+/// Bytes read, as a multiple of the memory: more would be evicted.
 const MEMORIES: u64 = 2;
 
 /// Reads the files of each class, the most popular ones last, as far as memory holds them, and all of each site's database.
@@ -28,7 +28,7 @@ pub(crate) fn read(
     places: &[Placement],
     sites: &[Laid],
 ) -> Result<(), Error> {
-    // Files of all classes together, the least popular ones first.
+    // Files of all classes, the least popular ones first.
     let mut files: Vec<(f64, &Placement, u32)> = Vec::new();
     for place in places.iter().filter(|place| !place.is_raw()) {
         let Some(recipe) = place.class.recipe.requests() else { continue };
@@ -49,12 +49,12 @@ pub(crate) fn read(
     sites.iter().try_for_each(|laid| each_file(&laid.data, &mut |path| whole_file(path, &mut piece)))
 }
 
-/// The memory of all hosts that keep pages of a run's files.
+/// Memory of all hosts that cache a run's files, in bytes.
 fn memory_bytes(run: &Run, filesystem: &FileSystem) -> u64 {
     let settings = &run.settings;
     let Some(own) = settings.memory_mib else { return u64::MAX };
     let servers = if filesystem.network.is_some() { run.devices.len() as u64 } else { 0 };
-    // What is of other hosts that are not part of the run is not known.
+    // The memory of hosts outside the run is not known.
     if filesystem.mounted {
         u64::MAX
     } else {
@@ -62,7 +62,7 @@ fn memory_bytes(run: &Run, filesystem: &FileSystem) -> u64 {
     }
 }
 
-/// How many of the last files are so large together.
+/// Number of last files with this total size.
 fn fitting(files: &[(f64, &Placement, u32)], memory_bytes: u64) -> usize {
     let mut room_bytes = memory_bytes.saturating_mul(MEMORIES);
     let fits = |(_, place, file): &&(f64, &Placement, u32)| {

@@ -10,16 +10,17 @@ use weir_study::{Engine, FileSystem, Run};
 use crate::Error;
 use crate::cgroup::class_groups;
 use crate::cgroup::limits::Limits;
+use crate::context::child_processes::{self, wait_for_children};
+use crate::context::journal::Journal;
+use crate::context::options::Options;
+use crate::context::run_context::RunContext;
+use crate::context::testbed::Testbed;
+use crate::context::write_json;
 use crate::device::queue_record::put_back as put_queues_back;
-use crate::device::testbed::Testbed;
 use crate::filesystem::network;
-use crate::run::child_processes::{self, wait_for_children};
-use crate::run::context::RunContext;
 use crate::run::finish::{Finished, finish};
-use crate::run::folder::{RunFolder, write_json};
-use crate::run::journal::Journal;
+use crate::run::folder::RunFolder;
 use crate::run::measure::measure;
-use crate::run::options::Options;
 use crate::run::outcome::Outcome;
 use crate::run::prepare::prepare;
 use crate::run::usage::Use;
@@ -31,7 +32,7 @@ use crate::validity::rule::{is_invalid, is_skipped, skipped};
 /// As [`crate::carry_out`].
 pub(crate) fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Result<Outcome, Error> {
     let path = options.results.join(&run.id);
-    // A run that was skipped is tried again: the kernel may have changed.
+    // A skipped run is tried again: the kernel may have changed.
     let again = || (options.retry_invalid && is_invalid(&path)) || is_skipped(&path);
     if path.is_dir() && !again() {
         return Ok(Outcome::Present);
@@ -43,14 +44,14 @@ pub(crate) fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Resu
     }
     until_undisturbed(options, |number| {
         if number > 1 {
-            eprintln!("run {}: attempt {} was disturbed by CPU steal; trying again", run.id, number - 1);
+            eprintln!("run {}: CPU steal disturbed attempt {}; trying again", run.id, number - 1);
         }
         attempt(run, testbed, options, &folder, number, None)
     })
 }
 
-/// Calls `once` with the number of each attempt, from 1, until one was not disturbed, the last one allowed was made, or the run is
-/// to end.
+/// Calls `once` with the number of each attempt, from 1, until one was not disturbed, the limit of attempts is reached, or the
+/// run is interrupted.
 fn until_undisturbed(
     options: &Options,
     mut once: impl FnMut(u32) -> Result<Outcome, Error>,
@@ -80,13 +81,19 @@ pub(crate) fn attempt(
 ) -> Result<Outcome, Error> {
     let began = Instant::now();
     let filesystem = FileSystem::load(&run.settings.filesystem)
-        .ok_or_else(|| Error::Refused(format!("file system {} is unknown", run.settings.filesystem)))?
+        .ok_or_else(|| {
+            Error::Refused(format!(
+                "file system {} is not known to weir (weir list filesystems)",
+                run.settings.filesystem
+            ))
+        })?
         .with(&run.settings);
     let filesystem = &testbed.as_mounted(filesystem);
     let mut journal = begin_journal(options)?;
     let mut limits = Limits::new(run, &options.state);
-    let context = RunContext { run, testbed, options, folder, filesystem, began, attempt: number };
-    let done = prepare_and_measure(&context, peers, &mut limits, &mut journal);
+    let context =
+        RunContext { run, testbed, options, partial: folder.partial(), filesystem, began, attempt: number };
+    let done = prepare_and_measure(&context, folder, peers, &mut limits, &mut journal);
     limits.leave();
     let done = done.map_err(|error| match network::revive_client(&options.state, filesystem) {
         Some(why) => Error::Failed(format!("{error}; {why}")),
@@ -102,42 +109,46 @@ pub(crate) fn attempt(
     }
     let mut finished = done?;
     if !left.is_empty() {
-        return Err(Error::Failed(format!("measured, but not undone: {}", left.join("; "))));
+        return Err(Error::Failed(format!(
+            "measured, but not all changes of the host were undone: {}",
+            left.join("; ")
+        )));
     }
     finished.timing.teardown_s += began.elapsed().as_secs_f64() - finished.ended_s;
     publish(&finished, folder)?;
     Ok(Outcome::Done { validity: finished.validity, timing: finished.timing, requests: finished.requests })
 }
 
-/// Undoes what a dead run left, then begins the journal of this one: a device that the dead run had mounted would be refused as
-/// being in use.
+/// Undoes the changes of a killed run, then begins the journal of this one: a device that the killed run had mounted would be
+/// refused as in use.
 fn begin_journal(options: &Options) -> Result<Journal, Error> {
     wait_for_children(&options.state)?;
     let (journal, undone) = Journal::begin(&options.state.join("journal"))?;
     child_processes::hold(&options.state)?;
-    // Daemons of a run that died before its journal listed them, or whose journal was removed.
+    // Daemons of a run that was killed before its journal listed them, or whose journal was removed.
     let ended = weir_daemons::stop_all(&options.state, |scope| scope == weir_daemons::Scope::Run);
     let ended = ended.map_err(Error::failed)?;
     let traced = weir_collectors::recover(&options.state).map_err(Error::failed)?;
     let queues = put_queues_back(&options.state)?;
     for line in undone.into_iter().chain(ended).chain(traced).chain(queues.undone) {
-        eprintln!("undone of a run that died: {line}");
+        eprintln!("undone after a run that was killed: {line}");
     }
-    queues.left.iter().for_each(|line| eprintln!("left by a run that died: {line}"));
+    queues.left.iter().for_each(|line| eprintln!("left by a run that was killed: {line}"));
     Ok(journal)
 }
 
 fn prepare_and_measure(
     context: &RunContext<'_>,
+    folder: &RunFolder,
     peers: Option<&mut Coordination>,
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Finished, Error> {
     let RunContext { run, options, filesystem, .. } = *context;
     class_groups::move_controller(context, journal)?;
-    let mut prepared = prepare(context, limits, journal)?;
+    let mut prepared = prepare(context, folder, limits, journal)?;
     if run.classes.iter().all(|class| matches!(class.engine, Engine::Web | Engine::Site)) {
-        // The memory limit is for servers: browsers keep rows, and read no file. What was written stays charged.
+        // The memory limit is for servers: browsers keep rows, and read no file. Pages already written stay charged.
         limits.leave();
     }
     let use_before = Use::now(context.state(), filesystem, limits)?;
@@ -155,7 +166,10 @@ fn prepare_and_measure(
 /// Publishes a folder that says why the run is not available on this host.
 fn skip(run: &Run, reason: String, left: &[String], folder: &RunFolder) -> Result<Outcome, Error> {
     if !left.is_empty() {
-        return Err(Error::Failed(format!("{reason}; not undone: {}", left.join("; "))));
+        return Err(Error::Failed(format!(
+            "{reason}; not all changes of the host were undone: {}",
+            left.join("; ")
+        )));
     }
     folder.make()?;
     folder.write_run(run)?;
@@ -164,7 +178,7 @@ fn skip(run: &Run, reason: String, left: &[String], folder: &RunFolder) -> Resul
     Ok(Outcome::Skipped { reason })
 }
 
-/// Completes the folder and gives it its name. An invalid run of that name is replaced.
+/// Completes the folder and gives it its final name. It replaces an invalid run of that name.
 fn publish(finished: &Finished, folder: &RunFolder) -> Result<(), Error> {
     let mut observed = finished.observed.clone();
     observed["timing"] = json!(finished.timing);

@@ -1,4 +1,4 @@
-//! End of a run: what was measured is checked, judged and written to the run's folder.
+//! End of a run: state checks, validity, tables and reports in the run's folder.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use weir_study::{Capture, Run};
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
+use crate::context::write_json;
 use crate::daemon::site::{self, After, Visited};
 use crate::daemon::start;
 use crate::device::block_device::BlockDevice;
 use crate::device::capture::Recording;
-use crate::device::{medium, queue_settings};
+use crate::device::{kernel_queue, medium};
 use crate::filesystem::{mount, options};
-use crate::joint::barrier::PART;
 use crate::load::access;
-use crate::run::context::RunContext;
-use crate::run::folder::write_json;
+use crate::run::folder::PART;
 use crate::run::measure::Measured;
 use crate::run::outcome::Timing;
 use crate::run::prepare::Prepared;
@@ -33,11 +33,12 @@ pub(crate) struct Finished {
     pub(crate) validity: Validity,
     pub(crate) timing: Timing,
     pub(crate) requests: u64,
-    /// When it was finished, in seconds from the run's beginning.
+    /// Time of the end, in seconds from the beginning of the run.
     pub(crate) ended_s: f64,
 }
 
-/// Checks and judges what was measured, and writes all but `observed.json`, which gets the timing once all is undone.
+/// Checks the state of the host, judges the run and writes all files but `observed.json`, which gets its timing once all is
+/// undone.
 ///
 /// # Errors
 /// Something cannot be read or written.
@@ -51,7 +52,7 @@ pub(crate) fn finish(
     let RunContext { run, testbed, began, attempt, .. } = *context;
     let problems = state_problems(context, &prepared, limits);
     if run.settings.buffered || !prepared.sites.is_empty() {
-        // Requests from here on are not part of the run. Other rules judge a server that died.
+        // Later requests are not part of the run. Other rules judge a dead server.
         prepared.devices.iter_mut().for_each(|device| drop(device.set_timing(false)));
     }
     if !prepared.sites.is_empty() {
@@ -76,13 +77,13 @@ pub(crate) fn finish(
     Ok(Finished { observed, validity, timing, requests: measured.sent.rows.len() as u64, ended_s })
 }
 
-/// What is not as it was set: mounts, devices, queues, limits, options, daemons.
+/// Differences between the state of the host and the study: mounts, devices, queues, limits, options, daemons.
 fn state_problems(context: &RunContext<'_>, prepared: &Prepared, limits: &Limits) -> Vec<String> {
     let RunContext { run, filesystem, .. } = *context;
     let Prepared { devices, points, daemons, .. } = prepared;
     let mounts = points.iter().filter_map(|point| mount::check(filesystem, &point.source, &point.path).err());
     let changed = devices.iter().flat_map(BlockDevice::problems);
-    let queues = devices.iter().flat_map(|device| queue_settings::problems(run, device));
+    let queues = devices.iter().flat_map(|device| kernel_queue::problems(run, device));
     mounts
         .chain(changed)
         .chain(queues)
@@ -92,7 +93,7 @@ fn state_problems(context: &RunContext<'_>, prepared: &Prepared, limits: &Limits
         .collect()
 }
 
-/// All that is known of a run once it was measured.
+/// Everything known of a measured run.
 struct Evidence<'a> {
     context: &'a RunContext<'a>,
     prepared: &'a Prepared,
@@ -103,7 +104,7 @@ struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// What the validity rules look at.
+    /// Facts for the validity rules.
     fn facts(&self, state: Vec<String>) -> Result<Facts<'a>, Error> {
         let RunContext { run, filesystem, .. } = *self.context;
         let Evidence { prepared, measured, sites, used, .. } = *self;
@@ -146,7 +147,7 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Writes all but `observed.json`, and returns that.
+    /// Writes all files but `observed.json`, and returns that.
     fn record(&self, visited: Visited, validity: &Validity) -> Result<serde_json::Value, Error> {
         let Evidence { context, prepared, measured, limits, sites, used } = *self;
         let (sent, partial) = (&measured.sent, context.partial());
@@ -157,8 +158,8 @@ impl<'a> Evidence<'a> {
                 .map_err(Error::failed)?;
         }
         write_json(&partial.join("verdict.json"), validity)?;
-        if let Some(met) = &measured.met {
-            write_json(&partial.join(PART), met)?;
+        if let Some(record) = &measured.coordination {
+            write_json(&partial.join(PART), record)?;
         }
         let models: BTreeMap<&String, _> =
             measured.models.iter().map(|(name, stats)| (name, stats)).collect();
@@ -190,7 +191,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Bytes that requests read, as far as they were answered, and that need not have been in the page cache.
+/// Bytes that completed requests read, without those that may come from the page cache.
 fn read_bytes(run: &Run, rows: &[Request]) -> u64 {
     if let Some(access) = &run.access {
         return access::uncached_bytes(access, rows);

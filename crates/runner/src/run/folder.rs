@@ -1,17 +1,16 @@
 //! Folder of a run: made under a partial name, sealed by a manifest, and renamed once it is complete.
 //!
-//! Until it is complete it is called `.NAME.partial`, where NAME is the run's id, or `ID.HOST` of a host's part in a run of
-//! several. It bears the marker of the results folder's own id (`.weir/id` in that folder), since that is where another process,
-//! with another state folder or after a reboot, finds what a dead run left. The marker goes just before the folder gets its
-//! name; from then on the manifest says what weir wrote in it. What has neither is not weir's and is left as it is.
+//! A partial folder is called `.NAME.partial`, where NAME is the run's id, or `ID.HOST` for a host's part in a run of several
+//! hosts. It holds a marker with the id of the results folder (`.weir/id` in that folder), by which another process, with
+//! another state folder or after a reboot, recognises what a killed run left. The marker is removed just before the folder gets
+//! its final name; from then on the manifest lists the files that weir wrote. A folder with neither is not weir's and stays.
 //!
-//! A process that makes a run holds the lock on its name (`.weir/locks`) from before it touches anything until the folder is
-//! complete or gone. A partial folder whose name can be locked is therefore a dead process's.
+//! A process that makes a run holds the lock on its name (`.weir/locks`) from before its first write until the folder is
+//! complete or removed. A partial folder whose name can be locked was therefore left by a dead process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde_json::json;
 use weir_host::durable::{sync_folder, sync_tree};
 use weir_host::lock::NameLock;
@@ -21,9 +20,13 @@ use weir_records::manifest::{Depth, MANIFEST, RESULTS_FORMAT, RESULTS_FORMAT_FIE
 use weir_study::Run;
 
 use crate::Error;
+use crate::context::write_json;
 use crate::run::sweep::{OWN_FOLDER, making, remove_dead, remove_published, try_lock};
 
-/// The folder of a run, or of a host's part of it, that this process alone makes.
+/// A host's record of the run's hosts and clocks, in the folder of its part.
+pub(crate) const PART: &str = "part.json";
+
+/// Folder of a run, or of a host's part of it, that this process makes while it holds the lock on its name.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     run: String,
@@ -35,15 +38,15 @@ pub(crate) struct RunFolder {
 }
 
 impl RunFolder {
-    /// Takes a run of a folder of results for this process.
+    /// Locks a run in a results folder for this process.
     ///
     /// # Errors
-    /// [`Error::Refused`] if another process has it; nothing was touched.
+    /// [`Error::Refused`] if another process holds the lock; nothing was touched.
     pub(crate) fn take(results: &Path, run: &str) -> Result<Self, Error> {
         Self::locked(results, run, run, results.join(run))
     }
 
-    /// Takes a host's part of a run, which becomes `folder`.
+    /// Locks a host's part of a run.
     ///
     /// # Errors
     /// As [`RunFolder::take`].
@@ -51,7 +54,7 @@ impl RunFolder {
         Self::locked(results, run, &format!("{run}.{host}"), parts_folder(results, run).join(host))
     }
 
-    /// The same, but waits until it can be had. Says so, if it has to.
+    /// As [`RunFolder::take`], but waits for the lock, with a message.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -60,7 +63,7 @@ impl RunFolder {
         let lock = if let Some(lock) = try_lock(results, run)? {
             lock
         } else {
-            eprintln!("run {run}: another process carries it out; waiting for that");
+            eprintln!("run {run}: another process carries it out; waiting for it");
             NameLock::wait(&own, run)?
         };
         Self::with(lock, results, run, run, results.join(run))
@@ -70,7 +73,7 @@ impl RunFolder {
         let tried = try_lock(results, name)?;
         let lock = tried.ok_or_else(|| {
             Error::Refused(format!(
-                "another process carries out run {run} in {}: wait until it has ended",
+                "another process carries out run {run} in {}. Wait for it to end",
                 results.display()
             ))
         })?;
@@ -78,7 +81,7 @@ impl RunFolder {
     }
 
     fn with(lock: NameLock, results: &Path, run: &str, name: &str, folder: PathBuf) -> Result<Self, Error> {
-        // The journal has it, and may be read from another folder.
+        // The journal stores the path, and may be read from another working directory.
         let results = std::path::absolute(results).map_err(Error::io("cannot find", results))?;
         let folder = std::path::absolute(&folder).map_err(Error::io("cannot find", &folder))?;
         // One thread at a time: the id is made under a name of this process.
@@ -100,16 +103,16 @@ impl RunFolder {
         &self.folder
     }
 
-    /// Makes it, empty. What a dead process left under its name goes.
+    /// Makes the empty partial folder. One that a dead process left is removed first.
     ///
     /// # Errors
-    /// [`Error::Refused`] if something that weir did not make has its name: that is left as it is.
+    /// [`Error::Refused`] if a folder that weir did not make has its name: that folder stays.
     pub(crate) fn make(&self) -> Result<(), Error> {
         let partial = remove_dead(&self.partial, &self.run)?;
         if let Some(left) = partial.or(remove_published(&self.replaced, &self.run)?) {
             return Err(Error::Refused(format!("{left}. Move it away: run {} needs the name", self.run)));
         }
-        let purpose = format!("run {}, not whole yet; made by process {}", self.run, std::process::id());
+        let purpose = format!("run {}, not complete; made by process {}", self.run, std::process::id());
         owned::claim(&self.partial, &self.owner, &purpose).map_err(Error::from)
     }
 
@@ -121,12 +124,12 @@ impl RunFolder {
         let path = self.partial.join("run.json");
         let mut document = serde_json::to_value(run)
             .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
-        // A run that says this has a manifest: one that was lost is missed.
+        // A run with this field has a manifest, which is reported if it is missing.
         document[RESULTS_FORMAT_FIELD] = json!(RESULTS_FORMAT);
         write_json(&path, &document)
     }
 
-    /// Removes it.
+    /// Removes the partial folder.
     pub(crate) fn discard(&self) {
         match remove_dead(&self.partial, &self.run) {
             Ok(None) => {}
@@ -135,7 +138,7 @@ impl RunFolder {
         }
     }
 
-    /// Seals the folder and renames it, in place of one of that name. After a crash one of the two is there, complete.
+    /// Seals the folder and renames it, in place of one of that name. After a crash one of the two is complete.
     ///
     /// # Errors
     /// Something cannot be written; the folder keeps its partial name.
@@ -154,7 +157,7 @@ impl RunFolder {
         }
         fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
         sync_folder(above)?;
-        // A part is in a folder of its own, which may be new.
+        // The folder of the parts may be new.
         if let Some(results) = self.partial.parent().filter(|results| *results != above) {
             sync_folder(results)?;
         }
@@ -171,34 +174,24 @@ impl Drop for RunFolder {
     }
 }
 
-/// Writes a JSON document.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
-    fs::write(path, text + "\n").map_err(Error::io("cannot write", path))
-}
-
-/// The folder of all parts of a run, as they are fetched: one for each host.
+/// Folder of all fetched parts of a run: one for each host.
 pub(crate) fn parts_folder(results: &Path, run: &str) -> PathBuf {
     results.join(format!(".{run}.parts"))
 }
 
-/// Whether a part is as its host left it.
+/// Checks that a part is as its host left it.
 ///
 /// # Errors
 /// A file of it is damaged or missing, or it has no manifest.
 pub(crate) fn check_part(folder: &Path, run: &str) -> Result<(), Error> {
     let again =
-        |what: String| Error::Failed(format!("{what}: remove the folder, and carry out the run again"));
+        |what: String| Error::Failed(format!("{what}. Remove the folder, and carry out the run again"));
     let manifest = Manifest::read(folder).map_err(|damage| again(damage.to_string()))?.ok_or_else(|| {
-        again(format!("{}: is missing: the part is not whole", folder.join(MANIFEST).display()))
+        again(format!("{}: missing: the part is not complete", folder.join(MANIFEST).display()))
     })?;
     if manifest.run != run {
         let path = folder.join(MANIFEST);
-        return Err(again(format!("{}: is of run {}, not of {run}", path.display(), manifest.run)));
+        return Err(again(format!("{}: wrong run (found {}, expected {run})", path.display(), manifest.run)));
     }
     match manifest.compare(folder, Depth::Content).map_err(damaged)?.first() {
         Some(damage) => Err(again(damage.to_string())),

@@ -1,4 +1,4 @@
-//! Load of a run: every engine of its classes, made ready, then sending from one instant on.
+//! Load of a run: the engines of its classes, prepared, then started at one instant.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use weir_web_client::Class;
 
 use crate::Error;
 use crate::cgroup::class_groups::ClassGroups;
+use crate::context::run_context::RunContext;
 use crate::daemon::site::{self, Visited, Visits};
+use crate::files::placement::Placement;
 use crate::filesystem::network;
 use crate::load::access::{self, AccessContext, Accessed};
 use crate::load::browsers::{self, Asking};
 use crate::load::fio;
 use crate::load::open_loop::{Merged, layout};
-use crate::load::placement::Placement;
 use crate::load::replay_process::{self, ReplayProcess};
-use crate::run::context::RunContext;
 
 /// The engines of a run, ready to send.
 pub(crate) struct Load<'a> {
     context: &'a RunContext<'a>,
     places: &'a [Placement],
     groups: &'a ClassGroups,
-    /// Open-loop classes without control groups: all are sent by one clock.
+    /// Open-loop classes without control groups: one replayer sends all of them.
     stream: Merged,
     targets: Targets,
     /// Open-loop classes with control groups, each in a process of its own.
@@ -33,7 +33,7 @@ pub(crate) struct Load<'a> {
     visits: Vec<Visits>,
 }
 
-/// What the engines sent, and what became of it.
+/// Requests that the engines sent, and the engines' reports.
 #[derive(Default)]
 pub(crate) struct Sent {
     pub(crate) rows: Vec<Request>,
@@ -45,7 +45,7 @@ pub(crate) struct Sent {
 }
 
 impl<'a> Load<'a> {
-    /// Opens what requests are sent to, and starts processes that wait for the beginning.
+    /// Opens the targets of requests, and starts processes that wait for the epoch.
     ///
     /// # Errors
     /// Something cannot be opened or started.
@@ -55,7 +55,7 @@ impl<'a> Load<'a> {
         groups: &'a ClassGroups,
     ) -> Result<Self, Error> {
         let RunContext { run, options, filesystem, .. } = *context;
-        // The kernel tells processes apart in control groups, not threads: a class with a group has a process.
+        // The I/O controller distinguishes processes, not threads: a class with a group has a process.
         let (grouped, together): (Vec<&Placement>, Vec<&Placement>) =
             places.iter().partition(|place| groups.group(&place.class.name).is_some());
         let stream = Merged::new(run, together.iter().copied())?;
@@ -75,7 +75,7 @@ impl<'a> Load<'a> {
         Ok(Load { context, places, groups, stream, targets, replays, browsers, visits })
     }
 
-    /// Sends all requests from an instant of CLOCK_MONOTONIC on, and waits for the last answer.
+    /// Sends all requests from an instant of CLOCK_MONOTONIC on, and waits for the last completion.
     ///
     /// # Errors
     /// An engine cannot be started, or failed.

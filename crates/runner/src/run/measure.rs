@@ -1,4 +1,4 @@
-//! Measurement of a run: from the start of the capture to the last answer.
+//! Measurement of a run: from the start of the capture to the last completion.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,36 +9,36 @@ use weir_records::Page;
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::run_context::RunContext;
 use crate::device::block_device::BlockDevice;
 use crate::device::capture::{Capture, Recording};
 use crate::device::server_scheduler::{self, InForce};
-use crate::joint::barrier;
 use crate::load::access::AccessContext;
-use crate::run::context::RunContext;
+use crate::run::barrier;
 use crate::run::load::{Load, Sent};
 use crate::run::prepare::Prepared;
 
-/// Requests begin this long after everything is ready, so that the first is not late.
+/// Time between readiness and the epoch, by which the first request is on time.
 const LEAD: Duration = Duration::from_millis(20);
 
-/// What came out of the measurement.
+/// Result of the measurement.
 pub(crate) struct Measured {
     pub(crate) sent: Sent,
     pub(crate) epoch_ns: i64,
     pub(crate) pages: Vec<Page>,
     pub(crate) capture: Option<Recording>,
     pub(crate) models: Vec<(String, weir_blockserver::Stats)>,
-    /// Of devices with schedulers of weir's own, by name.
+    /// Active schedulers of devices with one of weir's, by device.
     pub(crate) schedulers: BTreeMap<String, InForce>,
     pub(crate) device_read_bytes: u64,
     pub(crate) clock_step_ns: f64,
     pub(crate) setup_s: f64,
     pub(crate) measured_s: f64,
-    /// Of a part of a run of several hosts: when it began, and on which clock.
-    pub(crate) met: Option<Record>,
+    /// Of a part of a run of several hosts: its epoch and clock offsets.
+    pub(crate) coordination: Option<Record>,
 }
 
-/// Sends what the classes ask for, and waits for the last answer.
+/// Sends the requests of all classes, and waits for the last completion.
 ///
 /// # Errors
 /// Something cannot be opened or started, or failed.
@@ -66,14 +66,14 @@ pub(crate) fn measure(
 
     let mut sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
-    // A host that is done waits for the others: they still send.
-    let met = peers.map(Coordination::end).transpose().map_err(barrier::from_coordination)?;
+    // A host that is done waits for the others, which still send.
+    let coordination = peers.map(Coordination::end).transpose()?;
     let after: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let clock_step_ns = (wall_minus_monotonic_ns() - wall_before) as f64;
     let capture = capture.map(|capture| capture.stop(epoch_ns));
     let mut models = Vec::new();
     for device in devices.iter_mut() {
-        // A server that died answers no more; its requests failed, which R-ERRORS judges.
+        // A dead server does not answer; R-ERRORS judges its failed requests.
         if let Some(Ok(stats)) = device.control.as_mut().map(|control| control.stats(false)) {
             models.push((device.name.clone(), stats));
         }
@@ -101,6 +101,6 @@ pub(crate) fn measure(
         clock_step_ns,
         setup_s,
         measured_s,
-        met,
+        coordination,
     })
 }

@@ -1,14 +1,11 @@
 //! Course of a run on this host: prepare, measure, check, record, undo.
 
+pub(crate) mod barrier;
 pub(crate) mod carry_out;
-pub(crate) mod child_processes;
-pub(crate) mod context;
 pub(crate) mod finish;
 pub(crate) mod folder;
-pub(crate) mod journal;
 pub(crate) mod load;
 pub(crate) mod measure;
-pub(crate) mod options;
 pub(crate) mod outcome;
 pub(crate) mod prepare;
 pub(crate) mod sweep;

@@ -1,4 +1,4 @@
-//! Outcome of a run, and where its time went.
+//! Outcome of a run, and the time of its stages.
 
 use serde::Serialize;
 use weir_coordination::Ended;
@@ -8,9 +8,9 @@ use crate::validity::rule::Validity;
 /// How a run ended.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// Its folder exists already; nothing was done.
+    /// The run's folder exists; nothing was done.
     Present,
-    /// It was carried out; its folder is complete.
+    /// The run was carried out; its folder is complete.
     Done {
         /// Whether its data may be used.
         validity: Validity,
@@ -19,12 +19,12 @@ pub enum Outcome {
         /// Rows of `requests.parquet`.
         requests: u64,
     },
-    /// This host's kernel lacks what the run varies; its folder says so.
+    /// This host's kernel lacks what the run varies; the run's folder says so.
     Skipped {
         /// What the kernel lacks.
         reason: String,
     },
-    /// Another host of the run ended it; what was done here was undone.
+    /// Another host of the run ended it; changes of this host were undone.
     Ended {
         /// Which host, and how.
         ended: Ended,

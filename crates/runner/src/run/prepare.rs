@@ -1,4 +1,4 @@
-//! Preparation of a run: devices, file systems, files, databases and daemons that are ready before its first request.
+//! Preparation of a run: devices, file systems, files, databases and daemons, all ready before the first request.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,50 +11,52 @@ use weir_daemons::Instance;
 use crate::Error;
 use crate::cgroup::class_groups::ClassGroups;
 use crate::cgroup::limits::Limits;
+use crate::context::journal::Journal;
+use crate::context::run_context::RunContext;
+use crate::context::write_json;
 use crate::daemon::hot_documents::{self, HotDocuments};
 use crate::daemon::site::{self, Laid};
 use crate::daemon::start::{self, LaidOut};
 use crate::device::block_device::BlockDevice;
 use crate::device::server_scheduler::{self, Asked};
-use crate::device::{array, open, queue_settings};
+use crate::device::{array, kernel_queue, open};
+use crate::files::placement::{self, Placement};
 use crate::filesystem::mount_point::MountPoint;
 use crate::filesystem::network::{self, Filling};
 use crate::filesystem::{drop_caches, make, options};
 use crate::load::kept_files::{self, KeptFiles};
-use crate::load::placement::{self, Placement};
 use crate::load::warm_start;
-use crate::run::context::RunContext;
-use crate::run::folder::write_json;
-use crate::run::journal::Journal;
+use crate::run::folder::RunFolder;
 
-/// What is ready before the first request of a run.
+/// Everything that is ready before the first request of a run.
 pub(crate) struct Prepared {
     pub(crate) devices: Vec<BlockDevice>,
     /// Control groups of the classes.
     pub(crate) groups: ClassGroups,
     pub(crate) points: Vec<MountPoint>,
     pub(crate) places: Vec<Placement>,
-    /// What servers with schedulers were asked for.
+    /// Schedulers and classes that block servers were given.
     pub(crate) schedulers: Vec<Asked>,
-    /// Options of the file system that were set, as they were read back.
+    /// Options of the file system that were set, as read back.
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) sites: Vec<Laid>,
     pub(crate) hot: Vec<HotDocuments>,
     pub(crate) daemons: Vec<Instance>,
     pub(crate) kept_files: KeptFiles,
-    /// Counter of what is sent over the network since files were written, on a network file system.
+    /// Counter of bytes sent over the network since files were written, on a network file system.
     pub(crate) filling: Option<Filling>,
-    /// Bytes that were written, and that left the client's host meanwhile.
+    /// Bytes written, and bytes that left the client's host in the same interval.
     pub(crate) moved: Option<(u64, u64)>,
 }
 
-/// Makes the devices, file systems, files and databases of a run, and starts its daemons. The journal knows each change before
+/// Makes the devices, file systems, files and databases of a run, and starts its daemons. The journal lists each change before
 /// it is made.
 ///
 /// # Errors
 /// [`Error::Refused`] if nothing was touched, [`Error::Failed`] if something went wrong on the way.
 pub(crate) fn prepare(
     context: &RunContext<'_>,
+    folder: &RunFolder,
     limits: &mut Limits,
     journal: &mut Journal,
 ) -> Result<Prepared, Error> {
@@ -63,13 +65,13 @@ pub(crate) fn prepare(
     start::check(run)?;
     options::check(context)?;
     let mut devices = open_devices(context)?;
-    context.folder.make()?;
+    folder.make()?;
     let logs = context.logs();
     fs::create_dir_all(&logs).map_err(Error::io("cannot make", &logs))?;
-    context.folder.write_run(run)?;
+    folder.write_run(run)?;
 
     let mut groups = ClassGroups::make(run, limits, journal)?;
-    // Outside of the run's memory: loading a database is not part of the run.
+    // Outside the run's memory limit: loading a database is not part of the run.
     let mut kept = Vec::new();
     for (service, of_site) in site::all(run) {
         kept.push((service, site::keep(service, of_site, state, &logs, journal)?));
@@ -79,12 +81,12 @@ pub(crate) fn prepare(
     let points = make::file_systems(context, &mut devices, journal)?;
     options::set(context, &points)?;
     let filling = Filling::begin(filesystem, state)?;
-    let folder = |device: &str| files_of(device, &devices, &points);
-    let places = placement::all(run, filesystem.mount_type.is_none(), folder);
+    let target = |device: &str| files_of(device, &devices, &points);
+    let places = placement::all(run, filesystem.mount_type.is_none(), target);
     let (kept_files, files_bytes) = kept_files::put(run, filesystem, &points, &places)?;
     let mut sites = Vec::new();
     for (service, kept) in kept {
-        sites.push(site::lay_out(run, service, kept, state, folder, journal)?);
+        sites.push(site::lay_out(run, service, kept, state, target, journal)?);
     }
     drop_caches::drop_all(context, limits, &devices, &points)?;
     let data_bytes: u64 = sites.iter().map(|laid| laid.data_bytes).sum();
@@ -128,7 +130,7 @@ fn open_devices(context: &RunContext<'_>) -> Result<Vec<BlockDevice>, Error> {
     }
 }
 
-/// The run's folder on the file system of a device, or the device's node where it is raw.
+/// The run's folder on the file system of a device, or the node of a raw device.
 fn files_of(device: &str, devices: &[BlockDevice], points: &[MountPoint]) -> PathBuf {
     let point = points.iter().find(|point| point.device == device).map(|point| point.files.clone());
     let node = || devices.iter().find(|found| found.name == device).map(|found| found.node.clone());
@@ -145,7 +147,7 @@ fn set_queues(
     let run = context.run;
     let mut schedulers = Vec::new();
     for device in devices {
-        queue_settings::apply_all(run, device, context.state())?;
+        kernel_queue::apply_all(run, device, context.state())?;
         if device.is_array {
             array::read_ahead(&device.node, run.settings.read_ahead_kib, journal)?;
         }
@@ -155,7 +157,7 @@ fn set_queues(
     Ok(schedulers)
 }
 
-/// The host as the requests find it: with the devices and file systems in the state of the run.
+/// The host just before the requests: with devices and file systems in the state of the run.
 fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRecord, Error> {
     let disks = devices
         .iter()

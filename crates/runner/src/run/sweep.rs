@@ -1,7 +1,7 @@
 //! Removal of run folders: partial ones of dead processes, replaced runs, and parts of runs of several hosts.
 //!
-//! A folder is removed only if weir made it: it bears the marker of the results folder's id, or its manifest lists its files. All
-//! other folders are left as they are.
+//! A folder is removed only if weir made it: it holds the marker of the results folder, or its manifest lists its files. All
+//! other folders stay.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use weir_records::manifest::{MANIFEST, METRICS};
 
 use crate::Error;
 
-/// Folder in a study's results that holds their id and the locks on runs.
+/// Folder in a study's results with the id of the results folder and the locks on runs.
 pub(super) const OWN_FOLDER: &str = ".weir";
 
 /// Partial folders that this process makes: it holds their locks.
@@ -27,8 +27,8 @@ pub(super) fn making() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     MAKING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes back a folder that a journal lists as incomplete. A run's folder is removed only if it is a dead process's, or this
-/// one's; all others are folders that weir made in its state folder.
+/// Removes a folder that a journal lists as incomplete. A run's folder is removed only if a dead process, or this one, made it;
+/// all others are folders that weir made in its state folder.
 ///
 /// # Errors
 /// It cannot be removed.
@@ -36,7 +36,7 @@ pub(crate) fn take_back(path: &Path) -> Result<(), String> {
     if let Some(name) = partial_name(path, "partial") {
         match remove_dead(path, run_of(name)).map_err(|error| error.to_string())? {
             None => {}
-            // It is not what the journal lists: that is gone.
+            // Another folder has the name by now.
             Some(left) => eprintln!("{left}"),
         }
         return Ok(());
@@ -47,8 +47,8 @@ pub(crate) fn take_back(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Removes what dead processes left in a study's folder of results: partial folders and runs that were replaced. Returns a line
-/// for each folder that it left because it is not weir's.
+/// Removes what dead processes left in a study's results: partial folders and replaced runs. Returns a line for each folder
+/// that stays because it is not weir's.
 ///
 /// # Errors
 /// Something that is weir's cannot be removed.
@@ -66,7 +66,7 @@ pub fn sweep(results: &Path) -> Result<Vec<String>, Error> {
     Ok(left)
 }
 
-/// Removes the parts of runs of several hosts that were never joined. Returns a line for each folder that it left because it is
+/// Removes the parts of runs of several hosts that were never joined. Returns a line for each folder that stays because it is
 /// not weir's.
 ///
 /// # Errors
@@ -98,8 +98,8 @@ pub(crate) fn remove_parts(folder: &Path, run: &str) -> Result<Vec<String>, Erro
     }
 }
 
-/// Removes a run's folder that weir published: the files that its manifest lists, what was derived from them, and the folder.
-/// Says why, where it left something. One that is not there is removed already.
+/// Removes a published run: the files that its manifest lists, derived metrics, and the folder. Returns why, if something
+/// stays; nothing if the folder is absent.
 ///
 /// # Errors
 /// A file cannot be removed; the manifest stays then.
@@ -110,9 +110,8 @@ pub(crate) fn remove_published(folder: &Path, run: &str) -> Result<Option<String
     let manifest = match Manifest::read(folder) {
         Ok(Some(manifest)) if manifest.run == run && is_real(folder) => manifest,
         _ => {
-            let why = format!(
-                "is left as it is: it has no manifest.json of run {run}, so weir may not have made it"
-            );
+            let why =
+                format!("left as it is: it has no manifest.json of run {run}, and weir may not have made it");
             return Ok(Some(format!("{}: {why}", folder.display())));
         }
     };
@@ -130,7 +129,10 @@ pub(crate) fn remove_published(folder: &Path, run: &str) -> Result<Option<String
     }
     remove_empty_below(folder);
     if fs::read_dir(folder).map_err(Error::io("cannot read", folder))?.count() > 1 {
-        return Ok(Some(format!("{}: holds files that weir did not write: they are left", folder.display())));
+        return Ok(Some(format!(
+            "{}: left as it is: it holds files that weir did not write",
+            folder.display()
+        )));
     }
     let path = folder.join(MANIFEST);
     fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
@@ -138,27 +140,27 @@ pub(crate) fn remove_published(folder: &Path, run: &str) -> Result<Option<String
     Ok(None)
 }
 
-/// Removes a partial folder that a dead process made, or this one. Says why, where it left it.
+/// Removes a partial folder that a dead process made, or this one. Returns why, if it stays.
 pub(super) fn remove_dead(partial: &Path, run: &str) -> Result<Option<String>, Error> {
     if partial.symlink_metadata().is_err() {
         return Ok(None);
     }
     let name = partial_name(partial, "partial").unwrap_or(run);
     let results = partial.parent().unwrap_or(partial);
-    // Held until it is gone.
+    // Held until the folder is removed.
     let _lock = if making().contains(partial) {
         None
     } else if let Some(lock) = try_lock(results, name)? {
         Some(lock)
     } else {
-        return Ok(Some(format!("{}: is left as it is: another process makes it", partial.display())));
+        return Ok(Some(format!("{}: left as it is: another process makes it", partial.display())));
     };
     let Some(owner) = Owner::find(&results.join(OWN_FOLDER))? else {
         return remove_published(partial, run);
     };
     match owned::is_owned(partial, &owner) {
         Ok(true) if is_real(partial) => owned::remove(partial, &owner).map(|()| None).map_err(Error::from),
-        // Killed between the marker's end and the rename: sealed, or another's.
+        // Killed between removal of the marker and the rename: sealed, or not weir's.
         _ => remove_published(partial, run),
     }
 }
@@ -178,17 +180,17 @@ fn partial_name<'a>(path: &'a Path, kind: &str) -> Option<&'a str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The run of a name that may be followed by a host's.
+/// The run's id in a name that may end with a host.
 fn run_of(name: &str) -> &str {
     name.split_once('.').map_or(name, |(run, _)| run)
 }
 
-/// Whether it is a folder, and no link to one.
+/// Whether the path is a folder, and not a link to one.
 fn is_real(folder: &Path) -> bool {
     folder.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
-/// Whether no link and no mount leads from a folder to a file below it.
+/// Whether the path from a folder to a file below it crosses no link and no mount.
 fn is_within(folder: &Path, file: &Path) -> bool {
     let Ok(top) = folder.symlink_metadata() else { return false };
     let same =
@@ -210,7 +212,7 @@ fn hidden_folders(of: &Path) -> Vec<PathBuf> {
 fn remove_empty_below(folder: &Path) {
     for inner in folders(folder) {
         remove_empty_below(&inner);
-        // One that holds something stays.
+        // A folder that is not empty stays.
         let _ = fs::remove_dir(inner);
     }
 }

@@ -1,7 +1,7 @@
-//! Undo of what a run changed on this host, from its journal: by the run itself, the next run or `weir clean`.
+//! Undo of a run's changes of this host, from its journal: by the run itself, the next run or `weir clean`.
 //!
 //! Changes are undone from the last to the first, by identity and not by name: a disk by serial number, backing file and the UUID
-//! that this run gave, a mount by its source, an array by its UUID. What is not provably the run's own is left as it is, and named.
+//! that the run gave, a mount by its source, an array by its UUID. What is not provably the run's is left as it is, with a message.
 
 use std::fs;
 use std::path::Path;
@@ -15,34 +15,34 @@ use weir_host::lock::FolderLock;
 use weir_host::process::Identity;
 
 use crate::Error;
+use crate::context::journal::{Change, Content, Journal, selected};
 use crate::device::array;
 use crate::filesystem::mount;
 use crate::filesystem::owned_folder;
-use crate::run::journal::{Change, Content, Journal, selected};
 use crate::run::sweep;
 
-/// Result of undoing the changes of a run that died.
+/// Result of undoing the changes of a killed run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// What was undone, a line each.
+    /// Undone changes, a line each.
     pub undone: Vec<String>,
-    /// What was left as it is because it is not provably that run's, a line each. It is not tried again; `left.json` beside the
-    /// journal keeps it.
+    /// Changes that were not undone because they are not provably the run's, a line each. They are not tried again; `left.json`
+    /// beside the journal keeps them.
     pub left: Vec<String>,
 }
 
 impl Journal {
-    /// Begins a journal. What a dead run left behind is undone first, a line each.
+    /// Begins a journal. The changes of a killed run are undone first, a line each.
     ///
     /// # Errors
-    /// Another run is being carried out, the folder cannot be written, or a dead run left what is not provably its own:
+    /// Another run is being carried out, the folder cannot be written, or a killed run left something that is not provably its own:
     /// that is reported once, and the next run begins.
     pub(crate) fn begin(folder: &Path) -> Result<(Self, Vec<String>), Error> {
         let lock = lock(folder)?;
         let Recovered { undone, left } = undo_dead(folder)?;
         if !left.is_empty() {
             return Err(Error::Failed(format!(
-                "a run that died left what is not provably weir's, and was not touched: {}. Look at it; the next run begins without",
+                "changes of a run that was killed were left as they are, since they are not provably weir's: {}. Look at them; the next run begins without them",
                 left.join("; ")
             )));
         }
@@ -52,7 +52,7 @@ impl Journal {
         Ok((journal, undone))
     }
 
-    /// Undoes everything and ends the journal. Returns what could not be undone, or was left because it is not the run's.
+    /// Undoes everything and ends the journal. Returns a line for each change that could not be undone, or is not the run's.
     pub(crate) fn undo(mut self) -> Vec<String> {
         let Undone { failed, left, .. } = undo(&mut self.content.changes);
         let kept = keep_left(&self.path, &left);
@@ -66,11 +66,11 @@ impl Journal {
 }
 
 const NAME: &str = "run.json";
-/// Beside it: what was left as it is.
+/// File beside the journal with the changes that were left.
 const LEFT: &str = "left.json";
 
 fn lock(folder: &Path) -> Result<FolderLock, Error> {
-    // A journal that is being ended takes a moment.
+    // Another process may be ending its journal.
     FolderLock::take(folder, Duration::from_millis(500)).map_err(|error| match error {
         weir_host::Error::Refused(text) => {
             Error::Refused(format!("another run is being carried out on this host: {text}"))
@@ -79,10 +79,10 @@ fn lock(folder: &Path) -> Result<FolderLock, Error> {
     })
 }
 
-/// Undoes what a dead run left behind.
+/// Undoes the changes of a killed run.
 ///
 /// # Errors
-/// The run is alive, or something of it cannot be undone yet.
+/// The run is alive, or a change cannot be undone now.
 pub fn recover(folder: &Path) -> Result<Recovered, Error> {
     if !folder.join(NAME).exists() {
         return Ok(Recovered::default());
@@ -99,13 +99,14 @@ fn undo_dead(folder: &Path) -> Result<Recovered, Error> {
     };
     let Ok(mut content) = serde_json::from_slice::<Content>(&text) else {
         return Err(Error::Refused(format!(
-            "{}: is damaged, or of another version of weir. Look at what it lists, undo that, then remove the file",
+            "{}: damaged, or of another version of weir. Undo the changes that it lists, then remove the file",
             path.display()
         )));
     };
     if content.run.is_alive() && content.run.pid != std::process::id() {
         let pid = content.run.pid;
-        let message = format!("another run is being carried out on this host (pid {pid}); wait for it");
+        let message =
+            format!("another run is being carried out on this host (pid {pid}). Wait for it to end");
         return Err(Error::Refused(message));
     }
     let Undone { done, failed, left } = undo(&mut content.changes);
@@ -115,13 +116,13 @@ fn undo_dead(folder: &Path) -> Result<Recovered, Error> {
         let rest = serde_json::to_vec(&content).map_err(Error::failed)?;
         durable::write(&path, &rest, 0o600)?;
         let list = failed.join("; ");
-        return Err(Error::Failed(format!("a run that died left things that cannot be undone: {list}")));
+        return Err(Error::Failed(format!("changes of a run that was killed cannot be undone: {list}")));
     }
     fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
     Ok(Recovered { undone: done, left })
 }
 
-/// Adds to the list of what was left.
+/// Adds to the file of changes that were left.
 fn keep_left(journal: &Path, left: &[(Change, String)]) -> Result<(), Error> {
     if left.is_empty() {
         return Ok(());
@@ -138,7 +139,7 @@ fn keep_left(journal: &Path, left: &[(Change, String)]) -> Result<(), Error> {
     durable::write(&path, &text, 0o600).map_err(Error::from)
 }
 
-/// What became of changes that were to be undone.
+/// Result of undoing changes.
 #[derive(Default)]
 struct Undone {
     done: Vec<String>,
@@ -167,9 +168,9 @@ fn undo(changes: &mut Vec<Change>) -> Undone {
 
 /// Why a change was not undone.
 enum NotUndone {
-    /// It is not provably the run's.
+    /// The change is not provably the run's.
     Left(String),
-    /// It cannot be now.
+    /// It cannot be undone now.
     Failed(String),
 }
 
@@ -185,7 +186,7 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
         Change::Mounted { point, source } => {
             match weir_host::mounts::at(point).map_err(|error| failed(&error))? {
                 Some(found) if found.source != *source => Err(NotUndone::Left(format!(
-                    "{}: {} is mounted there, not {}; it was left",
+                    "{}: left as it is: wrong mount (found {}, expected {})",
                     point.display(),
                     found.source.display(),
                     source.display()
@@ -215,13 +216,13 @@ fn take_back(change: &Change) -> Result<(), NotUndone> {
     }
 }
 
-/// Writes what a setting said before the run, if it still says what the run made it say.
+/// Restores the value of a setting, if it still has the value that the run set.
 fn restore_setting(path: &Path, before: &str, set: Option<&str>) -> Result<(), NotUndone> {
-    // A device that is gone has no settings to restore.
+    // An absent device has no settings.
     let Ok(now) = fs::read_to_string(path) else {
         return Ok(());
     };
-    // Files with a line for each device, as io.cost.model, have none for one that is gone.
+    // Files with a line for each device, such as io.cost.model, have no line for an absent one.
     let device = |line: &str| line.split(' ').next().filter(|key| key.contains(':')).map(str::to_owned);
     let now = match set.and_then(device) {
         Some(key) => match now.lines().find(|line| device(line).as_ref() == Some(&key)) {
@@ -230,12 +231,15 @@ fn restore_setting(path: &Path, before: &str, set: Option<&str>) -> Result<(), N
         },
         None => selected(now.trim()).to_owned(),
     };
-    // What the kernel chose itself stands behind `ctrl=auto`.
+    // The kernel's own values follow `ctrl=auto`.
     if now == before || (before.contains("ctrl=auto") && now.starts_with(before)) {
         return Ok(());
     }
     if set.is_some_and(|set| set != now) {
-        return Err(NotUndone::Left(format!("{} says {now:?} now; it was left", path.display())));
+        return Err(NotUndone::Left(format!(
+            "{}: left as it is: its value {now:?} is not the run's",
+            path.display()
+        )));
     }
     match weir_host::sysfs::write(path, before) {
         Err(error) if path.exists() && error.raw_os_error() != Some(libc::ENODEV) => {

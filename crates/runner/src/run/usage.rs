@@ -1,4 +1,4 @@
-//! Resource use of a run: memory, processor time, network, CPU steal.
+//! Resource use of a run: memory, CPU time, network, CPU steal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,10 +11,10 @@ use weir_study::{FileSystem, Run};
 
 use crate::Error;
 use crate::cgroup::limits::{Limits, MemoryUse};
-use crate::load::placement::Placement;
+use crate::files::placement::Placement;
 use weir_host::steal::{Steal, Ticks};
 
-/// Bytes of the files of each class in the page cache; empty where files are not read through it.
+/// Bytes of each class's files in the page cache; empty where files are not read through it.
 pub(crate) fn residency(run: &Run, places: &[Placement]) -> Result<BTreeMap<String, Residency>, Error> {
     let cached = |place: &&Placement| run.settings.buffered && !place.is_raw();
     let of = |place: &Placement| {
@@ -24,20 +24,20 @@ pub(crate) fn residency(run: &Run, places: &[Placement]) -> Result<BTreeMap<Stri
     places.iter().filter(cached).map(of).collect()
 }
 
-/// What was used until now, or between two such moments.
+/// Resource use since boot, or between two points in time.
 #[derive(Debug, Clone)]
 pub(crate) struct Use {
-    /// By host of the test network, where the file system is on one.
+    /// By host of the test network, if the file system is on one.
     pub(crate) network: BTreeMap<String, Counters>,
-    /// Processor time: `driver` is this process; others by their name in the state folder.
+    /// CPU time: `driver` is this process; others by their name in the state folder.
     pub(crate) cpu: BTreeMap<String, Cpu>,
     /// CPU steal of the machine.
     pub(crate) steal: Option<Steal>,
-    /// All ticks until then.
+    /// All CPU ticks until now.
     ticks: Option<Ticks>,
-    /// At the end: of groups with a limit.
+    /// At the end: memory of groups with a limit.
     pub(crate) memory: Option<MemoryUse>,
-    /// At the end: of each process, by its name in the state folder.
+    /// At the end: memory of each process, by its name in the state folder.
     pub(crate) memory_of: BTreeMap<String, Memory>,
 }
 
@@ -87,7 +87,7 @@ impl Use {
     }
 }
 
-/// Of this process and of its children that have ended, such as fio.
+/// CPU time of this process and of its ended children, such as fio.
 fn own_cpu() -> Cpu {
     let mut cpu = Cpu { user_ns: 0, system_ns: 0 };
     for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {

@@ -1,4 +1,4 @@
-//! Streams that ask to be let in, and which of them are.
+//! Admission control in virtual time: streams that ask for admission, and those admitted.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,55 +16,55 @@ use weir_workload::movie;
 use super::bound;
 use crate::Error;
 
-/// Streams of random numbers beside those of clients: which streams ask, and what the policy draws. They are
-/// separate, so that every policy gets the same requests.
+/// Seeds of random numbers besides those of clients: which streams ask, and what the policy draws. They are separate: every
+/// policy gets the same requests.
 const STREAMS_ASK: u64 = u64::MAX;
 const POLICY_DRAWS: u64 = u64::MAX - 1;
 
-/// A stream that was let in.
+/// An admitted stream.
 #[derive(Debug, Clone)]
 pub(super) struct Stream {
-    /// Its class, by its place in the run.
+    /// Index of its class in the run.
     pub(super) class: usize,
-    /// The disk that holds its first block.
+    /// Disk of its first block.
     pub(super) first_disk: u32,
-    /// Blocks that it needs in each of its rounds.
+    /// Blocks that it needs in each round.
     pub(super) demand: Arc<DemandTrace>,
-    /// When it begins, and what it goes without.
+    /// Its start round, and its dropped blocks.
     pub(super) admitted: Admitted,
     /// Blocks that it would read from any disk, without drops.
     pub(super) blocks: u64,
 }
 
-/// What admission control did.
+/// Result of admission control.
 #[derive(Debug)]
 pub(super) struct AdmittedStreams {
-    /// In the order in which they asked.
+    /// Admitted streams in the order in which they asked.
     pub(super) streams: Vec<Stream>,
-    /// How many asked, by class.
+    /// Number of streams that asked, by class.
     pub(super) asked: Vec<u32>,
-    /// Why the last one was refused; `None` if none was.
+    /// Why the last stream was refused; `None` if none was.
     pub(super) refused: Option<Refused>,
-    /// What the disks are committed to.
+    /// Committed load of the disks.
     pub(super) table: LoadTable,
 }
 
-/// A class of films.
+/// A class of video streams.
 struct Film {
     class: usize,
     demand: Arc<DemandTrace>,
-    /// How often it asks, relative to others.
+    /// Its share of streams, relative to other classes.
     share: u32,
 }
 
-/// Lets streams in, one after the other, until one is refused or as many have asked as are to.
+/// Admits streams one by one, until one is refused or the wanted number has asked.
 ///
 /// # Errors
-/// A film cannot be read, or no controller can be made of the settings.
+/// A film cannot be read, or the settings make no admission controller.
 pub(super) fn admit_streams(run: &Run, settings: &AdmissionSettings) -> Result<AdmittedStreams, Error> {
     let refused = |error: AdmissionError| Error::Refused(format!("admission: {error}"));
     let Some(device) = run.devices.first() else {
-        return Err(Error::Refused("admission: there is no device to admit streams to".to_owned()));
+        return Err(Error::Refused("admission: the run has no device".to_owned()));
     };
     let films = films(run, settings)?;
     let disks = device.heads;
@@ -94,7 +94,7 @@ pub(super) fn admit_streams(run: &Run, settings: &AdmissionSettings) -> Result<A
                 place.insert(of(&film.demand, settings.layout.layout(), disks, first_disk).map_err(refused)?)
             }
         };
-        // To a millionth.
+        // In millionths.
         let may_drop = Admission::blocks_of_share(placement, (settings.drop_pct * 1e4).round() as u32);
         asked[film.class] += 1;
         let mut below = |n: u64| draws.random_range(0..n.max(1));
@@ -122,7 +122,7 @@ fn draw_film(films: &[Film], mut at: u32) -> &Film {
     &films[films.len() - 1]
 }
 
-/// The films of which streams ask; at least one.
+/// The films that streams play; at least one.
 fn films(run: &Run, settings: &AdmissionSettings) -> Result<Vec<Film>, Error> {
     let refused =
         |class: &str, error: &dyn std::fmt::Display| Error::Refused(format!("class {class}: {error}"));
@@ -131,7 +131,7 @@ fn films(run: &Run, settings: &AdmissionSettings) -> Result<Vec<Film>, Error> {
         if settings.stream != MIX && settings.stream != class.name {
             continue;
         }
-        // Paths of recordings are absolute in a plan.
+        // In a plan paths of recordings are absolute.
         let film = movie(super::clients::requests(class)?, Path::new("/"), run.seed, run.duration_s)
             .map_err(|error| refused(&class.name, &error))?;
         let Some(film) = film else { continue };
@@ -143,7 +143,10 @@ fn films(run: &Run, settings: &AdmissionSettings) -> Result<Vec<Film>, Error> {
         films.push(Film { class: number, demand: Arc::new(demand), share: class.clients });
     }
     if films.is_empty() {
-        return Err(Error::Refused(format!("admission: stream {} is no class of video", settings.stream)));
+        return Err(Error::Refused(format!(
+            "admission: stream: {} is not a class of video. Name a class with a video workload",
+            settings.stream
+        )));
     }
     Ok(films)
 }

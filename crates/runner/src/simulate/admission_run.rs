@@ -1,4 +1,4 @@
-//! A run of admission control alone: `admission.json`, and `load.json` where the load is to be kept.
+//! Run of admission control without a server: `admission.json`, and `load.json` if the study keeps the load.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use weir_study::{AdmissionSettings, Records, Run};
 
 use super::admission::{AdmittedStreams, Stream, admit_streams};
 use crate::Error;
-use crate::run::folder::write_json;
+use crate::context::write_json;
 
-/// Carries it out and writes what came of it into the run's folder.
+/// Carries out the run and writes its results to the run's folder.
 ///
 /// # Errors
 /// As [`admit_streams`], or the folder cannot be written.
@@ -26,13 +26,14 @@ pub(super) fn carry_out(run: &Run, folder: &Path) -> Result<AdmittedStreams, Err
 /// The parameters of a run that admits streams.
 ///
 /// # Errors
-/// It has none.
+/// The run has no admission settings.
 pub(super) fn settings_of(run: &Run) -> Result<&AdmissionSettings, Error> {
-    let none = || Error::Refused("this run says nothing about admission".to_owned());
+    let none =
+        || Error::Refused("the run has no admission settings. Add `admission` to the study".to_owned());
     run.settings.admission.as_ref().ok_or_else(none)
 }
 
-/// What admission control did, for people and for the analysis.
+/// Result of admission control: `admission.json`.
 pub(super) fn document(run: &Run, settings: &AdmissionSettings, found: &AdmittedStreams) -> Value {
     let classes: Map<String, Value> = run
         .classes
@@ -78,8 +79,8 @@ fn streams(streams: &[&Stream]) -> Map<String, Value> {
     ])
 }
 
-/// Shares of the disks' time that the streams are granted at their worst: over all rounds until the last stream ends, and
-/// over those in which all streams play.
+/// Shares of the disks' time that streams need in the worst case: over all rounds until the last stream ends, and over those
+/// in which all streams play.
 fn utilisation(settings: &AdmissionSettings, found: &AdmittedStreams) -> Value {
     let table = &found.table;
     let mean = |disks: std::ops::Range<u32>, rounds: std::ops::Range<u64>| {
@@ -104,7 +105,7 @@ fn utilisation(settings: &AdmissionSettings, found: &AdmittedStreams) -> Value {
     })
 }
 
-/// The load of each disk in each round, in ppm of a round, and what a stream of each class needs.
+/// Load of each disk in each round, in ppm of a round, and demand of a stream of each class.
 fn load(run: &Run, settings: &AdmissionSettings, found: &AdmittedStreams) -> Value {
     let table = &found.table;
     let ppm = |disk, round| {

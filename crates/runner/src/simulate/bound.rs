@@ -1,4 +1,4 @@
-//! What the requests of a round take on a device of a profile at most.
+//! Bound on the time of a round's requests on a device of a profile.
 
 use weir_scheduler::admission::RoundBound;
 use weir_simulator::profile::{self, Profile};
@@ -7,31 +7,31 @@ use weir_study::{AdmissionSettings, RotationBound, RunDevice, SeekBound, Transfe
 
 use crate::Error;
 
-/// More requests of a round on one disk are not counted.
+/// Maximum requests of a round on one disk.
 const MOST_REQUESTS: u64 = 1_000_000;
 
 /// A device as admission control sees it.
 struct Figures {
-    /// Seek over a number of cylinders, in ns.
+    /// Seek time over a number of cylinders, in ns.
     seek_ns: Box<dyn Fn(u32) -> u64>,
     /// Cylinders of a sweep.
     way_cylinders: u32,
-    /// What each request waits besides, in ns.
+    /// Latency of each request besides seek and transfer, in ns.
     latency_ns: u64,
     bytes_per_s: u64,
 }
 
-/// The bound for rounds on one head of a device, under the settings' assumptions.
+/// Bound for rounds on one head of a device, under the settings' assumptions.
 ///
 /// # Errors
-/// The profile is unknown, cannot have this size, or has no service time at all.
+/// The profile is not known, cannot have this size, or has no service times.
 pub(super) fn of_device(device: &RunDevice, settings: &AdmissionSettings) -> Result<RoundBound, Error> {
     let refused = |error: &dyn std::fmt::Display| Error::Refused(format!("device {}: {error}", device.name));
     let profile = profile::load(&device.profile).map_err(|error| refused(&error))?;
     let head_bytes = (device.size_mib << 20) / u64::from(device.heads.max(1));
     let figures = match &profile {
         Profile::Disk(disk) => of_disk(&disk.build(head_bytes).map_err(|error| refused(&error))?, settings),
-        // No arm: a command's and a page's time stand for the latency, and blocks come page by page over all channels.
+        // No arm: command and page time are the latency, and blocks come page by page over all channels.
         Profile::Ssd(ssd) => {
             let page_bytes = f64::from(ssd.page_kib) * 1024.0;
             let page_us = ssd.read_latency_us + page_bytes / ssd.channel_mb_s;
@@ -44,7 +44,7 @@ pub(super) fn of_device(device: &RunDevice, settings: &AdmissionSettings) -> Res
         }
         Profile::Null(_) => {
             return Err(refused(
-                &"a device without service time never refuses a stream: name another profile",
+                &"a device without service times never refuses a stream. Choose another profile",
             ));
         }
     };
@@ -72,7 +72,7 @@ fn of_disk(disk: &Disk, settings: &AdmissionSettings) -> Figures {
     let sectors = match settings.transfer {
         TransferBound::Lowest => tracks().min().unwrap_or(1) as f64,
         TransferBound::Highest => tracks().max().unwrap_or(1) as f64,
-        // All sectors over the revolutions that all tracks take.
+        // All sectors divided by the revolutions for all tracks.
         TransferBound::Mean => {
             let count = f64::from(cylinders) * f64::from(mechanism.geometry.heads());
             mechanism.geometry.sectors() as f64 / count.max(1.0)

@@ -1,4 +1,4 @@
-//! The clients of a class as a server in virtual time sees them.
+//! Clients of a class in virtual time: open loops and closed loops.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use weir_workload::{Access, Arrivals, Distribution, FileSet, Sizes, Stream, Stre
 
 use crate::Error;
 
-/// Open-loop clients: they ask at their own times.
+/// Open-loop clients: they send at intended times.
 struct Open {
     stream: Stream,
     next: Option<Ask>,
@@ -46,17 +46,20 @@ fn ask(request: &Request) -> Ask {
 /// The workload of a class.
 ///
 /// # Errors
-/// Its clients visit a site, which nothing in virtual time stands for.
+/// Its clients visit a site, which has no counterpart in virtual time.
 pub(super) fn requests(class: &RunClass) -> Result<&Workload, Error> {
     class.recipe.requests().ok_or_else(|| {
-        Error::Refused(format!("class {}: is one of sessions, which cannot be simulated", class.name))
+        Error::Refused(format!(
+            "class {}: sessions of a site cannot be simulated. Use testbed `device`",
+            class.name
+        ))
     })
 }
 
-/// The clients of a class.
+/// Clients of a class.
 ///
 /// # Errors
-/// Its recording cannot be read, or it is a closed loop of a kind that is not carried out.
+/// Its recording cannot be read, or its closed loop is of an unsupported kind.
 pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
     let recipe = requests(class)?;
     if recipe.is_closed_loop() {
@@ -76,7 +79,7 @@ pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box
     Ok(Box::new(Open { stream, next }))
 }
 
-/// Closed loops as fio carries them out: requests of one size over all files of the class, one behind the other.
+/// Closed loops as in fio: requests of one size over all files of the class, one after the other.
 fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
     let recipe = requests(class)?;
     let (
@@ -84,7 +87,10 @@ fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source
         Sizes::Drawn(Distribution::Fixed { bytes }),
     ) = (&recipe.arrivals, &recipe.sizes)
     else {
-        return Err(Error::Refused(format!("class {}: not a closed loop of one request size", class.name)));
+        return Err(Error::Refused(format!(
+            "class {}: only closed loops of one request size can be simulated",
+            class.name
+        )));
     };
     let (depth, size_bytes, access, read_share) = (*depth, *bytes, recipe.access, recipe.read_share);
     let sizes_bytes = files.sizes_bytes().to_vec();
@@ -92,16 +98,16 @@ fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source
     let total: u64 = places.iter().sum();
     if total == 0 {
         return Err(Error::Refused(format!(
-            "class {}: its files are smaller than a request of {size_bytes} bytes",
+            "class {}: its files are smaller than one request of {size_bytes} bytes",
             class.name
         )));
     }
     let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
-    // A stream of numbers for each class: FNV-1a of its name.
+    // A stream of random numbers for each class: FNV-1a of its name.
     rng.set_stream(class.name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     }));
-    // Sequential clients begin at equal distances.
+    // Sequential clients begin at equally spaced offsets.
     let mut next: Vec<u64> = (0..u64::from(class.clients))
         .map(|client| client * total / u64::from(class.clients.max(1)))
         .collect();

@@ -20,18 +20,19 @@ use weir_simulator::server::{Limits, Outcome as Simulated, Served};
 use weir_study::{Records, Run, Testbed};
 
 use crate::Error;
-use crate::run::folder::{RunFolder, write_json};
+use crate::context::write_json;
+use crate::run::folder::RunFolder;
 use crate::run::outcome::{Outcome, Timing};
 use crate::validity::rule::{Status, Validity, is_invalid, outcome};
 use series::Series;
 use summary::Summary;
 
-/// Requests that are outstanding when a run is given up: no disk would ever work them off.
+/// Number of outstanding requests at which a run is ended: the queue only grows.
 const MOST_OUTSTANDING: usize = 200_000;
-/// As on the device testbed, what is not answered so long after the end never is.
+/// Time after the end during which answers still count, as on testbed `device`.
 const GRACE_NS: u64 = 10_000_000_000;
 
-/// Carries out one run in virtual time. It needs no rights and touches nothing but its own folder.
+/// Carries out one run in virtual time. It needs no privileges and writes only to the run's folder.
 ///
 /// # Errors
 /// [`Error::Refused`] if the run cannot be simulated, [`Error::Failed`] if its folder cannot be written.
@@ -41,7 +42,7 @@ pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcom
     if is_present() {
         return Ok(Outcome::Present);
     }
-    // One that lost its playbook may still be at the same run: it comes to the same.
+    // Another process may carry out the same run; its outcome is the same.
     let place = RunFolder::wait(results, &run.id)?;
     if is_present() {
         return Ok(Outcome::Present);
@@ -101,7 +102,7 @@ fn admit(run: &Run, place: &RunFolder) -> Result<Outcome, Error> {
     Ok(Outcome::Done { validity, timing, requests: u64::from(asked) })
 }
 
-/// What came of a run, its summary, its series if one is kept, and how many requests there were.
+/// Outcome of a run, its summary, its series if one is kept, and its number of requests.
 type Measured = (Simulated, Summary, Option<Series>, u64);
 
 fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured, Error> {
@@ -165,22 +166,21 @@ fn row(served: &Served, number: u64, class: Arc<str>, device: Arc<str>, warmup: 
     }
 }
 
-/// What may be thought of the data. Nothing in virtual time is late, lost or shared with others; what can go wrong is
-/// that the server cannot keep up.
+/// Validity of a simulated run. In virtual time nothing is late or lost; a server may be saturated, or a run without requests.
 fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Validity {
     let planned = outcome(
         "R-PLANNED",
         Status::Valid,
-        format!("{} requests were asked, {} answered", simulated.asked, simulated.answered),
+        format!("{} requests were sent, {} completed", simulated.asked, simulated.answered),
     );
     let saturated = match simulated.saturation {
         None => outcome("R-SATURATED", Status::Valid, "every queue drained".to_owned()),
-        // It is a result, not a fault: the load is beyond what this server can do.
+        // Saturation is a result, not an error: the load exceeds the server's capacity.
         Some(saturation) => outcome(
             "R-SATURATED",
             Status::Valid,
             format!(
-                "saturated: head {} did not drain from {:.3} s on; given up at {:.3} s of {:.3} s, with {} requests \
+                "saturated: the queue of head {} did not drain after {:.3} s; ended at {:.3} s of {:.3} s, with {} requests \
                  unanswered, which count as never answered",
                 saturation.head,
                 saturation.since_ns as f64 / 1e9,
@@ -197,7 +197,7 @@ fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Validity {
         outcome(
             "R-SOME",
             Status::Invalid,
-            "no request in the measured interval: make it longer, or use more clients".to_owned(),
+            "no request in the measured interval. Make it longer, or use more clients".to_owned(),
         )
     };
     Validity::of(vec![planned, some, saturated])

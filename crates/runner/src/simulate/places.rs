@@ -1,4 +1,4 @@
-//! Where the files of a run's classes lie on the simulated heads.
+//! Placement of classes' files on simulated heads.
 
 use weir_simulator::server::{ClassLayout, Placement, Scatter, Volume};
 use weir_study::{Run, RunClass, RunDevice, SimulatedClass};
@@ -6,7 +6,7 @@ use weir_workload::FileSet;
 
 use crate::Error;
 
-/// Of the random order of scattered places; apart from what spreads the files of each class.
+/// Seed of the random order of scattered places, separate from that of each class's files.
 const SCATTERED: u64 = 0x5ca7_7e4e_d000_0000;
 
 /// A device of a run and its heads.
@@ -17,12 +17,12 @@ pub(super) struct Heads<'a> {
 }
 
 impl Heads<'_> {
-    /// Size of one of them.
+    /// Size of one head, in bytes.
     pub(super) fn head_bytes(&self) -> u64 {
         head_bytes(self.device)
     }
 
-    /// Those that hold the files of a class.
+    /// Heads that hold the files of a class.
     pub(super) fn of_class(&self, class: &SimulatedClass) -> Volume {
         match class.disks.as_deref() {
             Some([first, ..]) => Volume {
@@ -34,12 +34,12 @@ impl Heads<'_> {
     }
 }
 
-/// Size of a head of a device.
+/// Size of a head of a device, in bytes.
 pub(super) fn head_bytes(device: &RunDevice) -> u64 {
     (device.size_mib << 20) / u64::from(device.heads.max(1))
 }
 
-/// Bytes of heads that are taken.
+/// Used bytes of heads.
 #[derive(Clone, Copy)]
 struct Taken {
     volume: Volume,
@@ -54,22 +54,22 @@ impl Taken {
     }
 }
 
-/// The first place from a byte on where so many are free on all heads of a volume.
+/// First place from a byte on with enough free bytes on all heads of a volume.
 fn first_fit(taken: &[Taken], volume: Volume, from_bytes: u64, size_bytes: u64) -> u64 {
     let of_heads = || taken.iter().filter(|taken| taken.shares_heads(volume));
     let is_free = |at: &u64| {
         !of_heads().any(|taken| *at < taken.end_bytes && taken.from_bytes < at.saturating_add(size_bytes))
     };
     let ends = of_heads().map(|taken| taken.end_bytes).filter(|end_bytes| *end_bytes >= from_bytes);
-    // Behind all of them is always one.
+    // The end of the last one always qualifies.
     ends.chain([from_bytes]).filter(is_free).min().unwrap_or(from_bytes)
 }
 
-/// Gives classes their places, one after the other.
+/// Places classes one by one.
 pub(super) struct Places<'a> {
     run: &'a Run,
     taken: Vec<Taken>,
-    /// By device, if something is scattered over it.
+    /// Scattered places, by device.
     scatter: Vec<(&'a str, Scatter)>,
 }
 
@@ -78,10 +78,10 @@ impl<'a> Places<'a> {
         Places { run, taken: Vec::new(), scatter: Vec::new() }
     }
 
-    /// Lays out the files of the class of that number, which asks these heads.
+    /// Lays out the files of a class, by index, on its heads.
     ///
     /// # Errors
-    /// They do not fit.
+    /// The files do not fit.
     pub(super) fn place(
         &mut self,
         number: usize,
@@ -117,7 +117,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The places of a device; slots are as large as the largest stripe unit of its classes.
+    /// Scattered places of a device; slots have the size of the largest stripe unit of its classes.
     fn scatter(&mut self, heads: Heads<'a>) -> Result<&mut Scatter, weir_simulator::server::ServerError> {
         let name = heads.device.name.as_str();
         let at = match self.scatter.iter().position(|(device, _)| *device == name) {

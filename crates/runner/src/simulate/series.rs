@@ -1,10 +1,10 @@
-//! What classes were answered in the course of a run: `series.json`.
+//! Time series of each class's requests and responses: `series.json`.
 
 use serde_json::{Map, Value, json};
 use weir_simulator::server::Served;
 use weir_study::Run;
 
-/// Counts and responses of each class in every so many seconds of the measured interval, by when requests were asked.
+/// Counts and response times of each class by bin of the measured interval, by intended time.
 pub(super) struct Series {
     names: Vec<String>,
     bin_ns: u64,
@@ -23,7 +23,7 @@ struct Bin {
 }
 
 impl Series {
-    /// Of nothing yet; `None` if the run keeps none.
+    /// An empty series; `None` if the run keeps none.
     pub(super) fn new(run: &Run) -> Option<Self> {
         let bin_ns = (run.series_s? * 1e9).round().max(1.0) as u64;
         let ns = |at_ns: i64| u64::try_from(at_ns).unwrap_or(0);
@@ -34,7 +34,7 @@ impl Series {
         Some(Series { names, bin_ns, from_ns, bins })
     }
 
-    /// Takes a request.
+    /// Adds a request.
     pub(super) fn add(&mut self, served: &Served) {
         let Some(since_ns) = served.ask.intended_ns.checked_sub(self.from_ns) else { return };
         let bins = self.bins.get_mut(usize::from(served.class));
@@ -51,7 +51,7 @@ impl Series {
         }
     }
 
-    /// As it is written: a list for each figure, one entry for each bin; responses are those of answered requests, in ms.
+    /// Document of the series: a list for each figure, one entry for each bin; response times are of completed requests, in ms.
     pub(super) fn document(&self) -> Value {
         let of_class = |bins: &Vec<Bin>| {
             let list = |figure: &dyn Fn(&Bin) -> Value| Value::Array(bins.iter().map(figure).collect());

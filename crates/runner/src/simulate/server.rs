@@ -1,4 +1,4 @@
-//! The server that a run describes.
+//! Simulated server of a run: heads, schedulers, layouts and clients.
 
 use weir_scheduler::{Class, Settings, TrafficKind};
 use weir_simulator::machine::Model;
@@ -12,10 +12,10 @@ use super::places::{Heads, Places, head_bytes};
 use super::{admission_run, clients, streams};
 use crate::Error;
 
-/// What an answer from the buffer cache takes: a copy of some pages.
+/// Service time of a hit in the buffer cache: a copy of some pages.
 const CACHE_HIT_NS: u64 = 10_000;
 
-/// A server that is ready.
+/// A server that is ready to run.
 pub(super) struct Built {
     server: Server<Model>,
     admitted: Option<AdmittedStreams>,
@@ -30,7 +30,7 @@ impl Built {
         self.server.run(limits, record)
     }
 
-    /// What admission control did, if there is one.
+    /// Result of admission control, if the run has any.
     pub(super) fn admission(&self, run: &Run) -> Option<serde_json::Value> {
         let settings = run.settings.admission.as_ref()?;
         Some(admission_run::document(run, settings, self.admitted.as_ref()?))
@@ -40,17 +40,17 @@ impl Built {
 /// Makes the heads, their schedulers, the layouts and the clients of a run.
 ///
 /// # Errors
-/// What of it cannot be made.
+/// A part cannot be made.
 pub(super) fn build(run: &Run) -> Result<Built, Error> {
-    let simulated = run
-        .classes
-        .iter()
-        .map(|class| {
-            class.simulated.as_ref().ok_or_else(|| {
-                Error::Refused("this run is for the device testbed: carry it out with `weir run`".to_owned())
+    let simulated =
+        run.classes
+            .iter()
+            .map(|class| {
+                class.simulated.as_ref().ok_or_else(|| {
+                    Error::Refused("the run is for testbed `device`. Use `weir run`".to_owned())
+                })
             })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
     let classes: Vec<Class> = run
         .classes
         .iter()
@@ -65,7 +65,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
     let mut heads = Vec::new();
     let mut devices: Vec<Heads> = Vec::new();
     for (device, number) in run.devices.iter().zip(0u64..) {
-        // A class of no clients has left disks that nobody asks.
+        // A class without clients leaves its disks unused.
         let first = run.classes.iter().position(|class| class.device == device.name);
         let Some(asker) = first.map(|index| simulated[index]) else { continue };
         let of_device =
@@ -73,7 +73,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         devices.push(of_device);
         for head in 0..device.heads {
             let at = of_device.volume.first_head + head;
-            // What a class is promised, it is promised of the disks that hold its files.
+            // A contract holds on the disks of the class's files.
             let mut known = classes.clone();
             for (class, simulated) in known.iter_mut().zip(&simulated) {
                 let volume = of_device.of_class(simulated);
@@ -90,7 +90,10 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
     let mut servers = Vec::new();
     for (number, (class, simulated)) in run.classes.iter().zip(&simulated).enumerate() {
         let Some(of_device) = devices.iter().find(|heads| heads.device.name == class.device).copied() else {
-            return Err(Error::Refused(format!("class {}: there is no device {}", class.name, class.device)));
+            return Err(Error::Refused(format!(
+                "class {}: the run has no device {}",
+                class.name, class.device
+            )));
         };
         if let (Some(settings), Some(admitted)) = (admission, &admitted)
             && streams::is_film(class)

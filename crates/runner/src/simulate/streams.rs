@@ -1,4 +1,4 @@
-//! Admitted streams as clients of a simulated server.
+//! Admitted streams, as clients of a simulated server.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use weir_workload::Sizes;
 use super::admission::AdmittedStreams;
 use crate::Error;
 
-/// Of the random numbers by which films are placed.
+/// Seed of random film places.
 const PLACES: u64 = u64::MAX - 2;
 
-/// Whether the clients of a class watch a film, so that they have to be admitted.
+/// Whether the clients of a class play a film: then they need admission.
 pub(super) fn is_film(class: &RunClass) -> bool {
     class.recipe.requests().is_some_and(|recipe| matches!(recipe.sizes, Sizes::Frames(_)))
 }
 
-/// The admitted streams of a class and their films, each of which lies somewhere on the disks in the settings' layout.
+/// Admitted streams of a class and their films, placed on the disks in the settings' layout.
 ///
-/// In CDL a stripe unit is a block. In BCTL it is as long as the largest round, and a round begins with one: what is then
-/// left free of it is never asked for, so that a request reads what it would read from closer packed rounds.
+/// In CDL a stripe unit is a block. In BCTL it is as long as the largest round, and each round begins a unit: the free rest of
+/// a unit is never read, and a request reads the same bytes as from closely packed rounds.
 ///
 /// # Errors
 /// A film is larger than the disks.
@@ -58,7 +58,7 @@ pub(super) fn server_class(
         let rows = (size_bytes / unit + first_disk).div_ceil(heads);
         let Some(free) = (head_bytes / unit).checked_sub(rows) else {
             let text = format!(
-                "class {name}: a film needs {rows} rows of {unit} bytes of each disk, which has {head_bytes} bytes"
+                "class {name}: a film needs {rows} rows of {unit} bytes on each disk, which has {head_bytes} bytes. Raise storage.size_mib"
             );
             return Err(Error::Refused(text));
         };
@@ -89,11 +89,11 @@ pub(super) fn server_class(
 struct Playing {
     start_round: u64,
     demand: Arc<DemandTrace>,
-    /// In earlier rounds.
+    /// Blocks of earlier rounds.
     fetched_blocks: u64,
 }
 
-/// Streams that all ask when a round begins for what they need in it, and want it before it ends.
+/// Streams whose requests of a round are sent at its begin, with its end as deadline.
 struct Streams {
     playing: Vec<Playing>,
     layout: StreamLayout,
@@ -112,7 +112,7 @@ impl Streams {
         self
     }
 
-    /// The request after the last one.
+    /// The next request.
     fn look(&mut self) -> Option<Ask> {
         loop {
             let intended_ns = self.round.saturating_mul(self.round_ns);

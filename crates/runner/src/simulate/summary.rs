@@ -1,7 +1,7 @@
-//! What a simulated run came to, by class: `summary.json`.
+//! Summary of a simulated run by class: `summary.json`.
 //!
-//! Names and definitions are those of the metrics that the analysis computes from `requests.parquet`, so that one can stand
-//! for the other. Quantiles come from a histogram of three digits; all else is exact.
+//! Names and definitions are those of the metrics that the analysis computes from `requests.parquet`, and both are
+//! interchangeable. Quantiles come from a histogram of three digits; everything else is exact.
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use weir_study::{Engine, Run};
 
 use crate::Error;
 
-/// Longest response that is told apart, in ns: a day.
+/// Largest response time of the histogram, in ns: a day.
 const LONGEST_NS: u64 = 86_400_000_000_000;
 /// Digits of quantiles.
 const DIGITS: u8 = 3;
@@ -23,7 +23,7 @@ const QUANTILES: [(&str, f64); 6] = [
     ("response_p999_ms", 0.999),
     ("response_max_ms", 1.0),
 ];
-/// A value that lies beyond all that was observed: JSON has no infinity.
+/// Text of an unbounded value: JSON has no infinity.
 const UNBOUNDED: &str = "unbounded";
 
 /// Counts, means and quantiles of the classes of a run.
@@ -37,27 +37,27 @@ pub(super) struct Summary {
 
 struct ClassSummary {
     name: String,
-    /// Whether what was answered in the measured interval tells of responses, in place of what was asked in it.
+    /// Whether response times count by completion in the measured interval, in place of intended time.
     is_closed_loop: bool,
     requests: u64,
     answered: u64,
     deadlines: u64,
     missed: u64,
-    /// Requests with deadlines, and how many of these missed them, by client.
+    /// Requests with deadlines, and deadline misses, by client.
     clients: Vec<(u64, u64)>,
     offered_bytes: u64,
     response_ns: u128,
     queueing_ns: u128,
     responses: Histogram<u64>,
-    /// Completed within the measured interval, whenever they were asked.
+    /// Requests completed within the measured interval, whenever they were sent.
     completed: u64,
     completed_bytes: u64,
-    /// Time that heads served these.
+    /// Service time of heads for these requests.
     busy_ns: u128,
 }
 
 impl Summary {
-    /// Of nothing yet.
+    /// An empty summary.
     ///
     /// # Errors
     /// The histograms cannot be made.
@@ -76,7 +76,7 @@ impl Summary {
         })
     }
 
-    /// Takes a request, of the warm-up or not.
+    /// Adds a request.
     pub(super) fn add(&mut self, served: &Served) {
         let class = &mut self.classes[usize::from(served.class)];
         let is_asked = served.ask.intended_ns >= self.warmup_ns;
@@ -96,15 +96,14 @@ impl Summary {
         }
     }
 
-    /// Requests that tell of responses.
+    /// Adds a request to the response times.
     pub(super) fn measured(&self) -> u64 {
         self.classes.iter().map(|class| class.requests).sum()
     }
 
-    /// As it is written.
+    /// Document of the summary.
     ///
-    /// Where an overloaded run was given up before its time, rates are of the part that was simulated: nothing is known of the
-    /// rest.
+    /// Rates of an overloaded run that was ended early are of the simulated part.
     pub(super) fn document(&self, simulated: &Simulated) -> Value {
         let given_up_ns =
             simulated.saturation.map(|saturation| saturation.at_ns).filter(|at_ns| *at_ns < self.end_ns);
@@ -119,7 +118,7 @@ impl Summary {
             .collect();
         let mix = heads.iter().fold(Mix::default(), |all, head| all.with(head.mix));
         let heads: Vec<Value> = heads.iter().map(|head| head_document(head, simulated_ns)).collect();
-        // Of classes with deadlines, so that promises to some of their clients can be looked at.
+        // Of classes with deadlines: guarantees may hold for some clients only.
         let clients: Map<String, Value> = self
             .classes
             .iter()
@@ -215,7 +214,7 @@ impl ClassSummary {
         field("requests", json!(self.requests));
         field("failed", json!(0));
         field("unfinished", json!(self.requests - self.answered));
-        // A request that was never answered has an unbounded response.
+        // A request that never completed has an unbounded response time.
         let whole = if self.answered < self.requests { json!(UNBOUNDED) } else { mean(self.response_ns) };
         field("response_mean_ms", whole);
         for (name, q) in QUANTILES {
@@ -233,8 +232,8 @@ impl ClassSummary {
         Value::Object(fields)
     }
 
-    /// The smallest response that a share `q` of the requests does not exceed; nothing where there are too few requests
-    /// to tell it from the longest.
+    /// Response time that a share `q` of the requests does not exceed; `None` if there are too few requests to distinguish it from
+    /// the maximum.
     fn quantile_ms(&self, q: f64) -> Value {
         let requests = self.requests as f64;
         if self.requests == 0 || (q < 1.0 && requests * (1.0 - q) < 1.0 - 1e-9) {
@@ -244,7 +243,7 @@ impl ClassSummary {
         if rank > self.answered {
             return json!(UNBOUNDED);
         }
-        // In the middle between two ranks, so that no rounding leads to the next.
+        // Between two ranks: rounding cannot reach the next one.
         let within = (rank as f64 - 0.5) / self.answered as f64;
         json!(self.responses.value_at_quantile(within) as f64 / 1e6)
     }

@@ -1,18 +1,18 @@
-//! Judgement of a run: every rule applied to its facts.
+//! Validity of a run: every rule applied to its facts.
 
 use super::facts::Facts;
 use super::rule::{RuleOutcome, Status, Validity};
-use super::{load_rules, testbed_rules};
+use super::{lateness, load_rules, testbed_rules};
 
-/// Applies every rule.
+/// Applies every rule. Names CPU steal as the likely cause of a broken rule about time.
 pub(crate) fn judge(facts: &Facts<'_>) -> Validity {
     let rules = vec![
         load_rules::exits(facts),
         load_rules::planned(facts),
         load_rules::percentiles(facts),
         load_rules::errors(facts),
-        load_rules::lateness(facts),
-        load_rules::span(facts),
+        lateness::lateness(facts),
+        lateness::span(facts),
         testbed_rules::loss(facts),
         testbed_rules::cached(facts),
         testbed_rules::network(facts),
@@ -29,10 +29,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Validity {
     if validity.status == Status::Invalid && facts.cpu_steal >= weir_host::steal::DISTURBING_SHARE {
         validity.disturbed =
             validity.rules.iter().filter(|rule| rule.is_broken()).all(RuleOutcome::is_of_time);
-        let told = format!(
-            "; meanwhile CPU steal was {:.0} % of the processor time wanted",
-            facts.cpu_steal * 100.0
-        );
+        let told = format!("; CPU steal was {:.0} % of the wanted CPU time", facts.cpu_steal * 100.0);
         validity
             .rules
             .iter_mut()

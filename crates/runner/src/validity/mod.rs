@@ -2,6 +2,7 @@
 
 pub(crate) mod facts;
 pub(crate) mod judge;
+mod lateness;
 mod load_rules;
 pub(crate) mod rule;
 pub(crate) mod testbed_rules;

@@ -12,36 +12,36 @@ pub enum Status {
     Valid,
     /// The rule is broken: the run's data are not plotted.
     Invalid,
-    /// The rule does not apply, or could not be checked; the reason says which.
+    /// The rule does not apply, or could not be checked; the reason says why.
     Skipped,
 }
 
 /// Outcome of one rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuleOutcome {
-    /// Its id, documented in docs/reference/validity.md.
+    /// Id of the rule, documented in docs/reference/validity.md.
     pub rule: String,
-    /// Whether it holds.
+    /// Whether the rule holds.
     pub status: Status,
-    /// Why, for people.
+    /// Reason, as text.
     pub reason: String,
-    /// What was measured, where that is a number.
+    /// Measured value, if it is a number.
     pub value: Option<f64>,
-    /// What is allowed, where that is a number.
+    /// Limit, if it is a number.
     pub limit: Option<f64>,
 }
 
-/// `verdict.json`.
+/// Validity of a run: `verdict.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validity {
     /// Invalid if any rule is broken.
     pub status: Status,
     /// All rules, in a fixed order.
     pub rules: Vec<RuleOutcome>,
-    /// Whether only rules about lateness are broken while there was CPU steal: the same run may be valid another time.
+    /// Whether only rules about time are broken and there was CPU steal: a new attempt may be valid.
     #[serde(default)]
     pub disturbed: bool,
-    /// Number of the attempt, from 1: earlier ones were disturbed.
+    /// Number of the attempt, from 1; CPU steal disturbed the earlier ones.
     #[serde(default = "first")]
     pub attempt: u32,
 }
@@ -51,7 +51,7 @@ fn first() -> u32 {
 }
 
 impl Validity {
-    /// What follows from rules, at the first attempt.
+    /// Validity that follows from rules, at the first attempt.
     pub(crate) fn of(rules: Vec<RuleOutcome>) -> Validity {
         let broken = rules.iter().any(|rule| rule.status == Status::Invalid);
         let status = if broken { Status::Invalid } else { Status::Valid };
@@ -59,7 +59,7 @@ impl Validity {
     }
 }
 
-/// Whether a folder holds a run that was judged invalid.
+/// Whether a folder holds an invalid run.
 pub fn is_invalid(folder: &Path) -> bool {
     is_in(folder, Status::Invalid)
 }
@@ -80,7 +80,7 @@ pub(crate) fn skipped(why: &str) -> Validity {
     Validity { status: Status::Skipped, ..Validity::of(rules) }
 }
 
-/// Rules that a machine breaks by being late, for which CPU steal may be the cause.
+/// Rules about time, which CPU steal may break.
 const RULES_OF_TIME: [&str; 4] = ["R-LATE", "R-SPAN", "R-MODEL", "R-WAY"];
 
 impl RuleOutcome {

@@ -1,4 +1,4 @@
-//! Rules about the testbed: devices, file systems, control groups and clocks were as the study says, and stayed so.
+//! Testbed rules: devices, file systems, control groups and clocks were as the study says, before and after.
 
 use weir_blockserver::Stats;
 use weir_study::{FileSystem, Run};
@@ -8,21 +8,19 @@ use super::rule::{RuleOutcome, Status, at_most, outcome};
 use super::transit::Transit;
 use crate::daemon::site::{self, Findings};
 
-/// A modelled disk that answers later than its model is another disk.
+/// Limit on median error of a modelled disk: one that answers later than its model is another disk.
 const MODEL_MEDIAN_LIMIT_NS: f64 = 250_000.0;
 pub(super) const MODEL_P99_LIMIT_NS: f64 = 6_000_000.0;
-/// Reads that never reached the device, as a share of bytes read; sharing of edge blocks explains the rest.
+/// Limit on the share of bytes read that did not come from the device; files that share a block explain this much.
 const CACHED_SHARE_LIMIT: f64 = 0.02;
-/// A step of the wall clock says that somebody set it.
+/// Limit on the step of the wall clock: a larger one means that the clock was set.
 const CLOCK_STEP_LIMIT_NS: f64 = 50_000_000.0;
-/// io_uring, block layer, loop device, FUSE and back take 0.2 to 0.3 ms where processors are free.
+/// Limit on mean transit. With idle CPUs io_uring, block layer, loop device and FUSE take 0.2 to 0.3 ms.
 const WAY_LIMIT_MS: f64 = 1.0;
 
 pub(crate) fn loss(facts: &Facts<'_>) -> RuleOutcome {
     match &facts.loss {
-        None => {
-            outcome("R-LOSS", Status::Skipped, "the study captures no block requests, or there is no disk")
-        }
+        None => outcome("R-LOSS", Status::Skipped, "the study captures no block requests, or has no disk"),
         Some(Ok((share, words))) => at_most("R-LOSS", *share, facts.allowed_loss, words),
         Some(Err(why)) if facts.capture_required => outcome("R-LOSS", Status::Invalid, why),
         Some(Err(why)) => outcome("R-LOSS", Status::Skipped, why),
@@ -34,7 +32,7 @@ pub(super) fn cached(facts: &Facts<'_>) -> RuleOutcome {
         return outcome("R-CACHED", Status::Skipped, why);
     }
     match facts.read_bytes {
-        None => outcome("R-CACHED", Status::Skipped, "no block device lies below"),
+        None => outcome("R-CACHED", Status::Skipped, "the file system has no block device"),
         Some((0, _)) => outcome("R-CACHED", Status::Skipped, "nothing was read"),
         Some((application, device)) => {
             let missing = 1.0 - (device as f64 / application as f64).min(1.0);
@@ -49,14 +47,14 @@ pub(super) fn network(facts: &Facts<'_>) -> RuleOutcome {
         return outcome(
             "R-NETWORK",
             Status::Skipped,
-            "no network file system that the run mounts: it is local, or was mounted before",
+            "the run mounts no network file system: it is local, or was mounted before",
         );
     };
     if written == 0 {
         return outcome(
             "R-NETWORK",
             Status::Skipped,
-            "nothing was written: the files were there from an earlier run",
+            "nothing was written: the files are from an earlier run",
         );
     }
     let reason = format!("{sent} bytes left the client's host for {written} bytes of files written");
@@ -88,11 +86,11 @@ pub(super) fn model(facts: &Facts<'_>) -> RuleOutcome {
     let timed: Vec<&(String, Stats)> =
         facts.models.iter().filter(|(_, stats)| stats.service_error.count > 0).collect();
     let Some((name, worst)) = timed.iter().max_by_key(|(_, stats)| stats.service_error.p99_ns) else {
-        return outcome("R-MODEL", Status::Skipped, "no modelled device with service times");
+        return outcome("R-MODEL", Status::Skipped, "no device is modelled with service times");
     };
     let error = &worst.service_error;
     let reason = format!(
-        "device {name} answered {:.3} ms after its model at the median, {:.3} ms at the 99th percentile",
+        "device {name}: requests completed later than the disk model says: median {:.3} ms, 99th percentile {:.3} ms",
         error.median_ns as f64 / 1e6,
         error.p99_ns as f64 / 1e6
     );
@@ -121,10 +119,10 @@ pub(super) fn policy(facts: &Facts<'_>) -> RuleOutcome {
     }
 }
 
-/// R-WHOLE: a scheduler orders other requests than the clients sent where the kernel splits them.
+/// R-WHOLE: where the kernel splits requests, a scheduler orders other requests than the clients sent.
 pub(super) fn whole(facts: &Facts<'_>) -> RuleOutcome {
     if facts.transits.is_empty() {
-        return outcome("R-WHOLE", Status::Skipped, "no class under one of weir's schedulers");
+        return outcome("R-WHOLE", Status::Skipped, "no class is under one of weir's schedulers");
     }
     if !facts.is_raw {
         return outcome("R-WHOLE", Status::Skipped, "a file system may place one file in many extents");
@@ -137,13 +135,13 @@ pub(super) fn whole(facts: &Facts<'_>) -> RuleOutcome {
         return outcome("R-WHOLE", Status::Valid, "the kernel split no request");
     };
     let words = format!(
-        "the kernel split {asked} requests of class {class} into {came}: use requests no larger than the device takes \
+        "the kernel split {asked} requests of class {class} into {came}. Use requests no larger than the device's limit \
          (queue/max_sectors_kb)"
     );
     at_most("R-WHOLE", *came as f64, *asked as f64, &words)
 }
 
-/// R-WAY: a scheduler cannot order requests that wait before it, for a processor or for a tag of the device.
+/// R-WAY: a scheduler cannot order requests that wait outside it, for a CPU or for a tag of the device.
 pub(super) fn way(facts: &Facts<'_>) -> RuleOutcome {
     let whole = facts.transits.iter().filter_map(|(class, way)| match way {
         Transit::Whole { least_ms, most_ms } => Some((class, *least_ms, *most_ms)),
@@ -153,7 +151,7 @@ pub(super) fn way(facts: &Facts<'_>) -> RuleOutcome {
         return outcome(
             "R-WAY",
             Status::Skipped,
-            "no class under one of weir's schedulers whose requests came whole",
+            "no class is under one of weir's schedulers with requests that the kernel did not split",
         );
     };
     let transit_ms = match least_ms < most_ms {
@@ -161,43 +159,44 @@ pub(super) fn way(facts: &Facts<'_>) -> RuleOutcome {
         true => format!("{:.3} to {most_ms:.3} ms", least_ms.max(0.0)),
     };
     let words = format!(
-        "requests and answers of class {class} took {transit_ms} between client and server on average, besides the server's own time"
+        "mean transit of class {class} between client and block server: {transit_ms}, besides queueing and service time in the server"
     );
     at_most("R-WAY", least_ms, WAY_LIMIT_MS, &words)
 }
 
 pub(crate) fn clock(facts: &Facts<'_>) -> RuleOutcome {
-    let reason =
-        format!("the wall clock moved {:.3} ms against the monotonic one", facts.clock_step_ns / 1e6);
+    let reason = format!("the wall clock moved {:.3} ms against CLOCK_MONOTONIC", facts.clock_step_ns / 1e6);
     at_most("R-CLOCK", facts.clock_step_ns.abs(), CLOCK_STEP_LIMIT_NS, &reason)
 }
 
 pub(super) fn state(facts: &Facts<'_>) -> RuleOutcome {
     match facts.state.first() {
-        Some(first) => outcome("R-STATE", Status::Invalid, format!("not as it was set: {first}")),
+        Some(first) => {
+            outcome("R-STATE", Status::Invalid, format!("the state differs from the study: {first}"))
+        }
         None => outcome("R-STATE", Status::Valid, "mounts and queues were as set, before and after"),
     }
 }
 
 pub(super) fn controls(facts: &Facts<'_>) -> RuleOutcome {
     match &facts.controls {
-        None => outcome("R-CONTROL", Status::Skipped, "no class has a control group of its own"),
+        None => outcome("R-CONTROL", Status::Skipped, "no class has a control group"),
         Some(Ok(words)) => outcome("R-CONTROL", Status::Valid, words),
         Some(Err(problem)) => outcome("R-CONTROL", Status::Invalid, problem),
     }
 }
 
-/// Why reads of a run need not reach the devices (R-CACHED); `None` if they must.
+/// Why caches may answer reads of a run (R-CACHED); `None` if the devices must.
 pub(crate) fn cached_by_right(run: &Run, filesystem: &FileSystem) -> Option<&'static str> {
     if run.access.is_some() {
-        // Client and servers forget the files before each uncached read.
+        // Client and servers drop the files from their caches before each uncached read.
         None
     } else if site::all(run).next().is_some() {
-        Some("a database caches what it has read")
+        Some("a database caches its data")
     } else if run.settings.buffered {
         Some("files are read through the page cache")
     } else if filesystem.mounted {
-        Some("its servers are not part of the run")
+        Some("the servers of the file system are not part of the run")
     } else if filesystem.network.is_some() {
         Some("servers read their disks through the page cache")
     } else {

@@ -54,7 +54,7 @@ fn only_what_a_hypervisor_alone_broke_was_disturbed() {
     let late = 2.0 * MODEL_P99_LIMIT_NS;
     let told = |validity: &Validity, rule: &str| {
         let found = validity.rules.iter().find(|ruling| ruling.rule == rule).unwrap();
-        found.reason.ends_with("CPU steal was 50 % of the processor time wanted")
+        found.reason.ends_with("CPU steal was 50 % of the wanted CPU time")
     };
     let alone = judged(late, 0.5, 0);
     assert!(alone.disturbed && told(&alone, "R-MODEL") && !told(&alone, "R-EXIT"));

@@ -1,4 +1,4 @@
-//! Transit of requests between client and server, by class: how long, and whether they came whole.
+//! Transit of requests between client and block server, by class: its time, and whether the kernel split requests.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use weir_study::{Engine, Run};
 use crate::device::server_scheduler::InForce;
 use crate::load::fio;
 
-/// Transit of a class's requests between client and server.
+/// Transit of a class's requests between client and block server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Transit {
-    /// They came whole. Mean time of request and answer between client and server, in ms: within these bounds, where the client does
-    /// not know better.
+    /// No request was split. Bounds of the mean transit of request and answer, in ms; they differ where the client's own times
+    /// are not exact.
     Whole { least_ms: f64, most_ms: f64 },
-    /// The kernel made more of them than the client asked for: how many were asked for and how many came.
+    /// The kernel split requests: how many the client sent, and how many the server received.
     Cut { asked: u64, came: u64 },
 }
 
-/// The way of each class between client and server: what clients waited less what the server says. Of devices whose policy is the
-/// run's own; not of classes of which the server saw fewer requests than were asked for, as one that was stopped early.
+/// Transit of each class: response times at the clients minus those at the server. Only of devices with one of weir's
+/// schedulers, and only of classes of which the server received all requests.
 pub(crate) fn of_classes(
     run: &Run,
     rows: &[Request],

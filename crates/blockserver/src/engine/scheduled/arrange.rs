@@ -12,12 +12,12 @@ use super::policy_text::PolicyText;
 use crate::clock::now_ns;
 use crate::engine::alarm::NEVER;
 
-/// Most requests that a head can be given at once: a loop device has no more.
+/// Maximum queue depth of a head: that of a loop device.
 const MOST_DEPTH: u32 = 128;
-/// A beginning farther away than this was not meant: until then the models would stand still.
+/// Maximum distance of an epoch: models stand still until then.
 const MOST_AHEAD_NS: u64 = 60_000_000_000;
 
-/// All that decides what a server with a policy does with the same requests.
+/// Arrangement of a server with a scheduler: everything that determines its order of the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrangement {
@@ -40,23 +40,23 @@ impl Arrangement {
 }
 
 impl Engine {
-    /// Puts policy, classes and queue depth in place of those that are there, models and accounts in their first state.
+    /// Replaces scheduler, classes and queue depth, and resets models and statistics.
     ///
     /// # Errors
-    /// What is wrong with it, or requests are under way; nothing has changed then.
+    /// The arrangement is wrong, or requests are outstanding; nothing has changed then.
     pub fn arrange(&self, wanted: &Arrangement) -> Result<(), String> {
         let size_mib = self.setup.size_bytes >> 20;
         classes::check(&wanted.classes, Some(size_mib))
             .map_err(|problem| format!("classes.{} {}", problem.field, problem.message))?;
         if !(1..=MOST_DEPTH).contains(&wanted.queue_depth) {
-            return Err(format!("queue_depth is {}; it must be from 1 to {MOST_DEPTH}", wanted.queue_depth));
+            return Err(format!("queue_depth is {} (expected 1 to {MOST_DEPTH})", wanted.queue_depth));
         }
         let text = PolicyText::parse(&wanted.policy).map_err(|error| format!("the policy {error}"))?;
         let all = completed(&wanted.classes);
         let mut guard = self.lock();
         let inner = &mut *guard;
         nothing_is_under_way(inner.dispatcher.outstanding())?;
-        // Also where another is in place as long as the models are off: what is refused, is refused here.
+        // Checked also while service times are off: errors are reported here.
         let fresh = dispatcher(&self.setup, &text, &all, wanted.queue_depth, wanted.seed)?;
         *inner.tally.classes_mut() = all.iter().map(Counts::new).collect();
         inner.attribution = Attribution::new(&all);
@@ -65,7 +65,7 @@ impl Engine {
         (inner.queue_depth, inner.seed) = (wanted.queue_depth, wanted.seed);
         inner.pending.clear();
         inner.unused.clear();
-        // A real device is asked in order of arrival as long as the policy is off.
+        // While schedulers are off, a real device gets requests in order of arrival.
         let is_on = self.timed.load(Ordering::Relaxed);
         let plain = PolicyText::parse("fcfs").ok().filter(|_| !is_on && self.is_real());
         inner.dispatcher = match plain {
@@ -75,7 +75,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What is in force.
+    /// Active scheduler, classes and queue depth.
     pub fn arrangement(&self) -> Arrangement {
         let inner = self.lock();
         Arrangement {
@@ -86,33 +86,33 @@ impl Engine {
         }
     }
 
-    /// Makes an instant of CLOCK_MONOTONIC the models' and policies' time 0, at which they are in their first state, as in
-    /// virtual time: rotation, and what policies do by the clock, then agree with it. Classes are counted anew.
+    /// Sets time 0 of models and schedulers to an instant of CLOCK_MONOTONIC, with the initial state as in virtual time: rotation
+    /// and time-based scheduling then agree with it. Class statistics are reset.
     ///
     /// # Errors
-    /// They are off, requests are under way, or the instant is not near; nothing has changed then.
+    /// Service times are off, requests are outstanding, or the instant is not near; nothing has changed then.
     pub fn begin_at(&self, at_ns: u64) -> Result<(), String> {
         let mut guard = self.lock();
         let inner = &mut *guard;
         if !self.timed.load(Ordering::Relaxed) {
-            return Err("models and policies are off; switch timing on first".to_owned());
+            return Err("models and schedulers are off. Turn timing on first".to_owned());
         }
         let (earliest_ns, latest_ns) = (self.started_ns, now_ns().saturating_add(MOST_AHEAD_NS));
         if !(earliest_ns..=latest_ns).contains(&at_ns) {
             return Err(format!(
-                "at_ns is {at_ns}; it must be an instant of CLOCK_MONOTONIC from {earliest_ns} to {latest_ns}"
+                "at_ns is {at_ns} (expected an instant of CLOCK_MONOTONIC from {earliest_ns} to {latest_ns})"
             ));
         }
         nothing_is_under_way(inner.dispatcher.outstanding())?;
         let specs: Vec<ClassSpec> = inner.tally.specs().cloned().collect();
         inner.dispatcher = dispatcher(&self.setup, &inner.policy, &specs, inner.queue_depth, inner.seed)?;
         inner.tally.reset_classes();
-        // What it knows of processes has times of the clock until now.
+        // Its knowledge of processes has former times.
         inner.attribution = Attribution::new(&specs);
         inner.pending.clear();
         inner.unused.clear();
         self.epoch_ns.store(at_ns, Ordering::Release);
-        // A later time needs no ring.
+        // A later instant needs no ring.
         let _ = self.alarm.set(NEVER);
         Ok(())
     }
@@ -125,6 +125,6 @@ impl Engine {
 fn nothing_is_under_way(outstanding: usize) -> Result<(), String> {
     match outstanding {
         0 => Ok(()),
-        count => Err(format!("{count} requests are under way; do it while nobody asks")),
+        count => Err(format!("{count} requests are outstanding. Arrange the server while it is idle")),
     }
 }

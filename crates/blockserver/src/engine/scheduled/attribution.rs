@@ -1,4 +1,4 @@
-//! The class of a request: by its place on the device, then by the process that sent it.
+//! Attribution of requests to classes: by place on the device, then by the requesting process.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,33 +7,33 @@ use weir_vocabulary::IoPriorityClass;
 
 use super::classes::ClassSpec;
 
-/// What is known of a process is asked for again after so long: it may be moved to another group, or its pid be another's.
+/// Maximum age of a process's attributes: it may move to another group, or its PID may be reused.
 const KNOWN_FOR_NS: u64 = 100_000_000;
-/// Processes that are remembered at once.
+/// Maximum number of cached processes.
 const MOST_KNOWN: usize = 4096;
 /// From <linux/ioprio.h>.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Who asks, as far as the export can tell.
+/// Requesting process and connection, as far as the export knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
-    /// The process or thread; 0 if it is not known. Behind a loop device it is the kernel's, which says nothing.
+    /// The process or thread; 0 if not known. Behind a loop device it is a kernel thread.
     pub pid: u32,
-    /// Which connection.
+    /// Number of the connection.
     pub stream: u32,
 }
 
-/// What marks a class has.
+/// Marks of a class.
 #[derive(Clone, Debug)]
 struct Mark {
-    /// In order and apart: first byte, and the one after the last.
+    /// Ranges, ordered and disjoint: first byte, and the byte after the last.
     parts: Vec<[u64; 2]>,
     stream_bytes: Option<u64>,
     cgroup: Option<String>,
     ioprio: Option<IoPriorityClass>,
 }
 
-/// What is known of a process.
+/// Attributes of a process.
 #[derive(Clone, Debug)]
 struct Known {
     until_ns: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Attribution {
 }
 
 impl Attribution {
-    /// For these classes, of which one takes the rest.
+    /// Attribution to classes, of which one has unattributed requests.
     pub fn new(classes: &[ClassSpec]) -> Self {
         let mark = |class: &ClassSpec| Mark {
             parts: class.parts(),
@@ -66,7 +66,7 @@ impl Attribution {
         Attribution { marks, rest, asks_about_callers, known: HashMap::new() }
     }
 
-    /// The class, and the stream within it, of a request at `offset_bytes`.
+    /// Class, and stream within it, of a request at `offset_bytes`.
     pub fn class_of(&mut self, now_ns: u64, offset_bytes: u64, caller: &Caller) -> (u16, u32) {
         let class = self.fitting(now_ns, offset_bytes, caller.pid);
         let stream = match self.marks.get(usize::from(class)) {
@@ -91,14 +91,14 @@ impl Attribution {
                 && mark.cgroup.as_ref().is_none_or(|path| known.is_some_and(|known| known.is_in(path)))
                 && mark.ioprio.is_none_or(|ioprio| known.is_some_and(|known| known.ioprio == ioprio))
         };
-        // A partition comes first, whoever asks.
+        // A partition comes first, for any process.
         let by_range = marks.iter().position(|mark| !mark.parts.is_empty() && fits(mark));
         by_range.or_else(|| marks.iter().position(fits)).map_or(self.rest, |class| class as u16)
     }
 }
 
 impl Mark {
-    /// Whether a byte is in one of its parts.
+    /// Whether a byte is in one of the ranges.
     fn holds(&self, offset_bytes: u64) -> bool {
         let before = self.parts.partition_point(|[from, _]| *from <= offset_bytes);
         before > 0 && offset_bytes < self.parts[before - 1][1]
@@ -128,7 +128,7 @@ fn look_up(known: &mut HashMap<u32, Known>, now_ns: u64, pid: u32) -> &Known {
     entry
 }
 
-/// Asks the kernel about a process; one that has ended is in no group.
+/// Reads a process's attributes from the kernel; an ended process has no group.
 fn ask(pid: u32, now_ns: u64) -> Known {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     // `hierarchy:controllers:path`, a line for each hierarchy.

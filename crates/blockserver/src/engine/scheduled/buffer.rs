@@ -1,4 +1,4 @@
-//! Buffers for direct I/O, and the answers to requests.
+//! Buffers for direct I/O, and replies to requests.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;
@@ -9,7 +9,7 @@ use fuser::{Errno, ReplyData};
 
 use crate::engine::backing::Backing;
 
-/// What direct I/O wants of addresses in memory on any device.
+/// Alignment of memory that direct I/O needs on any device.
 const ALIGNMENT: usize = 4096;
 
 /// Page-aligned bytes.
@@ -24,7 +24,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// So many zero bytes, at least one.
+    /// A zeroed buffer of `length` bytes, at least one.
     pub fn new(length: usize) -> io::Result<Self> {
         let layout = Self::layout(length)?;
         // SAFETY: the layout has a size above 0.
@@ -49,7 +49,7 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
-    /// Where they are, for the kernel to read or write.
+    /// Address of the bytes, for the kernel.
     pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -64,23 +64,23 @@ impl Drop for Buffer {
     }
 }
 
-/// The data of an answer. The server's memory is lent: all threads that answer would else count on one word who has it.
+/// Data of a reply. The server's memory is borrowed: otherwise all replying threads would contend for one reference count.
 pub(crate) enum Payload<B> {
     /// None.
     Nothing,
-    /// Bytes of the server's own memory, which are read when the answer is sent.
+    /// Bytes of the server's memory, read when the reply is sent.
     Memory { backing: B, offset: usize, length: usize },
     /// Bytes that were read.
     Buffer(Buffer),
 }
 
-/// As a reply gets them.
+/// Borrowed, for a reply.
 pub(crate) type Lent<'a> = Payload<&'a Arc<Backing>>;
-/// For an answer that is sent later.
+/// Data of a reply that is sent later.
 pub(crate) type Kept = Payload<Arc<Backing>>;
 
 impl Lent<'_> {
-    /// For later.
+    /// Keeps the data for later.
     pub fn keep(self) -> Kept {
         match self {
             Payload::Nothing => Payload::Nothing,
@@ -93,7 +93,7 @@ impl Lent<'_> {
 }
 
 impl<B: AsRef<Backing>> Payload<B> {
-    /// The bytes, to be given to the kernel: those of the server's memory may change meanwhile, as on any disk.
+    /// The bytes, for the kernel: bytes of the server's memory may change at the same time, as on any disk.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Payload::Nothing => &[],
@@ -106,14 +106,14 @@ impl<B: AsRef<Backing>> Payload<B> {
     }
 }
 
-/// Is called with what a request is answered with, or the errno that it failed with.
+/// Function called with the data of a reply, or an errno.
 pub(crate) type Tell = dyn FnOnce(Result<Lent, i32>) + Send;
 
-/// Whoever is told it, once.
+/// Receiver of a reply, called once.
 pub(crate) enum Reply {
-    /// The kernel, of a read of the FUSE file. Most requests are that: it needs no memory of its own.
+    /// The kernel, for a read of the FUSE file: the most frequent case, without a memory allocation.
     Read(ReplyData),
-    /// Anybody.
+    /// Any other receiver.
     Call(Box<Tell>),
 }
 
@@ -135,9 +135,9 @@ impl Reply {
 
 /// The data of a write.
 pub(crate) enum Written<'a> {
-    /// Of the export's own buffer.
+    /// In the export's buffer.
     Borrowed(&'a [u8]),
-    /// Given away.
+    /// In a buffer passed to the engine.
     Owned(Buffer),
 }
 
@@ -149,7 +149,7 @@ impl Written<'_> {
         }
     }
 
-    /// The data in aligned memory of their own: a copy only where they have none.
+    /// The data in an aligned buffer; copied only if they are in the export's buffer.
     pub fn into_buffer(self) -> io::Result<Buffer> {
         match self {
             Written::Owned(buffer) => Ok(buffer),

@@ -1,4 +1,4 @@
-//! Statistics of each class.
+//! Class statistics of a server with a scheduler.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::classes::ClassSpec;
 use super::tally::Finished;
 
-/// Rates are of windows of so long.
+/// Window of rates.
 const WINDOW_NS: u64 = 1_000_000_000;
 
 /// A live server, as it is now.

@@ -11,7 +11,7 @@ use weir_vocabulary::{IoPriorityClass, TrafficKind};
 
 /// Most classes of a server: as many as the simulator has.
 pub const MOST_CLASSES: usize = 64;
-/// Name of the class that takes what is nobody's, where no class without a mark is given.
+/// Name of the class of unattributed requests, if no class without a mark is given.
 pub const OTHER: &str = "other";
 const MIB: u64 = 1 << 20;
 
@@ -228,7 +228,7 @@ impl ClassSpec {
             ("stream_bytes", "stream_mib", self.stream_bytes.is_some() && self.stream_mib.is_some()),
         ] {
             if are_both {
-                return Err((field, format!("is given beside {twin}; leave one of them out")));
+                return Err((field, format!("is given beside {twin}. Leave one of them out")));
             }
         }
         if let Some([from, to]) = self.range_mib {
@@ -237,7 +237,7 @@ impl ClassSpec {
                 let found = format!("is [{from}, {to}]");
                 return Err((
                     "range_mib",
-                    format!("{found}; give the first MiB and the one after the last, within 0 to {end}"),
+                    format!("{found} (expected the first MiB and the one after the last, within 0 to {end})"),
                 ));
             }
         }
@@ -247,13 +247,15 @@ impl ClassSpec {
                 let found = format!("is [{from}, {to}]");
                 return Err((
                     "range_bytes",
-                    format!("{found}; give the first byte and the one after the last, within 0 to {end}"),
+                    format!(
+                        "{found} (expected the first byte and the one after the last, within 0 to {end})"
+                    ),
                 ));
             }
         }
         if !self.extents_bytes.is_empty() {
             if self.range().is_some() {
-                return Err(("extents_bytes", "is given beside a range; leave one of them out".to_owned()));
+                return Err(("extents_bytes", "is given beside a range. Leave one of them out".to_owned()));
             }
             let end = size_mib.map_or(u64::MAX, |mib| mib.saturating_mul(MIB));
             let mut free_from = 0;
@@ -262,7 +264,7 @@ impl ClassSpec {
                     return Err((
                         "extents_bytes",
                         format!(
-                            "has [{from}, {to}]; give the first byte and the one after the last, in order and apart, within 0 to {end}"
+                            "has [{from}, {to}] (expected the first byte and the one after the last, ordered and disjoint, within 0 to {end})"
                         ),
                     ));
                 }
@@ -273,7 +275,7 @@ impl ClassSpec {
         match (self.stream(), self.range()) {
             (Some(0), _) => return Err((field, "is 0; it must be at least 1".to_owned())),
             (Some(_), None) => {
-                return Err((field, "is given without a range; give range_mib too".to_owned()));
+                return Err((field, "is given without a range. Give range_mib too".to_owned()));
             }
             _ => {}
         }
@@ -297,20 +299,24 @@ pub fn check(classes: &[ClassSpec], size_mib: Option<u64>) -> Result<(), ClassPr
         message,
     };
     if classes.len() >= MOST_CLASSES {
-        let message = format!("there are {}; a server has at most {}", classes.len(), MOST_CLASSES - 1);
+        let message =
+            format!("too many classes (found {}, expected at most {})", classes.len(), MOST_CLASSES - 1);
         return Err(ClassProblem { field: String::new(), message });
     }
     for (at, class) in classes.iter().enumerate() {
         class.check(size_mib).map_err(|wrong| problem(at, wrong))?;
         if classes[..at].iter().any(|other| other.name == class.name) {
-            return Err(problem(at, ("name", format!("`{}` is there twice; name it anew", class.name))));
+            return Err(problem(
+                at,
+                ("name", format!("`{}` is given twice. Choose another name", class.name)),
+            ));
         }
         if size_mib.is_some()
             && class.takes_the_rest()
             && let Some(other) = classes[..at].iter().find(|other| other.takes_the_rest())
         {
             let message = format!(
-                "`{}` and `{}` have no mark, or take the rest; give one of them range_mib, cgroup or ioprio alone",
+                "`{}` and `{}` both have unattributed requests. Give one of them range_mib, cgroup or ioprio, without `rest`",
                 other.name, class.name
             );
             return Err(problem(at, ("name", message)));

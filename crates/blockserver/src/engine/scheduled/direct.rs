@@ -1,7 +1,7 @@
 //! Direct I/O to real devices or files through one io_uring.
 //!
-//! Whoever holds the server's lock begins I/O; one thread waits for completions. How much is under way is bounded by the
-//! heads' queue depths; flushes and discards come on top, and are few.
+//! A thread with the server's lock submits I/O; one thread waits for completions. The heads' queue depths bound outstanding
+//! I/O, besides flushes and discards, which are few.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,25 +15,36 @@ use weir_simulator::Op;
 
 use super::buffer::Buffer;
 
-/// Names the request that ends the thread that waits for completions.
+/// User data of the request that ends the completion thread.
 const STOP: u64 = u64::MAX;
 /// From <linux/fs.h>: wait until the data are on the medium.
 const RWF_DSYNC: i32 = 2;
 /// From <linux/fs.h>.
 const BLKSSZGET: libc::c_ulong = 0x1268;
-/// Entries of the submission queue; each batch is handed over before the next.
+/// Entries of the submission queue; each batch is submitted before the next.
 const SUBMISSIONS: u32 = 256;
 
-/// What a completion is of.
+/// Kind of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A part of a request at a head: the head, and the slot of the dispatcher.
+    /// One head's part of a request: the head, and the slot of the dispatcher.
     Part { head: usize, slot: u64 },
-    /// A part of a flush or a discard: its place among those that wait.
+    /// A part of a flush or a discard: its index among waiting ones.
     Join { place: usize },
 }
 
-/// I/O under way. The vectors are the kernel's to read until it is done.
+/// One head's part of a request.
+pub(crate) struct Part {
+    pub(crate) what: What,
+    pub(crate) op: Op,
+    /// Whether a write is on the medium when it completes.
+    pub(crate) is_fua: bool,
+    pub(crate) head: usize,
+    /// First byte on the head.
+    pub(crate) offset_bytes: u64,
+}
+
+/// Outstanding I/O. The kernel may read the vectors until it completes.
 struct Flight {
     what: What,
     wanted_bytes: u32,
@@ -43,7 +54,7 @@ struct Flight {
 // SAFETY: the pointers lead to buffers that may be used by any thread.
 unsafe impl Send for Flight {}
 
-/// I/O that is under way, by number; kept under the server's lock.
+/// Outstanding I/O by number, under the server's lock.
 #[derive(Default)]
 pub(crate) struct Flights {
     list: Vec<Option<Flight>>,
@@ -64,14 +75,14 @@ impl Flights {
         }
     }
 
-    /// What was done, and the errno that it failed with, if it did.
+    /// Takes a completed I/O: its kind, and its errno if it failed.
     pub fn take(&mut self, number: u64, result: i32) -> Option<(What, Option<i32>)> {
         let place = usize::try_from(number).ok()?;
         let flight = self.list.get_mut(place)?.take()?;
         self.unused.push(place);
         let error = match u32::try_from(result) {
             Err(_) => Some(-result),
-            // Direct I/O inside a device is done in whole or not at all; what is not whole has failed.
+            // Direct I/O inside a device completes in whole: a short transfer is a failure.
             Ok(done) if done < flight.wanted_bytes => Some(libc::EIO),
             Ok(_) => None,
         };
@@ -86,7 +97,7 @@ pub(crate) struct Direct {
     block_bytes: u32,
 }
 
-/// Opens a target for direct I/O and says what is wrong with it, if something is: the message and the remedy.
+/// Opens a target for direct I/O; the error says what is wrong, and what to do.
 pub(crate) fn open_target(path: &Path, need_bytes: u64) -> Result<(File, u32), String> {
     let text = path.display();
     let open =
@@ -94,27 +105,29 @@ pub(crate) fn open_target(path: &Path, need_bytes: u64) -> Result<(File, u32), S
     let meta = std::fs::metadata(path).map_err(|error| format!("{text}: {error}"))?;
     let is_device = meta.file_type().is_block_device();
     if !is_device && !meta.is_file() {
-        return Err(format!("{text} is neither a file nor a block device; name one of them"));
+        return Err(format!("{text} is neither a file nor a block device. Name one of them"));
     }
-    // Of a block device O_EXCL is refused while it is mounted or part of another device.
+    // On a block device O_EXCL fails while the device is mounted or part of another device.
     let file =
         open(if is_device { libc::O_EXCL } else { 0 }).map_err(|error| match error.raw_os_error() {
-            Some(libc::EBUSY) => format!("{text} is in use; unmount it, or name another"),
+            Some(libc::EBUSY) => format!("{text} is in use. Unmount it, or name another one"),
             Some(libc::EINVAL) => {
-                format!("{text}: its file system has no direct I/O; name a file on one that has")
+                format!("{text}: its file system has no direct I/O. Name a file on one with direct I/O")
             }
             _ => format!("{text}: {error}"),
         })?;
-    // Two servers of one file would each think that it is theirs.
+    // Two servers of one file would corrupt each other's data.
     // SAFETY: the descriptor is open.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        return Err(format!("{text} is locked by another process, a server say; end that, or name another"));
+        return Err(format!(
+            "{text} is locked by another process, such as a block server. End that process, or name another target"
+        ));
     }
     let sizes = if is_device { device_size(&file) } else { file_size(&file, meta.len()) };
     let (size_bytes, block_bytes) = sizes.map_err(|error| format!("{text}: {error}"))?;
     if size_bytes < need_bytes {
         return Err(format!(
-            "{text} has {size_bytes} bytes, and each head needs {need_bytes}; lower size_mib, or enlarge it"
+            "{text} is too small (found {size_bytes} bytes, expected {need_bytes} for each head). Lower size_mib, or enlarge it"
         ));
     }
     Ok((file, block_bytes))
@@ -130,7 +143,7 @@ fn device_size(file: &File) -> io::Result<(u64, u32)> {
     Ok((size_bytes, block_bytes.max(512) as u32))
 }
 
-/// The size of a file, and the least that direct I/O to it can be: found by trying.
+/// Size of a file, and its smallest direct I/O, found by probing.
 fn file_size(file: &File, size_bytes: u64) -> io::Result<(u64, u32)> {
     let mut buffer = Buffer::new(4096)?;
     let reads =
@@ -143,7 +156,7 @@ impl Direct {
     /// One head for each target, which holds at least `need_bytes`.
     ///
     /// # Errors
-    /// What is wrong with a target, and the remedy.
+    /// What is wrong with a target, and what to do.
     pub fn open(targets: &[PathBuf], need_bytes: u64) -> Result<Self, String> {
         let mut files = Vec::new();
         let mut block_bytes = 512;
@@ -155,26 +168,25 @@ impl Direct {
         let uring = IoUring::builder()
             .setup_cqsize(SUBMISSIONS * 8)
             .build(SUBMISSIONS)
-            .map_err(|error| format!("this kernel or user cannot have an io_uring: {error}"))?;
+            .map_err(|error| format!("io_uring is not available: {error}"))?;
         Ok(Direct { uring, files, block_bytes })
     }
 
-    /// What offsets and sizes must be multiples of, in bytes.
+    /// Alignment of offsets and sizes, in bytes.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes
     }
 
-    /// Begins a part: `pieces` (first byte in the buffer, bytes) lie one behind the other from `offset_bytes` of the head.
-    /// The server's lock is held, and `buffer` is kept until the part was taken from `flights`.
+    /// Begins a part: `pieces` (first byte in the buffer, bytes) lie one behind the other from the part's offset on.
+    /// The caller holds the server's lock, and keeps `buffer` until the part was taken from `flights`.
     pub fn begin(
         &self,
         flights: &mut Flights,
-        what: What,
-        (op, is_fua): (Op, bool),
-        (head, offset_bytes): (usize, u64),
+        part: Part,
         buffer: &Buffer,
         pieces: impl Iterator<Item = (u32, u32)>,
     ) {
+        let Part { what, op, is_fua, head, offset_bytes } = part;
         let (mut vectors, mut end) = (Vec::<libc::iovec>::new(), u32::MAX);
         for (first, length) in pieces {
             // SAFETY: the pieces lie inside the buffer, which is as long as the request.
@@ -224,15 +236,15 @@ impl Direct {
             match self.uring.submit() {
                 Ok(_) => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The kernel is short of memory, or of room for completions, which the other thread is making.
+                // The kernel is short of memory, or of completion entries, which the other thread frees.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) => {
                     std::thread::yield_now();
                 }
                 Err(error) => result = Err(error),
             }
         }
-        // The kernel may or may not use the entry's memory later on. What was acknowledged is on the device.
-        eprintln!("the io_uring takes nothing any more: {result:?}");
+        // The kernel may use the entry's memory later. Acknowledged data are on the device.
+        eprintln!("the io_uring refuses submissions: {result:?}");
         std::process::abort();
     }
 

@@ -1,4 +1,4 @@
-//! Flushes and discards, which the scheduler does not order.
+//! Durability: flushes and discards, which the scheduler does not order.
 
 use std::sync::{PoisonError, mpsc};
 
@@ -8,7 +8,7 @@ use super::engine::{Engine, Media, errno};
 use crate::engine::backing::Backing;
 
 impl Engine {
-    /// A flush has arrived: it is answered once every write that was answered before is on the medium.
+    /// Accepts a flush: it completes once every write completed before is on the medium.
     pub fn flush(&self, reply: Reply) {
         self.counters.flush();
         match &self.setup.media {
@@ -24,7 +24,7 @@ impl Engine {
         }
     }
 
-    /// A discard has arrived: it makes bytes zero, at once, and takes no part in the policy.
+    /// Accepts a discard: it makes bytes zero, at once, without the scheduler.
     pub fn discard(&self, offset_bytes: u64, size_bytes: u64, reply: Reply) {
         let is_inside = offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.size_bytes());
         let block = u64::from(self.block_bytes());
@@ -47,7 +47,7 @@ impl Engine {
         let heads = inner.heads().len() as u64;
         let row_bytes = self.setup.stripe_unit_bytes * heads;
         let striping = inner.dispatcher.striping();
-        // Whole rows are one range of every head; what is before and behind them goes by stripe unit.
+        // Whole rows are one range of every head; the rest is split by stripe unit.
         let (first, end) = (offset_bytes, offset_bytes + size_bytes);
         let (row_first, row_end) = (first.next_multiple_of(row_bytes).min(end), end / row_bytes * row_bytes);
         let rows = (row_first < row_end).then_some((row_first, row_end));
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// The thread that makes a backing file durable for flushes, until the engine is gone.
+    /// Thread that syncs a backing file for flushes, until the engine is dropped.
     pub fn make_durable(&self) {
         let receiver = self.synced.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (Some(receiver), Media::Modelled(backing)) = (receiver, &self.setup.media) else { return };
@@ -88,11 +88,11 @@ impl Engine {
         }
     }
 
-    /// Answers once everything that was stored is on the medium: at once in memory, which has none.
+    /// Replies once all stored data are on the medium; at once for memory.
     pub(super) fn sync_then(&self, reply: Reply) {
         match &self.setup.media {
             Media::Modelled(backing) if matches!(**backing, Backing::File(_)) => {
-                // Refused only when the thread is gone, and the file is synced when the server ends.
+                // It fails only after the thread has ended; the file is synced when the server ends.
                 if let Err(mpsc::SendError(reply)) = self.syncs.send(reply) {
                     reply.send(Err(libc::EIO));
                 }

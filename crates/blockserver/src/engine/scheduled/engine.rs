@@ -1,8 +1,8 @@
-//! The engine: takes requests, lets the scheduler order them, answers when the device is done.
+//! Engine with a scheduler: accepts requests, lets the scheduler order them, replies when the device completes them.
 //!
-//! Whoever brings a request carries out what follows from it at once; a device without service time is answered without another
-//! thread. One thread ([`Engine::keep_time`]) acts at the times of models and policies, and one
-//! ([`Engine::take_completions`]) when real devices are done. All go through one lock, and send answers outside it.
+//! The thread that brings a request carries out its immediate consequences; a device without service times needs no other
+//! thread. One thread ([`Engine::keep_time`]) acts at the times of models and schedulers, and one
+//! ([`Engine::take_completions`]) on completions of real devices. All use one lock, and reply outside it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,20 +25,20 @@ use crate::engine::alarm::{Alarm, NEVER, TIMING_PRIORITY};
 use crate::engine::backing::Backing;
 use crate::stats::{Counters, Occupancy};
 
-/// Makes the machines of the heads in their first state, from a seed.
+/// Makes the machines of the heads in their initial state, from a seed.
 pub(crate) type Machines = Box<dyn Fn(u64) -> Vec<Machine> + Send + Sync>;
 
-/// Where the data are.
+/// Place of the data.
 pub(crate) enum Media {
-    /// Beside models that say how long things take.
+    /// In a backing, with models for service times.
     Modelled(Arc<Backing>),
     /// On the devices of the heads.
     Direct(Box<Direct>),
 }
 
-/// What a live server is made of.
+/// Parts of an engine.
 pub(crate) struct Setup {
-    /// Where the data are.
+    /// Place of the data.
     pub media: Media,
     /// The devices of its heads.
     pub machines: Machines,
@@ -48,24 +48,24 @@ pub(crate) struct Setup {
     pub size_bytes: u64,
     /// Stripe unit in bytes.
     pub stripe_unit_bytes: u64,
-    /// Requests that a head is given at once, unless it is arranged anew.
+    /// Initial queue depth of a head.
     pub queue_depth: u32,
-    /// The policy, as a person writes it.
+    /// The scheduler, as text.
     pub policy: String,
     /// The classes, checked.
     pub classes: Vec<ClassSpec>,
 }
 
-/// The data, the policies and the requests under way.
+/// Data, schedulers and outstanding requests.
 pub(crate) struct Engine {
     pub(super) setup: Setup,
     pub(super) inner: Mutex<Inner>,
-    /// Engine time 0 on CLOCK_MONOTONIC, changed under the lock: models and policies begin near 0, as in virtual time.
+    /// Engine time 0 on CLOCK_MONOTONIC, changed under the lock: models and schedulers begin near 0, as in virtual time.
     pub(super) epoch_ns: AtomicU64,
-    /// When it was made, on the same clock.
+    /// Time of creation, on the same clock.
     pub(super) started_ns: u64,
     pub(super) alarm: Alarm,
-    /// Whether requests go to the policies at all.
+    /// Whether models and schedulers are on.
     pub(super) timed: AtomicBool,
     pub(super) counters: Counters,
     pub(super) syncs: Sender<Reply>,
@@ -73,10 +73,10 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// An engine that is ready; its threads are for the caller to start.
+    /// Makes an engine; the caller starts its threads.
     ///
     /// # Errors
-    /// The policy is not one, or not for these classes: the message.
+    /// The scheduler is unknown, or refuses the classes.
     pub fn new(setup: Setup) -> Result<Self, String> {
         let policy = PolicyText::parse(&setup.policy)?;
         let classes = completed(&setup.classes);
@@ -119,7 +119,7 @@ impl Engine {
         self.setup.size_bytes
     }
 
-    /// What offsets and sizes must be multiples of, in bytes.
+    /// Alignment of offsets and sizes, in bytes.
     pub fn block_bytes(&self) -> u32 {
         match &self.setup.media {
             Media::Modelled(_) => 1,
@@ -132,7 +132,7 @@ impl Engine {
         now_ns().saturating_sub(self.epoch_ns.load(Ordering::Acquire))
     }
 
-    /// A read has arrived. What lies behind the end is refused.
+    /// Accepts a read. One past the end is refused.
     pub fn read(&self, offset_bytes: u64, size_bytes: u32, caller: &Caller, reply: Reply) {
         let arrived_ns = now_ns();
         let data = self.check(offset_bytes, size_bytes).and_then(|()| match &self.setup.media {
@@ -150,7 +150,7 @@ impl Engine {
         self.submit(data, asked, caller, reply);
     }
 
-    /// A write has arrived; `is_fua`: it is answered only once its data are on the medium.
+    /// Accepts a write; with `is_fua` it completes only once its data are on the medium.
     pub fn write(&self, offset_bytes: u64, data: Written, is_fua: bool, caller: &Caller, reply: Reply) {
         let arrived_ns = now_ns();
         let size_bytes = data.bytes().len() as u32;
@@ -209,7 +209,7 @@ impl Engine {
         self.send_all(&mut answers, rings);
     }
 
-    /// Carries out what has become due by now, as the clock was read under the lock, and says whether the thread that keeps time has to be told.
+    /// Carries out everything due by now, with the clock read under the lock. Returns whether the timing thread must be woken.
     pub(super) fn follow(&self, inner: &mut Inner, now_ns: u64, answers: &mut Answers) -> bool {
         let Inner { dispatcher, done, .. } = &mut *inner;
         let next_ns = dispatcher.advance(now_ns, done);
@@ -223,7 +223,7 @@ impl Engine {
         }
     }
 
-    /// The thread that keeps time, until [`stop`](Self::stop).
+    /// The timing thread, until [`stop`](Self::stop).
     pub fn keep_time(&self) {
         self.alarm.keep(|| {
             let mut answers = Answers::new();
@@ -234,7 +234,7 @@ impl Engine {
         });
     }
 
-    /// The thread that waits for real devices, until [`stop`](Self::stop). Returns at once if there are none.
+    /// The completion thread of real devices, until [`stop`](Self::stop). Returns at once without real devices.
     pub fn take_completions(&self) {
         let Media::Direct(direct) = &self.setup.media else { return };
         let mut completed = Vec::new();
@@ -265,7 +265,7 @@ impl Engine {
         }
     }
 
-    /// Answers a request that is done.
+    /// Replies to a completed request.
     pub(super) fn send(&self, request: Pending) {
         let Pending { reply, data, asked: Asked { op, is_fua, offset_bytes, size_bytes, .. }, error, .. } =
             request;
@@ -273,7 +273,7 @@ impl Engine {
             self.counters.error();
             return reply.send(Err(errno));
         }
-        // What a device did with `is_fua` is durable; what was stored beside a model is not.
+        // A device's FUA write is durable; data in a backing are not.
         if is_fua && !matches!(data, Data::Buffer(_)) {
             return self.sync_then(reply);
         }
@@ -286,7 +286,7 @@ impl Engine {
         }));
     }
 
-    /// Puts the calling thread, which takes requests in, ahead of ordinary ones, so that arrivals are stamped on time.
+    /// Gives the calling thread, which receives requests, real-time priority: arrivals get exact timestamps.
     pub fn enter_reader(&self) {
         if !self.setup.is_instant {
             weir_host::thread::request_fifo(TIMING_PRIORITY - 1);
@@ -294,12 +294,12 @@ impl Engine {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A panicked thread leaves at worst a request without its answer.
+        // A panicked thread leaves at most one request without a reply.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Heads with new policies and machines in their first state.
+/// Heads with new schedulers, and machines in their initial state.
 pub(super) fn dispatcher(
     setup: &Setup,
     policy: &PolicyText,

@@ -1,4 +1,4 @@
-//! The engine as the file of the FUSE file system.
+//! Engine with a scheduler, as the service of the FUSE file.
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
@@ -33,7 +33,7 @@ impl FileService for Engine {
             Ok(_) => reply.written(size),
             Err(errno) => reply.error(Errno::from_i32(errno)),
         };
-        // FUSE has no FUA of its own: the kernel sends a write and a flush.
+        // FUSE has no FUA: the kernel sends a write and a flush.
         self.write(offset, Written::Borrowed(data), false, &Caller { pid, stream: 0 }, Reply::new(reply));
     }
 

@@ -1,4 +1,4 @@
-//! State under the lock of the engine: waiting and outstanding requests.
+//! State under the engine's lock: waiting and outstanding requests.
 
 use smallvec::SmallVec;
 use weir_simulator::server::{Dispatcher, Done, Head, Wanted};
@@ -6,23 +6,23 @@ use weir_simulator::{IoRequest, Op};
 
 use super::attribution::{Attribution, Caller};
 use super::buffer::{Buffer, Reply};
-use super::direct::{Direct, Flights, What};
+use super::direct::{Direct, Flights, Part, What};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use super::tally::{Finished, Tally};
 use crate::stats::Occupancy;
 
-/// Where an answer's data come from, or a write's go to.
+/// Source of a reply's data, or destination of a write's.
 pub(super) enum Data {
-    /// A write whose data are stored already, or a request without any.
+    /// None: a write whose data are stored already, or a request without data.
     None,
-    /// The server's memory, to be read when it is answered.
+    /// The server's memory, read at the time of the reply.
     Memory,
-    /// Bytes of its own: read already, or being read or written by the device.
+    /// A separate buffer: already read, or in use by the device.
     Buffer(Buffer),
 }
 
-/// What somebody asks for.
+/// A request.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) op: Op,
@@ -33,7 +33,7 @@ pub(super) struct Asked {
     pub(super) arrived_ns: u64,
 }
 
-/// A request that is not answered.
+/// A request without a reply.
 pub(super) struct Pending {
     pub(super) reply: Reply,
     pub(super) data: Data,
@@ -44,12 +44,12 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// One that is in no class.
+    /// A request outside the classes.
     pub(super) fn new(reply: Reply, data: Data, asked: Asked) -> Self {
         Pending { reply, data, asked, class: 0, deadline_ns: None, error: None }
     }
 
-    /// What is left of a flush or discard that is done.
+    /// Remaining part of a completed flush or discard.
     fn joined(reply: Reply, error: Option<i32>) -> Self {
         let nothing = Asked { op: Op::Write, is_fua: false, offset_bytes: 0, size_bytes: 0, arrived_ns: 0 };
         Pending { error, ..Pending::new(reply, Data::None, nothing) }
@@ -63,7 +63,7 @@ pub(super) struct Joined {
     pub(super) error: Option<i32>,
 }
 
-/// Requests that are done and can be answered. Most often there is one: that has just come.
+/// Completed requests for replies. Usually there is one, which has just arrived.
 pub(super) type Answers = SmallVec<[Pending; 1]>;
 
 pub(super) struct Inner {
@@ -86,7 +86,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Puts a request into the dispatcher. Gives its reply back if the space does not hold it.
+    /// Passes a request to the dispatcher. Returns its reply if the request is outside the device.
     pub(super) fn arrive(
         &mut self,
         caller: &Caller,
@@ -114,7 +114,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives the devices what was dispatched to them.
+    /// Submits dispatched parts to the devices.
     pub(super) fn begin(&mut self, direct: &Direct) {
         let striping = self.dispatcher.striping();
         for head in 0..self.dispatcher.heads().len() {
@@ -135,13 +135,13 @@ impl Inner {
                     .filter(|(device, ..)| *device == head)
                     .map(|(_, _, first, length)| (first, length));
                 let what = What::Part { head, slot: io.tag };
-                let at = (head, io.offset_bytes);
-                direct.begin(&mut self.flights, what, (*op, *is_fua), at, buffer, pieces);
+                let part = Part { what, op: *op, is_fua: *is_fua, head, offset_bytes: io.offset_bytes };
+                direct.begin(&mut self.flights, part, buffer, pieces);
             }
         }
     }
 
-    /// Takes what the devices have done.
+    /// Takes completed parts of the devices.
     pub(super) fn finish(&mut self, now_ns: u64, completed: &[(u64, i32)], answers: &mut Answers) {
         for (number, result) in completed {
             let Some((what, error)) = self.flights.take(*number, *result) else { continue };
@@ -173,7 +173,7 @@ impl Inner {
         dispatcher.advance(now_ns, done);
     }
 
-    /// A place for a flush or discard that waits for so many.
+    /// Reserves a place for a flush or discard with this number of parts.
     pub(super) fn join(&mut self, reply: Reply, left: usize) -> usize {
         let joined = Some(Joined { reply, left, error: None });
         match self.joined.iter().position(Option::is_none) {
@@ -188,7 +188,7 @@ impl Inner {
         }
     }
 
-    /// Turns what is done into answers.
+    /// Converts completed requests to replies.
     pub(super) fn settle(&mut self, now_ns: u64, answers: &mut Answers) {
         let mut done = std::mem::take(&mut self.done);
         for Done { tag, begun_ns, done_ns } in done.drain(..) {

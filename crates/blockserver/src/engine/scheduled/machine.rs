@@ -1,35 +1,35 @@
-//! The device of a head: a model, or a real device that reports its completions.
+//! Machine of a head: a device model, or a real device that reports its completions.
 
 use weir_scheduler::{Request, ServiceModel};
 use weir_simulator::machine::Model;
 use weir_simulator::{Completion, Device, IoRequest, RequestError};
 
-/// The device of a head.
+/// Device of a head.
 pub(crate) enum Machine {
     /// Completes at the model's times.
     Model(Box<Model>),
-    /// Completes when it was told to.
+    /// Completes when the device reports it.
     Real(Box<RealMachine>),
 }
 
-/// A real device as a head sees it.
+/// A real device, in the interface of a head.
 ///
-/// What the policy dispatches is put out for whoever does the I/O ([`take_begun`](Self::take_begun)), and what was done is
-/// told by [`finish`](Self::finish). What policies ask about it is answered by a model of it.
+/// Dispatched requests wait for submission ([`take_begun`](Self::take_begun)), and [`finish`](Self::finish) reports completions.
+/// A model of the device answers the schedulers' questions.
 pub(crate) struct RealMachine {
     capacity_bytes: u64,
-    /// Answers policies; it is given no requests.
+    /// Model for the schedulers' questions; it gets no requests.
     estimate: Model,
-    /// The byte after the last one that was asked for.
+    /// The byte after the last request.
     head_bytes: u64,
     begun: Vec<IoRequest>,
-    /// Requests that the device has: tag and begin.
+    /// Outstanding requests of the device: tag and begin.
     inside: Vec<(u64, u64)>,
     finished: Vec<Completion>,
 }
 
 impl RealMachine {
-    /// A device of `capacity_bytes`, of which policies reckon as `estimate` says.
+    /// A device of `capacity_bytes`, with `estimate` as the model for schedulers.
     pub fn new(capacity_bytes: u64, estimate: Model) -> Self {
         RealMachine {
             capacity_bytes,
@@ -41,12 +41,12 @@ impl RealMachine {
         }
     }
 
-    /// What was dispatched and has not been taken yet.
+    /// Dispatched requests that were not taken yet.
     pub fn take_begun(&mut self) -> std::vec::Drain<'_, IoRequest> {
         self.begun.drain(..)
     }
 
-    /// The device has done a request; the head learns of it when it is next advanced.
+    /// Reports a completion; the head sees it at its next step.
     pub fn finish(&mut self, tag: u64, now_ns: u64) {
         if let Some(place) = self.inside.iter().position(|(inside, _)| *inside == tag) {
             let (_, start_ns) = self.inside.swap_remove(place);
@@ -89,7 +89,7 @@ impl ServiceModel for RealMachine {
         self.head_bytes
     }
 
-    /// Where the device's rotation is nobody knows: half a revolution, and the transfer with it.
+    /// The device's rotational position is not known: half a revolution plus the transfer.
     fn positioning_ns(&self, _: u64, request: &Request) -> u64 {
         self.estimate.expected_ns(self.head_bytes, request)
     }

@@ -1,4 +1,4 @@
-//! Commands to a running engine, besides I/O.
+//! Management of a running engine: classes, scheduler, service times, statistics.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -13,21 +13,21 @@ use crate::engine::alarm::NEVER;
 use crate::stats::Stats;
 
 impl Engine {
-    /// The classes, the one that takes the rest among them.
+    /// Classes, including the one of unattributed requests.
     pub fn classes(&self) -> Vec<ClassSpec> {
         self.lock().tally.specs().cloned().collect()
     }
 
-    /// Adds a class, or changes the one of that name, before all others that are new.
+    /// Adds a class, or changes the one of that name.
     ///
     /// # Errors
-    /// What is wrong with it, or why the policy refuses it; nothing has changed then.
+    /// The class is invalid, or the scheduler refuses it; nothing has changed then.
     pub fn set_class(&self, class: ClassSpec) -> Result<(), String> {
         let mut wanted = self.classes();
         match wanted.iter_mut().find(|other| other.name == class.name) {
             Some(other) => *other = class,
             None => {
-                // The one that takes the rest, if nobody asked for it, gives way to one that somebody did.
+                // An explicit class of unattributed requests replaces the implicit one.
                 if class.takes_the_rest() {
                     wanted.retain(|other| *other != ClassSpec::named(classes::OTHER));
                 }
@@ -37,30 +37,30 @@ impl Engine {
         self.set_all(&wanted, None)
     }
 
-    /// Removes a class. What waits of it is of the class that takes the rest.
+    /// Removes a class. Its waiting requests go to the class of unattributed requests.
     ///
     /// # Errors
-    /// There is no such class, or the policy refuses the others; nothing has changed then.
+    /// No class has this name, or the scheduler refuses the others; nothing has changed then.
     pub fn remove_class(&self, name: &str) -> Result<(), String> {
         let mut wanted = self.classes();
         let count = wanted.len();
         wanted.retain(|class| class.name != name);
         if wanted.len() == count {
             let known: Vec<&str> = wanted.iter().map(|class| class.name.as_str()).collect();
-            return Err(format!("there is no class `{name}`; there are: {}", known.join(", ")));
+            return Err(format!("the server has no class `{name}` (found {})", known.join(", ")));
         }
         self.set_all(&wanted, None)
     }
 
-    /// Puts another policy in place.
+    /// Replaces the scheduler.
     ///
     /// # Errors
-    /// There is no such policy, or it refuses the classes; nothing has changed then.
+    /// The scheduler is unknown, or refuses the classes; nothing has changed then.
     pub fn set_policy(&self, policy: &str) -> Result<(), String> {
         self.set_all(&self.classes(), Some(policy))
     }
 
-    /// Other classes, and another policy if there is one. Requests that wait go to new policies; none is lost.
+    /// Replaces classes, and the scheduler if one is given. Waiting requests go to new schedulers; none is lost.
     fn set_all(&self, wanted: &[ClassSpec], policy: Option<&str>) -> Result<(), String> {
         let size_mib = self.setup.size_bytes >> 20;
         classes::check(wanted, Some(size_mib)).map_err(|problem| {
@@ -99,7 +99,7 @@ impl Engine {
         if let Some(policy) = policy {
             policy.clone_into(&mut inner.policy_text);
         }
-        // With the models off nothing waits, and for real devices the order is that of arrival until they are on again.
+        // While models are off nothing waits, and real devices get requests in order of arrival.
         let is_timed = self.timed.load(Ordering::Relaxed);
         if is_timed || matches!(self.setup.media, Media::Modelled(_)) {
             let now_ns = self.now_ns();
@@ -111,8 +111,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Switches models and policies off or on. Off: of models, what is under way is answered now, and later requests at once; real
-    /// devices are asked in order of arrival. On: models and policies begin in their first state.
+    /// Turns models and schedulers off or on. Off: with models, outstanding requests complete now, and later ones at once; real
+    /// devices get requests in order of arrival. On: models and schedulers begin in their initial state.
     pub fn set_timing(&self, on: bool) {
         let mut answers = Answers::new();
         let mut guard = self.lock();
@@ -137,7 +137,7 @@ impl Engine {
                 }
                 inner.tally.classes_mut().iter_mut().for_each(|counts| counts.queue = 0);
                 inner.occupancy.empty(self.now_ns());
-                // A later time needs no ring.
+                // A later instant needs no ring.
                 let _ = self.alarm.set(NEVER);
             }
             Media::Direct(_) => {
@@ -155,7 +155,7 @@ impl Engine {
         self.send_all(&mut answers, rings);
     }
 
-    /// What has been done, as of a server without a policy; starts counting anew if `reset`.
+    /// Statistics, as of a server without a scheduler; resets them if `reset`.
     pub fn stats(&self, reset: bool) -> Stats {
         let mut inner = self.lock();
         let now_ns = self.now_ns();
@@ -163,7 +163,7 @@ impl Engine {
         let mut stats = Stats { timing, realtime, ..Stats::default() };
         inner.occupancy.show(now_ns, &mut stats);
         self.counters.show(&mut stats);
-        // Reads and writes are counted there, not by the counters.
+        // Reads and writes are counted by the tally, not by these counters.
         inner.tally.show(&mut stats);
         if reset {
             self.counters.reset();
@@ -174,7 +174,7 @@ impl Engine {
         stats
     }
 
-    /// What becomes of each class, and what the policies have in account.
+    /// Statistics of each class, and the schedulers' accounts.
     pub fn scheduling_stats(&self) -> SchedulingStats {
         let mut inner = self.lock();
         let now_ns = self.now_ns();
@@ -208,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// Ends the threads: of models everything is answered first; real devices are left to finish what they have.
+    /// Ends the threads: with models all requests complete first; real devices finish their outstanding requests.
     pub fn stop(&self) {
         self.set_timing(false);
         self.alarm.stop();

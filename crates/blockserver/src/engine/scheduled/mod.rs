@@ -1,4 +1,4 @@
-//! An engine with a scheduler of `weir-scheduler`, in real time, in front of modelled disks or real devices.
+//! Engine with a scheduler of `weir-scheduler` in real time, in front of modelled disks or real devices.
 
 mod arrange;
 mod attribution;

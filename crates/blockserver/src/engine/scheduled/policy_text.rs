@@ -1,10 +1,10 @@
-//! A scheduler with settings as text: `NAME key=value ...`, as in studies.
+//! Scheduler with settings as text: `NAME key=value ...`, as in studies.
 
 use weir_scheduler::{Class, Policy, SettingError, Settings};
 
 use super::classes::ClassSpec;
 
-/// A policy's name and settings.
+/// Name and settings of a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyText {
     name: String,
@@ -12,31 +12,31 @@ pub(crate) struct PolicyText {
 }
 
 impl PolicyText {
-    /// Takes text apart. Whether there is such a policy, and whether it can be set so, is for [`build`](Self::build).
+    /// Parses the text. [`build`](Self::build) checks name and settings.
     ///
     /// # Errors
-    /// What is no `key=value`, or is there twice.
+    /// A word is not `key=value`, or a key is given twice.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
         let Some(name) = words.next() else {
-            return Err("is empty; `weir list schedulers` shows the policies".to_owned());
+            return Err("is empty. `weir list schedulers` lists the schedulers".to_owned());
         };
         let mut settings = Settings::default();
         for word in words {
             let Some((key, value)) = word.split_once('=') else {
-                return Err(format!("has `{word}` behind the policy's name; write settings as key=value"));
+                return Err(format!("has `{word}` after the scheduler's name. Write settings as key=value"));
             };
             if settings.0.insert(key.to_owned(), value.to_owned()).is_some() {
-                return Err(format!("sets `{key}` twice; leave one of them out"));
+                return Err(format!("sets `{key}` twice. Leave one of them out"));
             }
         }
         Ok(PolicyText { name: name.to_owned(), settings })
     }
 
-    /// One policy for each of `heads` heads.
+    /// Makes one scheduler for each of `heads` heads.
     ///
     /// # Errors
-    /// There is no such policy, it cannot be set so, or not for these classes.
+    /// The scheduler is unknown, or refuses the settings or the classes.
     pub fn build(&self, classes: &[ClassSpec], heads: usize) -> Result<Vec<Box<dyn Policy>>, SettingError> {
         let classes: Vec<Class> = classes.iter().map(ClassSpec::class).collect();
         (0..heads).map(|_| weir_scheduler::build(&self.name, &classes, &self.settings)).collect()

@@ -1,4 +1,4 @@
-//! The part of a server specification for a server with a scheduler, and building the engines from it.
+//! Specification of a server with a scheduler (`live`), and its engines.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -142,7 +142,7 @@ impl SchedulingSpec {
         match address {
             Some(address) if address.ip().is_loopback() => Ok(Some(address)),
             Some(address) => Err(format!(
-                "is `{text}`, and {} is not loopback: NBD has neither password nor encryption here, so whoever reaches it could \
+                "is `{text}`, and {} is not loopback: NBD has neither password nor encryption here, and any program that reaches it could \
                  read and write the device. Use `unix`, or `tcp:127.0.0.1:{}` with an ssh tunnel to it",
                 address.ip(),
                 address.port()
@@ -171,16 +171,16 @@ impl SchedulingSpec {
             ("nbd_connections", nbd_connections != NBD_CLIENTS),
         ] {
             if is_given && !has_nbd {
-                return Err((field, "is given, but `exports` has no nbd: add it (--export nbd)".to_owned()));
+                return Err((field, "is given without nbd in `exports`. Add nbd (--export nbd)".to_owned()));
             }
         }
         if self.nbd.is_some() && self.nbd_port.is_some() {
-            return Err(("nbd_port", "is given beside `nbd`; keep one of them".to_owned()));
+            return Err(("nbd_port", "is given beside `nbd`. Keep one of them".to_owned()));
         }
         if !(1..=MOST_NBD_CLIENTS).contains(&nbd_connections) {
             return Err((
                 "nbd_connections",
-                format!("is {nbd_connections}; it must be from 1 to {MOST_NBD_CLIENTS}"),
+                format!("is {nbd_connections} (expected 1 to {MOST_NBD_CLIENTS})"),
             ));
         }
         self.nbd_address().map(drop).map_err(|message| ("nbd", message))
@@ -200,7 +200,7 @@ impl SchedulingSpec {
             return bad(&format!("classes.{}", problem.field), problem.message);
         }
         if !(1..=128).contains(&self.queue_depth) {
-            return bad("queue_depth", format!("is {}; it must be from 1 to 128", self.queue_depth));
+            return bad("queue_depth", format!("is {} (expected 1 to 128)", self.queue_depth));
         }
         let built = PolicyText::parse(&self.policy).and_then(|text| {
             text.build(&completed(&self.classes), 1).map_err(|error| format!("is refused: {error}"))
@@ -209,18 +209,23 @@ impl SchedulingSpec {
             return bad("policy", message);
         }
         match self.exports.as_slice() {
-            [] => return bad("exports", "is empty; give one of loop, file, ublk and nbd".to_owned()),
+            [] => {
+                return bad(
+                    "exports",
+                    "is empty (expected at least one of loop, file, ublk and nbd)".to_owned(),
+                );
+            }
             all if is_partitioned && !all.iter().all(|kind| kind.has_one_for_each_class()) => {
                 return bad(
                     "exports",
-                    "must be of nbd and ublk of a partitioned server; for loop devices serve each class by a server of its own"
+                    "may be only nbd and ublk for a partitioned server. For loop devices, serve each class by its own server"
                         .to_owned(),
                 );
             }
             all if all.contains(&ExportKind::Loop) && all.contains(&ExportKind::Ublk) => {
                 return bad(
                     "exports",
-                    "has both loop and ublk: two block devices with the same data; keep one of them"
+                    "has both loop and ublk, which are two block devices with the same data. Keep one of them"
                         .to_owned(),
                 );
             }
@@ -230,26 +235,29 @@ impl SchedulingSpec {
             return bad(field, message);
         }
         if is_partitioned && self.classes.is_empty() {
-            return bad("classes", "is empty; a partitioned server has a device for each class".to_owned());
+            return bad(
+                "classes",
+                "is empty. A partitioned server needs classes, one for each device".to_owned(),
+            );
         }
         if !self.targets.is_empty() {
             if is_partitioned {
                 return bad(
                     "targets",
-                    "cannot be partitioned; serve each class by a server of its own".to_owned(),
+                    "cannot be partitioned. Serve each class by its own server".to_owned(),
                 );
             }
             if self.targets.len() != spec.heads as usize {
                 let found = self.targets.len();
                 return bad(
                     "targets",
-                    format!("has {found}, and `heads` is {}; they must be equal", spec.heads),
+                    format!("has {found}, and `heads` is {}. Both must be equal", spec.heads),
                 );
             }
             if u64::from(spec.heads) * unit_bytes(spec) > MOST_ROW_BYTES {
                 return bad(
                     "targets",
-                    "with `heads` x `stripe_unit_kib` above 1 GiB; lower one of them".to_owned(),
+                    "with `heads` x `stripe_unit_kib` above 1 GiB. Lower one of them".to_owned(),
                 );
             }
             let need_bytes = head_bytes(spec.heads, unit_bytes(spec), spec.size_bytes());
@@ -274,7 +282,7 @@ fn unit_bytes(spec: &ServeSpec) -> u64 {
     u64::from(spec.stripe_unit_kib) * 1024
 }
 
-/// What each head must hold.
+/// Minimum size of each head.
 fn head_bytes(heads: u32, unit_bytes: u64, size_bytes: u64) -> u64 {
     match heads {
         0 | 1 => size_bytes,
@@ -282,14 +290,14 @@ fn head_bytes(heads: u32, unit_bytes: u64, size_bytes: u64) -> u64 {
     }
 }
 
-/// What a client can ask for by name: a device of a server, or a part of one.
+/// Export with a name: a device of a server, or a part of one.
 #[derive(Clone)]
 pub(crate) struct Export {
     /// Its name.
     pub name: String,
-    /// What it is, for people.
+    /// Description.
     pub about: String,
-    /// Whose device it is of.
+    /// Engine of its device.
     pub engine: Arc<Engine>,
     /// First byte of the device that belongs to it.
     pub first_byte: u64,
@@ -299,8 +307,8 @@ pub(crate) struct Export {
     pub is_rotational: bool,
 }
 
-/// Makes the engines of a checked spec, and what can be asked for by name: the whole and the range of each class of an
-/// integrated server, the device of each class of a partitioned one. The first is the whole, or the first class's.
+/// Makes the engines of a checked specification, and its exports: the whole and the range of each class of an integrated
+/// server, or the device of each class of a partitioned one. The first export is the whole, or that of the first class.
 ///
 /// # Errors
 /// [`Error::Profile`], [`Error::Spec`], [`Error::System`].
@@ -317,7 +325,8 @@ pub(crate) fn build(
             let size_bytes = class.size_mib.unwrap_or(spec.size_mib) << 20;
             let alone = class.alone();
             let backing = backing(spec, size_bytes, Some(&class.name))?;
-            let engine = engine(spec, live, &profile, class.heads, size_bytes, vec![alone], backing)?;
+            let disks = Disks { heads: class.heads, size_bytes, classes: vec![alone], media: backing };
+            let engine = engine(spec, live, &profile, disks)?;
             engines.push(Arc::clone(&engine));
             let about = format!("{}, {} heads under {}", spec.profile, class.heads, live.policy);
             exports.push(Export {
@@ -342,7 +351,8 @@ pub(crate) fn build(
         })?;
         Media::Direct(Box::new(opened))
     };
-    let engine = engine(spec, live, &profile, spec.heads, size_bytes, live.classes.clone(), media)?;
+    let disks = Disks { heads: spec.heads, size_bytes, classes: live.classes.clone(), media };
+    let engine = engine(spec, live, &profile, disks)?;
     let about = format!("{}, {} heads under {}", spec.profile, spec.heads, live.policy);
     let whole = Export {
         name: spec.name.clone(),
@@ -356,7 +366,7 @@ pub(crate) fn build(
         let [from, to] = class.range()?;
         Some(Export {
             name: class.name.clone(),
-            about: format!("the part of {} that is of class {}", spec.name, class.name),
+            about: format!("the part of {} for class {}", spec.name, class.name),
             engine: Arc::clone(&engine),
             first_byte: from,
             size_bytes: to - from,
@@ -374,7 +384,7 @@ fn backing(spec: &ServeSpec, size_bytes: u64, class: Option<&str>) -> Result<Med
         Some(path) => {
             let path = match class {
                 None => path,
-                // One file for each class, beside each other.
+                // One file for each class, in the same folder.
                 Some(class) => {
                     let mut name = path.file_name().unwrap_or_default().to_owned();
                     name.push(format!(".{class}"));
@@ -387,15 +397,21 @@ fn backing(spec: &ServeSpec, size_bytes: u64, class: Option<&str>) -> Result<Med
     Ok(Media::Modelled(Arc::new(backing)))
 }
 
-fn engine(
-    spec: &ServeSpec,
-    live: &SchedulingSpec,
-    profile: &Profile,
+/// Disks behind one scheduler, the classes that share them, and where their data are.
+struct Disks {
     heads: u32,
     size_bytes: u64,
     classes: Vec<ClassSpec>,
     media: Media,
+}
+
+fn engine(
+    spec: &ServeSpec,
+    live: &SchedulingSpec,
+    profile: &Profile,
+    disks: Disks,
 ) -> Result<Arc<Engine>, Error> {
+    let Disks { heads, size_bytes, classes, media } = disks;
     let stripe_unit_bytes = unit_bytes(spec);
     let each_bytes = head_bytes(heads, stripe_unit_bytes, size_bytes);
     let model = {
@@ -411,7 +427,7 @@ fn engine(
         true => Machine::Real(Box::new(RealMachine::new(each_bytes, model))),
         false => Machine::Model(Box::new(model)),
     };
-    // Each was made before, so none fails.
+    // Each was made before: none fails.
     let machines = move |seed: u64| -> Vec<Machine> {
         (0..u64::from(heads)).flat_map(|head| model(seed.wrapping_add(head))).map(machine).collect()
     };

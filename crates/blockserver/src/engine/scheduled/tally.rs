@@ -1,4 +1,4 @@
-//! Counters of completed requests, merged into distributions in batches to keep the cost of each request low.
+//! Tally of completed requests, merged into distributions in batches to keep the cost of each request low.
 
 use weir_simulator::Op;
 
@@ -9,24 +9,24 @@ use crate::stats::{OpCount, Stats, Times};
 /// Requests that are counted together.
 const BATCH: usize = 64;
 
-/// A request that is done.
+/// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finished {
-    /// When, by the device.
+    /// Time of completion, by the device.
     pub(super) done_ns: u64,
-    /// How much later that was noticed.
+    /// Delay until the completion was noticed.
     pub(super) noticed_after_ns: u64,
     pub(super) service_ns: u64,
     pub(super) response_ns: u64,
     pub(super) op: Op,
     pub(super) size_bytes: u32,
     pub(super) class: u16,
-    /// It was done behind its deadline.
+    /// Whether it missed its deadline.
     pub(super) is_late: bool,
     pub(super) has_failed: bool,
 }
 
-/// Counts of the classes, and of all requests together. Whoever looks sees all that was done.
+/// Counts of classes, and of all requests. A reader sees all completed requests.
 #[derive(Debug)]
 pub(super) struct Tally {
     reads: OpCount,
@@ -47,7 +47,7 @@ impl Tally {
         }
     }
 
-    /// A request of a class has arrived; a number that no class has stands for the last. Says which it is of, and what deadline it has.
+    /// Records an arrival of a class; an unknown number means the last class. Returns the class, and the request's deadline.
     pub(super) fn arrived(&mut self, class: u16, now_ns: u64) -> (u16, Option<u64>) {
         let place = usize::from(class).min(self.classes.len().saturating_sub(1));
         let Some(counts) = self.classes.get_mut(place) else { return (0, None) };
@@ -55,14 +55,14 @@ impl Tally {
         (place as u16, counts.deadline_after_ns.map(|after_ns| now_ns.saturating_add(after_ns)))
     }
 
-    /// One that arrived was refused after all.
+    /// Records that an arrived request was refused.
     pub(super) fn refused(&mut self, class: u16) {
         if let Some(counts) = self.classes.get_mut(usize::from(class)) {
             counts.queue -= 1;
         }
     }
 
-    /// A request is done.
+    /// Records a completion.
     pub(super) fn finished(&mut self, request: Finished) {
         self.uncounted.push(request);
         if self.uncounted.len() == BATCH {
@@ -82,7 +82,7 @@ impl Tally {
                 counts.add(&request);
             }
         }
-        // Its memory is used again.
+        // Its memory is reused.
         self.uncounted = uncounted;
     }
 
@@ -91,33 +91,33 @@ impl Tally {
         self.classes.iter().map(|counts| &counts.spec)
     }
 
-    /// The counts of the classes, to be read or changed.
+    /// Counts of the classes.
     pub(super) fn classes_mut(&mut self) -> &mut Vec<Counts> {
         self.count();
         &mut self.classes
     }
 
-    /// A request was answered: of itself that is all which is counted of one that passes by policy and model.
+    /// Records a reply: the only count of requests that bypass scheduler and model.
     pub(super) fn answered(&mut self, op: Op, size_bytes: u32) {
         let counts = if op == Op::Read { &mut self.reads } else { &mut self.writes };
         counts.add(size_bytes);
     }
 
-    /// Fills in what was done.
+    /// Fills in the statistics.
     pub(super) fn show(&mut self, stats: &mut Stats) {
         self.count();
         (stats.read, stats.write) = (self.reads, self.writes);
         self.times.show(stats);
     }
 
-    /// Counts anew from here on.
+    /// Resets all counts.
     pub(super) fn reset(&mut self) {
         self.reset_classes();
         (self.reads, self.writes) = (OpCount::default(), OpCount::default());
         self.times.reset();
     }
 
-    /// Counts the classes anew from here on.
+    /// Resets the counts of classes.
     pub(super) fn reset_classes(&mut self) {
         self.classes_mut().iter_mut().for_each(Counts::reset);
     }

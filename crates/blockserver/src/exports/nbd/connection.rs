@@ -1,6 +1,6 @@
-//! The connection of one client: one thread reads its requests, another writes the answers as they become ready.
+//! Connection of one NBD client: one thread reads requests, another writes replies when they are ready.
 //!
-//! The writer is a thread of its own so that a client that does not read its answers holds up nobody else.
+//! With a separate writer, a client that does not read its replies delays no other client.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use super::window::Window;
 use super::{Export, Exports};
 use crate::engine::scheduled::{Buffer, Caller, Kept, Lent, Reply, Written};
 
-/// An answer on its way to the client.
+/// A reply to the client.
 struct Answer {
     cookie: u64,
     outcome: Result<Kept, u32>,
-    /// What the request took of the window.
+    /// The request's share of the window.
     bytes: usize,
 }
 
-/// Serves a client until it goes away. All that it asked for is answered, or its writing end is closed, when this returns.
+/// Serves a client until it disconnects. On return all requests have replies, or the sending side is closed.
 ///
 /// # Errors
-/// The connection fails, or what comes is not the protocol.
+/// The connection fails, or the client violates the protocol.
 pub(super) fn serve(
     mut reader: impl Read,
     mut writer: impl Write + Send + 'static,
@@ -42,7 +42,7 @@ pub(super) fn serve(
     let client = Client { export, caller, sender, window };
     let read = client.read_requests(&mut reader, admission);
     drop(client);
-    // The last answer is sent by whoever completes the request.
+    // The thread that completes the last request sends its reply.
     let _ = writing.join();
     read
 }
@@ -75,7 +75,7 @@ impl Client<'_> {
                 }
                 Command::Write => {
                     self.window.enter(header.size_bytes as usize);
-                    // Read to where the device will take it from.
+                    // Read directly to the device's buffer.
                     let mut buffer = Buffer::new(header.size_bytes as usize)?;
                     reader.read_exact(&mut buffer.bytes_mut()[..header.size_bytes as usize])?;
                     Some(buffer)
@@ -133,7 +133,7 @@ impl Client<'_> {
         let (sender, window) = (self.sender.clone(), Arc::clone(&self.window));
         Reply::new(move |outcome| {
             let outcome = outcome.map(Lent::keep).map_err(error_number);
-            // The client may be gone: then its answer is nobody's.
+            // The client may have disconnected.
             if sender.send(Answer { cookie, outcome, bytes }).is_err() {
                 window.leave(bytes);
             }
@@ -141,7 +141,7 @@ impl Client<'_> {
     }
 }
 
-/// Writes answers until nobody can send any more. When the client is gone, what comes is thrown away.
+/// Writes replies until all senders are dropped. After a disconnection replies are discarded.
 fn write_answers(writer: &mut impl Write, receiver: &Receiver<Answer>, window: &Window) {
     let mut is_gone = false;
     while let Ok(Answer { cookie, outcome, bytes }) = receiver.recv() {

@@ -1,4 +1,4 @@
-//! The handshake of the protocol, up to the choice of an export.
+//! NBD handshake, up to the choice of an export.
 
 use std::io::{self, Read, Write};
 
@@ -6,15 +6,15 @@ use super::Export;
 use super::protocol::*;
 use crate::sockets::connections::Place;
 
-/// Options after which a client that never chooses is cut off.
+/// Maximum options before a client chooses an export.
 const MOST_OPTIONS: usize = 1000;
 
-/// Says who may become a client.
+/// Admission of clients.
 pub(super) trait Admission {
     /// The handshake is done.
     ///
     /// # Errors
-    /// There are too many clients; the text is for the client.
+    /// The limit of clients is reached; the text is for the client.
     fn settle(&self) -> Result<(), String>;
 
     /// The client has sent a request.
@@ -31,7 +31,7 @@ impl Admission for Place {
     }
 }
 
-/// Greets a client and lets it choose. `None` if it goes away, or sends what cannot be understood.
+/// Greets a client and lets it choose an export. `None` if it disconnects, or sends invalid data.
 ///
 /// # Errors
 /// The connection fails.
@@ -69,7 +69,7 @@ pub(super) fn negotiate<'a>(
         reader.read_exact(&mut data)?;
         match option {
             OPT_EXPORT_NAME => {
-                // There is no way to say no but to go away.
+                // The protocol has no refusal here: disconnect.
                 let export = export_name(&data).and_then(|name| find(exports, &name));
                 let Some(export) = export.filter(|_| admission.settle().is_ok()) else { return Ok(None) };
                 let mut answer = export.size_bytes.to_be_bytes().to_vec();
@@ -82,7 +82,9 @@ pub(super) fn negotiate<'a>(
                 reply(writer, option, REP_ACK, &[])?;
                 return Ok(None);
             }
-            OPT_LIST if !data.is_empty() => reply(writer, option, REP_ERR_INVALID, b"it takes no data")?,
+            OPT_LIST if !data.is_empty() => {
+                reply(writer, option, REP_ERR_INVALID, b"the option has no data")?
+            }
             OPT_LIST => {
                 for export in exports {
                     let mut entry = (export.name.len() as u32).to_be_bytes().to_vec();
@@ -92,9 +94,9 @@ pub(super) fn negotiate<'a>(
                 reply(writer, option, REP_ACK, &[])?;
             }
             OPT_INFO | OPT_GO => match InfoRequest::parse(&data) {
-                None => reply(writer, option, REP_ERR_INVALID, b"the data are not in order")?,
+                None => reply(writer, option, REP_ERR_INVALID, b"the data of the option are invalid")?,
                 Some(InfoRequest { name, wanted }) => match find(exports, &name) {
-                    None => reply(writer, option, REP_ERR_UNKNOWN, b"there is no such export")?,
+                    None => reply(writer, option, REP_ERR_UNKNOWN, b"no export has this name")?,
                     Some(export) => {
                         if option == OPT_GO
                             && let Err(full) = admission.settle()
@@ -109,7 +111,7 @@ pub(super) fn negotiate<'a>(
                     }
                 },
             },
-            _ => reply(writer, option, REP_ERR_UNSUP, b"this server has no such option")?,
+            _ => reply(writer, option, REP_ERR_UNSUP, b"this server does not support the option")?,
         }
     }
     Ok(None)
@@ -124,7 +126,7 @@ fn flags_of(export: &Export) -> u16 {
     if export.is_rotational { always | ROTATIONAL } else { always }
 }
 
-/// Says what an export is like: its size and flags and the sizes of requests always, its name and text if they are wanted.
+/// Describes an export: always size, flags and request sizes; name and text if requested.
 fn inform(writer: &mut impl Write, option: u32, export: &Export, wanted: &[u16]) -> io::Result<()> {
     let mut info = |kind: u16, parts: &[&[u8]]| {
         let data: Vec<u8> = kind.to_be_bytes().into_iter().chain(parts.concat()).collect();

@@ -1,4 +1,4 @@
-//! The listening socket and its connections.
+//! NBD listener and its connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -14,21 +14,21 @@ use crate::engine::scheduled::Caller;
 use crate::sockets::connections::{Gate, Limits, Place};
 use crate::sockets::{Listening, Stream, remove_socket};
 
-/// Connections that have not chosen an export.
+/// Maximum connections before the choice of an export.
 const MOST_NEWCOMERS: usize = 16;
-/// Time in which they have to.
+/// Time limit of that choice.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// Where to listen.
+/// Address to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// A Unix socket, which only root and the user of this process can use.
+    /// A Unix socket, for root and the user of this process only.
     Unix(PathBuf),
-    /// A port of loopback, which every user of this host can use; 0 for any that is free.
+    /// A loopback port, for every user of this host; 0 for any free port.
     Loopback(SocketAddr),
 }
 
-/// Takes clients in until it is dropped.
+/// Listener; dropping it stops listening.
 pub(crate) struct Listener {
     uri: String,
     gate: Arc<Gate>,
@@ -39,7 +39,7 @@ impl Listener {
     /// Listens.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address is not available.
     pub fn start(address: &Address, clients: usize, exports: Exports) -> io::Result<Self> {
         let limits = Limits {
             what: "NBD",
@@ -67,7 +67,7 @@ impl Listener {
         Ok(Listener { uri, gate, address })
     }
 
-    /// Where clients find it.
+    /// Address for clients.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -76,7 +76,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.gate.close();
-        // A last visitor lets the thread see it.
+        // A last connection wakes the thread.
         match &self.address {
             Address::Unix(path) => {
                 let _ = UnixStream::connect(path);

@@ -1,9 +1,9 @@
-//! A server of the Network Block Device protocol, for clients on this machine.
+//! NBD server (Network Block Device protocol), for clients on this machine.
 //!
-//! Fixed newstyle negotiation with simple replies, as
-//! <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md> has it: reads, writes with FUA, flushes, trims and zeroes.
-//! It listens on a Unix socket that only root and the server's user can use, or on a port of loopback, which every user of the host
-//! can use: there is no TLS.
+//! Fixed newstyle negotiation with simple replies, as in
+//! <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>: reads, writes with FUA, flushes, trims and zeroes.
+//! It listens on a Unix socket, for root and the server's user only, or on a loopback port, for every user of the host: it has
+//! no TLS.
 
 mod connection;
 mod handshake;

@@ -1,4 +1,4 @@
-//! Constants and messages of the protocol.
+//! NBD protocol: constants and messages.
 
 pub(super) const MAGIC: u64 = 0x4e42_444d_4147_4943;
 pub(super) const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
@@ -6,7 +6,7 @@ pub(super) const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 pub(super) const REQUEST_MAGIC: u32 = 0x2560_9513;
 pub(super) const REPLY_MAGIC: u32 = 0x6744_6698;
 
-/// Of the server's and the client's handshake flags alike.
+/// In the handshake flags of both server and client.
 pub(super) const FIXED_NEWSTYLE: u16 = 1;
 pub(super) const NO_ZEROES: u16 = 2;
 
@@ -20,7 +20,7 @@ pub(super) const REP_ACK: u32 = 1;
 pub(super) const REP_SERVER: u32 = 2;
 pub(super) const REP_INFO: u32 = 3;
 pub(super) const REP_ERR_UNSUP: u32 = 1 << 31 | 1;
-/// The server has a rule against it.
+/// Refused by the server's configuration.
 pub(super) const REP_ERR_POLICY: u32 = 1 << 31 | 2;
 pub(super) const REP_ERR_INVALID: u32 = 1 << 31 | 3;
 pub(super) const REP_ERR_UNKNOWN: u32 = 1 << 31 | 6;
@@ -37,19 +37,19 @@ pub(super) const SEND_FUA: u16 = 1 << 3;
 pub(super) const ROTATIONAL: u16 = 1 << 4;
 pub(super) const SEND_TRIM: u16 = 1 << 5;
 pub(super) const SEND_WRITE_ZEROES: u16 = 1 << 6;
-/// A flush on one connection covers what was answered on others.
+/// A flush on one connection covers completed writes of all connections.
 pub(super) const CAN_MULTI_CONN: u16 = 1 << 8;
 
 pub(super) const CMD_FLAG_FUA: u16 = 1;
 
-/// Longest option that is read; names are at most 4096 bytes.
+/// Maximum length of an option; names have at most 4096 bytes.
 pub(super) const MOST_OPTION_BYTES: u32 = 8192;
-/// Longest name of an export.
+/// Maximum length of an export's name.
 pub(super) const MOST_NAME_BYTES: usize = 4096;
-/// Largest read or write. A client that sends more is cut off; one that asks for more is refused.
+/// Maximum size of a read or write. A larger write disconnects the client; a larger read is refused.
 pub(super) const MOST_REQUEST_BYTES: u32 = 4 << 20;
 
-// Errors, as the protocol numbers them.
+// Error numbers of the protocol.
 pub(super) const EPERM: u32 = 1;
 pub(super) const EIO: u32 = 5;
 pub(super) const ENOMEM: u32 = 12;
@@ -58,7 +58,7 @@ pub(super) const ENOSPC: u32 = 28;
 pub(super) const EOVERFLOW: u32 = 75;
 pub(super) const ENOTSUP: u32 = 95;
 
-/// The protocol's number of an errno of this system.
+/// Protocol number of an errno of this system.
 pub(super) fn error_number(errno: i32) -> u32 {
     match errno {
         libc::EPERM | libc::EACCES => EPERM,
@@ -71,7 +71,7 @@ pub(super) fn error_number(errno: i32) -> u32 {
     }
 }
 
-/// What a client asks for in the transmission phase.
+/// Command of the transmission phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Read,
@@ -88,7 +88,7 @@ pub(super) enum Command {
 pub(super) struct Header {
     pub command: Command,
     pub is_fua: bool,
-    /// The client's name for it.
+    /// The client's cookie of the request.
     pub cookie: u64,
     pub offset_bytes: u64,
     pub size_bytes: u32,
@@ -98,7 +98,7 @@ pub(super) struct Header {
 pub(super) const HEADER_BYTES: usize = 28;
 
 impl Header {
-    /// Takes a header apart; `None` if it is not one: the stream has lost its step, and nothing behind it can be read.
+    /// Parses a header; `None` if it is invalid: the rest of the stream cannot be parsed.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<Header> {
         let mut fields = Fields(bytes);
         if fields.u32()? != REQUEST_MAGIC {
@@ -119,7 +119,7 @@ impl Header {
     }
 }
 
-/// Big-endian numbers and bytes from the front of some bytes.
+/// Reader of big-endian numbers and bytes.
 pub(super) struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -146,7 +146,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What OPT_INFO and OPT_GO ask for.
+/// Content of OPT_INFO and OPT_GO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InfoRequest {
     pub name: String,
@@ -154,7 +154,7 @@ pub(super) struct InfoRequest {
 }
 
 impl InfoRequest {
-    /// Takes the data of the option apart; `None` if they are not in order.
+    /// Parses the data of the option; `None` if they are invalid.
     pub fn parse(data: &[u8]) -> Option<InfoRequest> {
         let mut fields = Fields(data);
         let length = fields.u32()? as usize;
@@ -165,7 +165,7 @@ impl InfoRequest {
     }
 }
 
-/// A name as it came over the wire.
+/// A name as received.
 pub(super) fn export_name(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     (bytes.len() <= MOST_NAME_BYTES && !text.contains('\0')).then(|| text.to_owned())

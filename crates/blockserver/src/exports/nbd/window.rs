@@ -1,13 +1,13 @@
-//! Limit on the outstanding requests of one client.
+//! Window: limit on the outstanding requests of one NBD client.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Requests of one connection that are not answered.
+/// Maximum outstanding requests of one connection.
 const MOST_REQUESTS: usize = 1024;
-/// And their bytes.
+/// Maximum bytes of these requests.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Counts requests from their arrival until their answers are written, and stops a client that asks for more than its due.
+/// Counts requests from arrival until their replies are written, and delays a client at the limit.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// Requests, and bytes.
@@ -16,7 +16,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Waits until there is room for a request, and takes it.
+    /// Waits until the window has room for a request, and reserves it.
     pub fn enter(&self, bytes: usize) {
         let mut used = self.lock();
         while used.0 >= MOST_REQUESTS || (used.0 > 0 && used.1 + bytes > MOST_BYTES) {
@@ -25,7 +25,7 @@ impl Window {
         *used = (used.0 + 1, used.1 + bytes);
     }
 
-    /// A request is answered.
+    /// Frees the room of a request.
     pub fn leave(&self, bytes: usize) {
         let mut used = self.lock();
         *used = (used.0.saturating_sub(1), used.1.saturating_sub(bytes));

@@ -1,4 +1,4 @@
-//! Structures and constants of the kernel's ublk driver: <linux/ublk_cmd.h>.
+//! Structures and constants of the kernel's ublk driver (<linux/ublk_cmd.h>).
 
 use std::mem::size_of;
 
@@ -6,19 +6,19 @@ use std::mem::size_of;
 pub(super) const CONTROL: &str = "/dev/ublk-control";
 /// Bytes of a sector, in which the driver counts.
 pub(super) const SECTOR_BYTES: u64 = 512;
-/// As the number of a device that is to be added: whichever is free.
+/// Device number for adding: any free one.
 pub(super) const ANY_DEVICE: u32 = u32::MAX;
 
-/// Commands are numbered as ioctls are.
+/// Commands have ioctl numbers.
 pub(super) const IOCTL_ENCODED: u64 = 1 << 6;
 /// Data are copied by `pread` and `pwrite` on the device's own file, at a place that tells the request (Linux 6.5).
 pub(super) const USER_COPY: u64 = 1 << 7;
 
 /// Of the device's queue: it has a cache that flushes empty.
 pub(super) const VOLATILE_CACHE: u32 = 1 << 2;
-/// It takes writes that are on the medium when they are answered.
+/// The device supports FUA writes.
 pub(super) const FUA: u32 = 1 << 3;
-/// It has moving parts.
+/// The device is rotational.
 pub(super) const ROTATIONAL: u32 = 1 << 1;
 
 /// Parameters that are given: the basic ones and those of discards.
@@ -29,7 +29,7 @@ pub(super) const OP_WRITE: u32 = 1;
 pub(super) const OP_FLUSH: u32 = 2;
 pub(super) const OP_DISCARD: u32 = 3;
 pub(super) const OP_WRITE_ZEROES: u32 = 5;
-/// In the flags of a request: answered only once its data are on the medium.
+/// FUA flag of a request: it completes once its data are on the medium.
 pub(super) const IO_FUA: u32 = 1 << 13;
 
 pub(super) const GET_DEVICE: u32 = command(READ, 0x02, size_of::<ControlCommand>());
@@ -39,7 +39,7 @@ pub(super) const START_DEVICE: u32 = command(READ | WRITE, 0x06, size_of::<Contr
 pub(super) const STOP_DEVICE: u32 = command(READ | WRITE, 0x07, size_of::<ControlCommand>());
 pub(super) const SET_PARAMETERS: u32 = command(READ | WRITE, 0x08, size_of::<ControlCommand>());
 pub(super) const GET_FEATURES: u32 = command(READ, 0x13, size_of::<ControlCommand>());
-/// Deletes without waiting for whoever still has it open (Linux 6.7).
+/// Deletes without waiting for open files (Linux 6.7).
 pub(super) const DELETE_DEVICE_ASYNC: u32 = command(READ, 0x14, size_of::<ControlCommand>());
 
 pub(super) const FETCH: u32 = command(READ | WRITE, 0x20, size_of::<QueueCommand>());
@@ -125,7 +125,7 @@ pub(super) struct Descriptor {
     pub address: u64,
 }
 
-/// `struct ublksrv_io_cmd`: what is said of a request.
+/// `struct ublksrv_io_cmd`: a command on a request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct QueueCommand {

@@ -1,4 +1,4 @@
-//! Commands to the driver, one at a time.
+//! Control commands to the ublk driver, one at a time.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,19 +21,19 @@ impl Control {
         Ok(Control { file, uring: IoUring::builder().build(4)? })
     }
 
-    /// What the driver can do, as bits.
+    /// Features of the driver, as bits.
     pub fn features(&mut self) -> io::Result<u64> {
         let mut features = 0;
         self.carry_out(abi::GET_FEATURES, abi::ANY_DEVICE, Some(&mut features), 0)?;
         Ok(features)
     }
 
-    /// Adds a device, and says in `info` what it became.
+    /// Adds a device, and updates `info`.
     pub fn add(&mut self, info: &mut DeviceInfo) -> io::Result<()> {
         self.carry_out(abi::ADD_DEVICE, info.device, Some(info), 0)
     }
 
-    /// What is known of a device.
+    /// Reads the information of a device.
     pub fn info(&mut self, device: u32) -> io::Result<DeviceInfo> {
         let mut info = DeviceInfo::default();
         self.carry_out(abi::GET_DEVICE, device, Some(&mut info), 0)?;
@@ -50,12 +50,12 @@ impl Control {
         self.carry_out::<()>(abi::START_DEVICE, device, None, u64::from(std::process::id()))
     }
 
-    /// Takes the block device away, once all that was asked of it is answered, and ends its server's fetching.
+    /// Stops the block device, once all requests are complete, and ends its server's fetching.
     pub fn stop(&mut self, device: u32) -> io::Result<()> {
         self.carry_out::<()>(abi::STOP_DEVICE, device, None, 0)
     }
 
-    /// Removes what is left of a device as soon as nobody has it open.
+    /// Deletes a device once it is no longer open.
     pub fn delete(&mut self, device: u32) -> io::Result<()> {
         match self.carry_out::<()>(abi::DELETE_DEVICE_ASYNC, device, None, 0) {
             Err(error) if error.raw_os_error() != Some(libc::ENODEV) => {
@@ -66,7 +66,7 @@ impl Control {
         }
     }
 
-    /// The devices that bear a mark, by number.
+    /// Numbers of devices with a mark.
     pub fn marked(&mut self, mark: u64) -> io::Result<Vec<u32>> {
         let mut found: Vec<u32> = devices()?;
         found.retain(|device| self.info(*device).is_ok_and(|info| info.mark == mark));
@@ -99,7 +99,7 @@ impl Control {
         loop {
             match self.uring.submit_and_wait(1) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // It may be under way, and the payload must stay until it is done.
+                // The command may be running: its payload must stay valid.
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
                 Err(error) => return Err(error),
                 Ok(_) => {}

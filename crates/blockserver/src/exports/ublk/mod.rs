@@ -1,8 +1,7 @@
-//! Block devices of the kernel's ublk driver: requests come to this process through an io_uring, without a file system between.
+//! Block devices of the kernel's ublk driver: requests reach this process through an io_uring, without a file system.
 //!
-//! A device is known again by a mark that the driver keeps for its server, so that another process can take it away whatever
-//! became of this one. When the server dies, the kernel fails what was under way and removes the block device by itself; its
-//! number stays taken until [`take_away`].
+//! A device has a mark in the driver, by which another process can remove it after this one died. When the server dies, the
+//! kernel fails outstanding requests and removes the block device; its number stays in use until [`take_away`].
 
 mod abi;
 mod control;
@@ -26,17 +25,17 @@ use crate::exports::fuse::MAX_REQUEST_BYTES;
 use crate::state::block_device::BlockDevice;
 use crate::wait::wait_until;
 
-/// How long the device files may take to appear, and to vanish.
+/// Time limit for the device files to appear or disappear.
 const FILE_TIMEOUT: Duration = Duration::from_secs(5);
-/// What can be discarded at once: ranges at one head are counted in 32 bits.
+/// Maximum discard: ranges at one head have 32-bit sizes.
 const MOST_DISCARD_BYTES: u64 = 1 << 30;
 /// Unit of discards: that of the loop device.
 const DISCARD_BYTES: u32 = 4096;
 
-/// Why this process cannot have such devices, or `None` if it can.
+/// Why this process cannot make ublk devices; `None` if it can.
 pub(crate) fn missing() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
-        return Some("block devices can only be made by root: run this with sudo".to_owned());
+        return Some("only root can make block devices. Run the command as root".to_owned());
     }
     match Control::open().and_then(|mut control| control.features()) {
         Ok(features)
@@ -44,21 +43,21 @@ pub(crate) fn missing() -> Option<String> {
         {
             None
         }
-        Ok(_) => Some("this kernel's ublk is older than Linux 6.5; use loop or nbd".to_owned()),
+        Ok(_) => Some("this kernel's ublk is older than Linux 6.5. Use loop or nbd".to_owned()),
         Err(error) => Some(format!(
-            "{} cannot be used ({error}): this kernel needs ublk (CONFIG_BLK_DEV_UBLK, since Linux 6.5); load it with \
+            "{} cannot be used ({error}). ublk needs CONFIG_BLK_DEV_UBLK (Linux 6.5 or later); load it with \
              `modprobe ublk_drv`, or use loop or nbd",
             abi::CONTROL
         )),
     }
 }
 
-/// Requests that a device has under way at most.
+/// Maximum outstanding requests of a device.
 pub(crate) fn depth() -> u32 {
     u32::from(DEPTH)
 }
 
-/// A block device that this process serves; gone when it is dropped.
+/// A block device served by this process; dropping it removes the device.
 pub(crate) struct Device {
     control: Control,
     number: u32,
@@ -68,7 +67,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Makes a block device of an export, and serves it. `mark` tells it from those of others.
+    /// Makes a block device of an export, and serves it. `mark` distinguishes it from devices of other servers.
     ///
     /// # Errors
     /// The driver refuses; nothing is left then.
@@ -86,7 +85,7 @@ impl Device {
         control.add(&mut info).map_err(Error::system("add a ublk device"))?;
         let number = info.device;
         let path = PathBuf::from(format!("/dev/ublkb{number}"));
-        // From here on dropping it removes it.
+        // From here on a drop removes the device.
         let mut made = Device {
             control,
             number,
@@ -106,7 +105,7 @@ impl Device {
 }
 
 impl Device {
-    /// Whether nobody serves it any more: someone took it away, or serving it failed.
+    /// Whether serving has ended: another process removed the device, or serving failed.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -129,14 +128,13 @@ impl Drop for Device {
     }
 }
 
-/// Takes away the devices that bear a mark: of a server that is gone, or else of one that loses them. Says which, and which of
-/// them somebody still has open.
+/// Removes the devices with a mark, of a dead or a live server. Returns the removed devices, and those that are still open.
 ///
 /// # Errors
 /// The driver refuses.
 pub(crate) fn take_away(mark: NonZeroU64) -> io::Result<(Vec<String>, Vec<String>)> {
     let (mut gone, mut left) = (Vec::new(), Vec::new());
-    // A driver that is not loaded has no devices.
+    // Without the driver there are no devices.
     let Ok(mut control) = Control::open() else { return Ok((gone, left)) };
     for number in control.marked(mark.get())? {
         control.stop(number)?;

@@ -1,7 +1,7 @@
-//! The thread that takes requests of a device from the driver and returns the answers.
+//! Queue thread of a ublk device: fetches requests from the driver and returns completions.
 //!
-//! The driver takes answers only from the thread that fetches. Others leave theirs in a [`Mailbox`], and wake it if it sleeps.
-//! Data are copied by whoever has them: those of a write when it is taken in, those of a read when it is answered.
+//! The driver accepts completions only from the fetching thread. Other threads put theirs into a [`Mailbox`], and wake it.
+//! Data of a write are copied on arrival, data of a read by the thread that completes it.
 
 use std::fs::File;
 use std::io;
@@ -18,12 +18,12 @@ use super::abi::{self, Descriptor, QueueCommand};
 use crate::engine::scheduled::{Buffer, Caller, Export, Lent, Reply, Written};
 use crate::exports::fuse::MAX_REQUEST_BYTES;
 
-/// Requests under way at once.
+/// Maximum outstanding requests.
 pub(super) const DEPTH: u16 = 128;
-/// Names the completion of the wait for the mailbox; all others are tags.
+/// User data of the wait for the mailbox; all other values are tags.
 const WOKEN: u64 = u64::MAX;
 
-/// Answers that wait for the thread that may hand them over: tag, and bytes done or an errno below zero.
+/// Completions for the fetching thread: tag, and bytes done or a negated errno.
 struct Mailbox {
     answers: Mutex<Vec<(u16, i32)>>,
     sleeps: AtomicBool,
@@ -45,7 +45,7 @@ impl Mailbox {
     fn post(&self, tag: u16, result: i32) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push((tag, result));
         if self.sleeps.swap(false, Ordering::SeqCst) {
-            // It can only fail where it is rung already.
+            // It fails only if the bell is rung already.
             let _ = io::Write::write(&mut &self.bell, &1_u64.to_ne_bytes());
         }
     }
@@ -54,7 +54,7 @@ impl Mailbox {
         into.append(&mut self.answers.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Says that the thread is going to sleep; false if there is something to hand over first.
+    /// Announces that the thread will sleep; false if completions are waiting.
     fn may_sleep(&self) -> bool {
         self.sleeps.store(true, Ordering::SeqCst);
         let is_empty = self.answers.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
@@ -111,9 +111,9 @@ pub(super) struct Queue {
     uring: IoUring,
     mailbox: Arc<Mailbox>,
     export: Export,
-    /// The data of a write, while it is taken in.
+    /// Data of a write, during its arrival.
     written: Buffer,
-    /// Tags that the driver has not ended yet.
+    /// Number of tags that the driver has not ended.
     open: u16,
 }
 
@@ -164,7 +164,7 @@ impl Queue {
                 match (what, result) {
                     (WOKEN, _) => self.wait_for_mail()?,
                     (tag, 0) => self.carry_out(tag as u16),
-                    // The device is being stopped, or the driver does not want the tag any more.
+                    // The device is being stopped, or the driver has ended the tag.
                     _ => self.open -= 1,
                 }
             }
@@ -172,7 +172,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Hands the next request of a tag over to the engine.
+    /// Passes the next request of a tag to the engine.
     fn carry_out(&mut self, tag: u16) {
         let Descriptor { op_flags, sectors, first_sector, .. } = self.descriptors.of(tag);
         let Export { engine, first_byte, .. } = &self.export;
@@ -198,13 +198,13 @@ impl Queue {
         }
     }
 
-    /// What a request is answered by, on any thread, if it brings no data; `done` is what the driver wants to hear.
+    /// Reply of a request without data, on any thread; `done` is the result for the driver.
     fn reply(&self, tag: u16, done: i32) -> Reply {
         let mailbox = Arc::clone(&self.mailbox);
         Reply::new(move |outcome| mailbox.post(tag, outcome.map_or_else(|errno| -errno, |_| done)))
     }
 
-    /// What a read is answered by, on any thread.
+    /// Reply of a read, on any thread.
     fn read_reply(&self, tag: u16, sectors: u32) -> Reply {
         let (file, mailbox) = (Arc::clone(&self.file), Arc::clone(&self.mailbox));
         Reply::new(move |outcome| {
@@ -224,7 +224,7 @@ impl Queue {
 
     /// Asks to be woken when the bell is rung.
     fn wait_for_mail(&mut self) -> io::Result<()> {
-        // Silenced, so that it does not ring for ever; one that is not rung has nothing to read.
+        // Reads the bell, to silence it; an unrung bell has nothing to read.
         let _ = io::Read::read(&mut &self.mailbox.bell, &mut [0; 8]);
         let bell = Fd(self.mailbox.bell.as_raw_fd());
         self.push(&opcode::PollAdd::new(bell, libc::POLLIN as u32).build().user_data(WOKEN))
@@ -239,7 +239,7 @@ impl Queue {
     }
 }
 
-/// Gives the data of a read to the kernel: bytes done, or an errno below zero.
+/// Copies the data of a read to the kernel: bytes done, or a negated errno.
 fn copy_out(file: &File, tag: u16, payload: &Lent, wanted_bytes: usize) -> i32 {
     let bytes = payload.bytes();
     if bytes.len() != wanted_bytes {

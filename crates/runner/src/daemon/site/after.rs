@@ -1,4 +1,4 @@
-//! Check of a site after a run: its data are consistent, and everything that was acknowledged is in them.
+//! Check of a site after a run: its data are consistent and contain every acknowledged write.
 
 use std::path::Path;
 
@@ -14,35 +14,35 @@ use super::database::{
 use super::visit::{Visited, orders_file};
 use crate::Error;
 
-/// What was found at a site.
+/// State of a site after a run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct After {
-    /// Name of the service.
+    /// Name of the daemon.
     #[serde(skip)]
     name: String,
     benchmark: String,
     database: String,
-    /// The data that were kept, in `snapshots` of the state folder.
+    /// Snapshot of the site's data, in `snapshots` of the state folder.
     snapshot: String,
-    /// How long these took to load, in seconds, in whichever run they were made.
+    /// Time to load the snapshot, in seconds, in the run that made it.
     load_s: f64,
     /// Bytes in the database's folder before the run.
     data_bytes: u64,
-    /// Bytes in memory before the run.
+    /// Bytes of tables in memory before the run.
     hot_bytes: u64,
-    /// Bytes in memory after it.
+    /// Bytes of tables in memory after the run.
     hot_bytes_after: u64,
-    /// Tables and indexes that the database's catalog has in another place: name, place.
+    /// Tables and indexes that the database's catalog lists in another place: name, place.
     hot: Vec<(String, String)>,
-    /// What was acknowledged.
+    /// Acknowledged writes.
     acknowledged: u64,
-    /// The rules; none if they could not be looked at.
+    /// Consistency rules; none if they could not be checked.
     rules: Vec<Rule>,
-    /// Why they could not be looked at.
+    /// Why they could not be checked.
     error: Option<String>,
 }
 
-/// What R-SITE looks at.
+/// Findings for R-SITE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Findings {
     pub(crate) site: String,
@@ -50,12 +50,12 @@ pub(crate) struct Findings {
     pub(crate) violations: u64,
     pub(crate) acknowledged: u64,
     pub(crate) found: u64,
-    /// The first violation, or why nothing could be looked at.
+    /// The first violation, or why nothing could be checked.
     pub(crate) first: Option<String>,
 }
 
 impl After {
-    /// What R-SITE judges. Rules named `acknowledged...` look for what was acknowledged, by kind.
+    /// Findings for R-SITE. Rules named `acknowledged...` look for acknowledged writes, by kind.
     pub(crate) fn findings(&self) -> Findings {
         let mut findings = Findings {
             site: self.name.clone(),
@@ -85,15 +85,15 @@ impl After {
     }
 }
 
-/// Looks at every site; their databases must still answer.
+/// Checks every site; its database must still answer.
 ///
 /// # Errors
-/// The memory file system cannot be read. A database that fails is a finding, no error.
+/// The memory file system cannot be read. A failed database is a finding, not an error.
 pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Result<Vec<After>, Error> {
     let mut found = Vec::new();
     for (service, site) in all(run) {
         let Some(laid) = sites.iter().find(|laid| laid.name == service.name) else { continue };
-        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), crate::filesystem::free_space::used_bytes)?;
+        let hot_bytes_after = laid.hot.as_deref().map_or(Ok(0), crate::files::free_space::used_bytes)?;
         let (acknowledged, hot, rules, error) = match look(service, site, state, logs) {
             Ok((acknowledged, hot, checked)) => (acknowledged, hot, checked.rules, None),
             Err(error) => (0, Vec::new(), Vec::new(), Some(error.to_string())),
@@ -116,7 +116,7 @@ pub(crate) fn check(run: &Run, state: &Path, logs: &Path, sites: &[Laid]) -> Res
     Ok(found)
 }
 
-/// The part of `observed.json` that is about sites, by name.
+/// Part of `observed.json` about sites, by name.
 pub(crate) fn observed(
     sites: &[After],
     visited: Visited,

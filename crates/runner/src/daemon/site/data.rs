@@ -1,4 +1,4 @@
-//! Data of a site, copied to where its database serves them from, as they are before each run.
+//! Data of a site: the snapshot copied to the run's file system before each run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,10 +10,10 @@ use weir_study::{Run, RunService};
 use super::database::hot_folder;
 use super::kept::Kept;
 use crate::Error;
-use crate::filesystem::free_space::free_bytes;
-use crate::filesystem::walk::{each_file, forget_pages};
-use crate::run::child_processes;
-use crate::run::journal::{Change, Journal};
+use crate::context::child_processes;
+use crate::context::journal::{Change, Journal};
+use crate::files::free_space::free_bytes;
+use crate::files::walk::{each_file, forget_pages};
 
 /// Data of a site in place.
 pub(crate) struct Laid {
@@ -21,21 +21,20 @@ pub(crate) struct Laid {
     pub(crate) name: String,
     /// The data folder.
     pub(crate) data: PathBuf,
-    /// Its size, in bytes on the disk.
+    /// Size of the data folder, in bytes on the disk.
     pub(crate) data_bytes: u64,
-    /// The tmpfs with the tables in memory.
+    /// The tmpfs with tables in memory.
     pub(crate) hot: Option<PathBuf>,
     /// Its size, in bytes.
     pub(crate) hot_bytes: u64,
-    /// The snapshot that they are a copy of.
+    /// Snapshot of which the data are a copy.
     pub(crate) kept: Kept,
 }
 
-/// Copies a site's snapshot onto the file system of the classes that go through it. `target` gives the run's folder on
-/// the file system of a device.
+/// Copies a site's snapshot to the file system of its classes. `target` gives the run's folder on the file system of a device.
 ///
 /// # Errors
-/// There is no room, or no file system that all its classes have in common.
+/// There is too little space, or its classes are on different file systems.
 pub(crate) fn lay_out(
     run: &Run,
     service: &RunService,
@@ -48,7 +47,7 @@ pub(crate) fn lay_out(
     roots.dedup();
     let [root] = roots.as_slice() else {
         return Err(Error::Refused(format!(
-            "site {}: the classes that go through it have no file system in common",
+            "site {}: its classes are on different file systems. Use architecture `integrated`",
             service.name
         )));
     };
@@ -59,7 +58,7 @@ pub(crate) fn lay_out(
     let free_bytes = free_bytes(root)?;
     if data_bytes > free_bytes {
         return Err(Error::Failed(format!(
-            "site {}: its data are {} MiB, and {} has {} left: enlarge storage.size_mib",
+            "site {}: too little space for its data ({} MiB; {} has {} MiB free). Raise storage.size_mib",
             service.name,
             data_bytes.div_ceil(1 << 20),
             root.display(),
@@ -67,7 +66,7 @@ pub(crate) fn lay_out(
         )));
     }
     weir_daemons::lay_out(&from, &data)?;
-    // The memory of the run is for its own files.
+    // The run's memory limit is for its own files.
     forget_pages(&from)?;
     let (mut hot, mut hot_bytes) = (None, 0);
     let from = kept.folder.join("hot");
@@ -78,7 +77,7 @@ pub(crate) fn lay_out(
         journal.note(Change::Folder(path.clone()))?;
         let source = format!("weir-hot-{}", service.name);
         journal.note(Change::Mounted { point: path.clone(), source: source.clone().into() })?;
-        // The database writes changed rows anew, and keeps the old versions for a while.
+        // The database writes new versions of changed rows, and keeps old ones for a while.
         let options = format!("size={},mode=0700,noatime", 2 * hot_bytes + (64 << 20));
         child_processes::run(
             Command::new("mount").args(["-t", "tmpfs", "-o", &options, &source]).arg(&path),
@@ -90,7 +89,7 @@ pub(crate) fn lay_out(
     Ok(Laid { name: service.name.clone(), data, data_bytes, hot, hot_bytes, kept })
 }
 
-/// Bytes that copying a folder writes: holes are left out.
+/// Bytes written by copying a folder, without holes.
 fn bytes_on_disk(folder: &Path) -> Result<u64, Error> {
     let mut sum = 0;
     each_file(folder, &mut |path| {

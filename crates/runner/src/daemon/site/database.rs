@@ -9,7 +9,7 @@ use weir_web_site::database::{Address, Engine, Place};
 
 use crate::Error;
 
-/// The database within the server.
+/// Name of the database in the server.
 pub(super) const DATABASE: &str = "site";
 
 /// The sites of a run, with their daemons.
@@ -30,18 +30,19 @@ pub(super) fn benchmark(service: &RunService, site: &Site) -> Result<Benchmark, 
     site.benchmark.parse().map_err(of_site(&service.name))
 }
 
-/// The description of the database server.
+/// Description of the database server.
 pub(super) fn database(site: &Site) -> Result<Daemon, Error> {
-    Daemon::load(&site.database)
-        .ok_or_else(|| Error::Refused(format!("database {} is unknown", site.database)))
+    Daemon::load(&site.database).ok_or_else(|| {
+        Error::Refused(format!("database {} is not known to weir (weir list services)", site.database))
+    })
 }
 
-/// The user of the database server and of the application server, which the socket authenticates.
+/// User of database server and application server, authenticated by the socket.
 pub(super) fn user(database: &Daemon) -> Result<User, Error> {
     let found = database.users.iter().find_map(|name| User::find(name).ok());
     found.ok_or_else(|| {
         Error::Refused(format!(
-            "none of the users {} is on this host: install the package {}",
+            "none of the users {} exists on this host. Install the package {}",
             database.users.join(", "),
             database.packages.join(", ")
         ))
@@ -53,15 +54,15 @@ pub(super) fn process_name(service: &RunService, part: &str) -> String {
     format!("run.{}-{part}", service.name)
 }
 
-/// Folder of tables in memory: the same in all runs, because the database's own files name it.
+/// Folder of tables in memory: the same in all runs, since the database's files contain its path.
 pub(super) fn hot_folder(state: &Path, service: &RunService) -> PathBuf {
     state.join("mnt").join(format!("{}.hot", service.name))
 }
 
-/// The address of a database whose server was started in `run_folder`.
+/// Address of a database whose server was started in `run_folder`.
 ///
 /// # Errors
-/// The path of the socket is longer than sockets can have.
+/// The path of the socket is too long.
 pub(super) fn address(
     service: &RunService,
     site: &Site,
@@ -77,7 +78,7 @@ pub(super) fn address(
     // sockaddr_un has 108 bytes, the last of which is NUL.
     if socket.as_os_str().len() > 107 {
         return Err(Error::Refused(format!(
-            "site {}: {}: the path of a socket must not be longer than 107 bytes: choose a state folder with a shorter path",
+            "site {}: {}: the path of the socket is longer than 107 bytes. Choose a state folder with a shorter path",
             service.name,
             socket.display()
         )));
@@ -91,7 +92,7 @@ pub(super) fn address(
     })
 }
 
-/// The user that root is in the database.
+/// Database user of root.
 pub(super) fn administrator(site: &Site, user: &User) -> String {
     if site.database == Engine::PostgreSql.name() { user.name.clone() } else { "root".to_owned() }
 }
@@ -99,7 +100,7 @@ pub(super) fn administrator(site: &Site, user: &User) -> String {
 /// Checks that the databases of a run are known and installed.
 ///
 /// # Errors
-/// One is not; the text says what to install.
+/// A database is not known or not installed; the text says what to install.
 pub(crate) fn check(run: &Run) -> Result<(), Error> {
     for (service, site) in all(run) {
         benchmark(service, site)?;

@@ -1,4 +1,4 @@
-//! Snapshot of a site's data as they are before each run: loaded once into a database, and kept in the state folder.
+//! Snapshot of a site's data: loaded once into a database, kept in the state folder, and copied before each run.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,33 +18,33 @@ use weir_web_site::load::{LoadOptions, load};
 
 use super::database::{DATABASE, address, administrator, benchmark, database, hot_folder, of_site, user};
 use crate::Error;
+use crate::context::journal::{Change, Journal};
+use crate::context::write_json;
 use crate::filesystem::owned_folder;
-use crate::run::folder::write_json;
-use crate::run::journal::{Change, Journal};
 
-/// Version of how data are kept.
+/// Version of the snapshot format.
 const LAYOUT: u32 = 2;
-/// What the markers of folders say.
+/// Text in the markers of folders.
 const PURPOSE: &str = "data of a site as they are before each run";
-/// Held while a site is loaded.
+/// Lock file of loading.
 const LOCK: &str = ".lock";
-/// Threads that load.
+/// Number of loading threads.
 const JOBS: usize = 2;
 
-/// Everything that determines a snapshot: with another value of any field, another snapshot is made.
+/// Everything that determines a snapshot: each combination of values has its own snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Decides {
     layout: u32,
     /// Benchmark, size, seed.
     facts: BTreeMap<String, String>,
-    /// SHA-256 of the statements that make tables and indexes.
+    /// SHA-256 of the SQL statements that make tables and indexes.
     schema: String,
     database: String,
     version: String,
-    /// Whom the files belong to.
+    /// User who owns the files.
     owner: (u32, u32),
     hot_tables: Vec<String>,
-    /// Their folder; the database's own files name it.
+    /// Folder of tables in memory, which the database's files contain.
     hot_folder: Option<PathBuf>,
 }
 
@@ -52,14 +52,14 @@ struct Decides {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Kept {
     decides: Decides,
-    /// How long loading took.
+    /// Time to load, in seconds.
     pub(crate) load_s: f64,
     #[serde(skip)]
     pub(crate) folder: PathBuf,
 }
 
 impl Kept {
-    /// The name of the folder.
+    /// Name of the snapshot's folder.
     pub(crate) fn key(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -69,7 +69,7 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Finds the data of a site, or loads them.
+/// Finds the snapshot of a site, or makes it.
 ///
 /// # Errors
 /// The database cannot be started or filled; its log is in `logs`.
@@ -112,7 +112,7 @@ pub(crate) fn keep(
     let text = serde_json::to_vec(&decides).map_err(Error::failed)?;
     let all = state.join("snapshots");
     fs::create_dir_all(&all).map_err(Error::io("cannot make", &all))?;
-    // The journal lets only one run at a time work in a state folder; this also holds for what has no journal.
+    // The journal admits one run at a time; the lock also covers callers without a journal.
     let lock = all.join(LOCK);
     let lock_file = File::create(&lock).map_err(Error::io("cannot make", &lock))?;
     lock_file.lock().map_err(Error::io("cannot lock", &lock))?;
@@ -123,11 +123,11 @@ pub(crate) fn keep(
 
     let name = format!("run.{}-load", service.name);
     let run_folder = state.join("services").join(&name);
-    // A name that is a hash has no extension of its own.
+    // The name is a hash, without an extension.
     let partial = folder.with_extension("partial");
     for place in [Some(&partial), hot.as_ref(), Some(&run_folder)].into_iter().flatten() {
         let owner = owned_folder::own(place, state, PURPOSE, journal)?;
-        // Left by a run that died.
+        // Left by a killed run.
         owned::empty(place, &owner)?;
     }
     journal.note(Change::Process { state: state.to_owned(), name: name.clone() })?;
@@ -137,7 +137,7 @@ pub(crate) fn keep(
         std::os::unix::fs::chown(hot, Some(owner.uid), Some(owner.gid))
             .map_err(Error::io("cannot give away", hot))?;
     }
-    // What is lost here is loaded again.
+    // Lost data are loaded again.
     let careless: &[(&str, &str)] = match engine {
         Engine::PostgreSql => &[("fsync", "off")],
         Engine::MariaDb => &[("flush_at_commit", "0"), ("flush_method", "nosync")],
@@ -176,7 +176,7 @@ pub(crate) fn keep(
         let mut connection = whole.connect()?;
         connection.batch(&format!("CREATE DATABASE {DATABASE}"))?;
         if engine == Engine::MariaDb {
-            // The application server is known by its system user.
+            // The application server is authenticated by its system user.
             let visitor = format!("'{}'@'localhost'", owner.name);
             connection.batch(&format!("CREATE USER IF NOT EXISTS {visitor} IDENTIFIED VIA unix_socket"))?;
             connection.batch(&format!("GRANT ALL ON {DATABASE}.* TO {visitor}"))?;
@@ -186,7 +186,7 @@ pub(crate) fn keep(
     fill().map_err(of_site(&service.name))?;
     if stop(state, &name)?.is_none_or(|ended| ended.killed) {
         return Err(Error::Failed(format!(
-            "site {}: its database did not end in order after it was loaded: see {}",
+            "site {}: its database did not stop cleanly after loading. See {}",
             service.name,
             wanted.log.display()
         )));
@@ -194,7 +194,7 @@ pub(crate) fn keep(
     if let Some(hot) = &hot {
         let to = partial.join("hot");
         fs::rename(hot, &to).map_err(Error::io("cannot keep", hot))?;
-        // What is copied from there is to be the tables alone.
+        // Only the tables are copied.
         owned::release(&to, &Owner::of_state(state)?)?;
     }
     let kept = Kept { decides, load_s: began.elapsed().as_secs_f64(), folder };
@@ -204,11 +204,11 @@ pub(crate) fn keep(
     Ok(kept)
 }
 
-/// Removes the snapshots of sites, except folders without the state folder's marker. Returns what was removed, and a line for each
-/// folder that was left.
+/// Removes the snapshots of sites, except folders without the state folder's marker. Returns the removed snapshots, and a line
+/// for each folder that was left.
 ///
 /// # Errors
-/// Something that is marked cannot be removed, or runs load a site just now.
+/// A marked folder cannot be removed, or a run is loading a site.
 pub fn remove_kept(state: &Path) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
     let all = state.join("snapshots");
     let (mut removed, mut left) = (Vec::new(), Vec::new());
@@ -230,7 +230,7 @@ pub fn remove_kept(state: &Path) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
                 removed.push(path);
             }
             _ => left.push(format!(
-                "{}: was not made by this weir (no marker {} of its state folder); look at it, then remove it yourself",
+                "{}: left as it is: it has no marker {} of this state folder. Look at it, then remove it yourself",
                 path.display(),
                 owned::MARKER
             )),
@@ -246,7 +246,7 @@ pub fn remove_kept(state: &Path) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
 fn found(folder: PathBuf, state: &Path) -> Result<Kept, Error> {
     if !owned::is_owned(&folder, &Owner::of_state(state)?)? {
         return Err(Error::Refused(format!(
-            "{}: was not made by this weir (no marker {} of its state folder). Look at it, then remove it, and the site is loaded again",
+            "{}: not made by weir: it has no marker {} of this state folder. Look at it, then remove it: the site is loaded again",
             folder.display(),
             owned::MARKER
         )));
@@ -254,10 +254,7 @@ fn found(folder: PathBuf, state: &Path) -> Result<Kept, Error> {
     let about = folder.join("about.json");
     let text = fs::read(&about).map_err(Error::io("cannot read", &about))?;
     let kept: Kept = serde_json::from_slice(&text).map_err(|error| {
-        Error::Refused(format!(
-            "{}: {error}; remove the folder, and the site is loaded again",
-            about.display()
-        ))
+        Error::Refused(format!("{}: {error}. Remove the folder: the site is loaded again", about.display()))
     })?;
     Ok(Kept { folder, ..kept })
 }

@@ -1,4 +1,4 @@
-//! Sites of a run: their data, their servers, their visitors, and whether what they hold is consistent after the run.
+//! Sites of a run: data, servers, emulated browsers, and consistency of the data after the run.
 
 mod after;
 mod data;

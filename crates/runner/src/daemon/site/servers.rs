@@ -11,19 +11,19 @@ use super::data::Laid;
 use super::database::{DATABASE, address, database, process_name, user};
 use crate::Error;
 use crate::cgroup::limits::Limits;
+use crate::context::journal::{Change, Journal};
+use crate::context::run_context::RunContext;
 use crate::filesystem::owned_folder;
-use crate::run::context::RunContext;
-use crate::run::journal::{Change, Journal};
 
-/// Connections to the database in addition to the application server's: the check, and people.
+/// Connections to the database besides those of the application server: for the check, and for people.
 const OTHER_CONNECTIONS: u32 = 10;
-/// Where the database listens besides its socket: not where the application server does, at the same port.
+/// Address where the database listens besides its socket: not that of the application server, which has the same port.
 const DATABASE_HOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Starts both, the database first, and waits until each answers.
+/// Starts both servers, the database first, and waits until each is ready.
 ///
 /// # Errors
-/// One does not come up; its log, in `logs`, says why.
+/// A server does not become ready; its log, in `logs`, says why.
 pub(crate) fn start(
     context: &RunContext<'_>,
     (service, site): (&RunService, &Site),
@@ -71,7 +71,7 @@ pub(crate) fn start(
     Ok([first, second])
 }
 
-/// `weir site serve` of this very program.
+/// `weir site serve` of this executable.
 fn application(database: &Daemon, site: &Site, address: &str) -> Daemon {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let workers = site.workers.to_string();
@@ -79,7 +79,7 @@ fn application(database: &Daemon, site: &Site, address: &str) -> Daemon {
         name: format!("{}-app", site.benchmark),
         description: "the application server of a site".to_owned(),
         packages: Vec::new(),
-        // Not by its path: the server's user may have no access to the program's folder.
+        // Not by its path: the server's user may have no access to the executable's folder.
         programs: words(&["/proc/self/exe"]),
         users: database.users.clone(),
         version: words(&["--version"]),

@@ -1,4 +1,4 @@
-//! Emulated browsers of the classes that go through a site.
+//! Emulated browsers of a site's classes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -15,25 +15,25 @@ use weir_workload::sessions::SessionModel;
 use super::database::{all, of_site};
 use crate::Error;
 
-/// Where the acknowledgements of a site are written to.
+/// File of acknowledged writes of a site.
 pub(super) fn orders_file(logs: &Path, service: &str) -> std::path::PathBuf {
     logs.join(format!("{service}.orders.log"))
 }
 
 /// A class of emulated browsers.
 pub(crate) struct Visits {
-    /// What the engine is to carry out.
+    /// Class for the engine.
     pub(crate) class: Class,
-    /// The device that it names in its rows.
+    /// Device in its rows.
     pub(crate) device: Arc<str>,
     service: String,
     repeated: Arc<AtomicU64>,
 }
 
-/// The browsers of a run; the sites must answer.
+/// Emulated browsers of a run; the sites must answer.
 ///
 /// # Errors
-/// A site does not answer, or is another than a class is for.
+/// A site does not answer, or a class is for another benchmark.
 pub(crate) fn visits(run: &Run, logs: &Path, stop: &Arc<AtomicBool>) -> Result<Vec<Visits>, Error> {
     let mut found = Vec::new();
     for (service, _) in all(run) {
@@ -46,7 +46,10 @@ pub(crate) fn visits(run: &Run, logs: &Path, stop: &Arc<AtomicBool>) -> Result<V
         for class in run.visitors(&service.name) {
             let first = run.services_of(class).first().map_or(service.port, |first| first.port);
             let sessions = class.recipe.sessions().ok_or_else(|| {
-                Error::Refused(format!("class {}: its workload is not one of sessions", class.name))
+                Error::Refused(format!(
+                    "class {}: its workload has no sessions. Choose a workload of sessions",
+                    class.name
+                ))
             })?;
             // Paths of tables are absolute in a plan.
             let model = SessionModel::open(sessions, Path::new("/")).map_err(|error| failed(&error))?;
@@ -72,11 +75,11 @@ pub(crate) fn visits(run: &Run, logs: &Path, stop: &Arc<AtomicBool>) -> Result<V
     Ok(found)
 }
 
-/// What became of the visits.
+/// Results of the visits.
 #[derive(Default)]
 pub(crate) struct Visited {
     classes: Vec<Seen>,
-    /// By class, and number within the driver.
+    /// By class, and request number within the engine.
     rows: HashMap<(Arc<str>, u64), Page>,
 }
 
@@ -88,7 +91,7 @@ struct Seen {
 }
 
 impl Visited {
-    /// Takes note of a class that is going to visit; they are numbered as they come here.
+    /// Adds a class; classes are numbered in this order.
     pub(crate) fn note(&mut self, visits: &Visits) {
         self.classes.push(Seen {
             name: Arc::clone(&visits.class.name),
@@ -98,7 +101,7 @@ impl Visited {
         });
     }
 
-    /// Adds an answer, or what came instead.
+    /// Adds a response or a failure.
     pub(crate) fn add(&mut self, class: usize, outcome: &Outcome) {
         let Some(seen) = self.classes.get_mut(class) else { return };
         seen.pages.add(outcome);
@@ -107,7 +110,7 @@ impl Visited {
         self.rows.insert((name, outcome.request), page);
     }
 
-    /// The page that a request asked for, which is given the number that it has in the run.
+    /// Page of a request, with its request number in the run.
     pub(crate) fn take(&mut self, request: &Request, number: u64) -> Option<Page> {
         if self.rows.is_empty() {
             return None;
@@ -116,7 +119,7 @@ impl Visited {
         Some(Page { request: number, ..page })
     }
 
-    /// Figures of each class, by service: WIPS are pages that were answered in a second of the measured interval.
+    /// Figures of each class, by site. WIPS are completed pages per second of the measured interval.
     pub(crate) fn figures(self, classes: &[ClassReport]) -> BTreeMap<String, BTreeMap<String, Value>> {
         let mut figures: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
         for seen in self.classes {

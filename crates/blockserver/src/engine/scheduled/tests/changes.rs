@@ -65,7 +65,7 @@ fn a_server_is_arranged_anew_only_while_nobody_asks() {
     let (reply, answer) = reply();
     engine.read(0, 4096, &Caller::default(), reply);
     for refused in [engine.arrange(&arrangement("fcfs")), engine.begin_at(crate::clock::now_ns())] {
-        assert!(refused.unwrap_err().contains("under way"));
+        assert!(refused.unwrap_err().contains("outstanding"));
     }
     answer.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
     let now_ns = crate::clock::now_ns();

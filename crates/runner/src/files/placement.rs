@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use weir_study::{Engine, Run, RunClass};
 use weir_workload::{FileSet, Workload};
 
-/// The files of a class and where they are.
+/// Files of a class and their place.
 pub(crate) struct Placement {
     /// The class.
     pub(crate) class: RunClass,
-    /// What it asks of its files.
+    /// Workload of the class.
     pub(crate) recipe: Workload,
     /// Its files.
     pub(crate) files: FileSet,
@@ -31,7 +31,7 @@ pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec
     let mut used: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     run.classes
         .iter()
-        // The benchmark writes its own.
+        // The access benchmark writes its own files.
         .filter(|class| class.engine != Engine::Access)
         .filter_map(|class| Some((class, class.recipe.requests()?)))
         .map(|(class, recipe)| {
@@ -51,8 +51,8 @@ pub(crate) fn all(run: &Run, raw: bool, target: impl Fn(&str) -> PathBuf) -> Vec
         .collect()
 }
 
-/// Where a class may begin on a raw device. Servers with policies are compared with virtual time, where each begins with a row of
-/// stripe units, one on each head.
+/// Alignment of a class's first byte on a raw device. With weir's schedulers it is a row of stripe units, one on each head, as
+/// in virtual time.
 fn row_bytes(run: &Run, device: &str) -> u64 {
     let live = run.devices.iter().find(|found| found.name == device && found.live);
     live.map_or(1, |device| u64::from(device.heads) * (device.stripe_unit_kib << 10)).max(1)

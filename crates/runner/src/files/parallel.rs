@@ -5,10 +5,10 @@ use std::thread;
 
 use crate::Error;
 
-/// Calls `work` with the numbers from 0 to `count`, in about this order, on `workers` threads; `tools` makes the state of each.
+/// Calls `work` with the numbers from 0 to `count`, in about this order, on `workers` threads; `tools` makes each thread's state.
 ///
 /// # Errors
-/// That of a worker; the others go on to the end.
+/// The error of a worker; the others continue to the end.
 pub(crate) fn each<T>(
     count: usize,
     workers: usize,
@@ -34,7 +34,7 @@ pub(crate) fn each<T>(
         let done = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| Err(Error::Failed("a file worker thread panicked".to_owned())))
         });
-        // All are waited for, whatever one of them says.
+        // Waits for all workers, also after an error.
         done.collect::<Vec<_>>().into_iter().collect()
     })
 }

@@ -1,4 +1,4 @@
-//! Walks through folders: every file, its pages in the page cache, and removal of all that is in a folder.
+//! Walks through folders: every file, dropping of cached pages, and removal of a folder's content.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use weir_host::{owned, page_cache};
 
 use crate::Error;
-use crate::filesystem::parallel;
+use crate::files::parallel;
 
-/// Files that are removed at a time: over a network each removal waits for one or two answers.
+/// Files removed in parallel: over a network each removal waits for one or two replies.
 const REMOVERS: usize = 8;
 
 /// Calls a function with every file below a folder; links are not followed.
@@ -36,16 +36,16 @@ pub(crate) fn each_file(folder: &Path, work: &mut impl FnMut(&Path) -> io::Resul
 pub(crate) fn forget_pages(folder: &Path) -> Result<(), Error> {
     each_file(folder, &mut |path| {
         let file = File::open(path)?;
-        // A file system that refuses keeps its pages, which the run measures.
+        // The run measures a file system that keeps its pages.
         let _ = page_cache::drop_file(&file);
         Ok(())
     })
 }
 
-/// Removes all that is in a folder, except its marker.
+/// Removes the content of a folder, except its marker.
 ///
 /// # Errors
-/// Something cannot be removed; the rest may be gone.
+/// A file cannot be removed; others may have been.
 pub(crate) fn empty(folder: &Path) -> Result<(), Error> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut files: Vec<PathBuf> = Vec::new();

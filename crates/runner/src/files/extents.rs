@@ -6,16 +6,16 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use crate::Error;
-use crate::filesystem::walk;
+use crate::files::walk;
 
 /// `_IOWR('f', 11, struct fiemap)` of <linux/fs.h>.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
-/// Writes the file out first, so that all of it has a place.
+/// Writes the file back first: all of it then has a place.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
-/// The place is unknown, not yet given, or not that of the bytes themselves: UNKNOWN, DELALLOC, ENCODED, DATA_INLINE, DATA_TAIL.
+/// Flags of an extent without a place of its own: UNKNOWN, DELALLOC, ENCODED, DATA_INLINE, DATA_TAIL.
 const WITHOUT_PLACE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400;
-/// Extents that are asked for at once.
+/// Extents of one call.
 const BATCH: usize = 128;
 
 /// `struct fiemap_extent`.
@@ -42,7 +42,7 @@ struct Request {
     extents: [Extent; BATCH],
 }
 
-/// The parts of the device that the files of a folder are on: of each the first byte and the one after the last, in order and apart.
+/// Ranges of the device that hold the files of a folder: first byte and the byte after the last, ordered and disjoint.
 ///
 /// # Errors
 /// A file cannot be read, or the file system does not report its extents.
@@ -64,14 +64,14 @@ fn of_file(file: &File, parts: &mut Vec<[u64; 2]>) -> io::Result<()> {
             reserved: 0,
             extents: [Extent::default(); BATCH],
         };
-        // SAFETY: the descriptor is open, and the kernel writes no more extents than there is said to be room for.
+        // SAFETY: the descriptor is open, and the kernel writes at most `extent_count` extents.
         if unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut request) } != 0 {
             return Err(io::Error::last_os_error());
         }
         let found = &request.extents[..(request.mapped_extents as usize).min(BATCH)];
         for extent in found {
             if extent.flags & WITHOUT_PLACE != 0 {
-                return Err(io::Error::other("the file system does not say where on the device it lies"));
+                return Err(io::Error::other("the file system does not report its place on the device"));
             }
             parts.push([extent.physical, extent.physical.saturating_add(extent.length)]);
         }
@@ -82,7 +82,7 @@ fn of_file(file: &File, parts: &mut Vec<[u64; 2]>) -> io::Result<()> {
     }
 }
 
-/// The same parts in order, those that touch as one.
+/// The same ranges in order, adjacent ones merged.
 fn joined(mut parts: Vec<[u64; 2]>) -> Vec<[u64; 2]> {
     parts.sort_unstable();
     let mut all: Vec<[u64; 2]> = Vec::new();

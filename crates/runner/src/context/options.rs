@@ -1,4 +1,4 @@
-//! Options of a run: where it works on this host, and with whom.
+//! Options of a run: folders on this host, attempts, and the other hosts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use weir_coordination::{Roster, Token};
 use weir_study::Run;
 
-/// Where and how a run is carried out on this host.
+/// Options of a run on this host.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Folder of the study's results; the run's own folder is made in it.
@@ -23,7 +23,7 @@ pub struct Options {
     pub stop: Arc<AtomicBool>,
     /// Whether the kernel's I/O controller may be moved to version 2 of control groups for a run that uses it.
     pub move_io_controller: bool,
-    /// How this host reaches the other hosts of a run of several hosts.
+    /// How this host reaches the other hosts; absent in a run of one host.
     pub coordination: Option<CoordinationOptions>,
 }
 

@@ -1,21 +1,20 @@
-//! Context of a run: what every step of it works with.
+//! Run, testbed, options and folder that every step of a run on this host works with.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use weir_study::{FileSystem, Run};
 
-use crate::device::testbed::Testbed;
-use crate::run::folder::RunFolder;
-use crate::run::options::Options;
+use crate::context::options::Options;
+use crate::context::testbed::Testbed;
 
-/// What every step of a run on this host works with.
+/// Context of every step of a run on this host.
 pub(crate) struct RunContext<'a> {
     pub(crate) run: &'a Run,
     pub(crate) testbed: &'a Testbed,
     pub(crate) options: &'a Options,
-    /// Where the run's data are written.
-    pub(crate) folder: &'a RunFolder,
+    /// Folder of the run's data until it is complete.
+    pub(crate) partial: &'a Path,
     /// The file system of the run as this host has it.
     pub(crate) filesystem: &'a FileSystem,
     /// When the attempt began.
@@ -32,10 +31,10 @@ impl RunContext<'_> {
 
     /// Folder of the run's data until it is complete.
     pub(crate) fn partial(&self) -> &Path {
-        self.folder.partial()
+        self.partial
     }
 
-    /// Folder of what other programs print.
+    /// Folder of other programs' output.
     pub(crate) fn logs(&self) -> PathBuf {
         self.partial().join("logs")
     }

@@ -1,6 +1,6 @@
-//! Journal of what a run changes on this host: each change is on disk before it is made.
+//! Journal of a run's changes of this host: each change is on disk before it is made.
 //!
-//! The run itself, the next run or `weir clean` undoes what is in it ([`crate::run::undo`]).
+//! The run itself, the next run or `weir clean` undoes the changes ([`crate::run::undo`]).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,47 +14,47 @@ use weir_host::process::Identity;
 
 use crate::Error;
 
-/// One change.
+/// A change of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Change {
-    /// A folder was made; it is removed if it is empty.
+    /// A folder was made; undo removes it if it is empty.
     Folder(PathBuf),
     /// A file system was mounted.
     Mounted {
-        /// Where.
+        /// Mount point.
         point: PathBuf,
-        /// What, as the table of mounts names it.
+        /// Source, as the mount table names it.
         source: PathBuf,
     },
-    /// Listed disks were made one, striped.
+    /// Disks of the inventory were assembled to a striped array.
     Assembled {
-        /// Where the array appears.
+        /// Device node of the array.
         node: PathBuf,
-        /// The UUID that it was given.
+        /// UUID of the array.
         uuid: String,
     },
-    /// A listed disk was written to; it is made blank for the next run.
+    /// A disk of the inventory was written; undo makes it blank.
     Formatted(Written),
-    /// A setting below /sys had this value.
+    /// A setting below /sys was changed.
     Setting {
         /// The file.
         path: PathBuf,
-        /// What it said before.
+        /// Value before.
         before: String,
-        /// What it says because of the run; journals of before had none.
+        /// Value that the run set; absent in journals of earlier versions.
         #[serde(default)]
         set: Option<String>,
     },
-    /// A folder of results that is not complete.
+    /// An incomplete results folder.
     Partial(PathBuf),
-    /// A folder with all that is in it was made on a file system that outlives the run.
+    /// A folder with its content was made on a file system that outlives the run.
     Tree(PathBuf),
-    /// A process of this name was started in this state folder: the client of a network file system, or a service.
+    /// A process of this name was started in this state folder: the client of a network file system, or a daemon.
     Process {
         /// The state folder.
         state: PathBuf,
-        /// Its name there.
+        /// Name of the process there.
         name: String,
     },
     /// A control group was made.
@@ -63,31 +63,31 @@ pub(crate) enum Change {
     MemoryLimit {
         /// The group.
         group: Group,
-        /// Its limit before; none if absent.
+        /// Limit before; absent if there was none.
         before_bytes: Option<u64>,
     },
-    /// The kernel's controller of disks was moved to version 2 of control groups, as this state folder has it.
+    /// The kernel's I/O controller was moved to control groups version 2, as this state folder records.
     IoController(PathBuf),
 }
 
-/// What is in the journal's file.
+/// Content of the journal's file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Content {
+pub(crate) struct Content {
     #[serde(flatten)]
-    pub(super) run: Identity,
-    pub(super) changes: Vec<Change>,
+    pub(crate) run: Identity,
+    pub(crate) changes: Vec<Change>,
 }
 
-/// The journal of the run that is being carried out on this host: there is at most one.
+/// Journal of the run that is being carried out on this host; there is at most one.
 pub(crate) struct Journal {
-    pub(super) path: PathBuf,
-    pub(super) content: Content,
-    /// Of two runs that begin at once one is refused.
-    pub(super) _lock: FolderLock,
+    pub(crate) path: PathBuf,
+    pub(crate) content: Content,
+    /// Refuses a second run on this host.
+    pub(crate) _lock: FolderLock,
 }
 
 impl Journal {
-    /// Notes a change that is about to be made.
+    /// Records a change before it is made.
     ///
     /// # Errors
     /// The journal cannot be written; then the change must not be made.
@@ -96,7 +96,7 @@ impl Journal {
         self.save()
     }
 
-    /// Notes the value of a setting, then sets it. A setting that already has the value is left alone.
+    /// Records the value of a setting, then sets it, unless it has the value already.
     ///
     /// # Errors
     /// The setting cannot be read or written.
@@ -118,7 +118,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes what the setting that was changed last says: the kernel may have rounded it.
+    /// Records the value read back from a changed setting: the kernel may have rounded it.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -140,18 +140,18 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn save(&self) -> Result<(), Error> {
+    pub(crate) fn save(&self) -> Result<(), Error> {
         let text = serde_json::to_vec(&self.content).map_err(Error::failed)?;
         durable::write(&self.path, &text, 0o600).map_err(Error::from)
     }
 }
 
-/// What a setting says.
+/// Value of a setting.
 fn read_setting(path: &Path) -> std::io::Result<String> {
     Ok(selected(fs::read_to_string(path)?.trim()).to_owned())
 }
 
-/// `b` of `a [b] c`, the way /sys shows a choice; anything else as it is.
+/// `b` of `a [b] c`, the format of a choice in /sys; any other text unchanged.
 pub(crate) fn selected(text: &str) -> &str {
     match (text.find('['), text.find(']')) {
         (Some(open), Some(close)) if open < close => &text[open + 1..close],

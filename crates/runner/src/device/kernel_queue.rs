@@ -1,4 +1,6 @@
-//! Settings of a disk's request queue: scheduler, queue depth, read-ahead, writeback throttling, merging.
+//! Kernel request queue of a disk: scheduler, queue depth, read-ahead, writeback throttling and merging are set and read back.
+//!
+//! Former values are recorded and restored by `queue_record.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -6,33 +8,33 @@ use std::path::Path;
 use weir_study::{Run, Settings};
 
 use crate::Error;
+use crate::context::journal::selected;
 use crate::device::block_device::{BlockDevice, Queue};
 use crate::device::queue_record;
-use crate::run::journal::selected;
 
-/// Requests that the scheduler may hold: as many as the kernel's own default for a single queue.
+/// Requests that the scheduler may hold: the kernel's default for a single queue.
 const SCHEDULER_REQUESTS: u32 = 256;
 
-/// Requests that follow each other on the disk are not made one (`nomerges`, Documentation/ABI/stable/sysfs-block): a policy behind
-/// the queue is to see each as it was sent. The kernel's own schedulers have what the kernel has.
+/// No merging (`nomerges`, Documentation/ABI/stable/sysfs-block) where one of weir's schedulers is behind the queue: it must
+/// get requests as they were sent. The kernel's schedulers keep the kernel's merging.
 const NO_MERGES: &str = "2";
 
-/// Tags of a loop device: more cannot be had.
+/// Maximum tags of a loop device.
 const MOST_TAGS: u32 = 128;
 
-/// Tags of a queue: those of each head, so that disks that are striped together do not share what each had alone.
+/// Tags of a queue: `queue_depth` for each head, so that each striped disk has as many as a single one.
 fn tags(queue: &Queue, settings: &Settings) -> u32 {
     settings.queue_depth.saturating_mul(queue.heads).min(MOST_TAGS)
 }
 
-/// What can be known to be impossible before anything is touched.
+/// Checks a queue before anything is touched.
 ///
 /// # Errors
 /// The scheduler is not in this kernel.
 pub(crate) fn check(queue: &Queue, settings: &Settings) -> Result<(), Error> {
     let path = queue.sys("queue/scheduler");
     let text = fs::read_to_string(&path).map_err(|_| {
-        Error::Refused(format!("device `{}`: {} has no scheduler to choose", queue.device, queue.kernel_name))
+        Error::Refused(format!("device `{}`: {} has no I/O scheduler", queue.device, queue.kernel_name))
     })?;
     let available: Vec<&str> =
         text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
@@ -41,13 +43,13 @@ pub(crate) fn check(queue: &Queue, settings: &Settings) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Refused(format!(
-        "device `{}`: scheduler {wanted} is not in this kernel (there are {}); load its module, or leave it out of the study",
+        "device `{}`: scheduler {wanted} is not in this kernel (found {}). Load its module, or leave it out of the study",
         queue.device,
         available.join(", ")
     )))
 }
 
-/// Applies the run's settings to all queues of a device; what was before is on record in `state` first.
+/// Applies the run's settings to all queues of a device. Former values are recorded in `state` first.
 ///
 /// # Errors
 /// The kernel does not accept a value.
@@ -57,14 +59,14 @@ pub(crate) fn apply_all(run: &Run, device: &BlockDevice, state: &Path) -> Result
     device.queues.iter().try_for_each(|queue| apply(queue, &settings, is_of_kernel, state))
 }
 
-/// What the queues of a device say that the run did not ask for: checked before and after the measurement.
+/// Differences between the queues of a device and the run's settings: checked before and after the measurement.
 pub(crate) fn problems<'a>(run: &Run, device: &'a BlockDevice) -> impl Iterator<Item = String> + use<'a> {
     let settings = run.kernel_settings(&device.name);
     let is_of_kernel = run.scheduler_of(&device.name).is_of_kernel();
     device.queues.iter().filter_map(move |queue| verify(queue, &settings, is_of_kernel).err())
 }
 
-/// Applies scheduler, tunables, queue depth, writeback throttling and read-ahead; what was before is on record in `state` first.
+/// Applies scheduler, tunables, queue depth, writeback throttling and read-ahead. Former values are recorded in `state` first.
 ///
 /// # Errors
 /// The kernel does not accept a value.
@@ -79,8 +81,8 @@ fn apply(queue: &Queue, settings: &Settings, is_of_kernel: bool, state: &Path) -
         ours.push(("nomerges", NO_MERGES.to_owned()));
     }
     queue_record::note(state, &queue.kernel_name, &ours)?;
-    // The device's own tags can be set only while no scheduler stands before them. Writing the number
-    // that is already shown does nothing, even where the tags are others: hence a detour.
+    // The driver's tags can be set only without a scheduler. Writing the value that is shown has no effect, even if the tags
+    // differ: hence another value first.
     set(queue, "scheduler", "none")?;
     let depth = tags(queue, settings);
     let detour = if depth > 4 { depth - 1 } else { depth + 1 };
@@ -101,15 +103,15 @@ fn apply(queue: &Queue, settings: &Settings, is_of_kernel: bool, state: &Path) -
                 .collect();
             let list = known.join(", ");
             return Err(Error::Failed(format!(
-                "{} has no tunable {tunable} (it has {list})",
+                "scheduler {} has no tunable {tunable} (found {list})",
                 settings.scheduler.name
             )));
         }
-        // Not on record: the tunable is gone with its scheduler.
+        // Not recorded: the tunable disappears with its scheduler.
         weir_host::sysfs::write(&path, value)
             .map_err(Error::io(&format!("cannot write {value:?} to"), &path))?;
     }
-    // Loop devices of some kernels have no writeback throttling: then there is none to turn off.
+    // Loop devices of some kernels have no writeback throttling.
     let throttling = queue.sys("queue/wbt_lat_usec");
     if throttling.exists() && fs::read_to_string(&throttling).is_ok() {
         set(queue, "wbt_lat_usec", &settings.wbt_lat_usec.to_string())?;
@@ -123,7 +125,7 @@ fn apply(queue: &Queue, settings: &Settings, is_of_kernel: bool, state: &Path) -
     verify(queue, settings, is_of_kernel).map_err(Error::Failed)
 }
 
-/// Sets a file of the queue, unless it has the value already.
+/// Writes a file of the queue, unless it has the value already.
 fn set(queue: &Queue, file: &str, value: &str) -> Result<(), Error> {
     let path = queue.sys("queue").join(file);
     if says(&path, value).is_ok() {
@@ -132,7 +134,7 @@ fn set(queue: &Queue, file: &str, value: &str) -> Result<(), Error> {
     weir_host::sysfs::write(&path, value).map_err(Error::io(&format!("cannot write {value:?} to"), &path))
 }
 
-/// Whether the queue is in the state that was asked for.
+/// Checks that the queue has the run's settings.
 fn verify(queue: &Queue, settings: &Settings, is_of_kernel: bool) -> Result<(), String> {
     let requests = if settings.scheduler.name == "none" { tags(queue, settings) } else { SCHEDULER_REQUESTS };
     let mut wanted = vec![
@@ -152,5 +154,9 @@ fn verify(queue: &Queue, settings: &Settings, is_of_kernel: bool) -> Result<(), 
 fn says(path: &Path, wanted: &str) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let found = selected(text.trim());
-    if found == wanted { Ok(()) } else { Err(format!("{} says {found}, not {wanted}", path.display())) }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("{}: wrong value (found {found}, expected {wanted})", path.display()))
+    }
 }

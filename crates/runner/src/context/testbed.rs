@@ -10,16 +10,16 @@ use weir_study::FileSystem;
 
 use crate::Error;
 
-/// The devices of this host, by their name in the study.
+/// Devices of this host for the devices of a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Testbed {
-    /// By name.
+    /// Devices by their name in the study.
     pub devices: BTreeMap<String, Device>,
-    /// Where file systems are mounted that are there before a run, by their name in studies.
+    /// Mount points of file systems that are mounted before a run, by their name in studies.
     #[serde(default)]
     pub mounts: BTreeMap<String, PathBuf>,
-    /// Options of file systems as the playbook's role reported them, by the file system's name and their own.
+    /// Options of file systems as the playbook's role reported them, by file system and option.
     #[serde(default)]
     pub options: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -28,58 +28,58 @@ pub struct Testbed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Device {
-    /// Made by `weir serve`; the path of its state file.
+    /// A modelled disk or array of `weir serve`.
     Modelled {
         /// State file.
         state: PathBuf,
     },
-    /// A disk that the inventory lists; its data are lost.
+    /// A disk of the inventory; its data are lost.
     Disk(Disk),
-    /// Disks that the inventory lists, to be made one, striped; their data are lost.
+    /// Disks of the inventory, striped; their data are lost.
     Array {
-        /// As many as the study gives the device heads.
+        /// One disk for each head of the study's device.
         members: Vec<Disk>,
     },
 }
 
-/// A disk that the inventory lists.
+/// A disk of the inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
     /// A name that does not change with the order of discovery: below `/dev/disk/by-*`.
     pub path: PathBuf,
-    /// Permission to lose what is on it: its serial number, its WWN or the name of its link, compared with the disk before it is
-    /// used. Absent: it must be blank.
+    /// Permission to lose the disk's data: its serial number, WWN or link name, compared with the disk before use. Absent: the disk
+    /// must be blank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overwrite: Option<String>,
 }
 
-/// Bytes of the largest file that is read.
+/// Largest testbed file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 impl Testbed {
     /// Reads a testbed.
     ///
     /// # Errors
-    /// The file cannot be read or is no testbed.
+    /// The file cannot be read or is not a testbed.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |error: &dyn std::fmt::Display| Error::Refused(format!("{}: {error}", path.display()));
         let mut text = String::new();
         let file = File::open(path).map_err(|error| refuse(&error))?;
         let read = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| refuse(&error))?;
         if read as u64 > MOST_BYTES {
-            return Err(refuse(&format!("is longer than {MOST_BYTES} bytes, the limit of a testbed")));
+            return Err(refuse(&format!("larger than {MOST_BYTES} bytes, the limit of a testbed")));
         }
         serde_json::from_str(&text).map_err(|error| match error.to_string() {
             said if said.contains("overwrite_signature") => refuse(
-                &"overwrite_signature permits the loss of any disk's data. Name the disk whose data may be lost: overwrite: \"SERIAL\" (weir device show PATH tells its serial number)",
+                &"overwrite_signature permits the loss of any disk's data. Name the disk whose data may be lost: overwrite: \"SERIAL\" (weir device show PATH prints its serial number)",
             ),
             _ => refuse(&error),
         })
     }
 
-    /// The file system of a run on this testbed: a network file system that the inventory lists as mounted is used as it is, and
-    /// no servers are started for it.
+    /// File system of a run on this testbed. A network file system that the inventory lists as mounted is used as it is, without
+    /// starting servers.
     pub(crate) fn as_mounted(&self, filesystem: FileSystem) -> FileSystem {
         let is_mounted = filesystem.network.is_some() && self.mounts.contains_key(&filesystem.name);
         if is_mounted { filesystem.given() } else { filesystem }

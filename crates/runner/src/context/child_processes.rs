@@ -1,8 +1,7 @@
-//! Child processes that a run waits for, such as mkfs and mount: they end with the run, and undoing a run that died
-//! waits for them first.
+//! Child processes that a run waits for, such as mkfs and mount: they end with the run, and undo waits for them.
 //!
-//! Without that, a mount(8) whose run was killed would mount after the run was undone. Each such program inherits a lock, shared
-//! with the run, on a file beside the journal; the kernel drops the lock when the last of them has ended.
+//! Otherwise a mount(8) whose run was killed could mount after the run was undone. Each child inherits a lock on a file beside
+//! the journal, shared with the run; the kernel drops the lock when the last child has ended.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -21,7 +20,7 @@ use crate::Error;
 
 const NAME: &str = ".weir-children";
 
-/// A program that is killed within a system call ends with that call.
+/// Time limit for children to end: a killed program ends only after its system call.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -32,10 +31,10 @@ fn path(state: &Path) -> PathBuf {
     state.join("journal").join(NAME)
 }
 
-/// Takes the lock for the run that begins.
+/// Takes the lock for a run that begins.
 ///
 /// # Errors
-/// The state folder cannot be written, or programs of another run still have it.
+/// The state folder cannot be written, or programs of another run hold the lock.
 pub(crate) fn hold(state: &Path) -> Result<(), Error> {
     let path = path(state);
     let file = File::options()
@@ -54,7 +53,7 @@ pub(crate) fn hold(state: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has a program end with this process, and hold the run's lock until it does.
+/// Makes a program end with this process, and hold the run's lock until it ends.
 pub(crate) fn tie(command: &mut Command) {
     let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // SAFETY: prctl and fcntl are async-signal-safe; the descriptor is open as long as the closure, which holds it.
@@ -63,7 +62,7 @@ pub(crate) fn tie(command: &mut Command) {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
                 return Err(io::Error::last_os_error());
             }
-            // Close on exec is set by default, and taken off in the new process alone.
+            // Close-on-exec is set by default, and cleared in the new process only.
             match &lock {
                 Some(lock) if libc::fcntl(lock.as_raw_fd(), libc::F_SETFD, 0) == -1 => {
                     Err(io::Error::last_os_error())
@@ -74,16 +73,16 @@ pub(crate) fn tie(command: &mut Command) {
     }
 }
 
-/// Runs a command to its end, or to the end of the run; what it prints on standard error becomes the error.
+/// Runs a command to its end, or to the end of the run; its standard error becomes the error.
 ///
 /// # Errors
-/// It is not installed, or fails.
+/// The command is not installed, or fails.
 pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     tie(command);
     let output = command.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            Error::Failed(format!("{name}: not installed; install the package that brings it"))
+            Error::Failed(format!("{name}: not installed. Install the package that has it"))
         }
         _ => Error::Failed(format!("{name}: {error}")),
     })?;
@@ -94,10 +93,10 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     Err(Error::Failed(format!("{name} failed ({}): {}", output.status, words.trim())))
 }
 
-/// Waits until the programs that a run which died had started have ended. Those of a run that lives are none of the caller's.
+/// Waits until the programs of a killed run have ended. Returns at once while the run is alive.
 ///
 /// # Errors
-/// One does not end.
+/// A program does not end.
 pub fn wait_for_children(state: &Path) -> Result<(), Error> {
     wait_for(&path(state), PATIENCE)
 }
@@ -107,7 +106,7 @@ fn wait_for(path: &Path, patience: Duration) -> Result<(), Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         text => text.map_err(Error::io("cannot read", path))?,
     };
-    // A record that was cut off is of a run that had started nothing yet.
+    // A truncated record is of a run that had started no program.
     if serde_json::from_slice::<Identity>(&text).is_ok_and(Identity::is_alive) {
         return Ok(());
     }
@@ -120,7 +119,7 @@ fn wait_for(path: &Path, patience: Duration) -> Result<(), Error> {
         }
         if began.elapsed() > patience {
             return Err(Error::Failed(format!(
-                "programs that a run which died had started have not ended after {} s: end them (fuser {} lists them), then try again",
+                "programs of a run that was killed have not ended after {} s. End them (fuser {} lists them), then try again",
                 patience.as_secs(),
                 path.display()
             )));
