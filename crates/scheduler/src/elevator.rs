@@ -10,9 +10,9 @@
 //! They are one implementation under two names, so that a study can say the name that its paper says.
 
 use crate::by_offset::ByOffset;
+use crate::entry::{Build, Entry};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::{Build, Entry};
 use crate::request::Request;
 use crate::sweep::{Sweep, Turn};
 

@@ -1,27 +1,10 @@
-//! The schedulers by name: one file each with a line here, and the kernel's own with the scheduler that models each.
+//! Registry of schedulers: one line for each scheduler of weir's own, and the kernel's schedulers with their models.
 
+use crate::entry::Entry;
+use crate::linux::{bfq, kyber, mq_deadline};
 use crate::policy::Policy;
 use crate::request::Class;
 use crate::settings::{SettingError, Settings};
-
-/// A policy.
-pub struct Entry {
-    /// Its name in studies.
-    pub name: &'static str,
-    /// Its name in figures and tables.
-    pub label: &'static str,
-    /// What it is, with its source.
-    pub about: &'static str,
-    /// What it holds to, whatever happens.
-    pub promises: &'static str,
-    /// Its settings: name, and what it is with its unit and default.
-    pub settings: &'static [(&'static str, &'static str)],
-    /// Makes it for these classes. Settings that it does not have are refused before.
-    pub build: Build,
-}
-
-/// Makes a policy for classes.
-pub type Build = fn(&[Class], &Settings) -> Result<Box<dyn Policy>, SettingError>;
 
 /// All policies, the plain ones first.
 pub const POLICIES: &[Entry] = &[
@@ -46,9 +29,9 @@ pub const POLICIES: &[Entry] = &[
     crate::clockwise::LST,
     crate::clockwise::DELTAL,
     crate::hds::ENTRY,
-    crate::linux::mq_deadline::ENTRY,
-    crate::linux::kyber::ENTRY,
-    crate::linux::bfq::ENTRY,
+    mq_deadline::ENTRY,
+    kyber::ENTRY,
+    bfq::ENTRY,
 ];
 
 /// An I/O scheduler of the kernel's multi-queue block layer.
@@ -68,17 +51,22 @@ pub const KERNEL_SCHEDULERS: &[KernelScheduler] = &[
     KernelScheduler { name: "none", label: "none", module: None, counterpart: "fcfs" },
     KernelScheduler {
         name: "mq-deadline",
-        label: "mq-deadline",
+        label: mq_deadline::ENTRY.label,
         module: Some("mq-deadline-iosched"),
-        counterpart: "linux-mq-deadline",
+        counterpart: mq_deadline::ENTRY.name,
     },
     KernelScheduler {
         name: "kyber",
-        label: "Kyber",
+        label: kyber::ENTRY.label,
         module: Some("kyber-iosched"),
-        counterpart: "linux-kyber",
+        counterpart: kyber::ENTRY.name,
     },
-    KernelScheduler { name: "bfq", label: "BFQ", module: Some("bfq"), counterpart: "linux-bfq" },
+    KernelScheduler {
+        name: "bfq",
+        label: bfq::ENTRY.label,
+        module: Some("bfq"),
+        counterpart: bfq::ENTRY.name,
+    },
 ];
 
 /// The kernel's scheduler of a name.

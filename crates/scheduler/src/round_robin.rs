@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::by_offset::ByOffset;
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{ClassId, Request};
 use crate::share::of_class;
 use crate::sweep::{Sweep, Turn};

@@ -1,9 +1,9 @@
 //! SATF: shortest access time first, with ageing.
 
 use crate::by_offset::{ByOffset, Key};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 
 /// The weight of age is kept in millionths.

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use crate::by_offset::ByOffset;
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 use crate::sweep::{Sweep, Turn};
 

@@ -88,11 +88,24 @@ impl Settings {
     /// # Errors
     /// [`SettingError::Value`].
     pub fn word(&self, key: &str, words: &[&'static str]) -> Result<&'static str, SettingError> {
+        self.choice(key, words, |word| word).copied()
+    }
+
+    /// One of some things by its name, or the first if it is not set.
+    ///
+    /// # Errors
+    /// [`SettingError::Value`].
+    pub(crate) fn choice<'a, T>(
+        &self,
+        key: &str,
+        all: &'a [T],
+        name: impl Fn(&T) -> &'static str,
+    ) -> Result<&'a T, SettingError> {
         let found = match self.0.get(key) {
-            None => words.first(),
-            Some(value) => words.iter().find(|word| *word == value),
+            None => all.first(),
+            Some(value) => all.iter().find(|one| name(one) == value),
         };
-        found.copied().ok_or_else(|| self.refused(key, words.join(" or ")))
+        found.ok_or_else(|| self.refused(key, all.iter().map(name).collect::<Vec<_>>().join(" or ")))
     }
 
     fn refused(&self, key: &str, expected: String) -> SettingError {

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{ClassId, Request};
 use crate::share::{Cost, Pace, Weight, of_class};
 

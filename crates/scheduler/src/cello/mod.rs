@@ -20,9 +20,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use self::allocation::{Allocation, Paid};
 use self::schedule::{Schedule, Scheduled};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request, TrafficKind};
 use crate::settings::{SettingError, Settings};
 

@@ -3,10 +3,10 @@
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
 use super::core::{Core, EARLY, Intake, LONG};
+use crate::entry::Entry;
 use crate::guarantee::Mode;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
 

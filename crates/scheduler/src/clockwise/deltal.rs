@@ -7,10 +7,10 @@
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
 use super::core::{Core, EARLY, ESTIMATE, Extra, Intake, LONG, SPARE};
+use crate::entry::Entry;
 use crate::guarantee::{Mode, Slack};
 use crate::model::ServiceModel;
 use crate::policy::{Account, Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
 

@@ -7,9 +7,9 @@ use super::background::test;
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, admit};
 use super::core::{Core, EARLY, ESTIMATE, Intake, LONG, SPARE};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
 

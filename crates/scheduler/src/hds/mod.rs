@@ -22,16 +22,27 @@ pub use tree::{NodeId, Reservation, Tree, TreeError};
 use self::gate::Gate;
 use self::notation::Plan;
 use self::programme::{Change, Programme};
+use crate::entry::Entry;
+use crate::linux::mq_deadline;
 use crate::model::ServiceModel;
 use crate::policy::{Account, Decision, Policy};
-use crate::registry::{self, Entry};
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
+use crate::{edf, elevator, fcfs, satf, scan_edf, sstf};
 
 const NAME: &str = "hds";
 const MOST_KB_S: u64 = 1_000_000_000;
 /// Schedulers that conserve work, so that what has passed is never held back again.
-const BELOW: [&str; 8] = ["c-look", "look", "fcfs", "sstf", "satf", "edf", "scan-edf", "linux-mq-deadline"];
+const BELOW: [Entry; 8] = [
+    elevator::C_LOOK,
+    elevator::LOOK,
+    fcfs::ENTRY,
+    sstf::ENTRY,
+    satf::ENTRY,
+    edf::ENTRY,
+    scan_edf::ENTRY,
+    mq_deadline::ENTRY,
+];
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
@@ -83,7 +94,8 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let burst_ns = settings.number("burst_ms", 500.0, 1.0, 1e6).map(ms_ns)?;
     let leave_ns = settings.ms("leave_ms", 1000.0)?;
     let is_by_client = settings.word("clients", &["together", "apart"])? == "apart";
-    let below = registry::build(settings.word("below", &BELOW)?, classes, &Settings::default())?;
+    let below = settings.choice("below", &BELOW, |entry| entry.name)?;
+    let below = (below.build)(classes, &Settings::default())?;
     Ok(Box::new(Hds { gate: Gate::new(plan, root, burst_ns, is_by_client, leave_ns, programme), below }))
 }
 

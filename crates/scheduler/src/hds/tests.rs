@@ -201,7 +201,7 @@ fn the_root_rises_by_steps() {
 fn settings_that_make_no_sense_are_refused() {
     let refused = |key: &str, value: &str| {
         let settings = Settings([(key.to_owned(), value.to_owned())].into());
-        registry::build("hds", &weighted(&[1.0]), &settings)
+        crate::registry::build("hds", &weighted(&[1.0]), &settings)
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()

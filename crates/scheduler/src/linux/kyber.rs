@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Op, Request};
 
 const MS: u64 = 1_000_000;

@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 
 use crate::by_offset::{ByOffset, Key};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Op, Request};
 use crate::settings::{SettingError, Settings};
 

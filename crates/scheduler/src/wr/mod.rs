@@ -13,8 +13,8 @@ mod tests;
 
 use self::bucket::Interactive;
 use self::round::{Shares, WrRound};
+use crate::entry::Entry;
 use crate::policy::Policy;
-use crate::registry::Entry;
 use crate::request::Class;
 use crate::settings::{SettingError, Settings};
 
