@@ -3,12 +3,10 @@
 use rand::Rng;
 
 use crate::draw::{below, shuffle, unit};
+use crate::limits::ALIGNMENT_BYTES;
 use crate::seed::{Purpose, generator};
 use crate::spec::{Files, Popularity};
 use crate::zipf::Zipf;
-
-/// Offsets and sizes are multiples of this: direct I/O needs it on every file system in use.
-pub const ALIGNMENT_BYTES: u64 = 4096;
 
 /// The files of a class, laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]

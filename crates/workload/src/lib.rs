@@ -35,7 +35,8 @@ mod zipf;
 
 pub use calibrate::{Achieved, Calibration, calibrate};
 pub use catalog::{Catalog, apply_overrides};
-pub use fileset::{ALIGNMENT_BYTES, FileSet};
+pub use fileset::FileSet;
+pub use limits::ALIGNMENT_BYTES;
 pub use movie::{Movie, movie};
 pub use recording::Recording;
 pub use server::{Disk, DiskWindow, Flushes, Hot, ReadWrite, ServerDay, Spike, Trains, Window};

@@ -10,6 +10,8 @@
 pub const MOST_REQUESTS: f64 = 1e9;
 /// Memory of one run: half of a machine of 32 GiB.
 pub const MOST_MEMORY_BYTES: f64 = (16_u64 << 30) as f64;
+/// Offsets and sizes are multiples of this: direct I/O needs it on every file system in use.
+pub const ALIGNMENT_BYTES: u64 = 4096;
 /// Largest single request: what a loop device and io_uring take in one piece everywhere.
 pub const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
 /// Files of one class: each is an open file on devices.

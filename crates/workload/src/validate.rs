@@ -2,10 +2,9 @@
 
 use weir_specs::{Document, Problem, Problems};
 
-use crate::fileset::ALIGNMENT_BYTES;
 use crate::limits::{
-    LARGEST_FILE_BYTES, LARGEST_REQUEST_BYTES, MOST_BLOCKS_PER_REQUEST, MOST_FILE_BYTES, MOST_FILES,
-    MOST_FRAMES_PER_ROUND,
+    ALIGNMENT_BYTES, LARGEST_FILE_BYTES, LARGEST_REQUEST_BYTES, MOST_BLOCKS_PER_REQUEST, MOST_FILE_BYTES,
+    MOST_FILES, MOST_FRAMES_PER_ROUND,
 };
 use crate::spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, FrameSource, Marginal, MmppState,

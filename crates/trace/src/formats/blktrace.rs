@@ -16,8 +16,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use self::events::Events;
+use super::format::Format;
+use super::options::Options;
 use super::under_way::{LIMIT, Table, UnderWay};
-use super::{Format, Options};
 use crate::blktrace::{Event, Record, category};
 use crate::input::Input;
 use crate::reader::Skipping;

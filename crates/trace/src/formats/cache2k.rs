@@ -2,7 +2,8 @@
 //!
 //! There are no times (all are 0) and no sizes, and nothing that the format could be told by: it has to be named.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::binary::{RecordFormat, RecordReader, u32_be};
 use crate::error::Bad;
 use crate::input::Input;

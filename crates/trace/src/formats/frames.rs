@@ -17,9 +17,9 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
-use super::Format;
+use super::format::Format;
+pub use super::frame_options::{FrameOptions, FrameOrder, FrameRate, SizeUnit};
 use crate::error::Bad;
 use crate::input::Input;
 use crate::reader::Skipping;
@@ -33,98 +33,6 @@ pub(super) const FORMAT: Format = Format {
     detect,
     open: |input, options| Ok(Box::new(FrameReader::new(input, &options.frames, options.skip_bad)?)),
 };
-
-/// What has to be known of a file of frame sizes.
-#[derive(Debug, Clone, Default)]
-pub struct FrameOptions {
-    /// What sizes count.
-    pub unit: Option<SizeUnit>,
-    /// Frames a second.
-    pub rate: Option<FrameRate>,
-    /// The order that is wanted.
-    pub order: FrameOrder,
-}
-
-/// What frame sizes count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SizeUnit {
-    /// Bits.
-    Bits,
-    /// Bytes.
-    Bytes,
-}
-
-impl FromStr for SizeUnit {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "bits" => Ok(SizeUnit::Bits),
-            "bytes" => Ok(SizeUnit::Bytes),
-            _ => Err(format!("unit is {text:?}, expected bits or bytes")),
-        }
-    }
-}
-
-/// The order in which frames are given out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FrameOrder {
-    /// As they are shown.
-    #[default]
-    Display,
-    /// As they are stored and sent: a frame comes after those that it is predicted from.
-    Coding,
-}
-
-impl FromStr for FrameOrder {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "display" => Ok(FrameOrder::Display),
-            "coding" => Ok(FrameOrder::Coding),
-            _ => Err(format!("order is {text:?}, expected display or coding")),
-        }
-    }
-}
-
-/// Frames per second, as a fraction: exact for 30000/1001 too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameRate {
-    /// So many frames,
-    pub frames: u32,
-    /// in so many seconds.
-    pub seconds: u32,
-}
-
-impl FrameRate {
-    /// When a frame is due, in ns since the first, cut off below 1 ns; `None` after 292 years.
-    pub fn time_ns(self, frame: u64) -> Option<i64> {
-        let ns = u128::from(frame) * u128::from(self.seconds) * 1_000_000_000 / u128::from(self.frames);
-        i64::try_from(ns).ok()
-    }
-}
-
-impl FromStr for FrameRate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let rate = match (text.split_once('/'), text.split_once('.')) {
-            (Some((frames, seconds)), _) => frames.parse().ok().zip(seconds.parse().ok()),
-            (_, Some((before, after))) => u32::try_from(after.len())
-                .ok()
-                .and_then(|places| 10_u32.checked_pow(places))
-                .and_then(|seconds| Some((format!("{before}{after}").parse().ok()?, seconds))),
-            _ => text.parse().ok().map(|frames| (frames, 1)),
-        };
-        match rate {
-            Some((frames, seconds)) if frames > 0 && seconds > 0 => Ok(FrameRate { frames, seconds }),
-            _ => {
-                Err(format!("rate_hz is {text:?}, expected frames a second, such as 24, 29.97 or 30000/1001"))
-            }
-        }
-    }
-}
 
 /// Rows by which a frame may come too early or too late in coding order: twice the longest group of pictures known.
 const REORDERED: usize = 64;

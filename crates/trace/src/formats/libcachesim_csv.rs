@@ -4,7 +4,9 @@
 //! a SCSI operation code in hexadecimal, bytes, 512-byte block. Other columns that libCacheSim can be told to read are
 //! read by format `csv`.
 
-use super::{Format, Options, scsi};
+use super::format::Format;
+use super::options::Options;
+use super::scsi;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceRequest};

@@ -4,7 +4,8 @@
 //! There are no times (all are 0) and no sizes. Without a `*` in the beginning it is not told from frame sizes, and has
 //! to be named.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceRequest};

@@ -1,7 +1,7 @@
 //! Options of formats: `key=value`.
 
-use super::csv::CsvOptions;
-use super::frames::FrameOptions;
+use super::csv_options::CsvOptions;
+use super::frame_options::FrameOptions;
 
 /// What a reader may have to be told.
 #[derive(Debug, Clone, Default)]
@@ -85,7 +85,7 @@ fn unit_bytes(key: &str, value: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::frames::{FrameOrder, FrameRate, SizeUnit};
+    use crate::formats::frame_options::{FrameOrder, FrameRate, SizeUnit};
 
     #[test]
     fn every_key_that_is_listed_can_be_set() {

@@ -4,7 +4,8 @@
 //! (empty where the completion was not seen), `R` or `W`, a whole number, bytes, bytes. Lines are not in the order of
 //! their times.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

@@ -5,7 +5,9 @@
 //! (u64). Version 2, 40 bytes: operation code (u16), version (u16: 2 in the upper byte), serial number, bytes and entries
 //! (u32 each), block, us, and a response time (u64 each); the unit of the last is nowhere documented, so it is not used.
 
-use super::{Format, Options, scsi};
+use super::format::Format;
+use super::options::Options;
+use super::scsi;
 use crate::Reader;
 use crate::binary::{RecordFormat, RecordReader, u16_le, u32_le, u64_le};
 use crate::error::Bad;
