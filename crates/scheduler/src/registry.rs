@@ -106,8 +106,7 @@ mod tests {
     use crate::request::TrafficKind;
 
     fn classes() -> Vec<Class> {
-        let class =
-            |name: &str, service| Class { name: name.into(), kind: service, weight: 1.0, contract: None };
+        let class = |name: &str, kind| Class { name: name.into(), kind, weight: 1.0, contract: None };
         vec![class("text", TrafficKind::Interactive), class("video", TrafficKind::RealTime)]
     }
 

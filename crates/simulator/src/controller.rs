@@ -234,7 +234,7 @@ impl Controller {
             let transfer_ns = self.mechanism.transfer_ns(first, sectors, Op::Write);
             ready_ns = begin_ns + self.interface_times(request, transfer_ns).before_ns;
         }
-        let access = self.mechanism.access_when_ready(start_ns, ready_ns, arm, first, sectors, Op::Write);
+        let access = self.mechanism.access_when_ready(start_ns, ready_ns, arm, first..end, Op::Write);
         (self.arm, self.head_sector) = (access.arm, end);
         access.end_ns
     }

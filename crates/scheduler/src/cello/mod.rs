@@ -137,23 +137,23 @@ impl Ord for ByKey {
 enum Pending {
     RealTime(BinaryHeap<Reverse<Urgent>>),
     Interactive(VecDeque<Request>),
-    Throughput(VecDeque<Request>),
+    BestEffort(VecDeque<Request>),
 }
 
 impl Pending {
-    fn new(service: TrafficKind) -> Pending {
-        match service {
+    fn new(kind: TrafficKind) -> Pending {
+        match kind {
             TrafficKind::RealTime => Pending::RealTime(BinaryHeap::new()),
             TrafficKind::Interactive => Pending::Interactive(VecDeque::new()),
-            TrafficKind::Throughput => Pending::Throughput(VecDeque::new()),
+            TrafficKind::BestEffort => Pending::BestEffort(VecDeque::new()),
         }
     }
 
-    fn service(&self) -> TrafficKind {
+    fn kind(&self) -> TrafficKind {
         match self {
             Pending::RealTime(_) => TrafficKind::RealTime,
             Pending::Interactive(_) => TrafficKind::Interactive,
-            Pending::Throughput(_) => TrafficKind::Throughput,
+            Pending::BestEffort(_) => TrafficKind::BestEffort,
         }
     }
 
@@ -165,21 +165,21 @@ impl Pending {
                 arrival,
                 request: ByKey(request),
             })),
-            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.push_back(request),
+            Pending::Interactive(queue) | Pending::BestEffort(queue) => queue.push_back(request),
         }
     }
 
     fn pop(&mut self) -> Option<Request> {
         match self {
             Pending::RealTime(heap) => heap.pop().map(|Reverse(urgent)| urgent.request.0),
-            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.pop_front(),
+            Pending::Interactive(queue) | Pending::BestEffort(queue) => queue.pop_front(),
         }
     }
 
     fn is_empty(&self) -> bool {
         match self {
             Pending::RealTime(heap) => heap.is_empty(),
-            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.is_empty(),
+            Pending::Interactive(queue) | Pending::BestEffort(queue) => queue.is_empty(),
         }
     }
 }
@@ -206,15 +206,12 @@ impl Cello {
     fn schedule(&mut self, class: usize, paid: Paid, interval: u64, model: &dyn ServiceModel) -> i64 {
         let Some(request) = self.pending[class].pop() else { return 0 };
         self.pending_count -= 1;
-        let service = self.pending[class].service();
-        let batch = if service == TrafficKind::Interactive && !self.in_scan_order {
-            self.scheduled
-        } else {
-            interval
-        };
+        let kind = self.pending[class].kind();
+        let batch =
+            if kind == TrafficKind::Interactive && !self.in_scan_order { self.scheduled } else { interval };
         self.scheduled += 1;
         let scheduled = Scheduled { request, class, charged_ns: 0, paid };
-        let charged_ns = self.schedule.insert(service, batch, scheduled, model);
+        let charged_ns = self.schedule.insert(kind, batch, scheduled, model);
         self.allocation.charge(class, paid, charged_ns);
         charged_ns
     }

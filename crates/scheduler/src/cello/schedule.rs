@@ -153,7 +153,7 @@ pub(super) struct Schedule {
     merged: bool,
     interactive: Swept,
     real_time: RealTime,
-    throughput: Swept,
+    best_effort: Swept,
 }
 
 impl Schedule {
@@ -164,7 +164,7 @@ impl Schedule {
             deadline_batch_ns: deadline_batch_ns.max(1),
             interactive: Swept::default(),
             real_time: RealTime::default(),
-            throughput: Swept::default(),
+            best_effort: Swept::default(),
         }
     }
 
@@ -172,17 +172,17 @@ impl Schedule {
     /// is estimated to take there.
     pub(super) fn insert(
         &mut self,
-        service: TrafficKind,
+        kind: TrafficKind,
         batch: u64,
         scheduled: Scheduled,
         model: &dyn ServiceModel,
     ) -> i64 {
-        match service {
+        match kind {
             TrafficKind::Interactive => self.interactive.insert(batch, scheduled, self.estimate, model),
             TrafficKind::RealTime => {
                 self.real_time.insert(self.deadline_batch_ns, scheduled, self.estimate, model)
             }
-            TrafficKind::Throughput => self.throughput.insert(batch, scheduled, self.estimate, model),
+            TrafficKind::BestEffort => self.best_effort.insert(batch, scheduled, self.estimate, model),
         }
     }
 
@@ -191,7 +191,7 @@ impl Schedule {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.interactive.waiting.len() + self.real_time.queue.len() + self.throughput.waiting.len()
+        self.interactive.waiting.len() + self.real_time.queue.len() + self.best_effort.waiting.len()
     }
 
     /// Takes the next one for a device that is free at `free_ns`.
@@ -209,8 +209,8 @@ impl Schedule {
             let place = if place == 0 || self.has_slack(free_ns, request, model) { place } else { 0 };
             return self.real_time.take(place, self.estimate, model);
         }
-        let place = self.throughput.next(head_bytes)?;
-        Some(self.throughput.take(place))
+        let place = self.best_effort.next(head_bytes)?;
+        Some(self.best_effort.take(place))
     }
 
     /// Whether a real-time request is to be served on the way to this one, the arm moving upwards.

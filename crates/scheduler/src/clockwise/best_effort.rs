@@ -98,7 +98,7 @@ pub(super) struct BestEffort {
     lanes: [Lane; 2],
     is_split: bool,
     /// Classes whose requests are all asynchronous, if classes say so.
-    throughput: Option<Vec<bool>>,
+    asynchronous: Option<Vec<bool>>,
     chained: Chained,
     /// Writes that wait for one before them, which is the one that the entry stands for.
     chains: BTreeMap<(ClassId, u32), VecDeque<Request>>,
@@ -111,11 +111,11 @@ impl BestEffort {
     pub(super) fn new(classes: &[Class], settings: &Settings) -> Result<BestEffort, SettingError> {
         let order = settings.word("order", &["fcfs", "scan", "sync", "sync-scan"])?;
         let by_class = settings.word("sync", &["op", "class"])? == "class";
-        let throughput = classes.iter().map(|class| class.kind == TrafficKind::Throughput).collect();
+        let asynchronous = classes.iter().map(|class| class.kind == TrafficKind::BestEffort).collect();
         Ok(BestEffort {
             lanes: [Lane::new(order.ends_with("scan")), Lane::new(false)],
             is_split: order.starts_with("sync"),
-            throughput: by_class.then_some(throughput),
+            asynchronous: by_class.then_some(asynchronous),
             chained: match settings.word("writes", &["any", "stream", "class"])? {
                 "stream" => Chained::Stream,
                 "class" => Chained::Class,
@@ -190,8 +190,8 @@ impl BestEffort {
     }
 
     fn is_sync(&self, request: &Request) -> bool {
-        match &self.throughput {
-            Some(throughput) => !throughput.get(usize::from(request.class)).copied().unwrap_or(false),
+        match &self.asynchronous {
+            Some(asynchronous) => !asynchronous.get(usize::from(request.class)).copied().unwrap_or(false),
             None => request.op == Op::Read,
         }
     }

@@ -77,6 +77,6 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let bound = settings.word("estimate", &["bound", "expected"])? == "bound";
     let share_ns = |percent: f64| (round_ns as f64 * percent / 100.0).floor() as u64;
     let shares = Shares { round_ns, periodic_ns: share_ns(periodic), aperiodic_ns: share_ns(aperiodic) };
-    let services = classes.iter().map(|class| class.kind).collect();
-    Ok(Box::new(WrRound::new(services, shares, subgroup, Interactive::new(per_s, burst), bound)))
+    let kinds = classes.iter().map(|class| class.kind).collect();
+    Ok(Box::new(WrRound::new(kinds, shares, subgroup, Interactive::new(per_s, burst), bound)))
 }

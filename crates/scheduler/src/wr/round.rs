@@ -32,7 +32,7 @@ enum Step {
 
 #[derive(Debug)]
 pub(super) struct WrRound {
-    services: Vec<TrafficKind>,
+    kinds: Vec<TrafficKind>,
     shares: Shares,
     subgroup: Subgroup,
     bound: bool,
@@ -59,14 +59,14 @@ pub(super) struct WrRound {
 
 impl WrRound {
     pub(super) fn new(
-        services: Vec<TrafficKind>,
+        kinds: Vec<TrafficKind>,
         shares: Shares,
         subgroup: Subgroup,
         interactive: Interactive,
         bound: bool,
     ) -> WrRound {
         WrRound {
-            services,
+            kinds,
             shares,
             subgroup,
             bound,
@@ -86,8 +86,8 @@ impl WrRound {
         }
     }
 
-    fn service(&self, request: &Request) -> TrafficKind {
-        self.services.get(usize::from(request.class)).copied().unwrap_or(TrafficKind::Throughput)
+    fn kind(&self, request: &Request) -> TrafficKind {
+        self.kinds.get(usize::from(request.class)).copied().unwrap_or(TrafficKind::BestEffort)
     }
 
     fn end_ns(&self) -> u64 {
@@ -114,10 +114,10 @@ impl WrRound {
         let mut aperiodic: Vec<Request> = self.aperiodic1.drain(..).collect();
         let mut periodic = Vec::new();
         for request in unserved {
-            match self.service(&request) {
+            match self.kind(&request) {
                 TrafficKind::RealTime => periodic.push(request),
                 TrafficKind::Interactive => self.interactive.push_front(request),
-                TrafficKind::Throughput => aperiodic.push(request),
+                TrafficKind::BestEffort => aperiodic.push(request),
             }
         }
         put_before(&mut self.periodic, periodic);
@@ -201,10 +201,10 @@ impl WrRound {
 
     /// Puts a request back that `rest` has chosen and that cannot be served any more in this round.
     fn put_back(&mut self, request: Request) {
-        match self.service(&request) {
+        match self.kind(&request) {
             TrafficKind::RealTime => self.periodic.push_front(request),
             TrafficKind::Interactive => self.interactive.push_front(request),
-            TrafficKind::Throughput => self.current.push_front(request),
+            TrafficKind::BestEffort => self.current.push_front(request),
         }
     }
 
@@ -298,10 +298,10 @@ fn take_share(
 
 impl Policy for WrRound {
     fn arrive(&mut self, _: u64, request: Request, model: &dyn ServiceModel) {
-        match self.service(&request) {
+        match self.kind(&request) {
             TrafficKind::RealTime => self.periodic.push_back(request),
             TrafficKind::Interactive => self.interactive.push(request),
-            TrafficKind::Throughput => {
+            TrafficKind::BestEffort => {
                 let own_ns = Device { model, bound: self.bound }.ns(model.head_bytes(), &request);
                 match self.aperiodic_left_ns.checked_sub(own_ns) {
                     Some(left_ns) if self.aperiodic2.is_empty() => {
@@ -332,7 +332,7 @@ impl Policy for WrRound {
             self.put_back(request);
             return Decision::WaitUntil(self.end_ns());
         }
-        let guaranteed = self.service(&request) == TrafficKind::RealTime && self.periodic_left > 0;
+        let guaranteed = self.kind(&request) == TrafficKind::RealTime && self.periodic_left > 0;
         self.periodic_left -= usize::from(guaranteed);
         self.in_service += 1;
         self.free_ns = self.free_ns.saturating_add(device.ns(device.head_bytes(), &request));

@@ -34,13 +34,8 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, arrived_ns:
 }
 
 fn policy(pairs: &[(&str, &str)]) -> Result<Box<dyn Policy>, String> {
-    let services = [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput];
-    let classes = services.map(|service| Class {
-        name: format!("{service:?}"),
-        kind: service,
-        weight: 1.0,
-        contract: None,
-    });
+    let kinds = [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::BestEffort];
+    let classes = kinds.map(|kind| Class { name: format!("{kind:?}"), kind, weight: 1.0, contract: None });
     let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string()));
     build("wr-round", &classes, &Settings(pairs.collect())).map_err(|error| error.to_string())
 }
