@@ -4,21 +4,21 @@ use crate::policy::Policy;
 use crate::request::Class;
 use crate::settings::{SettingError, Settings};
 
-/// A policy.
+/// A scheduler of weir's own.
 pub struct Entry {
-    /// Its name in studies.
+    /// Name in studies.
     pub name: &'static str,
-    /// Its name in figures and tables.
+    /// Label in figures and tables.
     pub label: &'static str,
-    /// What it is, with its source.
+    /// Description with the source.
     pub about: &'static str,
-    /// What it holds to, whatever happens.
+    /// Guarantees for every order of arrivals.
     pub promises: &'static str,
-    /// Its settings: name, and what it is with its unit and default.
+    /// Settings: name, and meaning with unit and default.
     pub settings: &'static [(&'static str, &'static str)],
-    /// Makes it for these classes. Settings that it does not have are refused before.
+    /// Builds the scheduler. The registry refuses unknown settings first.
     pub build: Build,
 }
 
-/// Makes a policy for classes.
+/// Function that builds a scheduler for classes.
 pub type Build = fn(&[Class], &Settings) -> Result<Box<dyn Policy>, SettingError>;

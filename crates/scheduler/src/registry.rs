@@ -6,7 +6,7 @@ use crate::policy::Policy;
 use crate::request::Class;
 use crate::settings::{SettingError, Settings};
 
-/// All policies, the plain ones first.
+/// Schedulers of weir's own, the simple ones first.
 pub const POLICIES: &[Entry] = &[
     crate::fcfs::ENTRY,
     crate::sstf::ENTRY,
@@ -36,17 +36,17 @@ pub const POLICIES: &[Entry] = &[
 
 /// An I/O scheduler of the kernel's multi-queue block layer.
 pub struct KernelScheduler {
-    /// Its name in studies and in `/sys/block/DEV/queue/scheduler`.
+    /// Name in studies and in `/sys/block/DEV/queue/scheduler`.
     pub name: &'static str,
-    /// Its name in figures and tables.
+    /// Label in figures and tables.
     pub label: &'static str,
-    /// The kernel module that has it; `None` if it is always there.
+    /// Kernel module; `None` if built into every kernel.
     pub module: Option<&'static str>,
-    /// The name in [`POLICIES`] of its model, which takes its place in virtual time. Tunables keep their names.
+    /// Name in [`POLICIES`] of the model that replaces the scheduler in virtual time. Tunables keep their names.
     pub counterpart: &'static str,
 }
 
-/// The kernel's schedulers.
+/// I/O schedulers of the kernel.
 pub const KERNEL_SCHEDULERS: &[KernelScheduler] = &[
     KernelScheduler { name: "none", label: "none", module: None, counterpart: "fcfs" },
     KernelScheduler {
@@ -69,21 +69,21 @@ pub const KERNEL_SCHEDULERS: &[KernelScheduler] = &[
     },
 ];
 
-/// The kernel's scheduler of a name.
+/// Kernel scheduler by name.
 pub fn kernel_scheduler(name: &str) -> Option<&'static KernelScheduler> {
     KERNEL_SCHEDULERS.iter().find(|scheduler| scheduler.name == name)
 }
 
-/// Names of all schedulers, the kernel's first.
+/// Names of all schedulers, kernel schedulers first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let own = POLICIES.iter().map(|entry| entry.name);
     KERNEL_SCHEDULERS.iter().map(|scheduler| scheduler.name).chain(own)
 }
 
-/// Makes a policy by its name.
+/// Builds a scheduler by its name.
 ///
 /// # Errors
-/// There is no such policy, it has no such setting, or cannot be set so, or not for these classes.
+/// The name or a setting is unknown, a value is invalid, or the scheduler cannot serve the classes.
 pub fn build(name: &str, classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingError> {
     let Some(entry) = POLICIES.iter().find(|entry| entry.name == name) else {
         let names = || POLICIES.iter().map(|entry| entry.name);
