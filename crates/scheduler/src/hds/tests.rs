@@ -206,7 +206,7 @@ fn settings_that_make_no_sense_are_refused() {
             .map(|error| error.to_string())
             .unwrap_or_default()
     };
-    assert!(refused("root_kb_s", "0").contains("root_kb_s=0: it must be a whole number from 1"));
+    assert!(refused("root_kb_s", "0").contains("root_kb_s=0, expected a whole number from 1"));
     assert!(refused("below", "linux-bfq").contains("it must be c-look or look"));
     assert!(refused("root", "up").contains("it must be fixed or rise or adapt"));
     assert!(refused("burst_ms", "-1").contains("it must be a number from 1"));

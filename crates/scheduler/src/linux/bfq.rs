@@ -26,23 +26,22 @@ const ASYNC_CHARGE_FACTOR: u64 = 3;
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
     label: "BFQ",
-    about: "model of Linux's BFQ without its low-latency heuristics: streams are served budgets of sectors in turn, by \
+    about: "model of Linux's BFQ without its low-latency heuristics: streams take turns of a budget of sectors, by \
             weight (Valente and Andreolini 2012)",
-    promises: "not work conserving while slice_idle > 0: the device can be kept idle up to slice_idle for the next \
-               request of a stream; sectors of two backlogged streams by weight differ by at most \
-               two budgets of each",
+    promises: "not work conserving while slice_idle > 0: the device may idle up to slice_idle for the next request of a \
+               stream; sectors of two backlogged streams, divided by weight, differ by at most two budgets of each",
     settings: &[
-        ("slice_idle", "ms for which a stream's next request is waited for, 0: not at all; default 8"),
-        ("rotational", "yes or no: whether the device moves an arm; default yes"),
-        ("max_budget", "sectors of 512 bytes that a stream is served in turn at most; default 16384"),
-        ("timeout_sync", "ms that a stream is served in turn at most; default 125"),
+        ("slice_idle", "ms that the device idles for a stream's next request; 0: no idling; default 8"),
+        ("rotational", "yes or no: whether the device is rotational; default yes"),
+        ("max_budget", "maximum number of 512-byte sectors per turn; default 16384"),
+        ("timeout_sync", "maximum ms per turn; default 125"),
         (
             "queues",
-            "what has a queue of its own. stream: each stream of a class; class: each class; default stream",
+            "unit with a queue of its own. stream: each stream of a class; class: each class; default stream",
         ),
         (
             "writes",
-            "sync: someone waits for a write (direct I/O); async: no one does (page cache); default sync",
+            "sync: the sender waits for its writes (direct I/O); async: it does not (page cache); default sync",
         ),
     ],
     build: |classes, settings| Ok(Box::new(Bfq::new(classes, settings)?)),
