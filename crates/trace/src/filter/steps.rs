@@ -6,12 +6,12 @@ use super::ratio::Ratio;
 use super::{Bound, Step};
 use crate::{Devices, TraceRequest};
 
-/// Keeps what arrives from one time on and before another, both since the first request of the trace.
+/// Keeps requests in a time range, relative to the first request of the trace.
 #[derive(Debug)]
 pub struct TimeRange {
-    /// First time that is kept.
+    /// Start of the range.
     pub from_ns: i64,
-    /// First time that is not.
+    /// End of the range, exclusive.
     pub to_ns: i64,
 }
 
@@ -78,8 +78,8 @@ impl Step for OfDevices {
     }
 }
 
-/// Multiplies times: `S > 1` makes arrivals rarer, `S < 1` more frequent (Shenoy et al., section 3.3). Service is as it
-/// was: response and queueing times that were recorded belong to another load and are taken out.
+/// Scales times: `S > 1` makes arrivals rarer, `S < 1` more frequent (Shenoy et al., section 3.3). Recorded response and
+/// queueing times belong to the original load and are removed.
 #[derive(Debug)]
 pub struct ScaleTime {
     factor: Ratio,
@@ -129,7 +129,7 @@ impl Step for ScaleTime {
     }
 }
 
-/// Moves requests to other addresses: a factor, or whatever factor makes them fit.
+/// Scales addresses by a factor, or to fit a size.
 ///
 /// Sizes stay. A request that continued the one before on its device continues it afterwards, so that runs stay runs;
 /// any other begins at its offset times the factor, rounded down to 512 bytes.

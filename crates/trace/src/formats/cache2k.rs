@@ -12,7 +12,7 @@ use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
     name: "cache2k",
-    about: "keys of objects in 4 bytes, big endian (cache2k, LIRS2); no times; has to be named",
+    about: "keys of objects in 4 bytes, big endian (cache2k, LIRS2); no times; not detected",
     detect: |_| false,
     open,
 };

@@ -1,8 +1,7 @@
 //! CSV with one request a line and a map of columns.
 //!
-//! Which column is what, and in which units, is said with options (see [`Options::KEYS`](super::Options::KEYS)); there is
-//! nothing that the format could be told by, so it has to be named. Times are as the table has them. Quotes around a
-//! cell are taken off; separators within quotes are not understood.
+//! Options name the columns and units (see [`Options::KEYS`](super::Options::KEYS)). The format has no mark and is not
+//! detected: name it. Times are unchanged. Quotes around a cell are removed; separators within quotes are not supported.
 
 pub use super::csv_options::{Column, CsvOptions, Delimiter, TimeUnit};
 use super::format::Format;
@@ -16,7 +15,7 @@ use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",
-    about: "a table with any columns, said with options; times as in the table; has to be named",
+    about: "a table with columns named by options; times as in the table; not detected",
     detect: |_| false,
     open,
 };
@@ -66,18 +65,20 @@ impl Table {
                 let place = names.iter().position(|(start, end)| first[*start..*end] == *name.as_bytes());
                 place.map(Some).ok_or_else(|| {
                     let first = String::from_utf8_lossy(&first[..first.len().min(200)]);
-                    format!("has no column {name:?}: its first line is {first:?}")
+                    format!("has no column {name:?} (found first line {first:?})")
                 })
             }
         };
         let time = find(&options.time)?
-            .ok_or("which column is the time? Say --option time=NAME (or NUMBER, from 1), time_unit=s|ms|us|ns, and so on")?;
+            .ok_or("the column of times is missing. Set --option time=NAME (or NUMBER, from 1), time_unit=s|ms|us|ns, and so on")?;
         let (offset, object) = (find(&options.offset)?, find(&options.object)?);
         if offset.is_none() && object.is_none() {
-            return Err("which column says what is asked for? Say --option offset=NAME or object=NAME".into());
+            return Err(
+                "the column of offsets or objects is missing. Set --option offset=NAME or object=NAME".into(),
+            );
         }
         if options.header == Some(false) && by_name {
-            return Err("columns are given by name, but header=no: give them by number, from 1".into());
+            return Err("columns have names, but header=no. Name them by number, from 1".into());
         }
         Ok(Table {
             time,
@@ -114,7 +115,8 @@ impl Table {
         } else if is(&["d", "t", "discard", "trim", "unmap"]) {
             TraceOp::Discard
         } else {
-            let expected = "read, write, flush or trim, or their first letters, or what --option reads= says";
+            let expected =
+                "read, write, flush or trim, or their first letters, or the word of --option reads=";
             return Err(Bad::text("operation", text, expected));
         })
     }

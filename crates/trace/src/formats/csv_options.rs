@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// What a table's columns are.
+/// Columns of a table.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
     /// Between cells.
@@ -67,17 +67,17 @@ impl FromStr for Column {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(0) => Err("column 0: columns are counted from 1".to_owned()),
+            Ok(0) => Err("column is 0, expected a number from 1".to_owned()),
             Ok(number) => Ok(Column::Number(number)),
             Err(_) => Ok(Column::Name(text.to_owned())),
         }
     }
 }
 
-/// What stands between cells.
+/// Separator of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delimiter {
-    /// One such byte.
+    /// One byte.
     Byte(u8),
     /// Any white space.
     Space,
@@ -100,10 +100,10 @@ impl FromStr for Delimiter {
     }
 }
 
-/// What a time counts.
+/// Unit of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// So many ns, a power of ten.
+    /// Number of ns, a power of ten.
     Ns(u64),
     /// 100 ns since 1601; becomes ns since 1970.
     Filetime,

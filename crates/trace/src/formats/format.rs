@@ -4,18 +4,18 @@ use super::options::Options;
 use crate::input::Input;
 use crate::{Error, Reader};
 
-/// A format.
+/// A trace format.
 pub struct Format {
     /// Its name, for `--format`.
     pub name: &'static str,
-    /// What it is, in a line: who writes it, and what its times count from.
+    /// Description in one line: origin of the format, and origin of its times.
     pub about: &'static str,
-    /// Whether the first bytes, decompressed, may be of it. Asked in the order of [`FORMATS`](crate::FORMATS): the first that says
-    /// yes is taken, so that a format without marks of its own comes late.
+    /// Whether the first decompressed bytes may have this format. The first match in the order of [`FORMATS`](crate::FORMATS)
+    /// is taken, so formats without a distinct mark come late.
     pub detect: fn(&[u8]) -> bool,
-    /// Begins to read.
+    /// Opens a trace.
     pub open: Open,
 }
 
-/// Begins to read a trace of a format.
+/// Function that opens a trace of a format.
 pub type Open = fn(Input, &Options) -> Result<Box<dyn Reader>, Error>;

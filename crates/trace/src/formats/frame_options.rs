@@ -2,18 +2,18 @@
 
 use std::str::FromStr;
 
-/// What has to be known of a file of frame sizes.
+/// Properties of a file of frame sizes that the file may lack.
 #[derive(Debug, Clone, Default)]
 pub struct FrameOptions {
-    /// What sizes count.
+    /// Unit of sizes.
     pub unit: Option<SizeUnit>,
     /// Frames a second.
     pub rate: Option<FrameRate>,
-    /// The order that is wanted.
+    /// Order of frames to return.
     pub order: FrameOrder,
 }
 
-/// What frame sizes count.
+/// Unit of frame sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeUnit {
     /// Bits.
@@ -34,13 +34,13 @@ impl FromStr for SizeUnit {
     }
 }
 
-/// The order in which frames are given out.
+/// Order in which frames are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameOrder {
-    /// As they are shown.
+    /// Display order.
     #[default]
     Display,
-    /// As they are stored and sent: a frame comes after those that it is predicted from.
+    /// Coding order, as stored and sent: a frame follows its reference frames.
     Coding,
 }
 
@@ -59,14 +59,14 @@ impl FromStr for FrameOrder {
 /// Frames per second, as a fraction: exact for 30000/1001 too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRate {
-    /// So many frames,
+    /// Number of frames,
     pub frames: u32,
-    /// in so many seconds.
+    /// per this number of seconds.
     pub seconds: u32,
 }
 
 impl FrameRate {
-    /// When a frame is due, in ns since the first, cut off below 1 ns; `None` after 292 years.
+    /// Time of a frame in ns since the first, rounded down; `None` after 292 years.
     pub fn time_ns(self, frame: u64) -> Option<i64> {
         let ns = u128::from(frame) * u128::from(self.seconds) * 1_000_000_000 / u128::from(self.frames);
         i64::try_from(ns).ok()
@@ -87,9 +87,9 @@ impl FromStr for FrameRate {
         };
         match rate {
             Some((frames, seconds)) if frames > 0 && seconds > 0 => Ok(FrameRate { frames, seconds }),
-            _ => {
-                Err(format!("rate_hz is {text:?}, expected frames a second, such as 24, 29.97 or 30000/1001"))
-            }
+            _ => Err(format!(
+                "rate_hz is {text:?}, expected frames per second, such as 24, 29.97 or 30000/1001"
+            )),
         }
     }
 }

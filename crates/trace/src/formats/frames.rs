@@ -110,7 +110,7 @@ impl FrameReader {
     /// Begins to read.
     ///
     /// # Errors
-    /// The unit or the rate has to be given and is not; coding order is asked of a file without it.
+    /// Unit or rate is missing, or the file has no coding order.
     pub(crate) fn new(input: Input, options: &FrameOptions, skip_bad: bool) -> Result<Self, Error> {
         let incomplete =
             |what: &str| Error::Incomplete { path: input.path().to_owned(), what: what.to_owned() };
@@ -120,21 +120,19 @@ impl FrameReader {
             (Some(unit), _) => unit,
             (None, Layout::Plain) => {
                 return Err(incomplete(
-                    "lines of one number: if they are frame sizes, say --option unit=bits or unit=bytes, and --option \
-                     rate_hz=24; if they are numbers of blocks, say --format lirs",
+                    "the unit of lines with one number is unknown. For frame sizes, set --option unit=bits or unit=bytes, and \
+                     --option rate_hz=24; for block numbers, set --format lirs",
                 ));
             }
             (None, _) => SizeUnit::Bits,
         };
         let has_times = layout == Layout::Verbose && options.order == FrameOrder::Display;
         if options.rate.is_none() && !has_times {
-            return Err(incomplete(
-                "how many frames a second are there? Say --option rate_hz=24, or as it is",
-            ));
+            return Err(incomplete("the frame rate is missing. Set --option rate_hz=24, or the actual rate"));
         }
         if options.order == FrameOrder::Coding && layout != Layout::Verbose {
             return Err(incomplete(
-                "its rows are not numbered, and by convention in display order: order=coding needs a verbose file",
+                "order=coding needs a verbose file (found rows without frame numbers). Set --option order=display",
             ));
         }
         let mut devices = Devices::default();

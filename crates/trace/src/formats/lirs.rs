@@ -14,7 +14,7 @@ use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
     name: "lirs",
-    about: "block numbers, one a line (LIRS); no times; has to be named unless a line is *",
+    about: "block numbers, one a line (LIRS); no times; detected only by a line *",
     detect,
     open,
 };

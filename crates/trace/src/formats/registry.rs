@@ -7,7 +7,7 @@ use super::options::Options;
 use crate::input::{HEAD_BYTES, Input};
 use crate::{Error, Reader};
 
-/// All formats, those with the surest marks first.
+/// All formats, the most distinct marks first.
 pub const FORMATS: &[Format] = &[
     super::srt::FORMAT,
     super::blktrace::FORMAT,
@@ -34,10 +34,10 @@ pub const FORMATS: &[Format] = &[
     super::csv::FORMAT,
 ];
 
-/// Opens a trace. Where there is no file of that name but `NAME.blktrace.0` and so on, those are read as one.
+/// Opens a trace. If there is no file of this name but `NAME.blktrace.0` and so on, these are merged.
 ///
 /// # Errors
-/// It cannot be read, or no format is known that it is of.
+/// The file cannot be read, or its format is unknown.
 pub fn open(path: &Path, options: &Options) -> Result<(&'static Format, Box<dyn Reader>), Error> {
     if !path.exists()
         && let Some(reader) = super::blktrace::open_per_cpu(path, options)?
@@ -47,10 +47,10 @@ pub fn open(path: &Path, options: &Options) -> Result<(&'static Format, Box<dyn 
     open_input(Input::open(path)?, options)
 }
 
-/// Reads a trace that has been opened.
+/// Detects the format of an opened input and returns its reader.
 ///
 /// # Errors
-/// As [`open`].
+/// Same as [`open`].
 pub fn open_input(input: Input, options: &Options) -> Result<(&'static Format, Box<dyn Reader>), Error> {
     let head = &input.available()[..input.available().len().min(HEAD_BYTES)];
     let found = match &options.format {
