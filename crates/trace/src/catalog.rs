@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_list_is_named() {
         let entry = "- name: a\n  about: b\n  home: c\n  licence: d\n  citation: e\n  get:\n    fetch: {url: 'ftp://host/file'}\n";
-        assert!(problems(entry).contains("only http and https"));
-        assert!(problems(&entry.replace("ftp://host/file", "http://host/")).contains("name of a file"));
-        assert!(problems(&entry.replace("ftp://host/file", "http://host/..")).contains("name of a file"));
+        assert!(problems(entry).contains("expected http or https"));
+        assert!(problems(&entry.replace("ftp://host/file", "http://host/")).contains("end in a file name"));
+        assert!(problems(&entry.replace("ftp://host/file", "http://host/..")).contains("end in a file name"));
         assert!(problems(&entry.replace("file'", "file', sha256: abc")).contains("64 digits"));
-        assert!(problems(&format!("{entry}{entry}")).contains("`a` is there already"));
+        assert!(problems(&format!("{entry}{entry}")).contains("duplicate name `a`"));
     }
 }

@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_line_that_is_no_number_is_named() {
         let error = read_text("12\nI\n").unwrap_err().to_string();
-        assert!(error.contains(":2: \"I\" is no frame size (a whole number"), "{error}");
+        assert!(error.contains(":2: invalid frame size (found \"I\", expected a whole number"), "{error}");
     }
 
     #[test]
