@@ -1,11 +1,11 @@
-//! Write cache: written data that are not on the platter yet.
+//! Write cache of a disk: written data not yet on the platter.
 
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When the disk writes to the platter what is in its write cache.
+/// Time of writes from the cache to the platter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Destage {

@@ -222,7 +222,7 @@ fn what_cannot_be_is_refused() {
     let class =
         |weight| Class { name: "text".into(), kind: TrafficKind::Interactive, weight, contract: None };
     assert!(refused(&[], &[]).contains("no class"));
-    assert!(refused(&[class(0.0)], &[]).contains("text has the weight 0"));
+    assert!(refused(&[class(0.0)], &[]).contains("class `text` has weight 0"));
     assert!(refused(&[class(f64::NAN)], &[]).contains("NaN"));
     assert!(refused(&[class(1.0)], &[("period_ms", "0")]).contains("period_ms=0"));
     assert!(refused(&[class(1.0)], &[("estimate", "worst")]).contains("bound or expected"));

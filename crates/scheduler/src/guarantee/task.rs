@@ -11,7 +11,7 @@ pub struct Task {
 
 /// Error in a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: found {value_ns} ns, expected 1 ns to {most_ns} ns")]
+#[error("{field} is {value_ns} ns, expected from 1 ns to {most_ns} ns")]
 pub struct TaskError {
     /// `cost` or `period`.
     pub field: &'static str,

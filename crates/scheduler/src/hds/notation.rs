@@ -262,7 +262,7 @@ mod tests {
             ("a:", "invalid share ``"),
             ("a:0kb_s", "invalid share `0kb_s`"),
             ("X(d)", "`d` has no children and is no class; the classes are a, b, c"),
-            ("X(a),X(b)", "`X` comes twice"),
+            ("X(a),X(b)", "duplicate name `X`"),
             ("a:0.5(b)", "`a` is a class and cannot have children"),
             ("X:0.9(a),b:0.2", "b: the fractions add up to more than 1"),
             ("X(a:0.9,b:0.2)", "b in X: the fractions add up to more than 1"),

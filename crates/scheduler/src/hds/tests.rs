@@ -207,8 +207,8 @@ fn settings_that_make_no_sense_are_refused() {
             .unwrap_or_default()
     };
     assert!(refused("root_kb_s", "0").contains("root_kb_s=0, expected a whole number from 1"));
-    assert!(refused("below", "linux-bfq").contains("it must be c-look or look"));
-    assert!(refused("root", "up").contains("it must be fixed or rise or adapt"));
-    assert!(refused("burst_ms", "-1").contains("it must be a number from 1"));
-    assert!(refused("tree", "a:2").contains("`2` is no share"));
+    assert!(refused("below", "linux-bfq").contains("expected c-look or look"));
+    assert!(refused("root", "up").contains("expected fixed or rise or adapt"));
+    assert!(refused("burst_ms", "-1").contains("expected a number from 1"));
+    assert!(refused("tree", "a:2").contains("invalid share `2`"));
 }

@@ -176,7 +176,7 @@ fn a_request_that_would_reach_too_far_into_the_next_round_waits() {
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |key, value| policy(&[(key, value)]).err().unwrap();
-    assert!(refused("aperiodic", "60").contains("at most 50, what periodic=50 leaves"));
+    assert!(refused("aperiodic", "60").contains("at most 50, the rest of a round with periodic=50"));
     assert!(refused("round_ms", "0").contains("round_ms=0"));
     assert!(refused("subgroup", "2.5").contains("whole number"));
     assert!(refused("interactive_per_s", "0").contains("interactive_per_s=0"));
