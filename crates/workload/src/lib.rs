@@ -3,7 +3,7 @@
 //! A [`Workload`] is a recipe: when requests arrive, how large they are, which files they touch, how soon
 //! they must be answered. [`Stream`] turns an open-loop recipe into timed requests, deterministically from a
 //! seed, in memory bounded by the number of clients. Closed-loop recipes are carried out by fio. [`sessions`] are recipes
-//! for the people in front of a web site.
+//! for visitors of a web site.
 
 mod arrivals;
 mod calibrate;

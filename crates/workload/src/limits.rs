@@ -6,7 +6,7 @@
 //! The costs were measured by the maximum resident size of `weir generate` and `weir simulate` (GNU time, x86-64): the
 //! difference of two runs that differ in nothing but the count. They are rounded up.
 
-/// Requests of one run. A table of so many rows has 18 GB, and virtual time needs an hour for them.
+/// Requests of one run. Their table has 18 GB, and virtual time needs an hour for them.
 pub const MOST_REQUESTS: f64 = 1e9;
 /// Memory of one run: half of a machine of 32 GiB.
 pub const MOST_MEMORY_BYTES: f64 = (16_u64 << 30) as f64;
@@ -37,7 +37,7 @@ pub const FILE_BYTES: f64 = 64.0;
 /// A frame of a movie that is kept.
 pub const FRAME_BYTES: f64 = 8.0;
 
-/// What a class of clients asks for during one run: about, for limits and for people.
+/// Estimated demand of a class during one run, for limits and display.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Demand {
     /// Requests, blocks counted one by one.
@@ -59,18 +59,18 @@ impl Demand {
         }
     }
 
-    /// What of it is beyond a limit: the quantity, what was found, and the limit.
+    /// First quantity beyond a limit, as a message.
     pub fn beyond(&self) -> Option<String> {
         let bytes = |bytes: f64| format!("{:.1} GiB", bytes / f64::from(1 << 30));
         if self.requests > MOST_REQUESTS {
             return Some(format!(
-                "about {:.3e} requests in one run; at most {MOST_REQUESTS:.0e} are carried out",
+                "about {:.3e} requests in one run, expected at most {MOST_REQUESTS:.0e}",
                 self.requests
             ));
         }
         (self.memory_bytes > MOST_MEMORY_BYTES).then(|| {
             format!(
-                "about {} of memory in one run; at most {} are used",
+                "about {} of memory in one run, expected at most {}",
                 bytes(self.memory_bytes),
                 bytes(MOST_MEMORY_BYTES)
             )
