@@ -64,13 +64,13 @@ impl Demand {
         let bytes = |bytes: f64| format!("{:.1} GiB", bytes / f64::from(1 << 30));
         if self.requests > MOST_REQUESTS {
             return Some(format!(
-                "about {:.3e} requests in one run, expected at most {MOST_REQUESTS:.0e}",
+                "about {:.3e} requests in one run; at most {MOST_REQUESTS:.0e} are carried out",
                 self.requests
             ));
         }
         (self.memory_bytes > MOST_MEMORY_BYTES).then(|| {
             format!(
-                "about {} of memory in one run, expected at most {}",
+                "about {} of memory in one run; at most {} are used",
                 bytes(self.memory_bytes),
                 bytes(MOST_MEMORY_BYTES)
             )
