@@ -57,7 +57,7 @@ impl Mechanism {
         switch.max(self.seek.time_ns(distance) + settle)
     }
 
-    /// How long after `start_ns` the first of the sectors from `first_sector` comes under the head: seek and rotation.
+    /// Positioning time from `start_ns` until `first_sector` is under the head: seek and rotation.
     pub fn positioning_ns(&self, start_ns: u64, arm: Arm, first_sector: u64, op: Op) -> u64 {
         let at = self.geometry.locate(first_sector);
         let moved = self.move_ns(arm, at.arm(), op);
@@ -209,7 +209,7 @@ struct Step {
     within_ns: u64,
 }
 
-/// An access, track by track. Whoever goes on to the next track sets `now_ns` to when the last sector has passed.
+/// An access, track by track. The caller sets `now_ns` to the end of the last sector before the next track.
 struct Steps<'a> {
     mechanism: &'a Mechanism,
     now_ns: u64,

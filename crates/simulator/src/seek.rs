@@ -80,7 +80,7 @@ impl SeekCurve {
     /// pairs of different cylinders, each as likely (how manufacturers define it: distance n counts `cylinders - n` times).
     ///
     /// # Errors
-    /// [`SeekCurveError`] if there are too few cylinders or the curve would fall somewhere.
+    /// [`SeekCurveError`] for too few cylinders or a falling curve.
     pub fn solve(cylinders: u32, min_ns: f64, average_ns: f64, max_ns: f64) -> Result<Self, SeekCurveError> {
         if cylinders < LEAST_CYLINDERS {
             return Err(SeekCurveError::TooFewCylinders { cylinders, at_least: LEAST_CYLINDERS });

@@ -73,7 +73,7 @@ impl WriteCache {
         }
     }
 
-    /// Whether the cache is large enough for so many sectors at all.
+    /// Whether the cache is large enough for this number of sectors.
     pub fn fits(&self, sectors: u64) -> bool {
         sectors <= self.options.sectors
     }

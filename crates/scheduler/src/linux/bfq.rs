@@ -20,7 +20,7 @@ use crate::share::Weight;
 
 const NAME: &str = "linux-bfq";
 
-/// Sectors of an asynchronous write count so many times, as long as all weights are equal.
+/// Factor of sectors of asynchronous writes while all weights are equal.
 const ASYNC_CHARGE_FACTOR: u64 = 3;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -47,18 +47,18 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |classes, settings| Ok(Box::new(Bfq::new(classes, settings)?)),
 };
 
-/// The device is kept idle so long at most for a queue that seeks.
+/// Maximum idling for a seeky queue.
 const SEEK_IDLE_NS: u64 = 2_000_000;
 
 /// Class, stream, and whether synchronous. The asynchronous writes of a class have one queue.
 type Name = (ClassId, u32, bool);
 
-/// The queue that is being served.
+/// The queue in service.
 #[derive(Debug)]
 struct Current {
     queue: usize,
     begun_ns: u64,
-    /// While it has no request: until when the next one is waited for.
+    /// End of idling while the queue is empty.
     idle_until_ns: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ struct Bfq {
     queues: Vec<Queue>,
     tree: Tree,
     current: Option<Current>,
-    /// The end of the request that the device was given last.
+    /// End of the last dispatched request.
     head_bytes: u64,
     waiting: usize,
 }
@@ -127,7 +127,7 @@ impl Bfq {
         self.current.as_ref().is_some_and(|current| current.queue == index)
     }
 
-    /// Gives a queue its next budget, and tags that say when it may have it.
+    /// Assigns a queue its next budget with its tags.
     fn enqueue(&mut self, index: usize) {
         let queue = &mut self.queues[index];
         queue.budget = queue.max_budget.max(queue.next().map_or(1, |key| queue.charge(key)));
@@ -159,8 +159,7 @@ impl Bfq {
         }
     }
 
-    /// Whether it is better to keep the device idle for a queue's next request than to serve another queue: because that
-    /// brings more throughput, or because without it weights are not kept.
+    /// Whether the device should idle for a queue's next request: for throughput, or to keep the shares by weight.
     fn is_worth_idling(&self, queue: &Queue) -> bool {
         let Device { slice_idle_ns, rotational, queues, .. } = self.device;
         if slice_idle_ns == 0 || !queue.sync {
@@ -171,7 +170,7 @@ impl Bfq {
         faster || self.tree.is_asymmetric() || self.tree.has_one()
     }
 
-    /// How long the device is kept idle for it: briefly if its next request will be far away.
+    /// Maximum idling for a queue: short if it seeks.
     fn idle_ns(&self, queue: &Queue) -> u64 {
         if queue.seeks() && !self.tree.is_asymmetric() {
             self.device.slice_idle_ns.min(SEEK_IDLE_NS)
@@ -195,8 +194,7 @@ impl Bfq {
         None
     }
 
-    /// A queue has come: the current one makes room for it if it has less weight, or if the device would not be kept for
-    /// it either.
+    /// A queue became active: it preempts the current one if that has less weight, or if the device would not idle for that.
     fn preempt(&mut self, now_ns: u64, by: Weight) {
         let Some(Current { queue, .. }) = &self.current else { return };
         let queue = &self.queues[*queue];

@@ -53,7 +53,7 @@ pub(crate) const ENTRY: Entry = Entry {
 #[derive(Debug)]
 struct Domain {
     queue: VecDeque<Request>,
-    /// Maximum number of requests in the device: current and initial limit.
+    /// Maximum number of requests in the device: current and largest limit.
     depth: u64,
     most: u64,
     in_service: u64,

@@ -124,7 +124,7 @@ impl<M: Machine> Dispatcher<M> {
         self.open.len() - self.open_unused.len()
     }
 
-    /// Takes a request that arrives at `now_ns`, after everything that was due before; appends what that completed. A time
+    /// Adds a request that arrives at `now_ns`, after all earlier events; appends completed requests. A time
     /// that is not behind the last event, because of which the policies have chosen already, counts as 1 ns behind it; the
     /// time that counts is returned.
     ///

@@ -32,13 +32,13 @@ impl Step for TimeRange {
 #[derive(Debug)]
 pub struct OfDevices {
     names: BTreeSet<String>,
-    /// Whether a device is among them, by number.
+    /// Whether a device is kept, by index.
     known: Vec<Option<bool>>,
     seen: BTreeSet<String>,
 }
 
 impl OfDevices {
-    /// The devices of these names.
+    /// A step that keeps devices of these names.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         OfDevices { names: names.into_iter().collect(), known: Vec::new(), seen: BTreeSet::new() }
     }
@@ -88,7 +88,7 @@ pub struct ScaleTime {
 }
 
 impl ScaleTime {
-    /// Multiplies times since the first request that comes here.
+    /// A step that multiplies times since its first request.
     pub fn new(factor: Ratio) -> Self {
         ScaleTime { factor, origin_ns: None, cleared: 0 }
     }
@@ -204,7 +204,7 @@ impl Step for ScaleAddress {
     }
 }
 
-/// Lets times begin with the first request that comes here.
+/// Shifts times to begin with the first request of the step.
 #[derive(Debug, Default)]
 pub struct Rebase {
     origin_ns: Option<i64>,

@@ -1,6 +1,6 @@
-//! Keys and nothing else: big-endian u32, as cache2k's web traces and the CloudPhysics traces of LIRS2 are stored.
+//! Keys only, as big-endian u32: cache2k's web traces and the CloudPhysics traces of LIRS2.
 //!
-//! There are no times (all are 0) and no sizes, and nothing that the format could be told by: it has to be named.
+//! There are no times (all are 0), no sizes and no mark: the format is not detected.
 
 use super::format::Format;
 use super::options::Options;

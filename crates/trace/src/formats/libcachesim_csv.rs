@@ -1,6 +1,6 @@
-//! The CSV that libCacheSim ships its sample in.
+//! CSV of libCacheSim's sample trace.
 //!
-//! A header, `version,time,op,size,lbn`, then lines so: a whole number, whole seconds since an origin of the recorder's,
+//! A header, `version,time,op,size,lbn`, then lines of: a whole number, whole seconds since an origin of the recorder's,
 //! a SCSI operation code in hexadecimal, bytes, 512-byte block. Other columns that libCacheSim can be told to read are
 //! read by format `csv`.
 

@@ -1,8 +1,8 @@
-//! The block references of LIRS (Jiang and Zhang, SIGMETRICS 2002): one block number a line, `*` where its simulator is to
+//! Block references of LIRS (Jiang and Zhang, SIGMETRICS 2002): one block number a line, `*` where its simulator is to
 //! print its state.
 //!
-//! There are no times (all are 0) and no sizes. Without a `*` in the beginning it is not told from frame sizes, and has
-//! to be named.
+//! There are no times (all are 0) and no sizes. Without a `*` in the beginning it cannot be distinguished from frame
+//! sizes: name the format.
 
 use super::format::Format;
 use super::options::Options;

@@ -1,4 +1,4 @@
-//! Report of trace statistics (JSON). Absent: the trace does not have it.
+//! Report of trace statistics (JSON). Fields without data in the trace are absent.
 
 use std::collections::BTreeMap;
 
