@@ -274,6 +274,6 @@ mod tests {
             assert!(error.starts_with("hds: tree") && error.contains(says), "{text}: {error}");
         }
         let deep = "X".to_owned() + &(0..40).map(|n| format!("(g{n}")).collect::<String>();
-        assert!(read(&deep).unwrap_err().contains("more than 16 groups"));
+        assert!(read(&deep).unwrap_err().contains("at most 16"));
     }
 }
