@@ -15,7 +15,7 @@ pub struct ControllerOptions {
     pub write_overhead_ns: u64,
     /// The same for a read whose data are in the buffer, if it differs from `read_overhead_ns`.
     pub hit_overhead_ns: Option<u64>,
-    /// Longer requests count as being so long for the watermarks.
+    /// Maximum request length for the watermarks; longer requests count as this long.
     pub watermark_most_bytes: u64,
     /// From when the arm starts for a write until its data begin to flow into the buffer.
     pub write_data_delay_ns: u64,

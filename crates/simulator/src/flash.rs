@@ -113,7 +113,7 @@ impl FlashSsd {
         }
     }
 
-    /// What was written so far.
+    /// Counters of writes.
     pub fn counts(&self) -> FlashCounts {
         self.dies.iter().fold(FlashCounts::default(), |sum, die| FlashCounts {
             host_units: sum.host_units + die.ftl.host_units,

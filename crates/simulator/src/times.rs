@@ -37,7 +37,7 @@ pub struct DiskTimes {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// The longest seek of the disk, which is in none of these as such.
+    /// Longest seek of the disk, not part of the other figures.
     pub longest_seek_ns: u64,
 }
 

@@ -20,7 +20,7 @@ impl Distribution {
 }
 
 impl Workload {
-    /// What so many clients ask for in so many seconds.
+    /// Demand of a number of clients in a duration.
     pub fn demand(&self, clients: u32, duration_s: f64) -> Demand {
         let clients = f64::from(clients);
         let file_bytes = f64::from(self.files.count) * self.files.size.mean_bytes();
@@ -138,7 +138,7 @@ impl SessionWorkload {
 }
 
 impl AnyWorkload {
-    /// What so many clients ask for in so many seconds.
+    /// Demand of a number of clients in a duration.
     pub fn demand(&self, clients: u32, duration_s: f64) -> Demand {
         match self {
             AnyWorkload::Requests(workload) => workload.demand(clients, duration_s),

@@ -76,7 +76,7 @@ pub(super) struct Intake {
     /// Requests of real-time classes without a contract are served by their own deadlines, if they have some; otherwise
     /// they are best effort.
     pub(super) loose: bool,
-    /// Contracts are slices, and those of late requests are cut by so many percent.
+    /// Contracts are slices; slices of late requests are cut by a percentage.
     pub(super) by_slices: bool,
     pub(super) punish_percent: u64,
 }

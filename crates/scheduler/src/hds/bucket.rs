@@ -41,7 +41,7 @@ impl Rate {
         Rate(self.0.saturating_add(other.0))
     }
 
-    /// The rate at which so many parts of a token come in so many ns.
+    /// Rate from parts of a token and a time in ns.
     pub(super) fn of(parts: i128, ns: u64) -> Rate {
         Rate(u64::try_from(parts / i128::from(ns.max(1))).unwrap_or(0))
     }

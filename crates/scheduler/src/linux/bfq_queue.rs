@@ -15,8 +15,8 @@ const EXPIRE_SYNC_NS: u64 = 125_000_000;
 const EXPIRE_ASYNC_NS: u64 = 250_000_000;
 /// Minimum number of think-time samples.
 const ENOUGH_SAMPLES: u64 = 80;
-/// A request so far from the one before seeks; a queue seeks if more than so many of its last 32 requests do. Without
-/// moving parts, large requests do not count as seeking.
+/// Distance from which a request is a seek, and number of seeks in the last 32 requests above which a queue is seeky. On
+/// non-rotational devices large requests are no seeks.
 const SEEK_BYTES: u64 = 800 * 512;
 const SEEKS: u32 = 19;
 const LARGE_BYTES: u32 = 256 * 512;

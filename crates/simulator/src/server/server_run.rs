@@ -177,7 +177,7 @@ impl<M: Machine> Server<M> {
 
     /// Runs until all requests are answered and no more come, or a limit is reached. `record` is told of every request, in the
     /// order in which they are answered; at the end of those that never will be. It is saturated if there are more of them
-    /// at once than the limit, or if some wait when the time is over although nobody has anything more to ask.
+    /// at once than the limit, or if some wait at the end although no client has further requests.
     ///
     /// # Errors
     /// A client sends a request outside its file.

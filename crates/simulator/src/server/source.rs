@@ -73,7 +73,7 @@ impl<F: FnMut(u32) -> Ask + Send> ClosedLoop<F> {
         ClosedLoop { due, think_ns, end_ns, pace: None, draw }
     }
 
-    /// The same clients, who begin at `start_ns`. `gap_ns` is the time between requests of one client that it does not fall
+    /// The same clients, which begin at `start_ns`. `gap_ns` is the time between requests of one client that it does not fall
     /// below, counted from the start; 0 for none.
     #[must_use]
     pub fn starting(mut self, start_ns: u64, gap_ns: f64) -> Self {

@@ -66,7 +66,7 @@ pub struct Peeked {
 }
 
 impl Peeked {
-    /// Reads up to so many requests ahead, and gives them to `look`.
+    /// Reads ahead up to a number of requests, and passes them to `look`.
     pub fn new<T>(
         mut inner: Box<dyn Reader>,
         most: usize,

@@ -58,7 +58,7 @@ impl Course {
         self.window_ns = self.window_ns.saturating_mul(2);
     }
 
-    /// The course so far.
+    /// Load so far.
     pub fn finish(self) -> Load {
         Load { window_ns: self.window_ns, requests: self.requests, bytes: self.bytes }
     }
