@@ -112,7 +112,7 @@ mod tests {
         let mut options = Options::default();
         for (key, value, says) in [
             ("unit", "words", "bits or bytes"),
-            ("rate_hz", "0", "frames a second"),
+            ("rate_hz", "0", "frames per second"),
             ("order", "random", "display or coding"),
             ("offset_unit", "0", "at least 1"),
             ("header", "maybe", "yes or no"),
