@@ -59,4 +59,4 @@ def test_one_stream_more_is_refused(tmp_path):
     file.write_text(yaml.safe_dump(study))
     done = weir("simulate", file, "--out", tmp_path / "results")
     assert done.returncode != 0
-    assert "leave a slack of 317.5 ms, and least_slack_ms=350 is to be left" in done.stdout + done.stderr
+    assert "leave a slack of 317.5 ms, below least_slack_ms=350" in done.stdout + done.stderr

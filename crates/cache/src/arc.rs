@@ -1,7 +1,7 @@
 //! ARC: recency and frequency, weighed by what would have been hits (Megiddo and Modha, "ARC: a self-tuning, low
 //! overhead replacement cache", FAST 2003, figure 4).
 //!
-//! `t1` holds what was asked for once, `t2` what was asked for again; `b1` and `b2` remember keys that left them. The
+//! `t1` holds objects accessed once, `t2` objects accessed again; `b1` and `b2` hold the keys of evicted objects (ghosts). The
 //! target `p` of `t1` is a real number, as in the paper. The paper knows pages of one size. With sizes, "full" reads "has
 //! no room for this object", and a step by 1 is one by the object's size; with sizes of 1 this is the paper's algorithm.
 
@@ -19,7 +19,7 @@ pub struct Arc {
     capacity: u64,
     store: Store,
     lists: [List; 4],
-    /// What `t1` should hold.
+    /// Target size of `t1`.
     p: f64,
 }
 
@@ -63,7 +63,7 @@ impl Arc {
         }
     }
 
-    /// A request for what is remembered but not held.
+    /// A request for a ghost.
     fn ghost_hit(&mut self, slot: u32, list: u8) {
         let size = self.store.size(slot);
         let (b1, b2) = (self.size(B1) as f64, self.size(B2) as f64);

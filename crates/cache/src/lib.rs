@@ -1,8 +1,8 @@
-//! Cache simulators: which requests a cache would absorb.
+//! Cache simulators: hits and misses of LRU, ARC, SIEVE and S3-FIFO.
 //!
-//! All policies are over keys of 64 bits. Sizes are in any one unit: give every object 1 and the capacity counts
-//! objects, give bytes and it counts bytes. An object keeps the size that it came with until it is evicted; one that is
-//! larger than the whole cache is never kept; a size of 0 counts as 1. Nothing is allocated per request.
+//! Keys have 64 bits. Sizes and capacity have the same unit of the caller's choice, such as objects (size 1) or bytes. An
+//! object keeps its first size until it is evicted. An object larger than the cache is never kept. A size of 0 counts as 1.
+//! Requests allocate no memory.
 
 mod arc;
 pub mod index;
@@ -18,31 +18,31 @@ pub use sieve::Sieve;
 
 /// A cache.
 pub trait Cache: Send {
-    /// Asks for an object, and keeps it as the policy has it. Whether it was there.
+    /// Requests an object and stores it by the policy; returns whether it was a hit.
     fn request(&mut self, key: u64, size: u64) -> bool;
 
-    /// Says that an object will be asked for some requests later: its place in the index begins to be loaded.
+    /// Prefetches the index entry of an object that is requested some requests later.
     fn prefetch(&self, key: u64);
 
-    /// Says that an object will be asked for soon; follows [`Cache::prefetch`].
+    /// Prefetches an object that is requested soon, after [`Cache::prefetch`].
     fn prefetch_object(&self, _key: u64) {}
 
-    /// Objects that it holds.
+    /// Number of objects.
     fn len(&self) -> u64;
 
-    /// Whether it holds none.
+    /// Whether it is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Sum of the sizes of what it holds.
+    /// Sum of the sizes of its objects.
     fn used(&self) -> u64;
 
-    /// What it can hold.
+    /// Capacity.
     fn capacity(&self) -> u64;
 }
 
-/// What to evict.
+/// Eviction policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// See [`Lru`].
@@ -74,7 +74,7 @@ impl Policy {
         Self::ALL.into_iter().find(|policy| policy.name() == name)
     }
 
-    /// An empty cache of this capacity, in the unit of the sizes that it will be given.
+    /// An empty cache of this capacity, in the unit of sizes.
     pub fn cache(self, capacity: u64) -> Box<dyn Cache> {
         match self {
             Policy::Lru => Box::new(Lru::new(capacity)),

@@ -19,7 +19,7 @@ const MOST: u8 = 3 * ONCE;
 #[derive(Debug)]
 pub struct S3Fifo {
     capacity: u64,
-    /// What the small queue may hold before it is the one that evicts.
+    /// Size of the small queue above which it evicts.
     small_capacity: u64,
     store: Store,
     small: List,
@@ -54,7 +54,7 @@ impl S3Fifo {
         }
     }
 
-    /// Moves what was asked for more than once to the main queue, until something was not.
+    /// Moves objects requested more than once to the main queue, up to the first other object.
     fn evict_small(&mut self) {
         while let Some(tail) = self.small.tail() {
             self.small.unlink(&mut self.store, tail);

@@ -1,4 +1,4 @@
-//! SIEVE: a queue in the order of arrival and a hand that passes over what was asked for again (Zhang et al., "SIEVE is
+//! SIEVE: a queue in order of arrival and a hand that skips objects requested again (Zhang et al., "SIEVE is
 //! simpler than LRU", NSDI 2024, algorithm 1).
 
 use crate::Cache;
@@ -7,7 +7,7 @@ use crate::store::{List, Store};
 
 const VISITED: u8 = 1;
 
-/// Evicts what the hand finds not to have been asked for since it last came by; a hit only leaves a mark.
+/// Evicts the first object under the hand without a hit since its last pass; a hit only sets a mark.
 #[derive(Debug)]
 pub struct Sieve {
     capacity: u64,

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 
 fn classes() -> Vec<Class> {
     let services =
-        [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput, TrafficKind::Throughput];
+        [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::BestEffort, TrafficKind::BestEffort];
     let class = |(weight, service)| Class {
         name: format!("class {weight}"),
         kind: service,

@@ -1,14 +1,14 @@
-//! Waiting requests in order of address.
+//! Waiting requests ordered by address.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Range;
 
 use crate::request::Request;
 
-/// Where a request waits: its offset, and its number among the arrivals.
+/// Key of a waiting request: offset and arrival number.
 pub(crate) type Key = (u64, u64);
 
-/// Requests by offset; those of one offset in the order of their arrival.
+/// Requests by offset; requests of one offset in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct ByOffset {
     requests: BTreeMap<Key, Request>,
@@ -39,23 +39,23 @@ impl ByOffset {
         self.requests.is_empty()
     }
 
-    /// Arrivals so far: keys of later ones have at least this number.
+    /// Number of arrivals; keys of later arrivals have at least this number.
     pub(crate) fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// The first at or after a key.
+    /// First request at or after a key.
     pub(crate) fn from(&self, key: Key) -> Option<Key> {
         self.requests.range(key..).next().map(|(key, _)| *key)
     }
 
-    /// The one with the greatest offset below this one; of several at one offset the one that came first.
+    /// Request with the greatest offset below this one; the earliest arrival of equal offsets.
     pub(crate) fn below(&self, offset_bytes: u64) -> Option<Key> {
         let (nearest, _) = self.requests.range(..(offset_bytes, 0)).next_back()?.0;
         self.from((*nearest, 0))
     }
 
-    /// The last one before a key.
+    /// Last request before a key.
     pub(crate) fn before(&self, key: Key) -> Option<Key> {
         self.requests.range(..key).next_back().map(|(key, _)| *key)
     }
@@ -64,19 +64,19 @@ impl ByOffset {
         self.requests.first_key_value().map(|(key, _)| *key)
     }
 
-    /// The one with the greatest offset; of several at one offset the one that came first.
+    /// Request with the greatest offset; the earliest arrival of equal offsets.
     pub(crate) fn highest(&self) -> Option<Key> {
         let (offset_bytes, _) = *self.requests.last_key_value()?.0;
         self.from((offset_bytes, 0))
     }
 
-    /// Those that begin in a range of bytes.
+    /// Requests that begin in a byte range.
     pub(crate) fn within(&self, offsets: std::ops::Range<u64>) -> Range<'_, Key, Request> {
         let end = offsets.end.max(offsets.start);
         self.requests.range((offsets.start, 0)..(end, 0))
     }
 
-    /// Those at or behind an offset.
+    /// Requests at or after an offset.
     pub(crate) fn behind(&self, offset_bytes: u64) -> Range<'_, Key, Request> {
         self.requests.range((offset_bytes, 0)..)
     }

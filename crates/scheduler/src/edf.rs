@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 
 pub(crate) const ENTRY: Entry = Entry {

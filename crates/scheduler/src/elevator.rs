@@ -1,22 +1,22 @@
-//! LOOK, SCAN, C-LOOK and C-SCAN: the arm sweeps over the disk.
+//! Elevator schedulers: LOOK, SCAN, C-LOOK and C-SCAN.
 //!
 //! P. J. Denning, "Effects of scheduling on file memory operations", AFIPS SJCC 1967 (SCAN); E. G. Coffman, L. A. Klimko
 //! and B. Ryan, "Analysis of scanning policies for reducing disk seek times", SIAM J. Computing 1(3), 1972 (SCAN, FSCAN
 //! and the circular variants); A. G. Merten, 1970 (LOOK).
 //!
-//! SCAN and C-SCAN go on to the edge of the disk before they turn, LOOK and C-LOOK turn at the last request. A policy
-//! chooses requests and does not move an idle arm, and whichever request is next ahead of the edge is next ahead of the
-//! last request: the two serve in the same order, and differ on a real disk by the seek to the edge, which nobody makes.
-//! They are one implementation under two names, so that a study can say the name that its paper says.
+//! SCAN and C-SCAN move to the edge of the disk before they turn; LOOK and C-LOOK turn at the last request. A scheduler
+//! only chooses requests and moves no idle arm: both variants serve requests in the same order. On a real disk they would
+//! differ by the seek to the edge, which is not made. One implementation has both names, so that a study can use the name
+//! in its paper.
 
 use crate::by_offset::ByOffset;
+use crate::entry::{Build, Entry};
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::{Build, Entry};
 use crate::request::Request;
 use crate::sweep::{Sweep, Turn};
 
-const PROMISES: &str = "work conserving; offsets within a sweep go one way; a request is served in the sweep after its arrival at the latest";
+const PROMISES: &str = "work conserving; offsets change in one direction within a sweep; a request is served at the latest in the sweep after its arrival";
 const TWO_WAYS: Build = |_, _| Ok(Box::new(Elevator::new(Turn::Around)));
 const ONE_WAY: Build = |_, _| Ok(Box::new(Elevator::new(Turn::ToTheStart)));
 

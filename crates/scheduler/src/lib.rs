@@ -12,6 +12,7 @@ mod cello;
 mod clockwise;
 mod edf;
 mod elevator;
+mod entry;
 mod fcfs;
 #[cfg(test)]
 mod fixture;
@@ -34,10 +35,9 @@ mod sweep;
 mod wf2q;
 mod wr;
 
+pub use entry::{Build, Entry};
 pub use model::{LinearModel, ServiceModel};
 pub use policy::{Account, Decision, Policy};
-pub use registry::{
-    Build, Entry, KERNEL_SCHEDULERS, KernelScheduler, POLICIES, build, kernel_scheduler, names,
-};
+pub use registry::{KERNEL_SCHEDULERS, KernelScheduler, POLICIES, build, kernel_scheduler, names};
 pub use request::{Class, ClassId, Contract, Op, Request, TrafficKind};
 pub use settings::{SettingError, Settings};

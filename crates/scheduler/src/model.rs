@@ -1,70 +1,69 @@
-//! The service model: what a scheduler may know of the device.
+//! Service model: the properties of a device that a scheduler may use.
 
 use std::ops::Range;
 
 use crate::request::Request;
 
-/// The device as a policy sees it: where addresses lie and how long requests take.
+/// Addresses and service times of a device.
 ///
-/// All methods answer for the moment at which the device is free: after the request in service, if there is one.
+/// All methods describe the device at the moment when it becomes free: after the request in service, if any.
 pub trait ServiceModel {
-    /// The cylinder of a byte; addresses in order lie on cylinders in order. A device without cylinders says how far
-    /// along an address is in some unit of its own.
+    /// Cylinder of a byte. It rises with the address. A device without cylinders returns the position of the address in a
+    /// unit of its own.
     fn cylinder(&self, offset_bytes: u64) -> u32;
 
-    /// Where the arm is: the byte after the last one that was transferred.
+    /// Position of the arm: the byte after the last transferred one.
     fn head_bytes(&self) -> u64;
 
-    /// Seek and rotation until the request's first byte is under the head, if it is begun at `now_ns`: exactly where the
-    /// device's rotation is known, with half a revolution where it is not.
+    /// Seek and rotation time until the request's first byte is under the head if its service begins at `now_ns`. Exact if
+    /// the device's rotation is known; otherwise with half a revolution.
     fn positioning_ns(&self, now_ns: u64, request: &Request) -> u64;
 
-    /// What [`positioning_ns`](Self::positioning_ns) is at least of any request that begins at `offset_bytes` or farther
-    /// from [`head_bytes`](Self::head_bytes) on the same side, but for those that begin in a range of
-    /// [`held`](Self::held). A device that cannot say has 0.
+    /// Lower bound of [`positioning_ns`](Self::positioning_ns) for any request that begins at `offset_bytes` or farther from
+    /// [`head_bytes`](Self::head_bytes) on the same side. Requests that begin in a range of [`held`](Self::held) are
+    /// excepted. A device without a bound returns 0.
     fn least_positioning_ns(&self, offset_bytes: u64) -> u64 {
         let _ = offset_bytes;
         0
     }
 
-    /// Tells the ranges of bytes that may be reached sooner than their distance says, since a buffer holds them.
+    /// Reports the byte ranges in the device's buffer, whose positioning time may be below that of their distance.
     fn held(&self, tell: &mut dyn FnMut(Range<u64>)) {
         let _ = tell;
     }
 
-    /// What the request is expected to take with the arm at `from_bytes`: seek, half a revolution and transfer. It depends
-    /// on nothing but its arguments.
+    /// Expected service time with the arm at `from_bytes`: seek, half a revolution and transfer. It depends only on the
+    /// arguments.
     fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64;
 
-    /// What the request takes at most with the arm at `from_bytes`: seek, a whole revolution and transfer.
+    /// Upper bound of the service time with the arm at `from_bytes`: seek, a whole revolution and transfer.
     fn bound_ns(&self, from_bytes: u64, request: &Request) -> u64;
 
-    /// Bytes of the device.
+    /// Capacity of the device.
     fn capacity_bytes(&self) -> u64;
 }
 
-/// A device whose seeks take a constant and a part in proportion to the distance, for tests and as a coarse model of
-/// devices of which nothing else is known.
+/// A device with seek times linear in the distance, for tests and as a coarse model of unknown devices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearModel {
-    /// Bytes of the device.
+    /// Capacity of the device.
     pub capacity_bytes: u64,
-    /// Bytes of a cylinder.
+    /// Size of a cylinder.
     pub cylinder_bytes: u64,
-    /// Any seek.
+    /// Constant part of a seek.
     pub seek_ns: u64,
-    /// And for each cylinder that is crossed.
+    /// Seek time per cylinder crossed.
     pub seek_ns_per_cylinder: u64,
-    /// A revolution.
+    /// Time of a revolution.
     pub revolution_ns: u64,
-    /// Transfer of a byte.
+    /// Transfer time of a byte.
     pub transfer_ns_per_byte: u64,
-    /// Where the arm is.
+    /// Position of the arm.
     pub head_bytes: u64,
 }
 
 impl LinearModel {
-    /// Moves the arm to behind a request.
+    /// Moves the arm to the end of a request.
     pub fn serve(&mut self, request: &Request) {
         self.head_bytes = request.end_bytes().min(self.capacity_bytes);
     }

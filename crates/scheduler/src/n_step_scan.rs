@@ -1,4 +1,4 @@
-//! FSCAN and N-step SCAN: sweeps over groups that nothing joins any more.
+//! FSCAN and N-step SCAN: sweeps over closed groups of requests.
 //!
 //! E. G. Coffman, L. A. Klimko and B. Ryan, SIAM J. Computing 1(3), 1972 (FSCAN); H. Frank, "Analysis and optimization
 //! of disk storage devices for time-sharing systems", JACM 16(4), 1969 (N-step SCAN).
@@ -6,16 +6,16 @@
 use std::collections::VecDeque;
 
 use crate::by_offset::ByOffset;
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 use crate::sweep::{Sweep, Turn};
 
 pub(crate) const FSCAN: Entry = Entry {
     name: "fscan",
     label: "FSCAN",
-    about: "serves in SCAN order what waited when the sweep began; what arrives since waits for the next (Coffman, \
+    about: "serves the requests that wait at the start of a sweep in SCAN order; later arrivals wait for the next sweep (Coffman, \
             Klimko and Ryan 1972)",
     promises: "work conserving; a request waits only for those that arrived before the end of the sweep during which \
                it came",
@@ -27,8 +27,8 @@ pub(crate) const N_STEP_SCAN: Entry = Entry {
     name: "n-step-scan",
     label: "N-step SCAN",
     about: "serves groups of n requests, in the order of arrival, each in SCAN order (Frank 1969)",
-    promises: "work conserving; no request waits for more than n - 1 that came later",
-    settings: &[("n", "requests of a group, at least 1; default 10")],
+    promises: "work conserving; no request waits for more than n - 1 later arrivals",
+    settings: &[("n", "requests per group, at least 1; default 10")],
     build: |_, settings| {
         let size = settings.count("n", 10, 1, 1_000_000)?;
         Ok(Box::new(Grouped::new(usize::try_from(size).unwrap_or(usize::MAX))))
@@ -37,7 +37,7 @@ pub(crate) const N_STEP_SCAN: Entry = Entry {
 
 #[derive(Debug)]
 struct Grouped {
-    /// Requests of a group at most.
+    /// Maximum number of requests in a group.
     size: usize,
     group: ByOffset,
     sweep: Sweep,

@@ -1,62 +1,63 @@
-//! The interface of schedulers.
+//! Interface of schedulers.
 
 use crate::model::ServiceModel;
 use crate::request::{ClassId, Request};
 
-/// What the device is to do.
+/// Decision of a scheduler for its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Serve this one; the policy does not hold it any more.
+    /// Serve this request; the scheduler no longer holds it.
     Serve(Request),
-    /// Nothing before this time, unless something arrives: the policy holds requests back.
+    /// Serve nothing before this time unless a request arrives: the scheduler holds requests back.
     WaitUntil(u64),
-    /// Nothing: no request waits.
+    /// Serve nothing: no request waits.
     Idle,
 }
 
 impl Decision {
-    /// Nothing before something that the device has is done, unless something arrives.
+    /// Serve nothing until a request completes or arrives.
     pub const UNTIL_COMPLETION: Decision = Decision::WaitUntil(u64::MAX);
 }
 
-/// A figure that a policy reckons with, for whoever watches it.
+/// An internal figure of a scheduler, for monitoring.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Account {
-    /// What it is, with its unit: `tokens_kb`, `slack_left_ms`.
+    /// Name with unit: `tokens_kb`, `slack_left_ms`.
     pub name: &'static str,
-    /// Whose it is; `None` if it is of all classes together.
+    /// Class; `None` if the figure covers all classes.
     pub class: Option<ClassId>,
-    /// Its value.
+    /// Value.
     pub value: f64,
 }
 
-/// Decides which request a device serves next.
+/// A scheduler: decides which request a device serves next.
 ///
-/// Times are nanoseconds on one clock of the caller's choice that does not go back; equal times are told in the order in
-/// which things happened. The same calls give the same decisions: a policy draws nothing at random.
+/// Times are nanoseconds on one monotonic clock of the caller's choice. The caller reports events of equal time in the order
+/// in which they happened. A scheduler draws no random numbers: the same calls give the same decisions.
 pub trait Policy: Send {
-    /// Takes a request.
+    /// Adds a request.
     fn arrive(&mut self, now_ns: u64, request: Request, model: &dyn ServiceModel);
 
-    /// Decides. The caller asks when the device can take a request: after an arrival or a completion, and at the time
-    /// of [`Decision::WaitUntil`]. Devices that take several requests are asked for until the policy has none for them.
+    /// Chooses the next request. The caller calls this when the device can take a request: after an arrival or a completion,
+    /// and at the time of [`Decision::WaitUntil`]. For a device that takes several requests the caller repeats the call until
+    /// the scheduler returns no request.
     fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision;
 
-    /// Is told that a request that was served, from `begun_ns` on, is done.
+    /// Reports the completion of a request whose service began at `begun_ns`.
     fn complete(&mut self, now_ns: u64, request: &Request, begun_ns: u64) {
         let _ = (now_ns, request, begun_ns);
     }
 
-    /// By how much what it has promised can be put off, in ns, of a policy that reckons with that.
+    /// Slack, in ns: the time by which all guarantees can be postponed. `None` if the scheduler computes no slack.
     fn slack_ns(&self) -> Option<u64> {
         None
     }
 
-    /// What it has in account, as it was when the policy was last told something.
+    /// Internal figures as of the last call.
     fn accounts(&self) -> Vec<Account> {
         Vec::new()
     }
 
-    /// Requests that wait.
+    /// Number of waiting requests.
     fn waiting(&self) -> usize;
 }

@@ -1,29 +1,12 @@
-//! The schedulers by name: one file each with a line here, and the kernel's own with the scheduler that models each.
+//! Registry of schedulers: one line for each scheduler of weir's own, and the kernel's schedulers with their models.
 
+use crate::entry::Entry;
+use crate::linux::{bfq, kyber, mq_deadline};
 use crate::policy::Policy;
 use crate::request::Class;
 use crate::settings::{SettingError, Settings};
 
-/// A policy.
-pub struct Entry {
-    /// Its name in studies.
-    pub name: &'static str,
-    /// Its name in figures and tables.
-    pub label: &'static str,
-    /// What it is, with its source.
-    pub about: &'static str,
-    /// What it holds to, whatever happens.
-    pub promises: &'static str,
-    /// Its settings: name, and what it is with its unit and default.
-    pub settings: &'static [(&'static str, &'static str)],
-    /// Makes it for these classes. Settings that it does not have are refused before.
-    pub build: Build,
-}
-
-/// Makes a policy for classes.
-pub type Build = fn(&[Class], &Settings) -> Result<Box<dyn Policy>, SettingError>;
-
-/// All policies, the plain ones first.
+/// Schedulers of weir's own, the simple ones first.
 pub const POLICIES: &[Entry] = &[
     crate::fcfs::ENTRY,
     crate::sstf::ENTRY,
@@ -46,56 +29,61 @@ pub const POLICIES: &[Entry] = &[
     crate::clockwise::LST,
     crate::clockwise::DELTAL,
     crate::hds::ENTRY,
-    crate::linux::mq_deadline::ENTRY,
-    crate::linux::kyber::ENTRY,
-    crate::linux::bfq::ENTRY,
+    mq_deadline::ENTRY,
+    kyber::ENTRY,
+    bfq::ENTRY,
 ];
 
 /// An I/O scheduler of the kernel's multi-queue block layer.
 pub struct KernelScheduler {
-    /// Its name in studies and in `/sys/block/DEV/queue/scheduler`.
+    /// Name in studies and in `/sys/block/DEV/queue/scheduler`.
     pub name: &'static str,
-    /// Its name in figures and tables.
+    /// Label in figures and tables.
     pub label: &'static str,
-    /// The kernel module that has it; `None` if it is always there.
+    /// Kernel module; `None` if built into every kernel.
     pub module: Option<&'static str>,
-    /// The name in [`POLICIES`] of its model, which takes its place in virtual time. Tunables keep their names.
+    /// Name in [`POLICIES`] of the model that replaces the scheduler in virtual time. Tunables keep their names.
     pub counterpart: &'static str,
 }
 
-/// The kernel's schedulers.
+/// I/O schedulers of the kernel.
 pub const KERNEL_SCHEDULERS: &[KernelScheduler] = &[
     KernelScheduler { name: "none", label: "none", module: None, counterpart: "fcfs" },
     KernelScheduler {
         name: "mq-deadline",
-        label: "mq-deadline",
+        label: mq_deadline::ENTRY.label,
         module: Some("mq-deadline-iosched"),
-        counterpart: "linux-mq-deadline",
+        counterpart: mq_deadline::ENTRY.name,
     },
     KernelScheduler {
         name: "kyber",
-        label: "Kyber",
+        label: kyber::ENTRY.label,
         module: Some("kyber-iosched"),
-        counterpart: "linux-kyber",
+        counterpart: kyber::ENTRY.name,
     },
-    KernelScheduler { name: "bfq", label: "BFQ", module: Some("bfq"), counterpart: "linux-bfq" },
+    KernelScheduler {
+        name: "bfq",
+        label: bfq::ENTRY.label,
+        module: Some("bfq"),
+        counterpart: bfq::ENTRY.name,
+    },
 ];
 
-/// The kernel's scheduler of a name.
+/// Kernel scheduler by name.
 pub fn kernel_scheduler(name: &str) -> Option<&'static KernelScheduler> {
     KERNEL_SCHEDULERS.iter().find(|scheduler| scheduler.name == name)
 }
 
-/// Names of all schedulers, the kernel's first.
+/// Names of all schedulers, kernel schedulers first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let own = POLICIES.iter().map(|entry| entry.name);
     KERNEL_SCHEDULERS.iter().map(|scheduler| scheduler.name).chain(own)
 }
 
-/// Makes a policy by its name.
+/// Builds a scheduler by its name.
 ///
 /// # Errors
-/// There is no such policy, it has no such setting, or cannot be set so, or not for these classes.
+/// The name or a setting is unknown, a value is invalid, or the scheduler cannot serve the classes.
 pub fn build(name: &str, classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingError> {
     let Some(entry) = POLICIES.iter().find(|entry| entry.name == name) else {
         let names = || POLICIES.iter().map(|entry| entry.name);
@@ -118,8 +106,7 @@ mod tests {
     use crate::request::TrafficKind;
 
     fn classes() -> Vec<Class> {
-        let class =
-            |name: &str, service| Class { name: name.into(), kind: service, weight: 1.0, contract: None };
+        let class = |name: &str, kind| Class { name: name.into(), kind, weight: 1.0, contract: None };
         vec![class("text", TrafficKind::Interactive), class("video", TrafficKind::RealTime)]
     }
 

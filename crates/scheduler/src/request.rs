@@ -1,20 +1,20 @@
-//! Requests and classes, as a scheduler sees them.
+//! Requests and classes of a scheduler.
 
 pub use weir_vocabulary::{Op, TrafficKind};
 
 use crate::guarantee::Task;
 
-/// Number of a class among the classes that a policy was built for, from 0.
+/// Index of a class among the classes of a scheduler, from 0.
 pub type ClassId = u16;
 
 /// One request to one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The caller's name for it; comes back when it is chosen.
+    /// The caller's identifier, returned with the decision.
     pub tag: u64,
-    /// Whose it is.
+    /// Class.
     pub class: ClassId,
-    /// Which client or stream of the class.
+    /// Client or stream of the class.
     pub stream: u32,
     /// Read or write.
     pub op: Op,
@@ -22,9 +22,9 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Length in bytes, at least 1.
     pub size_bytes: u32,
-    /// When it arrived.
+    /// Arrival time.
     pub arrived_ns: u64,
-    /// When its answer becomes worthless; `None` if never.
+    /// Deadline; `None` if there is none.
     pub deadline_ns: Option<u64>,
 }
 
@@ -34,31 +34,31 @@ impl Request {
         self.offset_bytes.saturating_add(u64::from(self.size_bytes))
     }
 
-    /// Its deadline, where one without comes after all others.
+    /// Deadline; the latest possible time if there is none.
     pub fn due_ns(&self) -> u64 {
         self.deadline_ns.unwrap_or(u64::MAX)
     }
 }
 
-/// A class, as a policy is told of it.
+/// A class of requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Kind of its traffic.
+    /// Traffic kind.
     pub kind: TrafficKind,
-    /// Its share of the device relative to the other classes; above 0.
+    /// Weight: the share of the device relative to other classes; above 0.
     pub weight: f64,
-    /// What it asks to be promised of the device; policies that promise nothing of the kind take no notice.
+    /// Service guarantee that the class asks for; schedulers without contracts ignore it.
     pub contract: Option<Contract>,
 }
 
-/// What a class asks to be promised.
+/// Service guarantee of a class: a service time per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contract {
-    /// Of a real-time class: a request of each stream takes at most the cost, and is asked for at most once in a period.
-    /// Of another class: so much service for all its requests together in every period.
+    /// Real-time class: each stream sends at most one request per period, whose service time is at most the cost.
+    /// Other classes: service time of all requests together in every period.
     pub task: Task,
-    /// Streams of a real-time class that are promised it, by their numbers from 0 on.
+    /// Number of streams of a real-time class with the guarantee: streams 0, 1 and on.
     pub streams: u32,
 }

@@ -1,11 +1,11 @@
-//! Round-robin among classes.
+//! Round robin between classes.
 
 use std::collections::VecDeque;
 
 use crate::by_offset::ByOffset;
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{ClassId, Request};
 use crate::share::of_class;
 use crate::sweep::{Sweep, Turn};
@@ -14,10 +14,10 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
     label: "Round robin",
     about: "classes take turns (Nagle, IEEE Trans. Comm. 35(4), 1987; the fair scheduler of Figure 2 of Shenoy and Vin)",
-    promises: "work conserving; between two turns of a class that has requests every other class has one turn at most",
+    promises: "work conserving; between two turns of a backlogged class every other class has at most one turn",
     settings: &[
-        ("quantum", "requests of a turn, at least 1; default 1"),
-        ("order", "within a class. fcfs: in the order of arrival; scan: up and down; default fcfs"),
+        ("quantum", "requests per turn, at least 1; default 1"),
+        ("order", "order within a class. fcfs: order of arrival; scan: up and down; default fcfs"),
     ],
     build: |_, settings| {
         Ok(Box::new(RoundRobin {
@@ -77,7 +77,7 @@ struct RoundRobin {
     queues: Vec<Queue>,
     /// Classes with requests; the first has the turn.
     ring: VecDeque<ClassId>,
-    /// Requests of this turn so far.
+    /// Requests served in this turn.
     served: u64,
     waiting: usize,
 }

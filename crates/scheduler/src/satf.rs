@@ -1,9 +1,9 @@
 //! SATF: shortest access time first, with ageing.
 
 use crate::by_offset::{ByOffset, Key};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 
 /// The weight of age is kept in millionths.
@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
                can starve)",
     settings: &[(
         "age_weight",
-        "ns of positioning that a ns of waiting is worth, 0 to 1; default 0: no ageing",
+        "ns of positioning time that one ns of waiting offsets, 0 to 1; default 0: no ageing",
     )],
     build: |_, settings| {
         let age_weight = settings.number("age_weight", 0.0, 0.0, 1.0)?;
@@ -29,15 +29,15 @@ pub(crate) const ENTRY: Entry = Entry {
     },
 };
 
-/// Serves the request that is reached first. Without ageing a decision asks the device only for requests that may be: outwards
-/// from the head, until those on either side are too far.
+/// Serves the request with the shortest positioning time. Without ageing a decision evaluates requests outwards from the
+/// head, until the lower bound on either side exceeds the best.
 #[derive(Debug)]
 struct Satf {
     age_millionths: i128,
     waiting: ByOffset,
 }
 
-/// The request that is reached first of those that were looked at; of several the one that arrived first.
+/// Request with the shortest positioning time so far; the earliest arrival of equal times.
 struct Nearest<'a> {
     age_millionths: i128,
     now_ns: u64,
@@ -56,7 +56,7 @@ impl Nearest<'_> {
         }
     }
 
-    /// Whether one that takes `least_ns` or more cannot be it.
+    /// Whether a request with a positioning time of at least `least_ns` cannot be chosen.
     fn is_before(&self, least_ns: u64) -> bool {
         self.found.is_some_and(|(effort, _)| i128::from(least_ns) * MILLION > effort)
     }

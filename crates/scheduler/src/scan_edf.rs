@@ -1,15 +1,15 @@
 //! SCAN-EDF: deadline order, and SCAN order among equal deadlines.
 //!
 //! A. L. N. Reddy and J. C. Wyllie, "Disk scheduling in a multimedia I/O system", ACM Multimedia 1993; the same, IEEE
-//! Computer 27(3), 1994. How much is gained rests on how many deadlines are equal. The authors make them equal by giving
-//! requests deadlines in steps; `batch_ms` takes deadlines that are close for equal without touching them.
+//! Computer 27(3), 1994. The gain depends on the number of equal deadlines. The authors round deadlines to steps;
+//! `batch_ms` treats close deadlines as equal and leaves them unchanged.
 
 use std::collections::BTreeMap;
 
 use crate::by_offset::ByOffset;
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 use crate::sweep::{Sweep, Turn};
 
@@ -20,7 +20,10 @@ pub(crate) const ENTRY: Entry = Entry {
     promises: "work conserving; no other request's deadline is earlier by more than batch_ms; within a batch offsets \
                go as in the sweep",
     settings: &[
-        ("batch_ms", "deadlines at most so much later than the earliest count as equal; default 0"),
+        (
+            "batch_ms",
+            "deadlines that are later than the earliest by at most this time count as equal, in ms; default 0",
+        ),
         ("sweep", "scan: up and down; c-scan: upwards only; default scan"),
     ],
     build: |_, settings| {
@@ -39,12 +42,12 @@ pub(crate) const ENTRY: Entry = Entry {
     },
 };
 
-/// A batch that is being served, and the rest by deadline.
+/// The batch in service, and all other requests by deadline.
 #[derive(Debug)]
 struct ScanEdf {
     batch_ns: u64,
     sweep: Sweep,
-    /// The deadline that the batch was begun for. None in it is earlier, none later by more than `batch_ns`.
+    /// Earliest deadline of the batch. All others in the batch are later by at most `batch_ns`.
     first_due_ns: u64,
     batch: ByOffset,
     /// By deadline and number of arrival.
@@ -62,7 +65,7 @@ impl ScanEdf {
         self.arrivals += 1;
     }
 
-    /// An earlier deadline has come: the batch begins with it, and those that are too late for it leave.
+    /// Starts the batch again at an earlier deadline; requests with deadlines beyond `batch_ns` leave it.
     fn begin_earlier(&mut self, first_due_ns: u64) {
         self.first_due_ns = first_due_ns;
         let last_due_ns = self.last_due_ns();

@@ -2,55 +2,55 @@
 
 use std::collections::BTreeMap;
 
-/// Settings of a policy, by name, as they are written in a study.
+/// Settings of a scheduler by name, as written in a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings(pub BTreeMap<String, String>);
 
-/// Why settings are refused.
+/// Error in the settings of a scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    /// There is no such policy.
-    #[error("unknown scheduler `{name}`; did you mean `{nearest}`? There are: {known}")]
+    /// Unknown scheduler.
+    #[error("unknown scheduler `{name}`; did you mean `{nearest}`? Known schedulers: {known}")]
     UnknownPolicy {
-        /// What was asked for.
+        /// Name in the study.
         name: String,
-        /// The name most like it.
+        /// Most similar name.
         nearest: &'static str,
-        /// All names.
+        /// All known names.
         known: String,
     },
-    /// The policy has no such setting.
-    #[error("{policy} has no setting `{key}`; it has: {known}")]
+    /// Unknown setting.
+    #[error("{policy} has no setting `{key}`. Its settings: {known}")]
     UnknownKey {
-        /// The policy.
+        /// Scheduler.
         policy: &'static str,
-        /// What was set.
+        /// Name of the setting.
         key: String,
-        /// What can be.
+        /// Known settings.
         known: String,
     },
-    /// The value is none that the setting can have.
-    #[error("{key}={value}: it must be {expected}")]
+    /// Invalid value of a setting.
+    #[error("setting `{key}` is invalid (found {key}={value}, expected {expected})")]
     Value {
-        /// What was set.
+        /// Name of the setting.
         key: String,
-        /// To what.
+        /// Value in the study.
         value: String,
-        /// What it can be set to.
+        /// Valid values.
         expected: String,
     },
-    /// The classes do not suit the policy.
+    /// Classes that the scheduler cannot serve.
     #[error("{policy}: {problem}")]
     Classes {
-        /// The policy.
+        /// Scheduler.
         policy: &'static str,
-        /// What is wrong, and the remedy.
+        /// Problem and remedy.
         problem: String,
     },
 }
 
 impl Settings {
-    /// A number between limits, or the default if it is not set.
+    /// A number from `least` to `most`; the default if not set.
     ///
     /// # Errors
     /// [`SettingError::Value`].
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// A time that is given in ms, in ns.
+    /// A time in ns, set in ms.
     ///
     /// # Errors
     /// [`SettingError::Value`].
@@ -71,7 +71,7 @@ impl Settings {
         Ok((ms * 1e6).round() as u64)
     }
 
-    /// A whole number between limits, or the default if it is not set.
+    /// A whole number from `least` to `most`; the default if not set.
     ///
     /// # Errors
     /// [`SettingError::Value`].
@@ -83,16 +83,29 @@ impl Settings {
         }
     }
 
-    /// One of some words, or the first if it is not set.
+    /// One of several words; the first if not set.
     ///
     /// # Errors
     /// [`SettingError::Value`].
     pub fn word(&self, key: &str, words: &[&'static str]) -> Result<&'static str, SettingError> {
+        self.choice(key, words, |word| word).copied()
+    }
+
+    /// One of several choices by name; the first if not set.
+    ///
+    /// # Errors
+    /// [`SettingError::Value`].
+    pub(crate) fn choice<'a, T>(
+        &self,
+        key: &str,
+        all: &'a [T],
+        name: impl Fn(&T) -> &'static str,
+    ) -> Result<&'a T, SettingError> {
         let found = match self.0.get(key) {
-            None => words.first(),
-            Some(value) => words.iter().find(|word| *word == value),
+            None => all.first(),
+            Some(value) => all.iter().find(|one| name(one) == value),
         };
-        found.copied().ok_or_else(|| self.refused(key, words.join(" or ")))
+        found.ok_or_else(|| self.refused(key, all.iter().map(name).collect::<Vec<_>>().join(" or ")))
     }
 
     fn refused(&self, key: &str, expected: String) -> SettingError {

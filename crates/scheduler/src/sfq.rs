@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{ClassId, Request};
 use crate::share::{Cost, Pace, Weight, of_class};
 
@@ -22,10 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     promises: "work conserving up to the depth; with one request at a time the work by weight of two backlogged \
                classes differs by at most the greatest request by weight of the one and of the other; requests of a \
                class in the order of arrival",
-    settings: &[
-        Cost::SETTING,
-        ("depth", "requests that the device is given at once; default 0: as many as it takes"),
-    ],
+    settings: &[Cost::SETTING, ("depth", "maximum number of requests in the device; default 0: no limit")],
     build: |classes, settings| {
         let flows = Weight::of(NAME, classes)?.into_iter().map(Flow::new).collect();
         let cost = Cost::set(settings)?;
@@ -43,13 +40,13 @@ pub(crate) const ENTRY: Entry = Entry {
     },
 };
 
-/// A class: its requests, and when in virtual time the first of them starts.
+/// A class: its requests, and the start of the first one in virtual time.
 #[derive(Debug)]
 struct Flow {
     pace: Pace,
     queue: VecDeque<Request>,
     start: u128,
-    /// Finish tag of the request that was served last.
+    /// Finish tag of the last served request.
     finish: u128,
 }
 
@@ -59,9 +56,9 @@ impl Flow {
     }
 }
 
-/// Tags are made when a request comes to the head of its class. That gives the tags of the paper, which makes them at
-/// arrival: behind a waiting request, virtual time has not come to that one's start, and hence not to its finish. And a
-/// request's cost, which nothing before its service depends on, can be taken from where the arm is then.
+/// A request gets its tags at the head of its class. They equal the paper's tags, which are computed at arrival: while an
+/// earlier request waits, virtual time has not reached that request's start, hence not its finish. The cost of a request
+/// can then use the position of the arm at that time.
 #[derive(Debug)]
 struct Sfq {
     cost: Cost,
@@ -69,9 +66,9 @@ struct Sfq {
     flows: Vec<Flow>,
     /// Classes with requests, by the start tag of the first.
     backlogged: BTreeSet<(u128, ClassId)>,
-    /// Start tag of the request that was given to the device last.
+    /// Start tag of the last dispatched request.
     virtual_now: u128,
-    /// Greatest finish tag of a request that was served.
+    /// Greatest finish tag of a served request.
     last_finish: u128,
     waiting: usize,
     in_service: u64,

@@ -1,4 +1,4 @@
-//! Weights and virtual time in integers.
+//! Weights and virtual time as integers.
 
 use crate::model::ServiceModel;
 use crate::request::{Class, ClassId, Request};
@@ -13,10 +13,10 @@ impl Weight {
     const LEAST: f64 = 0.001;
     const MOST: f64 = 1_000_000.0;
 
-    /// Weight 1, of classes that a policy was not told of.
+    /// Weight 1, for unknown classes.
     pub(crate) const ONE: Weight = Weight(1 << Self::BITS);
 
-    /// The weights of classes.
+    /// Weights of classes.
     pub(crate) fn of(policy: &'static str, classes: &[Class]) -> Result<Vec<Weight>, SettingError> {
         let weight = |class: &Class| match class.weight {
             weight if (Self::LEAST..=Self::MOST).contains(&weight) => {
@@ -25,7 +25,7 @@ impl Weight {
             weight => Err(SettingError::Classes {
                 policy,
                 problem: format!(
-                    "class `{}` has weight {weight}; it must be from {} to {}",
+                    "class `{}` has weight {weight}, expected {} to {}",
                     class.name,
                     Self::LEAST,
                     Self::MOST
@@ -35,27 +35,25 @@ impl Weight {
         classes.iter().map(weight).collect()
     }
 
-    /// How fast virtual time passes for a class of this weight.
+    /// Rate of virtual time for a class of this weight.
     pub(crate) fn pace(self) -> Pace {
         Pace(Pace::ONE / u128::from(self.0.max(1)))
     }
 
-    /// The same, rounded up: for the time of the whole system, so that what classes are due by then is never missed by
-    /// the rounding.
+    /// The same rate rounded up, for the virtual time of the whole system: rounding then never delays a class.
     pub(crate) fn pace_up(self) -> Pace {
         Pace(Pace::ONE.div_ceil(u128::from(self.0.max(1))))
     }
 }
 
-/// Virtual time that a unit of work takes, in steps of 2^-48. Virtual time fits into 128 bits for all the work that a
-/// device could do in centuries.
+/// Rate of virtual time per unit of work, in steps of 2^-48. Virtual time fits into 128 bits for centuries of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace(u128);
 
 impl Pace {
     const ONE: u128 = 1 << (48 + Weight::BITS);
 
-    /// The virtual time that work of this cost takes: cost / weight.
+    /// Virtual time of work of this cost: cost / weight.
     pub(crate) fn times(self, cost: u64) -> u128 {
         self.0.saturating_mul(u128::from(cost))
     }
@@ -83,7 +81,7 @@ impl std::iter::Sum for Weight {
     }
 }
 
-/// What of the device is shared.
+/// Shared resource of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cost {
     /// Bytes.
@@ -94,7 +92,7 @@ pub(crate) enum Cost {
 
 impl Cost {
     pub(crate) const SETTING: (&'static str, &'static str) =
-        ("cost", "what is shared. bytes: bytes; time: expected service time; default bytes");
+        ("cost", "shared resource. bytes: bytes; time: expected service time; default bytes");
 
     pub(crate) fn set(settings: &Settings) -> Result<Cost, SettingError> {
         Ok(match settings.word("cost", &["bytes", "time"])? {
@@ -103,7 +101,7 @@ impl Cost {
         })
     }
 
-    /// What a request costs if it is begun from where the arm is; at least 1.
+    /// Cost of a request from the current position of the arm; at least 1.
     pub(crate) fn of(self, request: &Request, model: &dyn ServiceModel) -> u64 {
         match self {
             Cost::Bytes => u64::from(request.size_bytes).max(1),
@@ -112,7 +110,7 @@ impl Cost {
     }
 }
 
-/// What a policy keeps of a class, begun now if the policy was not told of the class.
+/// A scheduler's state of a class, created if the class is unknown.
 pub(crate) fn of_class<T>(kept: &mut Vec<T>, class: ClassId, begin: impl FnMut() -> T) -> &mut T {
     let index = usize::from(class);
     if index >= kept.len() {

@@ -1,9 +1,9 @@
 //! SSTF: shortest seek time first.
 
 use crate::by_offset::ByOffset;
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 
 pub(crate) const ENTRY: Entry = Entry {

@@ -1,24 +1,23 @@
-//! Sweep order of waiting requests.
+//! Sweep order of requests (SCAN and C-SCAN).
 
 use crate::by_offset::{ByOffset, Key};
 use crate::request::Request;
 
-/// What the arm does when no request is ahead of it.
+/// Movement at the end of a sweep, when no request lies ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Serves those behind it on the way back.
+    /// Reverses, and serves requests on the way back.
     Around,
-    /// Goes back to the lowest one and sweeps upwards again.
+    /// Returns to the lowest request and sweeps upwards again.
     ToTheStart,
 }
 
-/// Where a sweep is.
+/// Position and direction of a sweep.
 ///
-/// It moves by the requests that it served and not by where the arm really is, as elevators in operating systems do:
-/// a request that a cache answers moves no arm, and a sweep that went by the arm could meet it again and again. Within a
-/// sweep offsets go strictly one way, except that requests for one offset that wait when the sweep comes there are
-/// served one after the other. What arrives for that offset later waits for the next sweep, so that nobody who asks for
-/// one block again and again can hold the arm there.
+/// The position follows the served requests, as in operating systems, not the arm: a cache hit moves no arm, and a sweep
+/// that followed the arm could serve one cached block for ever. Within a sweep offsets change in one direction. Requests
+/// for one offset that wait when the sweep reaches it are served one after the other; later arrivals for this offset wait
+/// for the next sweep, so repeated requests for one block cannot hold the arm.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sweep {
     turn: Turn,
@@ -29,7 +28,7 @@ pub(crate) struct Sweep {
 #[derive(Debug, Clone, Copy)]
 struct At {
     key: Key,
-    /// Arrivals from this number on came after the sweep had come to the offset.
+    /// Arrivals from this number on came after the sweep reached the offset.
     later: u64,
 }
 
@@ -38,7 +37,7 @@ impl Sweep {
         Sweep { turn, up: true, at: None }
     }
 
-    /// Takes the next request out of those that wait. The first sweep begins at `head_bytes`.
+    /// Removes the next request from the waiting ones. The first sweep begins at `head_bytes`.
     pub(crate) fn take(&mut self, waiting: &mut ByOffset, head_bytes: u64) -> Option<Request> {
         if waiting.is_empty() {
             return None;
@@ -52,7 +51,7 @@ impl Sweep {
         waiting.remove(key)
     }
 
-    /// The one that [`Sweep::take`] would take.
+    /// Request that [`Sweep::take`] would remove.
     pub(crate) fn peek(&self, waiting: &ByOffset, head_bytes: u64) -> Option<Key> {
         let mut sweep = *self;
         sweep.ahead(waiting, head_bytes).or_else(|| sweep.turned(waiting))

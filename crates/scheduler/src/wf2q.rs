@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{ClassId, Request};
 use crate::share::{Cost, Pace, Weight, of_class};
 
@@ -36,7 +36,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
 };
 
-/// A class: its requests, and when in virtual time the first of them starts and is finished.
+/// A class: its requests, and start and finish of the first one in virtual time.
 #[derive(Debug)]
 struct Flow {
     pace: Pace,
@@ -60,20 +60,20 @@ impl Flow {
     }
 }
 
-/// Where the cost is a time, it is taken from where the arm is when a request comes to the head of its class.
+/// A cost in time uses the position of the arm when the request comes to the head of its class.
 #[derive(Debug)]
 struct Wf2q {
     cost: Cost,
-    /// Weight of all classes, backlogged or not.
+    /// Sum of the weights of all classes, backlogged or not.
     total: Weight,
-    /// How fast virtual time passes for all of them.
+    /// Rate of virtual time for all classes together.
     all: Pace,
     flows: Vec<Flow>,
-    /// Classes whose first request has started in virtual time, by its finish.
+    /// Classes whose first request has started in virtual time, by finish.
     eligible: BTreeSet<(u128, ClassId)>,
-    /// Those whose first request has not, by its start.
+    /// Classes whose first request has not started, by start.
     early: BTreeSet<(u128, ClassId)>,
-    /// The system's virtual time, after the request that was given to the device last.
+    /// Virtual time of the system after the last dispatched request.
     virtual_now: u128,
     waiting: usize,
 }

@@ -15,7 +15,7 @@ pub struct ControllerOptions {
     pub write_overhead_ns: u64,
     /// The same for a read whose data are in the buffer, if it differs from `read_overhead_ns`.
     pub hit_overhead_ns: Option<u64>,
-    /// Longer requests count as being so long for the watermarks.
+    /// Maximum request length for the watermarks; longer requests count as this long.
     pub watermark_most_bytes: u64,
     /// From when the arm starts for a write until its data begin to flow into the buffer.
     pub write_data_delay_ns: u64,
@@ -35,7 +35,7 @@ pub struct ControllerOptions {
     pub keep_sectors: u64,
     /// Segments of the buffer, each for one run of sectors.
     pub segments: usize,
-    /// The write cache, if there is one.
+    /// Write cache, if any.
     pub write_cache: Option<WriteCacheOptions>,
     /// Draw the platter's angle for each access from a generator with this seed, instead of following it.
     pub random_phase_seed: Option<u64>,
@@ -70,7 +70,7 @@ pub(crate) struct Controller {
     pub options: ControllerOptions,
     /// Where the arm is, unless a segment has it for reading ahead.
     arm: Arm,
-    /// When the arm has done what it cannot leave off: writing from the cache.
+    /// End of the current uninterruptible write from the cache.
     arm_free_ns: u64,
     /// The sector after the last one that was asked for and transferred.
     pub head_sector: u64,
@@ -234,7 +234,7 @@ impl Controller {
             let transfer_ns = self.mechanism.transfer_ns(first, sectors, Op::Write);
             ready_ns = begin_ns + self.interface_times(request, transfer_ns).before_ns;
         }
-        let access = self.mechanism.access_when_ready(start_ns, ready_ns, arm, first, sectors, Op::Write);
+        let access = self.mechanism.access_when_ready(start_ns, ready_ns, arm, first..end, Op::Write);
         (self.arm, self.head_sector) = (access.arm, end);
         access.end_ns
     }
@@ -259,7 +259,7 @@ impl Controller {
         now_ns + delivery_ns
     }
 
-    /// Writes from the cache what the disk began to write before `now_ns`, having nothing else to do.
+    /// Processes idle-time writes from the cache that began before `now_ns`.
     fn destage_until(&mut self, now_ns: u64) {
         while let Some((_, start_ns)) =
             self.write_cache.as_ref().and_then(|cache| cache.due(self.arm_free_ns, now_ns))

@@ -1,4 +1,4 @@
-//! The interface of device models: requests in, completions out, times in ns.
+//! Interface of device models: requests in, completions out, times in ns.
 
 pub use weir_vocabulary::Op;
 
@@ -8,7 +8,7 @@ pub const SECTOR_BYTES: u64 = 512;
 /// One request to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoRequest {
-    /// The caller's name for the request; comes back in its [`Completion`].
+    /// The caller's identifier, returned in the [`Completion`].
     pub tag: u64,
     /// Read or write.
     pub op: Op,
@@ -24,34 +24,34 @@ impl IoRequest {
         self.offset_bytes + u64::from(self.size_bytes)
     }
 
-    /// The sectors that the request touches: first sector, number of sectors.
+    /// Sectors of the request: first sector, number of sectors.
     pub fn sectors(&self) -> (u64, u64) {
         let first = self.offset_bytes / SECTOR_BYTES;
         (first, self.end_bytes().div_ceil(SECTOR_BYTES) - first)
     }
 }
 
-/// A request that the device has finished.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The tag of the request.
     pub tag: u64,
-    /// When the device began to work on it.
+    /// Start of service.
     pub start_ns: u64,
-    /// When it was done.
+    /// Completion time.
     pub done_ns: u64,
 }
 
-/// Why a device refuses a request. The device is unchanged.
+/// Error in a request. The device is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The request has no bytes.
-    #[error("the request at byte {offset_bytes} is empty; a request has at least 1 byte")]
+    #[error("request at byte {offset_bytes}: found 0 bytes, expected at least 1")]
     Empty {
         /// First byte of the request.
         offset_bytes: u64,
     },
-    /// The request reaches behind the end of the device.
+    /// The request exceeds the end of the device.
     #[error(
         "the request of {size_bytes} bytes at byte {offset_bytes} ends behind the device's {capacity_bytes} bytes"
     )]
@@ -67,23 +67,23 @@ pub enum RequestError {
 
 /// A storage device that serves requests in time.
 ///
-/// Times are nanoseconds on one clock of the caller's choice. The caller calls [`advance`](Device::advance) no earlier
+/// Times are nanoseconds on one monotonic clock of the caller's choice. The caller calls [`advance`](Device::advance) no earlier
 /// than each [`next_event_ns`](Device::next_event_ns). A late call changes no completion time: the device works from
 /// event to event, so a driver under a real clock accumulates no error.
 pub trait Device: Send {
-    /// Takes a request that arrives at `now_ns`.
+    /// Adds a request that arrives at `now_ns`.
     ///
     /// # Errors
-    /// [`RequestError`] if the request is empty or reaches behind the end.
+    /// [`RequestError`] if the request is empty or exceeds the end.
     fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError>;
 
-    /// When something happens next, or `None` if nothing is under way.
+    /// Time of the next event; `None` if the device is idle.
     fn next_event_ns(&self) -> Option<u64>;
 
-    /// Lets everything happen that is due at `now_ns` or before, and appends what completed, in order of completion.
+    /// Processes events up to `now_ns`; appends completed requests in order of completion.
     fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>);
 
-    /// Requests that have arrived and are not completed.
+    /// Number of uncompleted requests.
     fn outstanding(&self) -> usize;
 
     /// Size of the device in bytes.

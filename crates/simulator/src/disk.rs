@@ -97,12 +97,12 @@ impl Disk {
         &self.controller
     }
 
-    /// When the disk is free of the request in service; in the past if there is none.
+    /// Completion time of the request in service; in the past if there is none.
     pub fn free_ns(&self) -> u64 {
         self.serving.map_or(self.free_ns, |completion| completion.done_ns)
     }
 
-    /// Begins the next request of the queue, if there is one.
+    /// Begins the next request of the queue, if any.
     fn start_next(&mut self) {
         let Some(index) = self.choose() else { return };
         let Some(Queued { request, arrived_ns, .. }) = self.queue.remove(index) else { return };

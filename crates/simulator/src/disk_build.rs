@@ -84,7 +84,7 @@ impl DiskProfile {
                 Ok((capacity_gb * 1e9) as u64)
             }
             (None, None) => Err(ProfileError::Missing {
-                problem: "there is no `capacity_gb`, and not all zones have `cylinders`",
+                problem: "missing `capacity_gb`, and not all zones have `cylinders`",
                 remedy: "give `capacity_gb` and the zones' `share`, or every zone's `cylinders`",
             }),
         }
@@ -151,7 +151,7 @@ impl DiskProfile {
                 Ok(SeekTimes::new(form, cylinders, full_cylinders))
             }
             _ => Err(ProfileError::Missing {
-                problem: "the seek times are missing, not complete, or given twice",
+                problem: "seek times are missing, incomplete or duplicate",
                 remedy: "give `seek_min_ms`, `seek_avg_ms` and `seek_max_ms`, or `seek_points`, or `seek_two_piece`",
             }),
         }
@@ -206,7 +206,7 @@ impl DiskProfile {
         let (least_bytes, most_bytes) = self.least_and_most_bytes()?;
         if most_bytes < least_bytes {
             return Err(ProfileError::Missing {
-                problem: "spare places leave the disk less data than 16 cylinders have",
+                problem: "spare sectors leave less space than 16 cylinders",
                 remedy: "lower the zones' `spare_tracks`, `spare_sectors_per_group` or `front_sectors`",
             });
         }
@@ -276,7 +276,7 @@ impl DiskProfile {
                 within("zones.first_skew_sectors", f64::from(zone.first_skew_sectors), 0.0, per_track)
             }),
             _ => Err(ProfileError::Missing {
-                problem: "the skews are missing, not complete, or given twice",
+                problem: "skews are missing, incomplete or duplicate",
                 remedy: "give `head_skew_ms` and `cylinder_skew_ms`, or `head_skew_sectors` and `cylinder_skew_sectors` in every zone",
             }),
         }

@@ -113,7 +113,7 @@ impl FlashSsd {
         }
     }
 
-    /// What was written so far.
+    /// Counters of writes.
     pub fn counts(&self) -> FlashCounts {
         self.dies.iter().fold(FlashCounts::default(), |sum, die| FlashCounts {
             host_units: sum.host_units + die.ftl.host_units,
@@ -131,7 +131,7 @@ impl FlashSsd {
         self.head_bytes
     }
 
-    /// How long the link takes for so many bytes.
+    /// Transfer time of the link for a number of bytes.
     pub(crate) fn link_ns(&self, size_bytes: u64) -> u64 {
         (size_bytes as f64 / self.options.interface_bytes_per_s * 1e9).round() as u64
     }
@@ -171,7 +171,7 @@ impl FlashSsd {
         }
     }
 
-    /// Moves waiting writes into the buffer as far as there is room.
+    /// Moves waiting writes into the buffer while it has space.
     fn fill_buffer(&mut self, now_ns: u64) {
         while let Some(id) = self.waiting.front().copied() {
             let Some(mut request) = self.requests.get(&id).copied() else {

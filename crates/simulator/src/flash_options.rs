@@ -22,7 +22,7 @@ pub struct FlashOptions {
     pub program_unit_ns: u64,
     /// Erasing a block.
     pub erase_ns: u64,
-    /// Of so many erases of a die one takes `erase_ns` and the others nothing: 1, or more where blocks are smaller than the
+    /// Number of erases of a die per `erase_ns`; the others take no time. 1, or more where blocks are smaller than the
     /// real ones, so that erases cost as much and are as long as on the whole device.
     pub erases_for_one: u64,
     /// A unit on the channel.

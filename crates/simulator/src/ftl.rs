@@ -6,10 +6,10 @@ const NONE: u32 = u32::MAX;
 /// Blocks that are kept erased beside the two that are written to.
 const RESERVE_BLOCKS: u32 = 2;
 
-/// What the die does next to make room.
+/// Next step of a die's garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleaning {
-    /// Nothing: there is room.
+    /// None: enough free space.
     None,
     /// Copy one valid unit.
     Copy,

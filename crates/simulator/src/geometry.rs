@@ -1,6 +1,6 @@
 //! Disk geometry: zones, cylinders, heads, sectors per track, spares.
 
-/// What is kept free in a zone. Addresses skip it; the places still pass under the head.
+/// Spare space of a zone. Addresses skip it; the sectors still pass under the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spares {
     /// Sectors at the end of each track.

@@ -1,4 +1,4 @@
-//! A device without service time.
+//! Device without service time.
 
 use crate::device::{Completion, Device, IoRequest, RequestError, check};
 

@@ -1,7 +1,7 @@
 //! Models of storage devices: disks, striped arrays, flash devices.
 //!
-//! A model does no I/O and has no clock: it is told when a request arrives and what time it is, in integer nanoseconds,
-//! and it says when its next event is. The same model therefore runs in virtual time and behind a real block device.
+//! A model does no I/O and has no clock. The caller passes arrivals and the current time in integer nanoseconds; the model
+//! returns the time of its next event. The same model therefore runs in virtual time and behind a real block device.
 //!
 //! ```
 //! use weir_simulator::{Device, IoRequest, Op, profile};

@@ -1,4 +1,4 @@
-//! A device of any profile in a virtual-time server, as a device and as a service model.
+//! Device of any profile, as device and service model of a virtual-time server.
 
 use crate::disk::Disk;
 use crate::flash::FlashSsd;
@@ -6,7 +6,7 @@ use crate::instant::Instant;
 use crate::profile::{Profile, ProfileError};
 use crate::ssd::Ssd;
 
-/// A device of any profile. It is not behind a pointer to a trait: its methods are most of what a simulation does.
+/// A device of any profile. An enum instead of a trait object: its methods take most of the time of a simulation.
 pub enum Model {
     /// A disk with one arm.
     Disk(Box<Disk>),

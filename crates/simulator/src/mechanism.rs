@@ -1,5 +1,7 @@
 //! Disk mechanism: positioning and transfer times.
 
+use std::ops::Range;
+
 use crate::device::Op;
 use crate::geometry::{Geometry, Location};
 use crate::rotation::Rotation;
@@ -55,7 +57,7 @@ impl Mechanism {
         switch.max(self.seek.time_ns(distance) + settle)
     }
 
-    /// How long after `start_ns` the first of the sectors from `first_sector` comes under the head: seek and rotation.
+    /// Positioning time from `start_ns` until `first_sector` is under the head: seek and rotation.
     pub fn positioning_ns(&self, start_ns: u64, arm: Arm, first_sector: u64, op: Op) -> u64 {
         let at = self.geometry.locate(first_sector);
         let moved = self.move_ns(arm, at.arm(), op);
@@ -81,24 +83,23 @@ impl Mechanism {
 
     /// Reads or writes `sectors` sectors from `first_sector`, beginning at `start_ns` with the arm at `arm`.
     pub fn access(&self, start_ns: u64, arm: Arm, first_sector: u64, sectors: u64, op: Op) -> Access {
-        self.access_when_ready(start_ns, start_ns, arm, first_sector, sectors, op)
+        self.access_when_ready(start_ns, start_ns, arm, first_sector..first_sector + sectors, op)
     }
 
-    /// As [`access`](Self::access), but nothing is transferred before `ready_ns`, wherever the arm is then.
+    /// Reads or writes `sectors` like [`access`](Self::access), but transfers nothing before `ready_ns`.
     pub fn access_when_ready(
         &self,
         start_ns: u64,
         ready_ns: u64,
         arm: Arm,
-        first_sector: u64,
-        sectors: u64,
+        sectors: Range<u64>,
         op: Op,
     ) -> Access {
         let on_arrival = self.read_on_arrival && op == Op::Read;
-        let mut steps = self.steps(start_ns, arm, first_sector, op);
+        let mut steps = self.steps(start_ns, arm, sectors.start, op);
         steps.ready_ns = ready_ns;
         let mut starts_ns = None;
-        let mut left = sectors;
+        let mut left = sectors.end - sectors.start;
         loop {
             let step = steps.next_track();
             let count = left.min(u64::from(step.sectors));
@@ -208,7 +209,7 @@ struct Step {
     within_ns: u64,
 }
 
-/// An access, track by track. Whoever goes on to the next track sets `now_ns` to when the last sector has passed.
+/// An access, track by track. The caller sets `now_ns` to the end of the last sector before the next track.
 struct Steps<'a> {
     mechanism: &'a Mechanism,
     now_ns: u64,

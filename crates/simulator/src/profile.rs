@@ -12,17 +12,17 @@ pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPi
 pub use crate::profile_types::{FlashProfile, NullProfile, Profile, SsdProfile};
 use crate::seek::SeekCurveError;
 
-/// What is wrong with a profile or with what is asked of it.
+/// Error in a profile or its use.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// No profile has that name.
+    /// Unknown profile.
     #[error(
-        "unknown profile `{name}`; did you mean `{nearest}`? There are: {known}, or the path of a .yml file"
+        "unknown profile `{name}`; did you mean `{nearest}`? Known profiles: {known}, or the path of a .yml file"
     )]
     Unknown {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// The name most like it.
+        /// Most similar name.
         nearest: &'static str,
         /// All names.
         known: String,
@@ -32,21 +32,21 @@ pub enum ProfileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         error: std::io::Error,
     },
-    /// The profile file is not a profile, or of a device that cannot be.
+    /// The file is no profile, or its device is impossible.
     #[error("{file}: {message}")]
     Parse {
         /// Path, or name of the profile.
         file: String,
-        /// What and where.
+        /// Problem and place.
         message: String,
     },
     /// A field is out of range.
-    #[error("profile field `{field}` is {value}; it must be from {least} to {most}")]
+    #[error("profile field `{field}` is {value}, expected from {least} to {most}")]
     Field {
-        /// Which.
+        /// Name of the field.
         field: &'static str,
         /// Its value.
         value: f64,
@@ -56,44 +56,44 @@ pub enum ProfileError {
         most: f64,
     },
     /// Fields are missing or exclude each other.
-    #[error("{problem}; {remedy}")]
+    #[error("{problem}: {remedy}")]
     Missing {
-        /// What is wrong.
+        /// Problem.
         problem: &'static str,
-        /// What to do.
+        /// Remedy.
         remedy: &'static str,
     },
     /// A field of a zone is out of range.
     #[error("zones[{zone}]: {error}")]
     Zone {
-        /// Which zone, from 0.
+        /// Index of the zone, from 0.
         zone: u32,
-        /// What of it.
+        /// Error in the zone.
         error: Box<ProfileError>,
     },
-    /// No such disk can be.
+    /// Impossible number of cylinders.
     #[error(
-        "a disk of {cylinders:.1} cylinders is not possible; there must be from {least} to {most}: check `capacity_gb`, \
-         `heads` and the zones' `cylinders` and `sectors_per_track`"
+        "a disk of {cylinders:.1} cylinders is impossible, expected from {least} to {most}. Check `capacity_gb`, `heads` and the zones' \
+         `cylinders` and `sectors_per_track`"
     )]
     Cylinders {
-        /// What follows from the profile.
+        /// Cylinders of the profile.
         cylinders: f64,
         /// The fewest.
         least: u32,
         /// The most.
         most: f64,
     },
-    /// The seek times do not fit together.
+    /// Inconsistent seek times.
     #[error(transparent)]
     Seek(#[from] SeekCurveError),
     /// The profile cannot be scaled to that size.
     #[error(
-        "a device of {capacity_bytes} bytes is not possible with this profile: choose a multiple of 512 from {least_bytes} \
-         to {most_bytes} bytes ({} to {} MiB) for each disk", least_bytes.div_ceil(1 << 20), most_bytes >> 20
+        "size of a disk with this profile: found {capacity_bytes} bytes, expected a multiple of 512 from {least_bytes} to \
+         {most_bytes} bytes ({} to {} MiB)", least_bytes.div_ceil(1 << 20), most_bytes >> 20
     )]
     Capacity {
-        /// What was asked for.
+        /// Requested size.
         capacity_bytes: u64,
         /// The least that works.
         least_bytes: u64,
@@ -132,7 +132,7 @@ fn read(path: &Path) -> std::io::Result<String> {
     let read = File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
     if read as u64 > MOST_BYTES {
         let message =
-            format!("it is longer than {MOST_BYTES} bytes, which no profile is: name the right file");
+            format!("file too large for a profile (expected at most {MOST_BYTES} bytes). Check the path");
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
     }
     Ok(text)

@@ -1,4 +1,4 @@
-//! Read-ahead buffer: after a read the head reads on until the buffer is full or another request comes.
+//! Read-ahead buffer: after a read the head continues until the buffer is full or another request arrives.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -15,21 +15,21 @@ pub struct SeekCurve {
     pub c: f64,
 }
 
-/// Why no rising curve has the given minimum, average and maximum.
+/// Error in the seek times of a profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SeekCurveError {
     /// The device is too small to have long and short seeks.
-    #[error("{cylinders} cylinders are too few for a seek curve; at least {at_least} are needed")]
+    #[error("too few cylinders for a seek curve (found {cylinders}, expected at least {at_least})")]
     TooFewCylinders {
-        /// What there is.
+        /// Number of cylinders.
         cylinders: u32,
-        /// What is needed.
+        /// Least number of cylinders.
         at_least: u32,
     },
-    /// The average does not lie between what a straight line and a square root give.
+    /// The average lies outside the range from a straight line to a square root.
     #[error(
-        "seek_avg_ms {average_ms} does not fit seek_min_ms {min_ms} and seek_max_ms {max_ms}: \
-         it must lie between {lowest_ms:.3} (a straight line) and {highest_ms:.3} (the steepest start)"
+        "seek_avg_ms {average_ms}, expected between {lowest_ms:.3} (straight line) and {highest_ms:.3} (steepest start) for \
+         seek_min_ms {min_ms} and seek_max_ms {max_ms}"
     )]
     Average {
         /// The given minimum.
@@ -43,22 +43,22 @@ pub enum SeekCurveError {
         /// The greatest average that works.
         highest_ms: f64,
     },
-    /// Measured points that no arm can have.
+    /// Invalid measured points.
     #[error("seek_points[{index}] (distance_cylinders {distance_cylinders}, ms {ms}): {problem}")]
     Points {
-        /// Which point, from 0.
+        /// Index of the point, from 0.
         index: usize,
         /// Its distance.
         distance_cylinders: f64,
         /// Its time.
         ms: f64,
-        /// What is wrong, and the remedy.
+        /// Problem and remedy.
         problem: &'static str,
     },
-    /// The two pieces do not make a rising curve.
+    /// The two pieces form no rising curve.
     #[error(
-        "seek_two_piece: at below_cylinders {below_cylinders} the curve falls from {short_ms:.3} ms to {long_ms:.3} ms; factors \
-         must be numbers from 0 to 4000, and the line must begin where the square root ends"
+        "seek_two_piece: the curve falls at below_cylinders {below_cylinders} from {short_ms:.3} ms to {long_ms:.3} ms. Use \
+         factors from 0 to 4000, and a line that begins at the end of the square root"
     )]
     TwoPiece {
         /// Where the pieces meet.
@@ -80,7 +80,7 @@ impl SeekCurve {
     /// pairs of different cylinders, each as likely (how manufacturers define it: distance n counts `cylinders - n` times).
     ///
     /// # Errors
-    /// [`SeekCurveError`] if there are too few cylinders or the curve would fall somewhere.
+    /// [`SeekCurveError`] for too few cylinders or a falling curve.
     pub fn solve(cylinders: u32, min_ns: f64, average_ns: f64, max_ns: f64) -> Result<Self, SeekCurveError> {
         if cylinders < LEAST_CYLINDERS {
             return Err(SeekCurveError::TooFewCylinders { cylinders, at_least: LEAST_CYLINDERS });

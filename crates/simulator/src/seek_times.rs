@@ -40,25 +40,25 @@ impl SeekForm {
             Err(SeekCurveError::Points { index, distance_cylinders, ms: ns / 1e6, problem })
         };
         if points.len() < 2 {
-            return bad(0, "give at least two points");
+            return bad(0, "expected at least two points");
         }
         if points[0].0 != 1.0 {
-            return bad(0, "the first point must be for a distance of 1");
+            return bad(0, "expected a distance of 1 for the first point");
         }
         if points[0].1 < 0.0 || !points.iter().all(|(x, y)| x.is_finite() && y.is_finite()) {
-            return bad(0, "times must be numbers of 0 or more");
+            return bad(0, "expected times of at least 0");
         }
         if let Some(index) = points.iter().position(|(_, ns)| *ns > LONGEST_NS) {
-            return bad(index, "no seek takes more than 4000 ms; give milliseconds");
+            return bad(index, "expected at most 4000 ms. Use milliseconds");
         }
         for index in 1..points.len() {
             if points[index].0 <= points[index - 1].0 {
-                return bad(index, "distances must rise");
+                return bad(index, "expected rising distances");
             }
             if points[index].1 < points[index - 1].1 {
                 return bad(
                     index,
-                    "a longer seek must not take less time; take the larger of the two, or leave a point out",
+                    "a longer seek takes less time. Use the larger of both times, or remove a point",
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! A disk as schedulers see it. `service_model_flash` has flash devices.
+//! Service model of a disk for schedulers. `service_model_flash` has flash devices.
 
 use std::ops::Range;
 
@@ -130,7 +130,7 @@ impl ServiceModel for Disk {
     }
 }
 
-/// What the interface adds to an access of the platter.
+/// Time that the interface adds to a platter access.
 pub(crate) struct InterfaceTimes {
     /// From the start of the request until the platter's side can start.
     pub before_ns: u64,

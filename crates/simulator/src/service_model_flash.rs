@@ -1,4 +1,4 @@
-//! Devices without an arm as schedulers see them: service times do not depend on the last position.
+//! Service model of devices without an arm for schedulers: service times are independent of position.
 
 use weir_scheduler::{Request, ServiceModel};
 

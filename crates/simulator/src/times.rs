@@ -31,37 +31,35 @@ pub struct DiskTimes {
     pub min_ns: u64,
     /// All of them, on average.
     pub mean_ns: u64,
-    /// What 95 % did not exceed.
+    /// 95th percentile.
     pub p95_ns: u64,
-    /// What 99 % did not exceed.
+    /// 99th percentile.
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// The longest seek of the disk, which is in none of these as such.
+    /// Longest seek of the disk, not part of the other figures.
     pub longest_seek_ns: u64,
 }
 
-/// Why requests cannot be measured.
+/// Error in a measurement of service times.
 #[derive(Debug, thiserror::Error)]
 pub enum TimesError {
-    /// The disk cannot be made.
+    /// Invalid profile.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// The disk refuses a request.
+    /// Invalid request.
     #[error(transparent)]
     Request(#[from] crate::device::RequestError),
-    /// There is no such zone.
-    #[error("zone {zone}: the disk has {zones}, from 0")]
+    /// Unknown zone.
+    #[error("zone: found {zone}, expected 0 to {}", zones.saturating_sub(1))]
     Zone {
         /// Its number.
         zone: usize,
-        /// How many there are.
+        /// Number of zones.
         zones: usize,
     },
     /// A request is larger than the zone, or empty.
-    #[error(
-        "requests of {size_bytes} bytes: in zone {zone} they must have from {SECTOR_BYTES} to {most_bytes} bytes"
-    )]
+    #[error("request size in zone {zone}: found {size_bytes} bytes, expected {SECTOR_BYTES} to {most_bytes}")]
     Size {
         /// Size of a request.
         size_bytes: u32,
@@ -76,7 +74,7 @@ impl DiskTimes {
     /// Serves requests one at a time by a whole drive of the profile; between them it rests for up to four revolutions.
     ///
     /// # Errors
-    /// There is no such zone or request, or the profile is wrong.
+    /// The zone, the request or the profile is invalid.
     pub fn measure(profile: &DiskProfile, options: &TimesOptions) -> Result<Self, TimesError> {
         let TimesOptions { zone, size_bytes, op, .. } = *options;
         let mut disk = profile.build(profile.full_bytes()?)?;

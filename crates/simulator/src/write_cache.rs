@@ -1,11 +1,11 @@
-//! Write cache: written data that are not on the platter yet.
+//! Write cache of a disk: written data not yet on the platter.
 
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When the disk writes to the platter what is in its write cache.
+/// Time of writes from the cache to the platter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Destage {
@@ -73,7 +73,7 @@ impl WriteCache {
         }
     }
 
-    /// Whether the cache is large enough for so many sectors at all.
+    /// Whether the cache is large enough for this number of sectors.
     pub fn fits(&self, sectors: u64) -> bool {
         sectors <= self.options.sectors
     }

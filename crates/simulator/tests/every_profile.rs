@@ -21,7 +21,7 @@ fn classes() -> Vec<Class> {
     vec![
         class("text", TrafficKind::Interactive),
         class("video", TrafficKind::RealTime),
-        class("copy", TrafficKind::Throughput),
+        class("copy", TrafficKind::BestEffort),
     ]
 }
 

@@ -96,7 +96,7 @@ fn impossible_geometry_and_seek_curves_name_field_and_remedy() {
             "sectors_per_track: 99, slipped_tracks: [3] }",
             &["zones[0]", "number of zones.slipped_tracks"],
         ),
-        (zone, "sectors_per_track: 99, spare_tracks: 55100 }", &["spare places leave", "lower"]),
+        (zone, "sectors_per_track: 99, spare_tracks: 55100 }", &["spare sectors leave", "lower"]),
         (cylinders, "cylinders: 15", &["15.0 cylinders", "from 16 to 10000000"]),
         (cylinders, "cylinders: 100000000", &["100000000.0 cylinders", "from 16 to 10000000"]),
         ("seek_avg_ms: 11.0", "seek_avg_ms: 30", &["`seek_max_ms` is 22.5", "from 30"]),

@@ -1,20 +1,20 @@
-//! Formats with records of fixed size, and their common reader.
+//! Common reader of formats with records of fixed size.
 
 use crate::error::{Bad, Error, Place};
 use crate::input::Input;
 use crate::reader::{Reader, Skipping};
 use crate::request::{Devices, TraceRequest};
 
-/// A format of records of `N` bytes, behind one another from the first byte.
+/// A format of records of `N` bytes in sequence from the first byte.
 pub(crate) trait RecordFormat<const N: usize>: Send {
-    /// Reads a record. `None`: it belongs to the format, but is no request.
+    /// Parses a record. `None`: a valid record that is no request.
     ///
     /// # Errors
-    /// It does not belong to the format.
+    /// The record is invalid.
     fn parse(&mut self, record: &[u8; N], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad>;
 }
 
-/// Reads a format of records of one size.
+/// Reader of a format of fixed-size records.
 pub(crate) struct RecordReader<F, const N: usize> {
     input: Input,
     format: F,

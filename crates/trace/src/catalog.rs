@@ -1,4 +1,4 @@
-//! The catalog of public traces: `traces/catalog.yml`.
+//! Catalog of public traces: `traces/catalog.yml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,32 +14,32 @@ pub struct Catalog {
     entries: Vec<Entry>,
 }
 
-/// A trace that somebody published.
+/// A published trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its name here.
+    /// Name in the catalog.
     pub name: String,
-    /// What was recorded, where and when.
+    /// Recorded system, place and time.
     pub about: String,
-    /// The page that describes it or the place that keeps it.
+    /// Page with the description or the download.
     pub home: String,
-    /// Size of what is downloaded.
+    /// Size of the download.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// Name of its format in [`crate::FORMATS`]; absent where none reads it.
+    /// Name of its format in [`crate::FORMATS`]; absent if no format reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// What its format has to be told.
+    /// Options of its format.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// On what terms it may be used.
+    /// Terms of use.
     pub licence: String,
-    /// What to cite.
+    /// Citation.
     pub citation: String,
     /// How to get it.
     pub get: Get,
-    /// A workload that resembles it and needs no download.
+    /// Similar workload without a download.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
 }
@@ -111,25 +111,25 @@ impl Catalog {
                 problems.0.push(document.problem(format!("{index}.{field}"), message));
             };
             if entries[..index].iter().any(|other| other.name == entry.name) {
-                problem("name", format!("`{}` is there already", entry.name));
+                problem("name", format!("duplicate name `{}`", entry.name));
             }
             if let Get::Fetch { url, sha256 } = &entry.get {
                 if !(url.starts_with("https://") || url.starts_with("http://")) {
                     problem(
                         "get.fetch.url",
-                        format!("is {url}; only http and https are downloaded: use form"),
+                        format!("is {url}; expected http or https. Use form for other pages"),
                     );
                 }
                 // It becomes the name of a file.
                 let name = entry.file_name().unwrap_or_default();
                 if name.is_empty() || name.starts_with('.') || name.contains(['?', '#', '%', '\\']) {
-                    problem("get.fetch.url", format!("must end in the name of a file, not in {name:?}"));
+                    problem("get.fetch.url", format!("must end in a file name (found {name:?})"));
                 }
                 if let Some(sum) = sha256
                     && (sum.len() != 64
                         || !sum.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')))
                 {
-                    problem("get.fetch.sha256", format!("is {sum:?}; it must be 64 digits of 0-9 and a-f"));
+                    problem("get.fetch.sha256", format!("is {sum:?}, expected 64 digits of 0-9 and a-f"));
                 }
             }
         }
@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_list_is_named() {
         let entry = "- name: a\n  about: b\n  home: c\n  licence: d\n  citation: e\n  get:\n    fetch: {url: 'ftp://host/file'}\n";
-        assert!(problems(entry).contains("only http and https"));
-        assert!(problems(&entry.replace("ftp://host/file", "http://host/")).contains("name of a file"));
-        assert!(problems(&entry.replace("ftp://host/file", "http://host/..")).contains("name of a file"));
+        assert!(problems(entry).contains("expected http or https"));
+        assert!(problems(&entry.replace("ftp://host/file", "http://host/")).contains("end in a file name"));
+        assert!(problems(&entry.replace("ftp://host/file", "http://host/..")).contains("end in a file name"));
         assert!(problems(&entry.replace("file'", "file', sha256: abc")).contains("64 digits"));
-        assert!(problems(&format!("{entry}{entry}")).contains("`a` is there already"));
+        assert!(problems(&format!("{entry}{entry}")).contains("duplicate name `a`"));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-/// A trace that cannot be used.
+/// Error in reading or converting a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system, or the decompressor, refused.
+    /// Error of the operating system or of decompression.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -13,33 +13,33 @@ pub enum Error {
         /// The reason.
         source: std::io::Error,
     },
-    /// Something in it is not as its format has it.
+    /// Invalid content.
     #[error("{}:{place}: {bad}", path.display())]
     Bad {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Place in the file.
         place: Place,
-        /// What.
+        /// Invalid field.
         bad: Bad,
     },
-    /// Nothing that is known reads it.
-    #[error("{}: of no format that is known here; name one with --format ({})", path.display(), known.join(", "))]
+    /// Unknown format.
+    #[error("{}: unknown trace format. Name it with --format ({})", path.display(), known.join(", "))]
     Unknown {
         /// The file.
         path: PathBuf,
-        /// What there is.
+        /// Known formats.
         known: Vec<&'static str>,
     },
-    /// A format that has to be told something was not.
+    /// Missing option of a format.
     #[error("{}: {what}", path.display())]
     Incomplete {
         /// The file.
         path: PathBuf,
-        /// What is missing, and how to say it.
+        /// Missing option and remedy.
         what: String,
     },
-    /// A request is earlier than the one before it, where the order of times is needed.
+    /// A request is earlier than the one before it.
     #[error(
         "{}: request {number} (from 0) is {early_ns} ns earlier than the one before it; sort the trace with --sort",
         path.display()
@@ -49,17 +49,17 @@ pub enum Error {
         path: PathBuf,
         /// Number of the request, from 0.
         number: u64,
-        /// By how much.
+        /// Difference in ns.
         early_ns: u64,
     },
-    /// A number that a request would have does not fit.
-    #[error("{}: request {number} (from 0): {what} is out of range; leave it out, or use a smaller factor", path.display())]
+    /// A computed number of a request is out of range.
+    #[error("{}: request {number} (from 0): {what} is out of range. Use a smaller factor", path.display())]
     OutOfRange {
         /// The file.
         path: PathBuf,
         /// Number of the request, from 0.
         number: u64,
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
     },
     /// A table of requests could not be read or written.
@@ -67,12 +67,12 @@ pub enum Error {
     Table(#[from] weir_records::Error),
 }
 
-/// Where in a file, decompressed.
+/// Place in a decompressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Line, from 1.
     Line(u64),
-    /// Bytes before it.
+    /// Offset in bytes.
     Byte(u64),
 }
 
@@ -85,20 +85,20 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// A field, or a whole record, that is not as its format has it.
+/// An invalid field or record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {found:?}, expected {expected}")]
 pub struct Bad {
-    /// The field's name.
+    /// Name of the field.
     pub field: &'static str,
-    /// What stands there, cut off after some characters.
+    /// Content, shortened.
     pub found: String,
-    /// What could stand there.
+    /// Valid content.
     pub expected: &'static str,
 }
 
 impl Bad {
-    /// Longest text that an error quotes.
+    /// Maximum length of quoted content.
     const QUOTED: usize = 48;
 
     /// A field of text.

@@ -1,17 +1,17 @@
 //! Frame sizes of a video, in display order and the file's unit.
 //!
-//! All layouts of the trace format `frames` are read, compressed or not. A file may not say whether it counts bits or
-//! bytes, nor at what frame rate: whoever reads it has to know.
+//! All layouts of the trace format `frames` are read, compressed or not. Unit and frame rate may be
+//! missing from a file; the caller has to know them.
 
 use std::path::{Path, PathBuf};
 
 use crate::formats::frames::{FrameOptions, FrameRate, FrameReader, SizeUnit};
 use crate::{Input, Place, Reader};
 
-/// A frame-size file that cannot be used.
+/// Error in a frame-size file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system refused.
+    /// Error of the operating system.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -20,24 +20,24 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A line does not begin with a whole number.
-    #[error("{}:{line}: {found:?} is no frame size ({expected} was expected)", path.display())]
+    #[error("{}:{line}: invalid frame size (found {found:?}, expected {expected})", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What stands there.
+        /// Content of the line.
         found: String,
-        /// What could.
+        /// Valid content.
         expected: &'static str,
     },
-    /// There is no frame in it.
-    #[error("{}: has no frames", path.display())]
+    /// The file has no frames.
+    #[error("{}: no frames (expected at least one line with a frame size)", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// It is no trace of frames.
+    /// The file is no trace of frames.
     #[error(transparent)]
     Trace(crate::Error),
 }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_line_that_is_no_number_is_named() {
         let error = read_text("12\nI\n").unwrap_err().to_string();
-        assert!(error.contains(":2: \"I\" is no frame size (a whole number"), "{error}");
+        assert!(error.contains(":2: invalid frame size (found \"I\", expected a whole number"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Input of a trace: compressed or not, detected by its first bytes.
+//! Input of a trace, plain or compressed, detected by its first bytes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// How many of the first bytes, decompressed, a format is detected from.
+/// Number of decompressed bytes used to detect a format.
 pub const HEAD_BYTES: usize = 64 << 10;
 
-/// Bytes asked of the file at once.
+/// Bytes per read of the file.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// A trace that has been opened; its first bytes have been looked at, but are still to be read.
+/// An opened trace, with buffered but unconsumed first bytes.
 pub struct Input {
     path: PathBuf,
     source: Box<dyn Read + Send>,
-    /// What has been read and not been consumed: `buffer[start..end]`.
+    /// Unconsumed bytes: `buffer[start..end]`.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -29,16 +29,16 @@ impl Input {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be read, or its compressed beginning is damaged.
+    /// The file cannot be read, or its compressed beginning is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         Self::from_reader(path, file)
     }
 
-    /// Reads from something else, such as a pipe; the path is for errors only.
+    /// Reads from another source, such as a pipe; the path is for errors only.
     ///
     /// # Errors
-    /// As [`Input::open`].
+    /// Same as [`Input::open`].
     pub fn from_reader(path: &Path, mut raw: impl Read + Send + 'static) -> Result<Self, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let mut magic = [0; 6];
@@ -70,7 +70,7 @@ impl Input {
         &self.path
     }
 
-    /// What has been read and not been consumed.
+    /// Unconsumed bytes.
     pub fn available(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -80,25 +80,25 @@ impl Input {
         self.consumed
     }
 
-    /// Passes over the next bytes, which are available.
+    /// Consumes available bytes.
     pub fn consume(&mut self, bytes: usize) {
         self.start += bytes;
         self.consumed += bytes as u64;
     }
 
-    /// Makes at least `bytes` available, or all that are left.
+    /// Makes at least `bytes` available, or all remaining ones.
     ///
     /// # Errors
-    /// The file cannot be read; what is compressed is damaged or cut short.
+    /// The file cannot be read, or compressed data is damaged or truncated.
     pub fn need(&mut self, bytes: usize) -> Result<&[u8], Error> {
         while self.end - self.start < bytes && self.fill()? {}
         Ok(self.available())
     }
 
-    /// Reads on; whether there was anything.
+    /// Reads more bytes; returns whether there were any.
     ///
     /// # Errors
-    /// As [`Input::need`].
+    /// Same as [`Input::need`].
     pub fn fill(&mut self) -> Result<bool, Error> {
         if self.ended {
             return Ok(false);
@@ -125,7 +125,7 @@ impl Input {
     }
 }
 
-/// The stream behind its compression: gzip, bzip2, xz or zstd, several members behind one another included.
+/// Decompressed stream of gzip, bzip2, xz or zstd, with several members in sequence.
 fn decompressed(magic: &[u8], raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let buffered = |raw| io::BufReader::with_capacity(CHUNK_BYTES, raw);
     Ok(match magic {

@@ -1,7 +1,7 @@
 //! Recorded traces: reading and writing trace formats, one file per format.
 //!
 //! [`open`] opens a trace of any format of [`FORMATS`], compressed or not, and yields [`TraceRequest`]s one by one
-//! in bounded memory. What is damaged is an error with its place, or is counted.
+//! in bounded memory. Damaged records are errors with their place, or are skipped and counted.
 
 mod binary;
 pub mod blktrace;

@@ -1,29 +1,29 @@
-//! The reader interface of all formats.
+//! Interface of trace readers.
 
 use crate::Error;
 use crate::request::{Devices, TraceRequest};
 
-/// Yields the requests of a trace in the order of the file, in bounded memory.
+/// Reader of a trace: returns requests in file order, in bounded memory.
 pub trait Reader: Send {
     /// The next request, or `None` at the end.
     ///
     /// # Errors
-    /// The file cannot be read; something in it is not as its format has it (unless that is to be skipped).
+    /// The file cannot be read, or has invalid content that is not to be skipped.
     fn next_request(&mut self) -> Result<Option<TraceRequest>, Error>;
 
-    /// The devices that requests have named so far.
+    /// Devices of the requests read so far.
     fn devices(&self) -> &Devices;
 
-    /// What was skipped so far.
+    /// Records skipped so far.
     fn skipped(&self) -> &Skipping;
 
-    /// What the trace says of itself before its requests: names and values, in its own words.
+    /// Header of the trace: names and values as written.
     fn header(&self) -> &[(String, String)] {
         &[]
     }
 }
 
-/// Records that are passed over because they are not as their format has them.
+/// Count of skipped invalid records.
 #[derive(Debug, Default)]
 pub struct Skipping {
     allowed: bool,
@@ -33,12 +33,12 @@ pub struct Skipping {
 }
 
 impl Skipping {
-    /// Whether bad records are passed over at all.
+    /// A counter that skips invalid records if `allowed`.
     pub(crate) fn new(allowed: bool) -> Self {
         Skipping { allowed, ..Skipping::default() }
     }
 
-    /// Passes over a bad record, or gives the error back.
+    /// Skips an invalid record, or returns the error.
     pub(crate) fn over(&mut self, error: Error) -> Result<(), Error> {
         if !self.allowed {
             return Err(error);
@@ -48,7 +48,7 @@ impl Skipping {
         Ok(())
     }
 
-    /// As [`Skipping::over`] if a record is bad; what the operating system refuses is never passed over.
+    /// Skips an invalid record like [`Skipping::over`]; other errors are always returned.
     pub(crate) fn over_bad(&mut self, error: Error) -> Result<(), Error> {
         match error {
             Error::Bad { .. } => self.over(error),
@@ -56,7 +56,7 @@ impl Skipping {
         }
     }
 
-    /// Counts something that is no damage, but that whoever reads the trace should know of.
+    /// Counts a peculiarity that is no damage.
     pub(crate) fn note(&mut self, what: &'static str) {
         match self.noted.iter_mut().find(|(noted, _)| *noted == what) {
             Some((_, count)) => *count += 1,
@@ -64,18 +64,17 @@ impl Skipping {
         }
     }
 
-    /// What is no damage and yet peculiar, such as records that the recorder itself calls suspect: what, and how
-    /// often so far.
+    /// Peculiarities that are no damage, such as records marked as suspect by the recorder, with their numbers.
     pub fn noted(&self) -> &[(&'static str, u64)] {
         &self.noted
     }
 
-    /// How many were passed over.
+    /// Number of skipped records.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// What was wrong with the first.
+    /// Error of the first skipped record.
     pub fn first(&self) -> Option<&Error> {
         self.first.as_ref()
     }

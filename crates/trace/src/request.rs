@@ -1,20 +1,20 @@
-//! A request of a trace, independent of the format.
+//! Requests of a trace, independent of the format.
 
 use std::collections::HashMap;
 
-/// What a request asks for.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TraceOp {
-    /// Data from the device or server.
+    /// Read from the device or server.
     #[default]
     Read,
-    /// Data to it.
+    /// Write to the device or server.
     Write,
-    /// Make durable what was written.
+    /// Flush: make written data durable.
     Flush,
-    /// The blocks are not needed any more.
+    /// Discard: the blocks are no longer used.
     Discard,
-    /// Anything else that was recorded, such as an NFS `getattr`: no data.
+    /// Any other recorded operation without data, such as an NFS `getattr`.
     Other,
 }
 
@@ -34,39 +34,39 @@ impl TraceOp {
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TraceRequest {
-    /// Arrival, in ns since an origin that the format's own page names: the start of the trace or of 1970.
+    /// Arrival in ns since the format's origin: the start of the trace or of 1970.
     pub arrival_ns: i64,
-    /// From arrival to the start of service; absent where the format does not say.
+    /// Queueing delay: from arrival to start of service; absent if not recorded.
     pub queueing_ns: Option<i64>,
-    /// From arrival to completion; absent where the format does not say.
+    /// Response time: from arrival to completion; absent if not recorded.
     pub response_ns: Option<i64>,
-    /// Number of the device, volume or server among [`Devices`].
+    /// Index of the device, volume or server in [`Devices`].
     pub device: u32,
-    /// What is asked.
+    /// Operation.
     pub op: TraceOp,
-    /// First byte on the device. Where a trace knows objects only: 0.
+    /// First byte on the device; 0 if the trace has only objects.
     pub offset_bytes: u64,
-    /// Bytes asked for; 0 where the format does not say.
+    /// Size in bytes; 0 if not recorded.
     pub size_bytes: u64,
-    /// The object (file, page, key) that is asked for, where the trace knows objects.
+    /// Object (file, page, key), if recorded.
     pub object: Option<u64>,
-    /// Requests in the queue that this one found, where the format says.
+    /// Queue length at arrival, if recorded.
     pub queue_length: Option<u32>,
-    /// The process, where the format says.
+    /// Process, if recorded.
     pub pid: Option<u32>,
 }
 
-/// The devices of a trace: their names, by the number that requests carry.
+/// Devices of a trace: names by index.
 #[derive(Debug, Clone, Default)]
 pub struct Devices {
     names: Vec<Box<[u8]>>,
     numbers: HashMap<Box<[u8]>, u32>,
-    /// The last one asked for: most requests are to the device of the one before.
+    /// Index of the last request's device, used by most next requests.
     last: u32,
 }
 
 impl Devices {
-    /// The number of a device; a name that is new gets the next.
+    /// Index of a device; a new name gets the next index.
     pub fn number(&mut self, name: &[u8]) -> u32 {
         if self.names.get(self.last as usize).is_some_and(|last| **last == *name) {
             return self.last;
@@ -83,19 +83,19 @@ impl Devices {
         self.last
     }
 
-    /// The name of a device, or its number where there is none of that number.
+    /// Name of a device; its index if unknown.
     pub fn name(&self, number: u32) -> String {
         self.names
             .get(number as usize)
             .map_or_else(|| number.to_string(), |name| String::from_utf8_lossy(name).into_owned())
     }
 
-    /// How many there have been so far.
+    /// Number of devices so far.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there has been none so far.
+    /// Whether there is no device so far.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -1,5 +1,4 @@
-//! Reading weir's own `requests.parquet` as a trace: what was generated or measured has the same statistics and filters
-//! as what was recorded elsewhere.
+//! Reader of weir's own `requests.parquet` as a trace, for the same statistics and filters as recorded traces.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,8 +10,8 @@ use crate::reader::Skipping;
 use crate::request::{Devices, TraceOp, TraceRequest};
 use crate::{Error, Reader};
 
-/// Yields the requests of a table. Arrivals are intended times; a device without a name is called as its class; a file's
-/// number is the object.
+/// Reader of a table of requests. Arrivals are intended times; an unnamed device has the name of its class; the object is the
+/// file's number.
 pub struct Table {
     rows: TableReader<Request>,
     devices: Devices,
@@ -20,7 +19,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Whether a file begins as Parquet does; the format needs a whole file, so this cannot be asked of a pipe.
+    /// Whether a file begins like Parquet. The format needs a regular file, not a pipe.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -38,7 +37,7 @@ impl Table {
     /// Opens a table.
     ///
     /// # Errors
-    /// It is damaged, or is another table than one of requests.
+    /// The table is damaged, or is no table of requests.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Ok(Table {
             rows: TableReader::open(path)?,

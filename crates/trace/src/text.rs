@@ -1,4 +1,4 @@
-//! Text formats: splitting, numbers, and their common reader.
+//! Common reader of text formats: fields, numbers, lines.
 
 use memchr::memchr;
 
@@ -7,15 +7,15 @@ use crate::input::{HEAD_BYTES, Input};
 use crate::reader::{Reader, Skipping};
 use crate::request::{Devices, TraceRequest};
 
-/// Longest line that is believed to be one.
+/// Maximum length of a line.
 const LINE_BYTES: usize = 1 << 20;
 
 /// A format of one request a line, or a part of one.
 pub(crate) trait LineFormat: Send {
-    /// Reads a line that is not empty, without its end. `None`: it belongs to the format, but is no request.
+    /// Parses a non-empty line without its end. `None`: a valid line that is no request.
     ///
     /// # Errors
-    /// It does not belong to the format.
+    /// The line is invalid.
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad>;
 }
 
@@ -23,7 +23,7 @@ pub(crate) trait LineFormat: Send {
 pub(crate) struct Lines {
     input: Input,
     line: u64,
-    /// Bytes of the line given last, its end included: still to be consumed.
+    /// Bytes of the last returned line with its end, not yet consumed.
     given: usize,
 }
 
@@ -32,10 +32,10 @@ impl Lines {
         Lines { input, line: 0, given: 0 }
     }
 
-    /// The next line that is not empty, without white space at its end.
+    /// Next non-empty line, without trailing white space.
     ///
     /// # Errors
-    /// The file cannot be read, or (once, then the rest of it is passed over) this is too long for a line.
+    /// The file cannot be read, or the line is too long (once; then the rest of the line is skipped).
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Error> {
         let end = loop {
             self.input.consume(std::mem::take(&mut self.given));
@@ -48,7 +48,7 @@ impl Lines {
         Ok(Some(self.input.available()[..end].trim_ascii_end()))
     }
 
-    /// The length of the next line without its end; [`Lines::given`] is set.
+    /// Length of the next line without its end; sets [`Lines::given`].
     fn find(&mut self) -> Result<Option<usize>, Error> {
         let mut searched = 0;
         loop {
@@ -61,7 +61,7 @@ impl Lines {
             searched = available.len();
             if searched > LINE_BYTES {
                 self.line += 1;
-                let bad = Bad::text("line", available, "lines of text; this is none");
+                let bad = Bad::text("line", available, "a line of text");
                 self.pass_over_line()?;
                 return Err(self.bad(bad));
             }
@@ -89,13 +89,13 @@ impl Lines {
         }
     }
 
-    /// What is wrong with the line given last, with its place.
+    /// Error in the last returned line, with its place.
     pub(crate) fn bad(&self, bad: Bad) -> Error {
         Error::Bad { path: self.input.path().to_owned(), place: Place::Line(self.line), bad }
     }
 }
 
-/// Reads a format of lines.
+/// Reader of a line format.
 pub(crate) struct TextReader<F> {
     lines: Lines,
     format: F,
@@ -138,10 +138,10 @@ impl<F: LineFormat> Reader for TextReader<F> {
     }
 }
 
-/// Lines that are looked at to tell a format.
+/// Number of lines used to detect a format.
 const DETECTED: usize = 16;
 
-/// Whether most of the first lines are requests of a format: what is damaged shall still be told.
+/// Whether most of the first lines are requests of a format; a damaged trace is still detected.
 pub(crate) fn detect_lines(head: &[u8], mut format: impl LineFormat) -> bool {
     let (mut requests, mut others) = (0, 0);
     for line in head_lines(head).take(DETECTED) {
@@ -154,7 +154,7 @@ pub(crate) fn detect_lines(head: &[u8], mut format: impl LineFormat) -> bool {
     requests > others
 }
 
-/// The lines of a file's beginning that are not empty; the last only if it is whole, or all that there is.
+/// Non-empty lines of a file's beginning; the last one only if complete or the only one.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = match head.iter().rposition(|byte| *byte == b'\n') {
         Some(at) if head.len() >= HEAD_BYTES => &head[..at],
@@ -244,7 +244,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A product that must fit, such as of blocks and their size.
+/// A product that must be below 2^64, such as of blocks and block size.
 pub(crate) fn times(field: &'static str, count: u64, unit: u64) -> Result<u64, Bad> {
     count.checked_mul(unit).ok_or_else(|| Bad::number(field, count, "a number whose bytes are below 2^64"))
 }
@@ -261,7 +261,7 @@ pub(crate) fn hexadecimal(field: &'static str, text: &[u8]) -> Result<u64, Bad> 
     })
 }
 
-/// Digits that fit into 64 bits whatever they are.
+/// Number of decimal digits that always fit into 64 bits.
 const SAFE_DIGITS: usize = 19;
 
 /// The number that at most [`SAFE_DIGITS`] digits make, 0 if there are none; `None` if there is anything else.
@@ -297,7 +297,7 @@ pub(crate) fn whole(field: &'static str, text: &[u8]) -> Result<u64, Bad> {
     value.ok_or_else(|| Bad::text(field, text, "a whole number"))
 }
 
-/// A decimal number, such as `13.191135`, times `unit_ns`, exactly; what is below 1 ns is cut off.
+/// A decimal number, such as `13.191135`, times `unit_ns`; exact, rounded down to 1 ns.
 ///
 /// `unit_ns` is a power of ten: 1 for ns, 1_000_000_000 for seconds.
 pub(crate) fn decimal_ns(field: &'static str, text: &[u8], unit_ns: u64) -> Result<i64, Bad> {

@@ -7,7 +7,7 @@ use weir_cache::index::hash;
 
 use crate::{TraceOp, TraceRequest};
 
-/// Most units of one request that are looked at: 4 GiB in blocks of 4 KiB. What is longer is cut, and counted.
+/// Maximum number of units of one request: 4 GiB in blocks of 4 KiB. Longer requests are cut and counted.
 const MOST_UNITS: u64 = 1 << 20;
 /// Units that may be looked at before any request has come: 1 GiB in blocks of 4 KiB.
 const FIRST_CREDIT: u64 = 1 << 18;
@@ -20,15 +20,15 @@ const BLOCK_BITS: u32 = 40;
 /// Volumes that keys have room for; the last one is for the blocks that the rest has none for.
 const VOLUMES: u32 = (1 << (u64::BITS - BLOCK_BITS)) - 1;
 
-/// What is kept or missed as a whole.
+/// Unit of a cache or working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Blocks of this many bytes of a device, or of a file where the trace knows files.
+    /// Blocks of a device, or of a file if the trace has files.
     Block {
         /// Bytes of a block; 0 counts as 1.
         bytes: u64,
     },
-    /// What [`TraceRequest::object`] names, whole, whatever the device; requests without one are left out.
+    /// Whole objects ([`TraceRequest::object`]) of all devices; requests without an object are left out.
     Object,
 }
 
@@ -36,7 +36,7 @@ impl Unit {
     /// The blocks of the field: 4 KiB.
     pub const PAGE: Unit = Unit::Block { bytes: 4096 };
 
-    /// Tells what a trace is about by its first requests: objects if all that move data name one and none an offset.
+    /// Unit of a trace by its first requests: objects if all requests with data have an object and none an offset.
     pub fn detect(first: &[TraceRequest]) -> Unit {
         let mut data = first.iter().filter(|request| moves_data(request)).peekable();
         let objects = data.peek().is_some()
@@ -50,7 +50,7 @@ pub(crate) fn moves_data(request: &TraceRequest) -> bool {
     matches!(request.op, TraceOp::Read | TraceOp::Write)
 }
 
-/// Numbers the units of requests, without two of them ever sharing a number.
+/// Unique keys for the units of requests.
 #[derive(Debug)]
 pub struct Keys {
     unit: Unit,

@@ -67,7 +67,7 @@ fn what_the_cache_holds_is_absorbed() {
     assert_eq!(left, [read(0, 4096, 4096), read(1, 0, 4096), read(1, 8192, 4096)]);
     let notes = pipeline.counts()[0].notes.join("; ");
     assert!(
-        notes.contains("6 blocks asked for, 3 missed") && notes.contains("1 requests were absorbed in part"),
+        notes.contains("6 blocks accessed, 3 missed") && notes.contains("1 requests were absorbed in part"),
         "{notes}"
     );
 }

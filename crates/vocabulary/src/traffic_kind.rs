@@ -10,7 +10,8 @@ pub enum TrafficKind {
     /// Requests with low response times.
     Interactive,
     /// Best-effort requests with high throughput.
-    Throughput,
+    #[cfg_attr(feature = "text", serde(rename = "throughput"))]
+    BestEffort,
 }
 
 #[cfg(all(test, feature = "text"))]
@@ -22,7 +23,7 @@ mod tests {
         for (kind, word) in [
             (TrafficKind::RealTime, "\"real_time\""),
             (TrafficKind::Interactive, "\"interactive\""),
-            (TrafficKind::Throughput, "\"throughput\""),
+            (TrafficKind::BestEffort, "\"throughput\""),
         ] {
             assert_eq!(serde_json::to_string(&kind).unwrap(), word);
             assert_eq!(serde_json::from_str::<TrafficKind>(word).unwrap(), kind);

@@ -1,4 +1,4 @@
-//! Arrival processes.
+//! Arrival processes: the clock of a client.
 
 use rand::Rng;
 
@@ -15,7 +15,7 @@ pub(crate) struct Clock {
     phase: Phase,
 }
 
-/// Where a modulated process stands, and until when.
+/// State of a modulated process, and its end.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     Steady,
@@ -45,7 +45,7 @@ impl Clock {
         clock
     }
 
-    /// When the next request is due, in ns.
+    /// Time of the next request, in ns.
     pub(crate) fn next_ns(&self) -> i64 {
         self.next_ns as i64
     }

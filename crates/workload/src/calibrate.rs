@@ -12,7 +12,7 @@ use crate::statistics::{self, Figure};
 use crate::stream::{Stream, StreamOptions};
 use crate::target::{Statistic, Target, Targets};
 
-/// What a workload came to, over several seeds.
+/// Result of a calibration over several seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     /// The workload.
@@ -27,7 +27,7 @@ pub struct Calibration {
     pub figures: Vec<Achieved>,
 }
 
-/// A target and what was achieved.
+/// A target with its achieved value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Achieved {
     /// The target.
@@ -36,7 +36,7 @@ pub struct Achieved {
     pub unit: &'static str,
     /// Lowest and highest acceptable mean.
     pub band: [f64; 2],
-    /// Mean over the seeds; absent where some seed gave nothing to work the figure out of.
+    /// Mean over the seeds; absent if a seed gave no data for the statistic.
     pub mean: Option<f64>,
     /// 95 % confidence interval of the mean by Student's t over the seeds; absent with one seed.
     pub interval: Option<[f64; 2]>,
@@ -53,12 +53,12 @@ impl Calibration {
     }
 }
 
-/// A seed and the figures that it gave, in the order of the targets.
+/// Statistics of a seed, in the order of the targets.
 type Row = (u64, Vec<Option<f64>>);
 
-/// Generates the workload with the seeds 1 to `seeds` and works out what its targets name.
+/// Generates the workload with the seeds 1 to `seeds` and computes the statistics of its targets.
 ///
-/// `folder` is what a recording's path is relative to. Seeds are spread over `threads`; the result does not
+/// Paths of recordings are relative to `folder`. Seeds are spread over `threads`; the result does not
 /// depend on their number.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The catalog of workloads: one YAML file each.
+//! Catalog of workloads: one YAML file each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Catalog {
         Ok(Catalog { folder: folder.to_owned(), files, sessions })
     }
 
-    /// The file of a workload of either kind; none if it is unknown.
+    /// File of a workload of either kind; none if unknown.
     pub fn file(&self, name: &str) -> Option<&Path> {
         self.files.get(name).or_else(|| self.sessions.get(name)).map(PathBuf::as_path)
     }
@@ -49,7 +49,7 @@ impl Catalog {
         self.file(name).and_then(Path::parent).unwrap_or(&self.folder)
     }
 
-    /// Names of the workloads of requests, sorted: those that a study can use.
+    /// Names of the workloads of requests, sorted: those for studies.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
@@ -59,7 +59,7 @@ impl Catalog {
         self.sessions.keys().map(String::as_str)
     }
 
-    /// Why a workload that exists cannot be sent to a device or a simulated server; `None` if it can, or is unknown.
+    /// Reason why a workload cannot be sent to a device or a simulated server; `None` if it can, or is unknown.
     pub fn no_requests(&self, name: &str) -> Option<String> {
         self.sessions.contains_key(name).then(|| {
             format!(
@@ -73,7 +73,7 @@ impl Catalog {
     /// Reads and checks a workload by name.
     ///
     /// # Errors
-    /// There is none of that name (the text names the nearest), or the file has problems.
+    /// The name is unknown (the text has the nearest), or the file has problems.
     pub fn load(&self, name: &str) -> Result<Workload, Problems> {
         let document = self.document(name)?;
         let workload = Workload::from_document(&document)?;
@@ -83,7 +83,7 @@ impl Catalog {
     /// Reads and checks a workload of either kind by name.
     ///
     /// # Errors
-    /// As [`Catalog::load`].
+    /// Same as [`Catalog::load`].
     pub fn load_any(&self, name: &str) -> Result<AnyWorkload, Problems> {
         match self.sessions.get(name) {
             Some(path) => AnyWorkload::from_document(&Document::read(path)?),
@@ -94,7 +94,7 @@ impl Catalog {
     /// The document of a workload of requests by name, unchecked.
     ///
     /// # Errors
-    /// There is none of that name, or the file is no YAML.
+    /// The name is unknown, or the file is no YAML.
     pub fn document(&self, name: &str) -> Result<Document, Problems> {
         let Some(path) = self.files.get(name) else {
             let message = self.no_requests(name).unwrap_or_else(|| {
@@ -112,7 +112,7 @@ impl Workload {
     /// A checked workload from its document.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of the workload.
     pub fn from_document(document: &Document) -> Result<Self, Problems> {
         let workload: Workload = document.parse_all()?;
         let mut problems = validate::check(&workload, document, "");
@@ -125,7 +125,7 @@ impl Workload {
         problems.or(workload)
     }
 
-    /// The recording that it sends, if it has one; as the specification has it, relative to its folder.
+    /// Path of its recording, if any, as in the specification, relative to its folder.
     pub fn recording(&mut self) -> Option<&mut PathBuf> {
         if let Arrivals::Recorded(recording) = &mut self.arrivals {
             return Some(&mut recording.path);
@@ -139,10 +139,10 @@ impl Workload {
         }
     }
 
-    /// Looks whether its recording is at hand; `folder` is what its path is relative to.
+    /// Checks that its recording can be read; the path is relative to `folder`.
     ///
     /// # Errors
-    /// The field that names the recording, and why it cannot be read.
+    /// Field of the recording, and reason why it cannot be read.
     pub fn look_for_recording(&self, folder: &Path) -> Result<(), (&'static str, String)> {
         if let Arrivals::Recorded(recording) = &self.arrivals {
             return recording.look(folder).map_err(|message| ("arrivals.recorded.path", message));
@@ -158,10 +158,10 @@ impl Workload {
 
     /// This workload with some fields replaced, checked again.
     ///
-    /// Problems are placed in `document` below `field`, where the overrides stand.
+    /// Problems are reported in `document` below `field`, the place of the overrides.
     ///
     /// # Errors
-    /// An override names no field of the workload, or makes it invalid.
+    /// An override names an unknown field, or makes the workload invalid.
     pub fn with_overrides(
         &self,
         overrides: &BTreeMap<String, Value>,
@@ -189,7 +189,7 @@ impl Workload {
 /// Replaces the values at dotted paths; a path must exist already.
 ///
 /// # Errors
-/// The path that does not exist, and why.
+/// Unknown path, and reason.
 pub fn apply_overrides(
     value: &mut Value,
     overrides: &BTreeMap<String, Value>,

@@ -1,4 +1,4 @@
-//! A client of an open-loop class: an endless stream of requests in order of time.
+//! Client of an open-loop class: an endless stream of requests in time order.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::spec::{Access, AccessMix, Arrivals, Deadline, Distribution, Sizes, Wo
 
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
-/// So that 30 frames a second do not come out as 29.999 in a round of a second.
+/// Rounding, for 30 frames in a round of a second instead of 29.999.
 const FRAME_ROUNDING: f64 = 1e-6;
 
-/// What all clients of a class share.
+/// Shared data of all clients of a class.
 pub(crate) struct ClassRecipe {
     pub(crate) workload: Workload,
     pub(crate) files: FileSet,
@@ -41,13 +41,13 @@ pub(crate) struct Batch {
     pub(crate) extents: Vec<(u64, u64)>,
 }
 
-/// A client's own state.
+/// State of a client.
 pub(crate) enum Client {
-    /// It follows the recipe.
+    /// A client that follows the recipe.
     Single(Box<Single>),
-    /// It stands for a server of several disks.
+    /// A server with several disks.
     Server(Box<Server>),
-    /// It sends what was recorded.
+    /// A client that replays a recording.
     Player(Player),
 }
 
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// When the client's next batch is due.
+    /// Time of the next batch.
     pub(crate) fn next_ns(&self) -> i64 {
         match self {
             Client::Single(single) => single.next_ns(),
@@ -89,9 +89,9 @@ pub(crate) struct Single {
     clock: Clock,
     time_scale: f64,
     frames: Option<FrameStream>,
-    /// Parts of a frame that earlier rounds did not fetch.
+    /// Fraction of a frame not fetched by earlier rounds.
     frames_due: f64,
-    /// Where the last sequential request in a file ended; exact, not aligned.
+    /// End of the last sequential request in a file; exact, not aligned.
     position: Option<(u32, u64)>,
     turn: Turn,
 }
@@ -113,7 +113,7 @@ impl Single {
         }
     }
 
-    /// When it asks next.
+    /// Time of the next request.
     fn next_ns(&self) -> i64 {
         (self.clock.next_ns() as f64 * self.time_scale) as i64
     }
@@ -157,7 +157,7 @@ impl Single {
         Batch { at_ns, deadline_ns: deadline_ns(workload, at_ns, round_ns), file, op, extents }
     }
 
-    /// Which bytes an access moves.
+    /// Bytes of an access.
     fn access(
         &mut self,
         mix: &AccessMix,
@@ -183,7 +183,7 @@ impl Single {
         cut(start * unit_bytes, end * unit_bytes, workload.block_bytes)
     }
 
-    /// Which bytes to transfer, cut at the workload's blocks.
+    /// Bytes to transfer, cut at the workload's blocks.
     fn extents(&mut self, workload: &Workload, file: u32, file_bytes: u64, wanted: u64) -> Vec<(u64, u64)> {
         let alignment_bytes = workload.alignment_bytes;
         let unit = workload.block_bytes.unwrap_or(alignment_bytes);
@@ -227,7 +227,7 @@ fn draw_op(read_share: f64, rng: &mut ChaCha8Rng) -> Op {
     if read_share >= 1.0 || chance(read_share, rng) { Op::Read } else { Op::Write }
 }
 
-/// When an answer to what was asked at `at_ns` in a round of this length is worthless.
+/// Deadline of a request at `at_ns` in a round of this length.
 pub(crate) fn deadline_ns(workload: &Workload, at_ns: i64, round_ns: f64) -> Option<i64> {
     workload.deadline.as_ref().map(|deadline| {
         at_ns.saturating_add(match deadline {

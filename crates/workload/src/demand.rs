@@ -4,15 +4,15 @@ use crate::limits::{CLIENT_BYTES, Demand, FILE_BYTES, FRAME_BYTES, SERVER_DISK_B
 use crate::sessions::{AnyWorkload, SessionWorkload, Think};
 use crate::spec::{Arrivals, Distribution, FrameSource, MmppState, Sizes, SyntheticFrames, Workload};
 
-/// Equal slices of a distribution whose middles stand for it.
+/// Number of equal slices of a distribution, represented by their middles.
 const SLICES: u32 = 256;
-/// A closed loop has no rate of its own: each request is taken to need at least this long, in seconds.
+/// Assumed least response time of a closed loop, in seconds.
 const CLOSED_LOOP_S: f64 = 1e-3;
 /// Seconds of a day.
 const DAY_S: f64 = 86_400.0;
 
 impl Distribution {
-    /// Mean size, in bytes: exact for few shapes, about right for all.
+    /// Estimated mean size, in bytes.
     fn mean_bytes(&self) -> f64 {
         let middle = |slice: u32| (f64::from(slice) + 0.5) / f64::from(SLICES);
         (0..SLICES).map(|slice| self.quantile(middle(slice)) as f64).sum::<f64>() / f64::from(SLICES)
@@ -20,7 +20,7 @@ impl Distribution {
 }
 
 impl Workload {
-    /// What so many clients ask for in so many seconds.
+    /// Demand of a number of clients in a duration.
     pub fn demand(&self, clients: u32, duration_s: f64) -> Demand {
         let clients = f64::from(clients);
         let file_bytes = f64::from(self.files.count) * self.files.size.mean_bytes();
@@ -63,7 +63,7 @@ impl Workload {
         }
     }
 
-    /// How often one client asks, per second on average.
+    /// Mean request rate of one client, per second.
     fn accesses_per_s(&self) -> f64 {
         match &self.arrivals {
             Arrivals::Poisson { rate_per_s } => rate_per_s / self.time_scale,
@@ -120,7 +120,7 @@ fn mmpp_rate(states: &[MmppState]) -> f64 {
 }
 
 impl SessionWorkload {
-    /// What so many clients ask for in so many seconds, if answers took no time.
+    /// Demand of `clients` clients in a duration, without response times.
     pub fn demand(&self, clients: u32, duration_s: f64) -> Demand {
         let think_s = match self.sessions.think {
             Think::Exponential { mean_ms, longest_ms, .. } => mean_ms.min(longest_ms) * 1e-3,
@@ -138,7 +138,7 @@ impl SessionWorkload {
 }
 
 impl AnyWorkload {
-    /// What so many clients ask for in so many seconds.
+    /// Demand of a number of clients in a duration.
     pub fn demand(&self, clients: u32, duration_s: f64) -> Demand {
         match self {
             AnyWorkload::Requests(workload) => workload.demand(clients, duration_s),

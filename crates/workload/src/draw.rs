@@ -1,9 +1,8 @@
-//! Random numbers that are equal on every machine.
+//! Random numbers, equal on every machine.
 //!
-//! Whatever is not exact in IEEE 754 arithmetic (logarithm, exponential, power) comes from the `libm` crate,
-//! which is Rust code and gives the same bits everywhere; the platform's own functions differ in the last
-//! place. Distributions are drawn by inversion: one uniform number makes one value, so that a truncated
-//! distribution is exact and needs no redrawing.
+//! Functions that IEEE 754 does not define exactly (logarithm, exponential, power) come from the `libm` crate, which gives the
+//! same bits everywhere; platform libraries differ in the last place. Distributions are drawn by inversion: one uniform
+//! number gives one value, and truncated distributions are exact without redrawing.
 
 use libm::{erfc, exp, log, pow, sqrt};
 use rand::Rng;
@@ -18,7 +17,7 @@ pub(crate) fn below(n: u64, rng: &mut impl Rng) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
 
-/// Whether something of this probability happens.
+/// Whether an event of this probability happens.
 pub(crate) fn chance(probability: f64, rng: &mut impl Rng) -> bool {
     unit(rng) < probability
 }
@@ -69,7 +68,7 @@ pub(crate) fn geometric(mean: f64, rng: &mut impl Rng) -> u64 {
     1 + (log(unit(rng)) / log(1.0 - 1.0 / mean)) as u64
 }
 
-/// Deals `items` anew.
+/// Shuffles `items`.
 pub(crate) fn shuffle<T>(items: &mut [T], rng: &mut impl Rng) {
     for last in (1..items.len()).rev() {
         items.swap(last, below(last as u64 + 1, rng) as usize);

@@ -1,14 +1,12 @@
-//! The file set of a class: sizes and popularity.
+//! File set of a class: sizes and popularity.
 
 use rand::Rng;
 
 use crate::draw::{below, shuffle, unit};
+use crate::limits::ALIGNMENT_BYTES;
 use crate::seed::{Purpose, generator};
 use crate::spec::{Files, Popularity};
 use crate::zipf::Zipf;
-
-/// Offsets and sizes are multiples of this: direct I/O needs it on every file system in use.
-pub const ALIGNMENT_BYTES: u64 = 4096;
 
 /// The files of a class, laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +62,7 @@ impl FileSet {
     }
 }
 
-/// Whose turn it is where files are asked for in turn: one for each client.
+/// State of a client that requests files in turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Turn {
     next: u64,
@@ -116,7 +114,7 @@ impl Picker {
         self.ranks[rank]
     }
 
-    /// Files from the most popular one on, each with its share of the requests; absent where popularity knows no ranks.
+    /// Files by popularity, each with its share of requests; absent without ranks.
     pub(crate) fn ranked(&self, files: &Files) -> Option<Vec<(u32, f64)>> {
         let Popularity::Zipf { alpha } = files.popularity else { return None };
         let weights: Vec<f64> = (1..=self.ranks.len()).map(|rank| libm::pow(rank as f64, -alpha)).collect();
@@ -125,7 +123,7 @@ impl Picker {
         Some(self.ranks.iter().copied().zip(weights.iter().map(|weight| weight / sum)).collect())
     }
 
-    /// Rank from 0 of each file; absent where popularity knows none.
+    /// Rank of each file, from 0; absent without ranks.
     pub(crate) fn rank_of_file(&self) -> Option<Vec<u32>> {
         self.zipf.as_ref()?;
         let mut rank_of = vec![0; self.ranks.len()];

@@ -10,7 +10,7 @@ use crate::draw::{below, chance, normal, unit_mean_gamma, unit_mean_lognormal};
 use crate::seed::{Purpose, generator};
 use crate::spec::{Correlation, FrameSource, FrameUnit, Frames, Marginal, SyntheticFrames};
 
-/// Where the frames of every client of a class come from; shared, read only.
+/// Source of frames of a class; shared, read only.
 #[derive(Clone)]
 pub(crate) enum FrameSupply {
     /// A movie of given frames, in bytes.
@@ -100,7 +100,7 @@ fn whole_bytes(size: f64) -> u64 {
     size.round().max(1.0) as u64
 }
 
-/// A synthetic sequence's parameters, worked out.
+/// Derived parameters of a synthetic sequence.
 pub(crate) struct Model {
     mean_bytes: f64,
     /// Size of each frame of the group relative to the group's mean.
@@ -113,7 +113,7 @@ pub(crate) struct Model {
     scene_frames: f64,
 }
 
-/// Where a synthetic sequence stands.
+/// State of a synthetic sequence.
 pub(crate) struct Synthesis {
     model: Arc<Model>,
     position: usize,

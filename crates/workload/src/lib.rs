@@ -3,7 +3,7 @@
 //! A [`Workload`] is a recipe: when requests arrive, how large they are, which files they touch, how soon
 //! they must be answered. [`Stream`] turns an open-loop recipe into timed requests, deterministically from a
 //! seed, in memory bounded by the number of clients. Closed-loop recipes are carried out by fio. [`sessions`] are recipes
-//! for the people in front of a web site.
+//! for visitors of a web site.
 
 mod arrivals;
 mod calibrate;
@@ -35,7 +35,8 @@ mod zipf;
 
 pub use calibrate::{Achieved, Calibration, calibrate};
 pub use catalog::{Catalog, apply_overrides};
-pub use fileset::{ALIGNMENT_BYTES, FileSet};
+pub use fileset::FileSet;
+pub use limits::ALIGNMENT_BYTES;
 pub use movie::{Movie, movie};
 pub use recording::Recording;
 pub use server::{Disk, DiskWindow, Flushes, Hot, ReadWrite, ServerDay, Spike, Trains, Window};

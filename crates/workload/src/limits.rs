@@ -6,10 +6,12 @@
 //! The costs were measured by the maximum resident size of `weir generate` and `weir simulate` (GNU time, x86-64): the
 //! difference of two runs that differ in nothing but the count. They are rounded up.
 
-/// Requests of one run. A table of so many rows has 18 GB, and virtual time needs an hour for them.
+/// Requests of one run. Their table has 18 GB, and virtual time needs an hour for them.
 pub const MOST_REQUESTS: f64 = 1e9;
 /// Memory of one run: half of a machine of 32 GiB.
 pub const MOST_MEMORY_BYTES: f64 = (16_u64 << 30) as f64;
+/// Offsets and sizes are multiples of this: direct I/O needs it on every file system in use.
+pub const ALIGNMENT_BYTES: u64 = 4096;
 /// Largest single request: what a loop device and io_uring take in one piece everywhere.
 pub const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
 /// Files of one class: each is an open file on devices.
@@ -35,7 +37,7 @@ pub const FILE_BYTES: f64 = 64.0;
 /// A frame of a movie that is kept.
 pub const FRAME_BYTES: f64 = 8.0;
 
-/// What a class of clients asks for during one run: about, for limits and for people.
+/// Estimated demand of a class during one run, for limits and display.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Demand {
     /// Requests, blocks counted one by one.
@@ -57,7 +59,7 @@ impl Demand {
         }
     }
 
-    /// What of it is beyond a limit: the quantity, what was found, and the limit.
+    /// First quantity beyond a limit, as a message.
     pub fn beyond(&self) -> Option<String> {
         let bytes = |bytes: f64| format!("{:.1} GiB", bytes / f64::from(1 << 30));
         if self.requests > MOST_REQUESTS {

@@ -204,7 +204,7 @@ impl Tape {
 }
 
 impl Tape {
-    /// What so many clients ask for who go round the tape for so long.
+    /// Demand of clients that replay the tape in a loop for a duration.
     pub(crate) fn demand(&self, clients: u32, duration_ns: i64, block_bytes: Option<u64>) -> Demand {
         let block_bytes = block_bytes.unwrap_or(LARGEST_REQUEST_BYTES).max(1);
         let rows = |request: &Recorded| request.size_bytes.div_ceil(block_bytes) as f64;

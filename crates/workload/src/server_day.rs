@@ -18,7 +18,7 @@ const CELL_NS: i64 = CELL_S as i64 * NS_PER_S;
 /// Two reads of a train are at least this far apart: a request takes some time.
 const SHORTEST_GAP_NS: f64 = 2e6;
 
-/// A client that stands for a server.
+/// A client that represents a server.
 pub(crate) struct Server {
     class: String,
     seed: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Server {
     /// The same for time 0 of the stream.
     start_cell: usize,
     disks: Vec<DiskState>,
-    /// Requests of the current cell that are still to come, in order of time.
+    /// Remaining requests of the current cell, in time order.
     queue: VecDeque<(i64, u32, Op)>,
 }
 
@@ -37,7 +37,7 @@ struct DiskState {
     plan: Vec<Cell>,
     reads: u64,
     all: u64,
-    /// Where the last request ended.
+    /// End of the last request.
     end: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How many requests each 20 seconds of a disk's day hold.
+//! Plan of a disk's day: requests per cell of 20 seconds.
 
 use rand::Rng;
 
@@ -13,7 +13,7 @@ const MINUTE_CELLS: usize = (60 / CELL_S) as usize;
 /// No other minute comes nearer to the busiest than this.
 pub(crate) const SECOND_BUSIEST: f64 = 0.9;
 
-/// What is to happen in a cell.
+/// Plan of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
     /// Requests in all.

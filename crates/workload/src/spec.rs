@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::fileset::ALIGNMENT_BYTES;
+use crate::limits::ALIGNMENT_BYTES;
 use crate::recording::Recording;
 use crate::server::ServerDay;
 use crate::target::Targets;

@@ -1,4 +1,4 @@
-//! Working figures out of a stream, one pass over its requests.
+//! Statistics of a stream in one pass over its requests.
 
 use weir_records::{Op, Request};
 
@@ -9,7 +9,7 @@ use crate::zipf::likeliest_alpha;
 
 const NS_PER_S: f64 = 1e9;
 
-/// What one target has seen so far.
+/// State of the statistic of one target.
 pub(crate) struct Figure<'a> {
     target: &'a Target,
     from_ns: i64,
@@ -18,7 +18,7 @@ pub(crate) struct Figure<'a> {
     measure: Measure<'a>,
 }
 
-/// What most figures need.
+/// State of most statistics.
 #[derive(Default)]
 struct Sums {
     all: u64,
@@ -29,7 +29,7 @@ struct Sums {
     read_accesses: u64,
 }
 
-/// What some figures need besides.
+/// Further state of some statistics.
 enum Measure<'a> {
     Nothing,
     Whole { sizes_bytes: &'a [u64], start: u64, bytes: u64, file: usize, whole: u64 },
@@ -151,7 +151,7 @@ impl<'a> Figure<'a> {
         }
     }
 
-    /// The figure; `None` where there was nothing to work it out of.
+    /// Value of the statistic; `None` without data.
     pub(crate) fn value(mut self) -> Option<f64> {
         let span_s = (self.to_ns - self.from_ns) as f64 / NS_PER_S;
         let sums = &self.sums;

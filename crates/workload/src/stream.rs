@@ -1,4 +1,4 @@
-//! The timed requests of a class, merged over its clients.
+//! Timed requests of a class, merged over its clients.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,10 +14,10 @@ use crate::limits::Demand;
 use crate::recording::{self, Tape};
 use crate::spec::{Sizes, Workload};
 
-/// Which requests of a workload are wanted.
+/// Options of a stream.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
-    /// The class that asks; names the rows and seeds them.
+    /// Name of the class, for rows and seeds.
     pub class: String,
     /// Number of clients, each following the recipe.
     pub clients: u32,
@@ -51,7 +51,7 @@ impl Stream {
     /// The workload is closed-loop, its recording cannot be read, or it asks for more than [`crate::limits`] allow.
     pub fn new(workload: &Workload, options: StreamOptions) -> Result<Self, String> {
         if workload.is_closed_loop() {
-            return Err(format!("workload `{}` is closed-loop: it has no times of its own", workload.name));
+            return Err(format!("workload `{}` is closed-loop and has no request times", workload.name));
         }
         let duration_s = options.duration_ns as f64 / 1e9;
         let refuse = |demand: Demand| match demand.beyond() {
@@ -97,12 +97,12 @@ impl Stream {
         &self.recipe.files
     }
 
-    /// What was left out of a recording, or changed in it.
+    /// Notes on requests left out of a recording or changed.
     pub fn notes(&self) -> &[String] {
         self.recipe.tape.as_ref().map_or(&[], |tape| &tape.notes)
     }
 
-    /// What all clients share.
+    /// Shared data of all clients.
     pub(crate) fn recipe(&self) -> &ClassRecipe {
         &self.recipe
     }

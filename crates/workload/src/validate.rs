@@ -1,11 +1,10 @@
-//! What a workload specification may say, beyond its shape.
+//! Validation of a workload specification, beyond its syntax.
 
 use weir_specs::{Document, Problem, Problems};
 
-use crate::fileset::ALIGNMENT_BYTES;
 use crate::limits::{
-    LARGEST_FILE_BYTES, LARGEST_REQUEST_BYTES, MOST_BLOCKS_PER_REQUEST, MOST_FILE_BYTES, MOST_FILES,
-    MOST_FRAMES_PER_ROUND,
+    ALIGNMENT_BYTES, LARGEST_FILE_BYTES, LARGEST_REQUEST_BYTES, MOST_BLOCKS_PER_REQUEST, MOST_FILE_BYTES,
+    MOST_FILES, MOST_FRAMES_PER_ROUND,
 };
 use crate::spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, FrameSource, Marginal, MmppState,
@@ -13,13 +12,13 @@ use crate::spec::{
 };
 use crate::{recording, target, validate_server};
 
-/// Smallest gap between a client's requests that a replay can honour.
+/// Smallest gap between a client's requests in a replay.
 const HIGHEST_RATE_PER_S: f64 = 1e6;
-/// The least requests that a busy period must bring on average, or a client might search for ages for its next.
+/// Least mean number of requests in a busy period, which bounds the search for the next request.
 const FEWEST_PER_PERIOD: f64 = 1e-3;
 /// Frames of a movie that are kept in memory: four hours and a half at 60 a second.
 const MOST_FRAMES: f64 = 1e6;
-/// Shares that add up to 1 may miss it by this much.
+/// Tolerance of a sum of shares.
 const ROUNDING: f64 = 1e-6;
 
 /// Checks meaning; `prefix` is the path of the workload within the document.

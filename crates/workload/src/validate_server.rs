@@ -1,4 +1,4 @@
-//! What the specification of a server's day may say.
+//! Validation of the specification of a server's day.
 
 use crate::server::{Disk, ServerDay};
 use crate::server_plan::{CELL_S, SECOND_BUSIEST, profile};
@@ -7,7 +7,7 @@ use crate::spec::{Access, Sizes, Workload};
 const DAY_S: u32 = 86_400;
 const MOST_DISKS: usize = 64;
 
-/// What is wrong, as fields and messages.
+/// Problems as fields and messages.
 pub(crate) fn check(workload: &Workload, day: &ServerDay) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut problem = |field: &str, message: String| {

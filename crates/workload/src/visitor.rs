@@ -1,4 +1,4 @@
-//! Clients that ask for files by popularity whenever they are free: a closed loop has no times of its own.
+//! Closed-loop clients that request files by popularity.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::fileset::{Picker, Turn};
 use crate::seed::{Purpose, generator};
 use crate::spec::Files;
 
-/// How popular the files of a class are; the same as for the class's [`crate::Stream`].
+/// Popularity of the files of a class, equal to that of the class's [`crate::Stream`].
 #[derive(Clone)]
 pub struct Popularities(Arc<Picker>);
 
@@ -37,7 +37,7 @@ impl Popularities {
     }
 }
 
-/// One client: which file it asks for next, and how long it thinks.
+/// One client: its next files and think times.
 pub struct Visitor {
     popularities: Popularities,
     rng: ChaCha8Rng,
@@ -45,7 +45,7 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// The file that it asks for next.
+    /// Next file.
     pub fn next_file(&mut self) -> u32 {
         self.popularities.0.pick(&mut self.rng, &mut self.turn)
     }

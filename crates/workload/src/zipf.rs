@@ -1,4 +1,4 @@
-//! Ranks by Zipf's law, exactly, for any exponent from 0 up.
+//! Zipf distribution of ranks, exact for any exponent from 0.
 
 use libm::pow;
 use rand::Rng;

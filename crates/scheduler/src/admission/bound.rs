@@ -1,4 +1,4 @@
-//! Upper bound of the time that a round's requests occupy a disk.
+//! Upper bound of the service time of a round's requests on a disk.
 
 use super::{AdmissionError, refused};
 
@@ -12,10 +12,10 @@ pub struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// Of a disk with that many cylinders; seeks in ns.
+    /// Curve of a disk with this number of cylinders; seeks in ns.
     ///
     /// # Errors
-    /// Fewer than 2 cylinders, or seeks that are not in order, or for which the curve falls somewhere.
+    /// Fewer than 2 cylinders, seeks out of order, or a falling curve.
     pub fn new(cylinders: u32, min_ns: u64, avg_ns: u64, max_ns: u64) -> Result<SeekCurve, AdmissionError> {
         if cylinders < 2 {
             return Err(refused("cylinders", cylinders, "at least 2"));
@@ -33,13 +33,13 @@ impl SeekCurve {
         };
         if curve.a_ns < 0.0 || curve.b_ns < 0.0 {
             let seeks = format!("{min_ns}, {avg_ns}, {max_ns}");
-            let expected = "such that the curve rises and is concave: (10 min + 5 max) / 15 <= avg <= (7 min + 8 max) / 15";
+            let expected = "a rising, concave curve: (10 min + 5 max) / 15 <= avg <= (7 min + 8 max) / 15";
             return Err(refused("the seeks in ns (min, avg, max)", seeks, expected));
         }
         Ok(curve)
     }
 
-    /// A seek over that many cylinders, in ns, rounded up; none over 0.
+    /// Seek time over a number of cylinders, in ns, rounded up; 0 for 0.
     pub fn seek_ns(&self, cylinders: u32) -> u64 {
         match cylinders {
             0 => 0,
@@ -51,9 +51,8 @@ impl SeekCurve {
     }
 }
 
-/// What the requests of a round take on one disk at most: a seek for each as long as if they all lay at equal distances
-/// along the way of the arm (for a concave seek curve no other places take longer), a rotational latency for each, and
-/// the transfer of their blocks (Wijayaratne and Reddy, sections 2.2 and 4.1).
+/// Upper bound of the service time of a round's requests on one disk: a seek each, as if all lay at equal distances along the
+/// arm's path (the worst case for a concave seek curve), a rotational latency each, and the transfer of their blocks (Wijayaratne and Reddy, sections 2.2 and 4.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundBound {
     /// For 0, 1, 2... requests.
@@ -101,7 +100,7 @@ impl RoundBound {
         Ok(RoundBound { positioning_ns, block_ns })
     }
 
-    /// What that many requests for that many blocks take at most, in ns.
+    /// Upper bound for a number of requests with a number of blocks in total, in ns.
     pub fn service_ns(&self, requests: u32, blocks: u32) -> u64 {
         let positioning = self.positioning_ns.get(requests as usize).copied().unwrap_or(u64::MAX);
         positioning.saturating_add(self.block_ns.saturating_mul(u64::from(blocks)))

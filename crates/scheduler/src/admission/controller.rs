@@ -4,14 +4,14 @@ use super::fit::{Failure, fit};
 use super::start::window;
 use super::{AdmissionError, Draw, Dropped, LoadTable, Placement, Refused, StartPolicy, refused};
 
-/// A stream that was admitted.
+/// An admitted stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
-    /// The round with which it begins.
+    /// Start round.
     pub start_round: u64,
-    /// Rounds from its arrival until then.
+    /// Rounds from arrival to start.
     pub waits_rounds: u64,
-    /// The blocks that it goes without, in the order of its rounds; none for a deterministic guarantee.
+    /// Dropped blocks, in the order of rounds; none for a deterministic guarantee.
     pub dropped: Vec<Dropped>,
 }
 
@@ -25,7 +25,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Of a load table, a policy, and the latency target: how many rounds a stream waits at most.
+    /// A controller with a load table, a start policy, and the latency target: the maximum number of rounds to wait.
     ///
     /// # Errors
     /// [`StartPolicy::check`].
@@ -38,16 +38,16 @@ impl Admission {
         Ok(Admission { table, policy, latency_rounds, last_start: None })
     }
 
-    /// What the disks are committed to.
+    /// Load table of the disks.
     pub fn table(&self) -> &LoadTable {
         &self.table
     }
 
     /// Admits a stream that arrives at `now_round` and commits the disks to it, or refuses it and changes nothing.
-    /// It may go without `may_drop` blocks: 0 for a deterministic guarantee, [`blocks_of_share`](Self::blocks_of_share)
+    /// It may drop `may_drop` blocks: 0 for a deterministic guarantee, [`blocks_of_share`](Self::blocks_of_share)
     /// for a statistical one. Rounds before `now_round` are forgotten.
     ///
-    /// It takes the time of at most `L d` additions for a latency target of `L` rounds and a stream with `d` visits.
+    /// Cost: at most `L d` additions for a latency target of `L` rounds and a stream with `d` visits.
     ///
     /// # Errors
     /// [`Refused`] inside if it fits nowhere; outside if the stream is laid out over another number of disks.
@@ -103,7 +103,7 @@ impl Admission {
         }
     }
 
-    /// The blocks that a stream may go without if that is a share of all it has, in ppm; rounded down.
+    /// Number of blocks for a share of a stream's blocks in ppm; rounded down.
     pub fn blocks_of_share(stream: &Placement, share_ppm: u32) -> u64 {
         (u128::from(stream.blocks()) * u128::from(share_ppm) / 1_000_000) as u64
     }

@@ -2,7 +2,7 @@
 
 use super::{AdmissionError, refused};
 
-/// Blocks that a stream needs in each of its rounds (Wijayaratne and Reddy, section 2.2).
+/// Blocks per round of a stream (Wijayaratne and Reddy, section 2.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemandTrace {
     blocks: Vec<u32>,
@@ -11,10 +11,10 @@ pub struct DemandTrace {
 }
 
 impl DemandTrace {
-    /// Of blocks that are known already.
+    /// A trace of known numbers of blocks.
     ///
     /// # Errors
-    /// There are none at all.
+    /// All rounds have 0 blocks.
     pub fn new(blocks: Vec<u32>) -> Result<DemandTrace, AdmissionError> {
         let total = blocks.iter().map(|&blocks| u64::from(blocks)).sum();
         let peak = blocks.iter().copied().max().unwrap_or(0);
@@ -24,8 +24,8 @@ impl DemandTrace {
         Ok(DemandTrace { blocks, total, peak })
     }
 
-    /// Compacts the sizes of frames: in every round the blocks that hold what its frames need beyond what the blocks of
-    /// the rounds before have brought already. Frames that do not fill the last round make a round of their own.
+    /// Compacts frame sizes: each round has the blocks that its frames need beyond the blocks of earlier rounds. Remaining
+    /// frames form a last round.
     ///
     /// # Errors
     /// A round of no frames, blocks of no bytes, no frames, or more blocks in one round than 32 bits count.
@@ -69,7 +69,7 @@ impl DemandTrace {
         self.total
     }
 
-    /// Blocks of the round that needs most: what peak-rate allocation reserves in every round (section 4.2.1).
+    /// Largest number of blocks in a round, reserved in every round by peak-rate allocation (section 4.2.1).
     pub fn peak_blocks(&self) -> u32 {
         self.peak
     }

@@ -1,35 +1,34 @@
-//! Test whether a stream fits if it begins in a given round.
+//! Fit test of a stream for a given start round.
 
 use super::{Committed, LoadTable, Placement, Visit};
 
-/// Blocks that a stream with a statistical guarantee goes without, chosen when it is admitted.
+/// Dropped blocks of a stream with a statistical guarantee, chosen at admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped {
-    /// Which of the stream's rounds, from 0.
+    /// Round of the stream, from 0.
     pub round: u32,
-    /// The disk that has no room for them.
+    /// Disk without room for the blocks.
     pub disk: u32,
-    /// How many of the stream's blocks there.
+    /// Number of dropped blocks.
     pub blocks: u32,
 }
 
-/// Why a stream is not admitted. Of all starting rounds that were looked at, this is about the one with which the stream
-/// got furthest.
+/// Reason for a rejected stream, for the start round with which the stream fits longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "disk {disk} has no room in round {round}: {shortfall_ns} ns too little for a stream that begins at round {start_round}, \
-     the best of the {tried} rounds within the latency target"
+    "disk {disk} exceeds its capacity in round {round} by {shortfall_ns} ns for a stream that starts in round {start_round}, the \
+     best of {tried} rounds within the latency target"
 )]
 pub struct Refused {
-    /// The round with which the stream would begin.
+    /// Start round of the stream.
     pub start_round: u64,
-    /// The round in which it fails.
+    /// Round without room.
     pub round: u64,
-    /// The disk at which it fails.
+    /// Disk without room.
     pub disk: u32,
-    /// What the load there would exceed the capacity by, in ns.
+    /// Load above the capacity, in ns.
     pub shortfall_ns: u64,
-    /// Starting rounds that were looked at.
+    /// Number of tested start rounds.
     pub tried: u64,
 }
 

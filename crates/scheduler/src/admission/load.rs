@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 
 use super::{AdmissionError, Dropped, Placement, RoundBound, refused};
 
-/// What a disk is committed to in a round.
+/// Committed load of a disk in a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Committed {
-    /// Requests: one for each stream that reads from the disk in the round.
+    /// Number of requests: one per stream that reads from the disk.
     pub requests: u32,
     /// Blocks of all requests together.
     pub blocks: u32,
 }
 
-/// The load of every disk in the rounds to come: the paper's load traces (Wijayaratne and Reddy, section 2.2).
+/// Load of every disk in future rounds: the paper's load traces (Wijayaratne and Reddy, section 2.2).
 #[derive(Debug, Clone)]
 pub struct LoadTable {
     disks: u32,
     bound: RoundBound,
     capacity_ns: u64,
-    /// For each number of requests the blocks that fit.
+    /// Blocks that fit, by number of requests.
     most_blocks: Vec<u32>,
     first_round: u64,
     /// Round after round, the disks of each together.
@@ -27,7 +27,7 @@ pub struct LoadTable {
 }
 
 impl LoadTable {
-    /// Of idle disks. `capacity_ns` is the part of a round that streams may fill: its length, or their share of it.
+    /// A table of idle disks. `capacity_ns` is the part of a round for streams: its length, or their share of it.
     ///
     /// # Errors
     /// No disks.
@@ -44,12 +44,12 @@ impl LoadTable {
         self.disks
     }
 
-    /// What streams may fill of a round, in ns.
+    /// Part of a round for streams, in ns.
     pub fn capacity_ns(&self) -> u64 {
         self.capacity_ns
     }
 
-    /// The first round that the table still knows.
+    /// First round in the table.
     pub fn first_round(&self) -> u64 {
         self.first_round
     }
@@ -59,7 +59,7 @@ impl LoadTable {
         self.first_round + (self.cells.len() / self.disks as usize) as u64
     }
 
-    /// What a disk is committed to in a round; nothing where the table does not reach.
+    /// Committed load of a disk in a round; none outside the table.
     pub fn committed(&self, disk: u32, round: u64) -> Committed {
         if disk >= self.disks {
             return Committed::default();
@@ -73,7 +73,7 @@ impl LoadTable {
         self.bound.service_ns(requests, blocks)
     }
 
-    /// Forgets the rounds before one: they are over.
+    /// Removes past rounds.
     pub fn forget_before(&mut self, round: u64) {
         let past = round.saturating_sub(self.first_round);
         let past = usize::try_from(past).unwrap_or(usize::MAX).saturating_mul(self.disks as usize);
@@ -86,7 +86,7 @@ impl LoadTable {
         self.bound.service_ns(committed.requests.saturating_add(1), committed.blocks.saturating_add(blocks))
     }
 
-    /// Blocks that one more request can have.
+    /// Blocks that fit in one more request.
     #[inline]
     pub(super) fn room_blocks(&self, committed: Committed) -> u32 {
         let most = self.most_blocks.get(committed.requests as usize + 1).copied().unwrap_or(0);
@@ -104,7 +104,7 @@ impl LoadTable {
         }
     }
 
-    /// Commits the disks to a stream, without the blocks that it goes without.
+    /// Commits the disks to a stream, without its dropped blocks.
     pub(super) fn commit(&mut self, placement: &Placement, start: u64, dropped: &[Dropped]) {
         let mut dropped = dropped.iter().peekable();
         for visit in &placement.visits {

@@ -1,9 +1,9 @@
-//! Admission control for streams of varying rate, and where their data lies (Wijayaratne and Reddy, "Providing QOS
-//! guarantees for disk I/O", sections 2.2, 3.1, 3.2 and 4.1).
+//! Admission control and data placement for streams of varying rate (Wijayaratne and Reddy, "Providing QOS guarantees for
+//! disk I/O", sections 2.2, 3.1, 3.2 and 4.1).
 //!
-//! Time is cut into rounds. A stream says with its [`DemandTrace`] how many blocks it needs in each; its [`Placement`]
-//! says on which disks these are; a [`LoadTable`] holds what every disk is committed to in every round to come, at its
-//! worst ([`RoundBound`]). An [`Admission`] looks for a round in which the whole stream fits, in the order of a
+//! Time is divided into rounds. The [`DemandTrace`] of a stream has its blocks per round, and its [`Placement`] their disks.
+//! A [`LoadTable`] holds the committed load of every disk in every future round, at the worst-case service time
+//! ([`RoundBound`]). An [`Admission`] searches for a start round in which the whole stream fits, in the order of a
 //! [`StartPolicy`], within a latency target.
 
 mod bound;
@@ -22,25 +22,25 @@ pub use load::{Committed, LoadTable};
 pub use placement::{Layout, Placement, Visit};
 pub use start::{Draw, StartPolicy};
 
-/// Why something cannot be made.
+/// Invalid parameter of admission control.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdmissionError {
-    /// A number is out of its range.
-    #[error("{what} is {value}: it must be {expected}")]
+    /// A number is out of range.
+    #[error("{what}: found {value}, expected {expected}")]
     Value {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
-        /// What it is.
+        /// Value.
         value: String,
-        /// What it can be.
+        /// Valid values.
         expected: String,
     },
     /// A stride that skips rounds of the window.
     #[error(
-        "prime hopping by {stride} rounds never looks at some of a window of {window} rounds; take a prime that does not divide {window}"
+        "prime hopping by {stride} rounds skips rounds of a window of {window} rounds. Choose a prime that does not divide {window}"
     )]
     Stride {
-        /// Rounds from one that is looked at to the next.
+        /// Stride of the search, in rounds.
         stride: u64,
         /// Rounds in the window: the latency target and the round of arrival.
         window: u64,

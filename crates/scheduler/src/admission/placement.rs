@@ -2,7 +2,7 @@
 
 use super::{AdmissionError, DemandTrace, refused};
 
-/// How a stream's data is laid out over the disks (Wijayaratne and Reddy, section 3.2).
+/// Layout of a stream's data over disks (Wijayaratne and Reddy, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Constant data length: block after block on disk after disk; a round's blocks are on as many disks as it has
@@ -12,10 +12,10 @@ pub enum Layout {
     Bctl,
 }
 
-/// What a stream reads from one disk in one of its rounds, as one request.
+/// Request of a stream at one disk in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visit {
-    /// Which of the stream's rounds, from 0.
+    /// Round of the stream, from 0.
     pub round: u32,
     /// The disk.
     pub disk: u32,
@@ -33,7 +33,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// What each round needs, and no more: for trace-based admission. The stream's first block is on `first_disk`.
+    /// Blocks of each round, for trace-based admission. The stream's first block is on `first_disk`.
     ///
     /// # Errors
     /// No disks, a first disk that is none of them, or more rounds than 32 bits count.
@@ -46,10 +46,10 @@ impl Placement {
         place(trace, layout, disks, first_disk, |blocks| blocks)
     }
 
-    /// In each round as much as the round that needs most, from where the stream is: for peak-rate admission.
+    /// The peak number of blocks in each round, for peak-rate admission.
     ///
     /// # Errors
-    /// As [`Placement::of_trace`].
+    /// Same as [`Placement::of_trace`].
     pub fn of_peak(
         trace: &DemandTrace,
         layout: Layout,
@@ -59,12 +59,12 @@ impl Placement {
         place(trace, layout, disks, first_disk, |_| trace.peak_blocks())
     }
 
-    /// What is read, in the order of the stream's rounds.
+    /// Requests in the order of the stream's rounds.
     pub fn visits(&self) -> &[Visit] {
         &self.visits
     }
 
-    /// Disks that it is laid out over.
+    /// Number of disks.
     pub fn disks(&self) -> u32 {
         self.disks
     }

@@ -2,9 +2,9 @@
 
 use super::{AdmissionError, refused};
 
-/// A source of randomness: a number below `n`, each as likely, for `n` of at least 1. This crate draws nothing itself.
+/// Source of uniform random numbers below `n`, for `n` of at least 1. This crate draws no random numbers itself.
 pub trait Draw {
-    /// Draws.
+    /// Draws a number.
     fn below(&mut self, n: u64) -> u64;
 }
 
@@ -14,24 +14,24 @@ impl<F: FnMut(u64) -> u64> Draw for F {
     }
 }
 
-/// The six policies of stream scheduling (Wijayaratne and Reddy, section 3.1). All look at the rounds of the window from
-/// the arrival on to the latency target behind it, and around from its end to its beginning where they start within it.
+/// The six policies of stream scheduling (Wijayaratne and Reddy, section 3.1). All search the window from the round of
+/// arrival to the latency target, and wrap around at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartPolicy {
     /// The first round in which the stream fits.
     Greedy,
-    /// The first from a random round on.
+    /// The first fitting round from a random round on.
     RandomStart,
-    /// The first from the round on with which the last stream began.
+    /// The first fitting round from the start round of the last stream on.
     LastScheduled,
-    /// The first from a round on that is a fixed distance behind the one with which the last stream began.
+    /// The first fitting round from a fixed distance after the start round of the last stream.
     FixedDistance(
         /// Rounds.
         u64,
     ),
-    /// The one with which the highest load on any disk that the stream reads from becomes lowest; the earliest of equals.
+    /// The round with the lowest resulting peak load on the stream's disks; the earliest of equals.
     MinimalLoad,
-    /// The first of a random round and those at multiples of a prime distance behind it.
+    /// The first fitting round among a random round and rounds at multiples of a prime distance after it.
     PrimeHopping(
         /// The prime, in rounds.
         u64,
@@ -39,10 +39,10 @@ pub enum StartPolicy {
 }
 
 impl StartPolicy {
-    /// Whether the policy looks at each round of a window with the latency target.
+    /// Checks that the policy tests each round of the window.
     ///
     /// # Errors
-    /// A hopping distance that is no prime, or divides the number of rounds in the window.
+    /// The hopping distance is no prime, or divides the number of rounds in the window.
     pub fn check(self, latency_rounds: u32) -> Result<(), AdmissionError> {
         let window = window(latency_rounds);
         match self {
@@ -56,7 +56,7 @@ impl StartPolicy {
         }
     }
 
-    /// The offset into the window that is looked at first, and what is added for each further one.
+    /// First tested offset into the window, and the step.
     pub(super) fn first_and_stride(
         self,
         window: u64,

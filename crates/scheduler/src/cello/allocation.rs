@@ -1,31 +1,31 @@
 //! Class-independent allocation of intervals to classes.
 
-/// What a class was given in the current interval.
+/// Account of a class in the current interval.
 #[derive(Debug, Clone)]
 struct Account {
     weight: f64,
     /// Its share of an interval.
     share_ns: i64,
-    /// Of its share, what the requests took that were scheduled in this interval, and what those before took too much.
+    /// Used part of the share, with the excess of earlier intervals.
     used_ns: i64,
-    /// What it took beyond its share, because nobody else had a use for it.
+    /// Use beyond the share, from unused shares of others.
     extra_ns: i64,
 }
 
-/// Which purse a request was paid from.
+/// Account that a request is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paid {
     /// The class's share.
     Share,
-    /// What others left unused.
+    /// Unused shares of other classes.
     Extra,
 }
 
 /// Shares of intervals in proportion to weights.
 ///
-/// A request is charged with its estimate when it is scheduled, and the charge is put right when it is done. A class that
-/// has anything left of its share may schedule a request that takes more than that; the excess is taken off its next
-/// interval, so that over many intervals nobody gains by large requests. What is left unused is lost.
+/// A request is charged with its estimate when it is scheduled; the charge is corrected at its completion. A class with
+/// any part of its share left may schedule a larger request; the excess reduces its share of the next interval, which
+/// removes the advantage of large requests. Unused shares expire.
 #[derive(Debug)]
 pub(super) struct Allocation {
     period_ns: u64,
@@ -44,7 +44,7 @@ impl Allocation {
         Allocation { period_ns, interval: None, accounts }
     }
 
-    /// Begins the interval of this time, if it has not begun. Returns its number.
+    /// Begins the interval of this time if it has not begun; returns its number.
     pub(super) fn begin(&mut self, now_ns: u64) -> u64 {
         let interval = now_ns / self.period_ns;
         let passed = match self.interval {
@@ -60,7 +60,7 @@ impl Allocation {
         interval
     }
 
-    /// How much of the interval of this time is left.
+    /// Rest of the interval of this time.
     pub(super) fn rest_ns(&self, now_ns: u64) -> i64 {
         i64::try_from(self.period_ns - now_ns % self.period_ns).unwrap_or(i64::MAX)
     }
@@ -70,7 +70,7 @@ impl Allocation {
         self.accounts[class].used_ns < self.accounts[class].share_ns
     }
 
-    /// Of these classes, the one that has got least of what was left unused, in proportion to its weight.
+    /// Class with the least use of unused shares relative to its weight.
     pub(super) fn next_for_extra(&self, classes: impl Iterator<Item = usize>) -> Option<usize> {
         let extra = |class: &usize| self.accounts[*class].extra_ns as f64 / self.accounts[*class].weight;
         classes.min_by(|one, other| extra(one).total_cmp(&extra(other)))

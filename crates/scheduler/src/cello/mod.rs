@@ -6,9 +6,9 @@
 //!
 //! Requests wait in one pending queue for each class. In every interval the class-independent half moves them from there
 //! to the scheduled queue, as many as fit in the class's share ([`allocation`]). The class-specific halves decide where in
-//! the scheduled queue a request goes ([`schedule`]). Nothing else is done with the order, so the whole queue could be
-//! written down at any time; here the comparison of interactive with real-time requests is made when a request is taken
-//! from it, with the time and the place of the arm that are true then and not those that were expected.
+//! the scheduled queue a request goes ([`schedule`]). The paper fixes the whole order of the queue at insertion. Here
+//! interactive and real-time requests are compared when a request is taken from the queue, with the actual time and
+//! position of the arm.
 
 mod allocation;
 mod schedule;
@@ -20,9 +20,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use self::allocation::{Allocation, Paid};
 use self::schedule::{Schedule, Scheduled};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request, TrafficKind};
 use crate::settings::{SettingError, Settings};
 
@@ -30,32 +30,38 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "cello",
     label: "Cello",
     about: "shares of intervals by weight; interactive requests use the slack of real-time ones (Shenoy and Vin 1998)",
-    promises: "work conserving; a class with requests pending gets its share of an interval, but for a request of each \
-               other class and what of theirs was scheduled before; no real-time request is late by an interactive one \
-               that began after it was scheduled, if estimates hold; what is left unused goes by weight",
+    promises: "work conserving; a class with pending requests gets its share of an interval, less one request of each other \
+               class and their earlier scheduled requests; an interactive request makes no earlier scheduled real-time \
+               request late, if estimates hold; unused shares are divided by weight",
     settings: &[
         (
             "period_ms",
-            "length of the interval that is shared; default 10000, ten rounds of the video server in the paper",
+            "length of the shared interval; default 10000, ten rounds of the video server in the paper",
         ),
-        ("estimate", "expected: with half a revolution; bound: with a whole one; default bound"),
+        (
+            "estimate",
+            "service time. expected: with half a revolution; bound: with a whole revolution; default bound",
+        ),
         (
             "interactive",
-            "scan: upwards from the arm; fcfs; merged: as scan, and real-time requests when the arm passes them; \
-             default scan",
+            "order of interactive requests. scan: upwards from the arm; fcfs; merged: like scan, and real-time requests \
+             when the arm passes them; default scan",
         ),
-        ("deadline_batch_ms", "deadlines count as equal within such steps, for SCAN order; default 0"),
+        (
+            "deadline_batch_ms",
+            "deadlines within one step of this length count as equal, for SCAN order; default 0",
+        ),
     ],
     build,
 };
 
 fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingError> {
     if classes.is_empty() {
-        let problem = "there is no class to share among: name at least one".to_owned();
+        let problem = "no classes (found 0, expected at least 1). Add a class".to_owned();
         return Err(SettingError::Classes { policy: "cello", problem });
     }
     if let Some(class) = classes.iter().find(|class| !(class.weight > 0.0 && class.weight.is_finite())) {
-        let problem = format!("class {} has the weight {}: it must be above 0", class.name, class.weight);
+        let problem = format!("class `{}` has weight {}, expected above 0", class.name, class.weight);
         return Err(SettingError::Classes { policy: "cello", problem });
     }
     let period_ms = settings.number("period_ms", 10_000.0, 0.001, 1e9)?;
@@ -79,7 +85,7 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     }))
 }
 
-/// Which of the model's estimates is used.
+/// Estimate of service times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Estimate {
     Expected,
@@ -99,7 +105,7 @@ impl Estimate {
     }
 }
 
-/// A real-time request that is pending: first by deadline, then by offset, then by arrival.
+/// A pending real-time request, ordered by deadline, offset and arrival.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Urgent {
     due_ns: u64,
@@ -108,7 +114,7 @@ struct Urgent {
     request: ByKey,
 }
 
-/// A request that has no part in an order.
+/// A request that is ignored in comparisons.
 #[derive(Debug)]
 struct ByKey(Request);
 
@@ -132,28 +138,28 @@ impl Ord for ByKey {
     }
 }
 
-/// The pending queue of a class, in the order in which its requests are to be scheduled.
+/// Pending queue of a class, in scheduling order.
 #[derive(Debug)]
 enum Pending {
     RealTime(BinaryHeap<Reverse<Urgent>>),
     Interactive(VecDeque<Request>),
-    Throughput(VecDeque<Request>),
+    BestEffort(VecDeque<Request>),
 }
 
 impl Pending {
-    fn new(service: TrafficKind) -> Pending {
-        match service {
+    fn new(kind: TrafficKind) -> Pending {
+        match kind {
             TrafficKind::RealTime => Pending::RealTime(BinaryHeap::new()),
             TrafficKind::Interactive => Pending::Interactive(VecDeque::new()),
-            TrafficKind::Throughput => Pending::Throughput(VecDeque::new()),
+            TrafficKind::BestEffort => Pending::BestEffort(VecDeque::new()),
         }
     }
 
-    fn service(&self) -> TrafficKind {
+    fn kind(&self) -> TrafficKind {
         match self {
             Pending::RealTime(_) => TrafficKind::RealTime,
             Pending::Interactive(_) => TrafficKind::Interactive,
-            Pending::Throughput(_) => TrafficKind::Throughput,
+            Pending::BestEffort(_) => TrafficKind::BestEffort,
         }
     }
 
@@ -165,21 +171,21 @@ impl Pending {
                 arrival,
                 request: ByKey(request),
             })),
-            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.push_back(request),
+            Pending::Interactive(queue) | Pending::BestEffort(queue) => queue.push_back(request),
         }
     }
 
     fn pop(&mut self) -> Option<Request> {
         match self {
             Pending::RealTime(heap) => heap.pop().map(|Reverse(urgent)| urgent.request.0),
-            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.pop_front(),
+            Pending::Interactive(queue) | Pending::BestEffort(queue) => queue.pop_front(),
         }
     }
 
     fn is_empty(&self) -> bool {
         match self {
             Pending::RealTime(heap) => heap.is_empty(),
-            Pending::Interactive(queue) | Pending::Throughput(queue) => queue.is_empty(),
+            Pending::Interactive(queue) | Pending::BestEffort(queue) => queue.is_empty(),
         }
     }
 }
@@ -194,33 +200,30 @@ struct Cello {
     allocation: Allocation,
     schedule: Schedule,
     in_service: Vec<Scheduled>,
-    /// When the device will be free, by the estimates of what it serves.
+    /// Estimated time at which the device becomes free.
     free_ns: u64,
     arrivals: u64,
-    /// Requests that were ever scheduled.
+    /// Number of scheduled requests.
     scheduled: u64,
 }
 
 impl Cello {
-    /// Moves the next pending request of a class to the scheduled queue; says what it is estimated to take, in ns.
+    /// Moves the next pending request of a class to the scheduled queue; returns its estimated service time in ns.
     fn schedule(&mut self, class: usize, paid: Paid, interval: u64, model: &dyn ServiceModel) -> i64 {
         let Some(request) = self.pending[class].pop() else { return 0 };
         self.pending_count -= 1;
-        let service = self.pending[class].service();
-        let batch = if service == TrafficKind::Interactive && !self.in_scan_order {
-            self.scheduled
-        } else {
-            interval
-        };
+        let kind = self.pending[class].kind();
+        let batch =
+            if kind == TrafficKind::Interactive && !self.in_scan_order { self.scheduled } else { interval };
         self.scheduled += 1;
         let scheduled = Scheduled { request, class, charged_ns: 0, paid };
-        let charged_ns = self.schedule.insert(service, batch, scheduled, model);
+        let charged_ns = self.schedule.insert(kind, batch, scheduled, model);
         self.allocation.charge(class, paid, charged_ns);
         charged_ns
     }
 
-    /// Fills the scheduled queue from the shares, and from what is left unused if it is empty even so: with one request, or
-    /// with the rest of the interval's worth of a class that is alone in having any, so that its order has a choice.
+    /// Fills the scheduled queue from the shares. If it stays empty, fills it from unused shares: with one request, or, for
+    /// the only class with requests, with the rest of the interval, which gives its order a choice.
     fn fill(&mut self, now_ns: u64, interval: u64, model: &dyn ServiceModel) {
         if self.pending_count == 0 {
             return;

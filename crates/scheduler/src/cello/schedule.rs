@@ -1,4 +1,4 @@
-//! The scheduled queue, ordered by the class-specific schedulers.
+//! Scheduled queue, ordered by the class-specific schedulers.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use super::allocation::Paid;
 use crate::model::ServiceModel;
 use crate::request::{Request, TrafficKind};
 
-/// A request that was scheduled, and what its class was charged.
+/// A scheduled request with its charge.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scheduled {
     pub request: Request,
@@ -16,8 +16,8 @@ pub(super) struct Scheduled {
     pub paid: Paid,
 }
 
-/// Requests in SCAN order, upwards from the arm and then from the lowest on; those of an earlier batch go first, so that
-/// none waits for more than the rest of its own.
+/// Requests in SCAN order, upwards from the arm and then from the lowest on. Earlier batches go first: a request waits for
+/// no later batch.
 #[derive(Debug, Default)]
 pub(super) struct Swept {
     /// By batch, offset and arrival.
@@ -25,7 +25,7 @@ pub(super) struct Swept {
 }
 
 impl Swept {
-    /// Inserts it and says what it is estimated to take behind the one below it.
+    /// Inserts a request; returns its estimated service time after its lower neighbour.
     fn insert(
         &mut self,
         batch: u64,
@@ -46,7 +46,7 @@ impl Swept {
         scheduled.charged_ns
     }
 
-    /// Where the next one is.
+    /// Place of the next request.
     fn next(&self, head_bytes: u64) -> Option<usize> {
         let &(first_batch, ..) = self.waiting.first()?;
         let key = (first_batch, head_bytes);
@@ -60,13 +60,13 @@ impl Swept {
     }
 }
 
-/// A real-time request, and what depends on those behind it.
+/// A real-time request and values that depend on the requests behind it.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
     due_ns: u64,
-    /// What it is estimated to take behind the one before it; of no meaning for the first.
+    /// Estimated service time after the request before it; unused for the first.
     hop_ns: i64,
-    /// By when it must be done so that it and all behind it meet their deadlines.
+    /// Latest completion with which it and all requests behind it meet their deadlines.
     latest_ns: i64,
     scheduled: Scheduled,
 }
@@ -78,7 +78,7 @@ struct RealTime {
 }
 
 impl RealTime {
-    /// Inserts it and says what it is estimated to take behind the one before it.
+    /// Inserts a request; returns its estimated service time after the one before it.
     fn insert(
         &mut self,
         batch_ns: u64,
@@ -103,7 +103,7 @@ impl RealTime {
         hop_ns
     }
 
-    /// Of the most urgent, the next one upwards from the arm, and from the lowest on if there is none.
+    /// Next of the most urgent requests: upwards from the arm, or from the lowest on.
     fn next(&self, head_bytes: u64) -> Option<usize> {
         let first = self.queue.front()?;
         let key = (first.due_ns, head_bytes);
@@ -125,7 +125,7 @@ impl RealTime {
         Some(taken.scheduled)
     }
 
-    /// From a place that has changed towards the front, as far as anything changes.
+    /// Updates values from a changed place towards the front until nothing changes.
     fn update_latest(&mut self, changed: usize) {
         for place in (0..=changed).rev() {
             let behind_ns = self
@@ -143,17 +143,17 @@ impl RealTime {
     }
 }
 
-/// The scheduled queue: interactive requests as far as the real-time ones behind them have slack, those, and the ones
-/// that want throughput at the tail.
+/// The scheduled queue: interactive requests within the slack of real-time ones, real-time requests, then best-effort
+/// requests.
 #[derive(Debug)]
 pub(super) struct Schedule {
     estimate: Estimate,
     deadline_batch_ns: u64,
-    /// Whether real-time requests are served when the arm passes them on its way to an interactive one.
+    /// Whether real-time requests are served when the arm passes them on the way to an interactive one.
     merged: bool,
     interactive: Swept,
     real_time: RealTime,
-    throughput: Swept,
+    best_effort: Swept,
 }
 
 impl Schedule {
@@ -164,25 +164,24 @@ impl Schedule {
             deadline_batch_ns: deadline_batch_ns.max(1),
             interactive: Swept::default(),
             real_time: RealTime::default(),
-            throughput: Swept::default(),
+            best_effort: Swept::default(),
         }
     }
 
-    /// Inserts a request where its class is served; those of an earlier batch of the same kind go first. Returns what it
-    /// is estimated to take there.
+    /// Inserts a request in the queue of its traffic kind; earlier batches go first. Returns its estimated service time.
     pub(super) fn insert(
         &mut self,
-        service: TrafficKind,
+        kind: TrafficKind,
         batch: u64,
         scheduled: Scheduled,
         model: &dyn ServiceModel,
     ) -> i64 {
-        match service {
+        match kind {
             TrafficKind::Interactive => self.interactive.insert(batch, scheduled, self.estimate, model),
             TrafficKind::RealTime => {
                 self.real_time.insert(self.deadline_batch_ns, scheduled, self.estimate, model)
             }
-            TrafficKind::Throughput => self.throughput.insert(batch, scheduled, self.estimate, model),
+            TrafficKind::BestEffort => self.best_effort.insert(batch, scheduled, self.estimate, model),
         }
     }
 
@@ -191,10 +190,10 @@ impl Schedule {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.interactive.waiting.len() + self.real_time.queue.len() + self.throughput.waiting.len()
+        self.interactive.waiting.len() + self.real_time.queue.len() + self.best_effort.waiting.len()
     }
 
-    /// Takes the next one for a device that is free at `free_ns`.
+    /// Removes the next request for a device that is free at `free_ns`.
     pub(super) fn take(&mut self, free_ns: u64, model: &dyn ServiceModel) -> Option<Scheduled> {
         let head_bytes = model.head_bytes();
         if let Some(place) = self.interactive.next(head_bytes) {
@@ -209,11 +208,11 @@ impl Schedule {
             let place = if place == 0 || self.has_slack(free_ns, request, model) { place } else { 0 };
             return self.real_time.take(place, self.estimate, model);
         }
-        let place = self.throughput.next(head_bytes)?;
-        Some(self.throughput.take(place))
+        let place = self.best_effort.next(head_bytes)?;
+        Some(self.best_effort.take(place))
     }
 
-    /// Whether a real-time request is to be served on the way to this one, the arm moving upwards.
+    /// Whether a real-time request lies on the way upwards to this one.
     fn passes_real_time(&self, head_bytes: u64, request: &Request) -> bool {
         let way = |offset_bytes: u64| (offset_bytes < head_bytes, offset_bytes);
         let next =
@@ -221,8 +220,8 @@ impl Schedule {
         self.merged && next.is_some_and(|next| way(next.offset_bytes) <= way(request.offset_bytes))
     }
 
-    /// Whether all real-time requests meet their deadlines, by the estimates, if this request is served before them and they
-    /// then in their order. One of them is counted twice.
+    /// Whether all real-time requests meet their deadlines, by the estimates, if this request is served before them. One of
+    /// them is counted twice.
     fn has_slack(&self, free_ns: u64, request: &Request, model: &dyn ServiceModel) -> bool {
         let Some(first) = self.real_time.queue.front() else { return true };
         let own_ns = self.estimate.ns(model, model.head_bytes(), request);

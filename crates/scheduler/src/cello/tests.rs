@@ -45,9 +45,9 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, due_ns: Opt
 
 /// With intervals of a second and estimates that hold, unless the settings say otherwise.
 fn cello(classes: &[(TrafficKind, f64)], settings: &[(&str, &str)]) -> Box<dyn Policy> {
-    let class = |&(service, weight): &(TrafficKind, f64)| Class {
-        name: format!("{service:?}"),
-        kind: service,
+    let class = |&(kind, weight): &(TrafficKind, f64)| Class {
+        name: format!("{kind:?}"),
+        kind,
         weight,
         contract: None,
     };
@@ -150,7 +150,7 @@ fn slack_is_counted_from_when_a_device_with_a_queue_is_free() {
 #[test]
 fn each_kind_of_class_has_its_order() {
     let classes =
-        [(TrafficKind::Throughput, 1.0), (TrafficKind::RealTime, 1.0), (TrafficKind::Interactive, 1.0)];
+        [(TrafficKind::BestEffort, 1.0), (TrafficKind::RealTime, 1.0), (TrafficKind::Interactive, 1.0)];
     let all = [
         request(0, 0, 900, 1, None),
         request(1, 0, 100, 1, None),
@@ -202,7 +202,7 @@ fn a_burst_of_one_class_leaves_the_other_its_share() {
 #[test]
 fn what_a_class_leaves_unused_goes_to_the_others_by_weight() {
     let classes =
-        [(TrafficKind::Interactive, 1.0), (TrafficKind::Throughput, 2.0), (TrafficKind::RealTime, 3.0)];
+        [(TrafficKind::Interactive, 1.0), (TrafficKind::BestEffort, 2.0), (TrafficKind::RealTime, 3.0)];
     let all: Vec<_> =
         (0..2000).map(|tag| request(tag, (tag % 2) as ClassId, tag % 1000, 25_000, None)).collect();
     // 12 s of requests of 10 ms; the real-time class, which has half of every interval, has none.
@@ -222,14 +222,14 @@ fn what_cannot_be_is_refused() {
     let class =
         |weight| Class { name: "text".into(), kind: TrafficKind::Interactive, weight, contract: None };
     assert!(refused(&[], &[]).contains("no class"));
-    assert!(refused(&[class(0.0)], &[]).contains("text has the weight 0"));
+    assert!(refused(&[class(0.0)], &[]).contains("class `text` has weight 0"));
     assert!(refused(&[class(f64::NAN)], &[]).contains("NaN"));
     assert!(refused(&[class(1.0)], &[("period_ms", "0")]).contains("period_ms=0"));
     assert!(refused(&[class(1.0)], &[("estimate", "worst")]).contains("bound or expected"));
 }
 
-fn services() -> impl Strategy<Value = TrafficKind> {
-    prop::sample::select(vec![TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput])
+fn kinds() -> impl Strategy<Value = TrafficKind> {
+    prop::sample::select(vec![TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::BestEffort])
 }
 
 proptest! {
@@ -237,7 +237,7 @@ proptest! {
     /// the time, but for one request of each other class.
     #[test]
     fn shares_are_kept(
-        classes in prop::collection::vec((services(), 1u32..6, 1u32..100_000), 2..5),
+        classes in prop::collection::vec((kinds(), 1u32..6, 1u32..100_000), 2..5),
         period_ms in 50u64..1500,
         deadline_ms in 0u64..3000,
     ) {
@@ -245,12 +245,12 @@ proptest! {
         let device = even_disk();
         let time = |size: u32| device.expected_ns(0, &request(0, 0, 0, size, None));
         let mut all = Vec::new();
-        for (class, &(service, _, size)) in (0..).zip(&classes) {
-            let due_ns = (service == TrafficKind::RealTime).then_some(deadline_ms * MS);
+        for (class, &(kind, _, size)) in (0..).zip(&classes) {
+            let due_ns = (kind == TrafficKind::RealTime).then_some(deadline_ms * MS);
             let enough = intervals * period_ms * MS / time(size) + 2;
             all.extend((0..enough).map(|tag| request(tag, class, tag * 7 % 1000, size, due_ns)));
         }
-        let weights: Vec<_> = classes.iter().map(|&(service, weight, _)| (service, f64::from(weight))).collect();
+        let weights: Vec<_> = classes.iter().map(|&(kind, weight, _)| (kind, f64::from(weight))).collect();
         let mut policy = cello(&weights, &[("period_ms", &period_ms.to_string())]);
         let served = serve(&mut *policy, device.clone(), &all, intervals * period_ms * MS);
         let sum: u32 = classes.iter().map(|&(_, weight, _)| weight).sum();
@@ -316,7 +316,7 @@ proptest! {
             })
             .collect();
         all.sort_by_key(|request| request.arrived_ns);
-        let classes = [(TrafficKind::Interactive, 0.3), (TrafficKind::RealTime, 2.0), (TrafficKind::Throughput, 1.0), (TrafficKind::RealTime, 0.001)];
+        let classes = [(TrafficKind::Interactive, 0.3), (TrafficKind::RealTime, 2.0), (TrafficKind::BestEffort, 1.0), (TrafficKind::RealTime, 0.001)];
         let served = serve(&mut *cello(&classes, &[("period_ms", &period_ms.to_string())]), disk(), &all, u64::MAX);
         let mut seen = tags(&served);
         seen.sort_unstable();

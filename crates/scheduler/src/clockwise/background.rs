@@ -3,10 +3,10 @@
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
 use super::core::{Core, EARLY, Intake, LONG};
+use crate::entry::Entry;
 use crate::guarantee::Mode;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
 
@@ -14,12 +14,12 @@ pub(crate) const EDF_BACKGROUND: Entry = Entry {
     name: "edf-background",
     label: "EDF+background",
     about: "earliest deadline first, best effort in the background (Bosch 1999, section 6.5)",
-    promises: "of released requests none with an earlier deadline waits; best-effort ones begin when none with a deadline \
-               waits; no deadline is promised, since a best-effort request that was just begun can be too long",
+    promises: "released requests in deadline order; best-effort requests begin when no request with a deadline waits; no \
+               deadline is guaranteed, since a best-effort request in service can take too long",
     settings: &[
         (
             "admission",
-            "of contracts. jeffay: for devices that do not stop a request; sum: of cost / period; none; default jeffay",
+            "test of contracts. jeffay: non-preemptive device; sum: sum of cost / period; none: no test; default jeffay",
         ),
         REJECTED,
         LEAST_SLACK,
@@ -38,14 +38,14 @@ pub(crate) const USD: Entry = Entry {
     label: "USD",
     about: "slices of periods in deadline order, as if the disk could be preempted (User-Safe Disk with the Atropos \
             scheduler: Barham 1997; Bosch 1999, sections 2.7 and 6.4.1)",
-    promises: "of streams with something left of their slices none with an earlier deadline waits; what is idle goes to \
-               streams that have used theirs up, then to best effort; no deadline is promised",
+    promises: "streams with unused slices in deadline order; idle time goes to streams without unused slices, then to best \
+               effort; no deadline is guaranteed",
     settings: &[
         (
             "admission",
-            "of contracts. sum: of cost / period; jeffay: for devices that do not stop a request; none; default sum",
+            "test of contracts. sum: sum of cost / period; jeffay: non-preemptive device; none: no test; default sum",
         ),
-        ("punish", "percent of its next slice that a stream loses by a request that was late; default 50"),
+        ("punish", "percent of its next slice that a stream loses after a late request; default 50"),
         REJECTED,
         EARLY,
         ORDER,
@@ -55,7 +55,7 @@ pub(crate) const USD: Entry = Entry {
     build: usd,
 };
 
-/// What the `admission` setting says.
+/// Admission test of the `admission` setting.
 pub(super) fn test(settings: &Settings, words: &[&'static str; 3]) -> Result<Test, SettingError> {
     Ok(match settings.word("admission", words)? {
         "sum" => Test::Sum,

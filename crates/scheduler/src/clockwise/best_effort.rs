@@ -9,22 +9,20 @@ use crate::sweep::{Sweep, Turn};
 
 pub(super) const ORDER: (&str, &str) = (
     "order",
-    "of best-effort requests. fcfs: by arrival; scan: up and down; sync: synchronous ones first, by arrival; sync-scan: \
+    "order of best-effort requests. fcfs: by arrival; scan: up and down; sync: synchronous ones first, by arrival; sync-scan: \
      synchronous ones first, up and down, the others by arrival; default fcfs",
 );
 
-pub(super) const SYNC: (&str, &str) = (
-    "sync",
-    "which requests are synchronous. op: reads; class: all but those of classes that want throughput; default op",
-);
+pub(super) const SYNC: (&str, &str) =
+    ("sync", "synchronous requests. op: reads; class: requests of all but best-effort classes; default op");
 
 pub(super) const WRITES: (&str, &str) = (
     "writes",
-    "which best-effort writes keep their order, each done before the next is begun. any: none; stream: those of a \
-     client; class: those of a class; default any",
+    "best-effort writes in strict order, each completed before the next begins. any: none; stream: writes of a client; \
+     class: writes of a class; default any",
 );
 
-/// Requests in an order.
+/// Queue of requests with an order.
 #[derive(Debug)]
 enum Lane {
     ByArrival(VecDeque<Request>),
@@ -63,7 +61,7 @@ impl Lane {
         }
     }
 
-    /// Takes the next one out as if it had not been there.
+    /// Removes the next request without a change of the sweep.
     fn set_aside(&mut self, head_bytes: u64) -> Option<Request> {
         match self {
             Lane::ByArrival(waiting) => waiting.pop_front(),
@@ -71,7 +69,7 @@ impl Lane {
         }
     }
 
-    /// Puts back what was set aside, in the order in which it was.
+    /// Returns requests that were set aside to their places.
     fn bring_back(&mut self, aside: &mut Vec<Request>) {
         match self {
             // All that is there came later.
@@ -83,7 +81,7 @@ impl Lane {
     }
 }
 
-/// Whose writes keep their order among themselves.
+/// Scope of the strict order of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chained {
     None,
@@ -98,11 +96,11 @@ pub(super) struct BestEffort {
     lanes: [Lane; 2],
     is_split: bool,
     /// Classes whose requests are all asynchronous, if classes say so.
-    throughput: Option<Vec<bool>>,
+    asynchronous: Option<Vec<bool>>,
     chained: Chained,
-    /// Writes that wait for one before them, which is the one that the entry stands for.
+    /// Writes behind an uncompleted one, by its class and stream.
     chains: BTreeMap<(ClassId, u32), VecDeque<Request>>,
-    /// Requests of each lane that are passed over for the moment.
+    /// Requests of each lane that are set aside.
     aside: [Vec<Request>; 2],
     count: usize,
 }
@@ -111,11 +109,11 @@ impl BestEffort {
     pub(super) fn new(classes: &[Class], settings: &Settings) -> Result<BestEffort, SettingError> {
         let order = settings.word("order", &["fcfs", "scan", "sync", "sync-scan"])?;
         let by_class = settings.word("sync", &["op", "class"])? == "class";
-        let throughput = classes.iter().map(|class| class.kind == TrafficKind::Throughput).collect();
+        let asynchronous = classes.iter().map(|class| class.kind == TrafficKind::BestEffort).collect();
         Ok(BestEffort {
             lanes: [Lane::new(order.ends_with("scan")), Lane::new(false)],
             is_split: order.starts_with("sync"),
-            throughput: by_class.then_some(throughput),
+            asynchronous: by_class.then_some(asynchronous),
             chained: match settings.word("writes", &["any", "stream", "class"])? {
                 "stream" => Chained::Stream,
                 "class" => Chained::Class,
@@ -143,19 +141,19 @@ impl BestEffort {
         self.put(request);
     }
 
-    /// The next one in order.
+    /// Next request.
     pub(super) fn peek(&self, head_bytes: u64) -> Option<&Request> {
         self.lanes.iter().find_map(|lane| lane.peek(head_bytes))
     }
 
-    /// Takes it.
+    /// Removes the next request.
     pub(super) fn take(&mut self, head_bytes: u64) -> Option<Request> {
         let request = self.lanes.iter_mut().find_map(|lane| lane.take(head_bytes))?;
         self.count -= 1;
         Some(request)
     }
 
-    /// Passes over the next one until [`BestEffort::bring_back`].
+    /// Sets the next request aside until [`BestEffort::bring_back`].
     pub(super) fn set_aside(&mut self, head_bytes: u64) {
         for (lane, aside) in self.lanes.iter_mut().zip(&mut self.aside) {
             if let Some(request) = lane.set_aside(head_bytes) {
@@ -172,7 +170,7 @@ impl BestEffort {
         }
     }
 
-    /// Is told that a request is done, so that a write behind it can go.
+    /// Reports a completion, which releases the next write in strict order.
     pub(super) fn complete(&mut self, request: &Request) {
         let Some(chain) = self.chain(request) else { return };
         let Some(behind) = self.chains.get_mut(&chain) else { return };
@@ -190,8 +188,8 @@ impl BestEffort {
     }
 
     fn is_sync(&self, request: &Request) -> bool {
-        match &self.throughput {
-            Some(throughput) => !throughput.get(usize::from(request.class)).copied().unwrap_or(false),
+        match &self.asynchronous {
+            Some(asynchronous) => !asynchronous.get(usize::from(request.class)).copied().unwrap_or(false),
             None => request.op == Op::Read,
         }
     }

@@ -5,10 +5,10 @@ use crate::guarantee::{Mode, Rejection, Slack, Task, TaskSet, Utilisation, slack
 use crate::request::{Class, Request, TrafficKind};
 use crate::settings::{SettingError, Settings};
 
-/// Streams with contracts that a policy keeps account of.
+/// Maximum number of streams with contracts.
 const MOST_STREAMS: u64 = 100_000;
 
-/// By what contracts are admitted.
+/// Admission test of contracts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
     /// Jeffay's, with the slack that goes with it.
@@ -21,29 +21,27 @@ pub(super) enum Test {
 
 pub(super) const REJECTED: (&str, &str) = (
     "rejected",
-    "refuse: contracts that cannot be promised are an error; best-effort: streams are admitted in the order of classes, \
-     those for which there is no room are best effort; default refuse",
+    "refuse: contracts that cannot be guaranteed are an error; best-effort: streams are admitted in the order of classes, \
+     rejected ones are best effort; default refuse",
 );
 
 pub(super) const SERVER: (&str, &str) = (
     "server",
-    "how the contract of a best-effort class is given out. sporadic: so much in any period; container: as the thesis has \
-     it, where what joins a container late can make others late; default sporadic",
+    "server of a best-effort class's contract. sporadic: its cost in any period; container: as in the thesis, where a late \
+     joiner of a container can delay others; default sporadic",
 );
 
-pub(super) const LEAST_SLACK: (&str, &str) = (
-    "least_slack_ms",
-    "slack that admission leaves at least, so that best effort always fits: ΔL is not below it; default 0",
-);
+pub(super) const LEAST_SLACK: (&str, &str) =
+    ("least_slack_ms", "least slack ΔL after admission, in ms, reserved for best effort; default 0");
 
-/// A stream's place among the flows.
+/// Flow of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     /// Number of the flow.
     pub(super) flow: usize,
-    /// What one of its requests may take, by its contract.
+    /// Cost of a request in the contract.
     pub(super) cost_ns: u64,
-    /// Whether requests share the cost, as those of a best-effort class do.
+    /// Whether all requests share the cost (best-effort class).
     pub(super) is_server: bool,
 }
 
@@ -56,7 +54,7 @@ struct OfClass {
     is_server: bool,
 }
 
-/// The contracts that were admitted.
+/// Admitted contracts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Contracts {
     classes: Vec<OfClass>,
@@ -65,7 +63,7 @@ pub(super) struct Contracts {
 /// Contracts, the slots of each flow, and the slack of all, if that was asked for and there are any.
 pub(super) type Admitted = (Contracts, Vec<Slots>, Option<Slack>);
 
-/// Admits the contracts of classes. `by_slices` gives them out as Atropos does.
+/// Admits the contracts of classes. With `by_slices` contracts are slices, as in Atropos.
 pub(super) fn admit(
     policy: &'static str,
     classes: &[Class],
@@ -104,7 +102,7 @@ pub(super) fn admit(
     Ok((contracts, slots, slack))
 }
 
-/// The tasks that classes ask for: one for each stream of a real-time class, one for each other class.
+/// Requested tasks: one for each stream of a real-time class, one for each other class.
 fn wanted(classes: &[Class]) -> Result<Vec<(usize, Task)>, String> {
     let mut wanted = Vec::new();
     let mut streams = 0;
@@ -114,7 +112,7 @@ fn wanted(classes: &[Class]) -> Result<Vec<(usize, Task)>, String> {
         streams += u64::from(count);
         if streams > MOST_STREAMS {
             return Err(format!(
-                "class `{}` brings the streams with contracts to {streams}; there can be {MOST_STREAMS}",
+                "too many streams with contracts (found {streams} up to class `{}`, expected at most {MOST_STREAMS})",
                 class.name
             ));
         }
@@ -134,21 +132,21 @@ fn test_all(tasks: &[Task], test: Test) -> Result<Option<Slack>, Rejection> {
     }
 }
 
-/// Whether contracts leave as much slack as is to be spared; without any there is no limit.
+/// Whether the contracts leave the required slack; no contracts leave any slack.
 fn spares(slack: Option<Slack>, spare_ns: u64) -> bool {
     slack.is_none_or(|slack| slack.slack_ns() >= spare_ns)
 }
 
 fn too_little(slack: Option<Slack>, spare_ns: u64) -> String {
     format!(
-        "the contracts of the classes leave a slack of {} ms, and least_slack_ms={} is to be left; let in fewer streams, keep less, \
-         or set rejected=best-effort",
+        "the contracts of the classes leave a slack of {} ms, below least_slack_ms={}. Use fewer streams, lower least_slack_ms, or \
+         set rejected=best-effort",
         slack.map_or(0, Slack::slack_ns) as f64 / 1e6,
         spare_ns as f64 / 1e6,
     )
 }
 
-/// Takes in what there is room for, one after the other.
+/// Admits tasks one after the other while they fit.
 fn in_order(tasks: &[Task], test: Test, spare_ns: u64) -> (Vec<bool>, Option<Slack>) {
     match test {
         Test::Slack(mode) => {
@@ -179,25 +177,25 @@ fn in_order(tasks: &[Task], test: Test, spare_ns: u64) -> (Vec<bool>, Option<Sla
     }
 }
 
-/// Why, with the name of the class and what to do.
+/// Error message of a rejection, with class and remedy.
 fn reason(rejection: Rejection, wanted: &[(usize, Task)], classes: &[Class]) -> String {
-    let remedy = "let in fewer streams, give them longer periods, or set rejected=best-effort";
+    let remedy = "Use fewer streams or longer periods, or set rejected=best-effort";
     match rejection {
         Rejection::Blocked { task, interval_ns, shortfall_ns } => {
             let name = wanted.get(task).map_or("", |(class, _)| classes[*class].name.as_str());
             format!(
-                "the contracts of the classes cannot be promised: a request of class `{name}` that was just begun leaves \
-                 {} ms too little of an interval of {} ms; {remedy}",
+                "the contracts of the classes cannot be guaranteed: after a request of class `{name}` has just begun, an interval of \
+                 {1} ms is {0} ms too short. {remedy}",
                 shortfall_ns as f64 / 1e6,
                 interval_ns as f64 / 1e6,
             )
         }
-        other => format!("the contracts of the classes cannot be promised: {other}; {remedy}"),
+        other => format!("the contracts of the classes cannot be guaranteed: {other}. {remedy}"),
     }
 }
 
 impl Contracts {
-    /// Whose contract a request is of.
+    /// Contract of a request.
     pub(super) fn member(&self, request: &Request) -> Option<Member> {
         let of_class = self.classes.get(usize::from(request.class))?;
         let stream = if of_class.is_server { 0 } else { usize::try_from(request.stream).ok()? };

@@ -10,29 +10,29 @@ use crate::settings::{SettingError, Settings};
 
 pub(super) const EARLY: (&str, &str) = (
     "early",
-    "a request that comes faster than its contract says and is served before its release. keep: its slot is there for the \
-     next one; spend: it uses its slot up; default keep",
+    "an early request, served before its release. keep: the next request gets its slot; spend: the slot is used up; default \
+     keep",
 );
 
 pub(super) const LONG: (&str, &str) = (
     "long",
-    "a stream's request that may take longer than its contract says. trust: the contract is believed; best-effort: the \
-     request is best effort; default trust",
+    "a stream's request whose bound exceeds the cost of its contract. trust: served as part of the contract; best-effort: \
+     served as best effort; default trust",
 );
 
 pub(super) const ESTIMATE: (&str, &str) = (
     "estimate",
-    "of what is served ahead of released requests. bound: with a whole revolution; expected: with half of one, which \
-     promises nothing; default bound",
+    "service time of requests ahead of released ones. bound: with a whole revolution; expected: with half a revolution, \
+     without guarantees; default bound",
 );
 
 pub(super) const SPARE: (&str, &str) = (
     "spare",
-    "what a stream's request does not need of its contract, because it lies where the disk is fast. leave: nobody gets it; \
-     fill: what is not released and best effort that fits goes before it; default leave",
+    "unused part of a contract's cost, because a request lies in a fast zone. leave: unused; fill: unreleased and \
+     best-effort requests that fit are served first; default leave",
 );
 
-/// What the device has.
+/// Request in the device.
 #[derive(Debug)]
 struct InService {
     tag: u64,
@@ -44,7 +44,7 @@ struct InService {
     begun_ns: u64,
 }
 
-/// Service of what is not released, or best effort.
+/// Service of an unreleased or best-effort request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extra {
     /// Others were released when it was begun.
@@ -70,13 +70,13 @@ pub(super) struct Core {
     in_service: Option<InService>,
 }
 
-/// How the policies differ in what they take in.
+/// Differences between the schedulers in the classification of arrivals.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Intake {
     /// Requests of real-time classes without a contract are served by their own deadlines, if they have some; otherwise
     /// they are best effort.
     pub(super) loose: bool,
-    /// Contracts are slices, and those of late requests are cut by so many percent.
+    /// Contracts are slices; slices of late requests are cut by a percentage.
     pub(super) by_slices: bool,
     pub(super) punish_percent: u64,
 }
@@ -225,7 +225,7 @@ impl Core {
         }
     }
 
-    /// What the one in service was expected to take.
+    /// Expected service time of the request in service.
     pub(super) fn estimate_in_service_ns(&self) -> u64 {
         let extra = self.in_service.as_ref().and_then(|in_service| in_service.extra.as_ref());
         extra.map_or(0, |extra| extra.estimate_ns)

@@ -1,37 +1,37 @@
-//! ΔL: best-effort requests are served while the slack lasts that the contracts leave for any arrival.
+//! ΔL: best-effort requests within the slack of all admitted contracts.
 //!
-//! Bosch 1999, sections 6.2 and 6.3. Every request of an admitted set is done ΔL before its deadline, or sooner. So released
-//! requests can be put off by ΔL in all, until none is left and the account is full again; then, if best-effort requests
-//! are short beside ΔL, they are served in one go.
+//! Bosch 1999, sections 6.2 and 6.3. Every request of an admitted set completes at least ΔL before its deadline. Released
+//! requests can therefore be postponed by ΔL in total. When no released request is left, the account is full again. If
+//! best-effort requests are short compared with ΔL, they are served in one burst.
 
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
 use super::core::{Core, EARLY, ESTIMATE, Extra, Intake, LONG, SPARE};
+use crate::entry::Entry;
 use crate::guarantee::{Mode, Slack};
 use crate::model::ServiceModel;
 use crate::policy::{Account, Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "deltal",
     label: "ΔL",
-    about: "best effort for as long as every admitted set of contracts has slack (Clockwise: Bosch 1999, sections 6.2, 6.3)",
+    about: "best effort within the slack of the admitted contracts (Clockwise: Bosch 1999, sections 6.2, 6.3)",
     promises: "with mode=exact, accounting=overlap, server=sporadic and estimate=bound: every request of an admitted \
-               contract, within what the contract says, is in time, if none takes longer than its contract, and no other \
-               longer than its bound; a best-effort request that takes longer than ΔL waits for ever",
+               contract within its rate meets its deadline, if no request takes longer than its contract or bound; a \
+               best-effort request that takes longer than ΔL is never served",
     settings: &[
-        ("mode", "how ΔL is computed. exact; thesis: intervals up to the longest period only; default exact"),
+        ("mode", "computation of ΔL. exact; thesis: only intervals up to the longest period; default exact"),
         (
             "accounting",
-            "of what is begun while nothing is released. overlap: what is released during it was put off from then on; \
-             free: not charged, as the thesis has it, and deadlines can be missed; default overlap",
+            "charge of a request that begins while nothing is released. overlap: from the first release during its \
+             service; free: none, as in the thesis, and deadlines can be missed; default overlap",
         ),
         (
             "debit",
-            "of what is begun ahead of released requests. estimate: at least its estimate; actual: what it took; \
-             default estimate",
+            "charge of a request served ahead of released ones. estimate: at least its estimate; actual: its service \
+             time; default estimate",
         ),
         REJECTED,
         LEAST_SLACK,
@@ -70,14 +70,14 @@ struct DeltaL {
     core: Core,
     /// ΔL.
     slack_ns: u64,
-    /// What of it is left until nothing is released.
+    /// Rest of ΔL until no request is released.
     left_ns: u64,
     charges_overlap: bool,
     refunds: bool,
 }
 
 impl DeltaL {
-    /// Charges what was served ahead of released requests.
+    /// Charges the service of requests ahead of released ones.
     fn charge(&mut self, now_ns: u64, done: &Extra, begun_ns: u64) {
         let took_ns = now_ns.saturating_sub(begun_ns);
         if done.was_ahead {

@@ -1,15 +1,15 @@
 //! LST: best-effort requests are served while released requests can still begin in time.
 //!
-//! Shenoy, Goyal, Rao and Vin, "Symphony: an integrated multimedia file system", MMCN 1998; Bosch 1999, section 6.4.2. What
-//! is released while a best-effort request is served was not reckoned with: deadlines are missed.
+//! Shenoy, Goyal, Rao and Vin, "Symphony: an integrated multimedia file system", MMCN 1998; Bosch 1999, section 6.4.2. The
+//! test ignores requests that are released during a best-effort request: deadlines can be missed.
 
 use super::background::test;
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, admit};
 use super::core::{Core, EARLY, ESTIMATE, Intake, LONG, SPARE};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
 
@@ -18,13 +18,12 @@ pub(crate) const ENTRY: Entry = Entry {
     label: "LST",
     about: "best effort as long as released requests can begin at their latest start times (Symphony: Shenoy, Goyal, Rao \
             and Vin 1998; Bosch 1999, section 6.4.2)",
-    promises: "of released requests none with an earlier deadline waits; a best-effort one begins only when none is released, \
-               or all that are can still be in time after it; no deadline is promised, since more may be released while it \
-               is served",
+    promises: "released requests in deadline order; a best-effort request begins only if all released requests can meet their \
+               deadlines after it; no deadline is guaranteed, since requests may be released during its service",
     settings: &[
         (
             "admission",
-            "of contracts. jeffay: for devices that do not stop a request; sum: of cost / period; none; default jeffay",
+            "test of contracts. jeffay: non-preemptive device; sum: sum of cost / period; none: no test; default jeffay",
         ),
         REJECTED,
         LEAST_SLACK,

@@ -1,18 +1,16 @@
-//! The scheduler of Clockwise, and those that it is compared with: contracts of real-time streams, and best-effort
-//! requests beside them.
+//! Schedulers with contracts for real-time streams and best-effort requests: Clockwise and its baselines.
 //!
-//! P. Bosch, "Mixed-media file systems", PhD thesis, University of Twente, 1999, chapter 6. A contract promises a stream
-//! one request of at most its cost in every period, and a best-effort class so much service in every period. Requests of
-//! a contract have a release and a deadline ([`slots`]); those that come faster than the contract says are released in
-//! the future. Everything else is best effort ([`best_effort`]). The policies differ in when they serve what is not
-//! released yet, and what is best effort:
+//! P. Bosch, "Mixed-media file systems", PhD thesis, University of Twente, 1999, chapter 6. A contract guarantees a
+//! stream one request of at most its cost in every period, and a best-effort class a service time in every period.
+//! Requests of a contract have a release and a deadline ([`slots`]); requests that come early are released later.
+//! Everything else is best effort ([`best_effort`]). The schedulers serve unreleased and best-effort requests at different
+//! times:
 //!
 //! * [`background`]: when nothing is released ("EDF" in the thesis, and USD);
-//! * [`lst`]: also when what is released can still begin in time (Symphony);
-//! * [`deltal`]: also as long as the slack lasts that any admitted set has (Clockwise).
+//! * [`lst`]: also while released requests can still begin in time (Symphony);
+//! * [`deltal`]: also within the slack of the admitted set (Clockwise).
 //!
-//! A device that does not stop a request which it has begun is what the promises are about: all of these give it one
-//! request at a time.
+//! Guarantees assume a non-preemptive device: the schedulers give it one request at a time.
 
 mod background;
 mod best_effort;

@@ -1,4 +1,4 @@
-//! Requests with deadlines: those of contracts, each contract's in order, and those that bring a deadline of their own.
+//! Requests with deadlines: requests of contracts in order, and requests with deadlines of their own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,16 +7,16 @@ use super::slots::{Slot, Slots};
 use crate::model::ServiceModel;
 use crate::request::Request;
 
-/// A contract and the requests of it that wait.
+/// A contract with its waiting requests.
 #[derive(Debug)]
 struct Flow {
     slots: Slots,
     waiting: VecDeque<Waiting>,
-    /// The slot of the first that waits.
+    /// Slot of the first waiting request.
     first: Option<Slot>,
-    /// What its contract gives it more than it takes at most, if that was asked for.
+    /// Spare time of the first request: contract cost above its bound, if `spare` is set.
     spare_ns: Option<u64>,
-    /// What of that was given to others.
+    /// Part of the spare time lent to other requests.
     lent_ns: u64,
 }
 
@@ -31,11 +31,11 @@ struct Waiting {
 /// A deadline, the number of the arrival, and the flow: the order of deadlines.
 pub(super) type Key = (u64, u64, usize);
 
-/// What a request that was taken out is served on.
+/// Basis of the service of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grant {
     due_ns: u64,
-    /// Whose it is and what of the contract was spent for it, if anything.
+    /// Its flow and the spent cost of the contract, if any.
     spent: Option<(usize, u64)>,
 }
 
@@ -48,17 +48,17 @@ impl Grant {
 #[derive(Debug)]
 pub(super) struct RealTime {
     flows: Vec<Flow>,
-    /// The first of each flow, if it is released.
+    /// First request of each flow, if released.
     released: BTreeSet<Key>,
-    /// The first of each flow, if it is not released yet.
+    /// First request of each flow, if not released.
     future: BTreeSet<Key>,
-    /// When those are.
+    /// Release times of unreleased first requests.
     releases: BTreeSet<(u64, Key)>,
-    /// Requests of no contract, by deadline and arrival, with what they take at most.
+    /// Requests without a contract, by deadline and arrival, with their bounds.
     loose: BTreeMap<(u64, u64), (Request, u64)>,
-    /// Whether a request that is served ahead of its turn uses its slot up.
+    /// Whether an early request uses up its slot.
     spend_early: bool,
-    /// Whether some of the contracts are of best-effort classes.
+    /// Whether a contract belongs to a best-effort class.
     has_servers: bool,
     arrivals: u64,
     count: usize,
@@ -84,7 +84,7 @@ impl RealTime {
         self.count
     }
 
-    /// Takes a request of a contract.
+    /// Adds a request of a contract.
     pub(super) fn arrive(&mut self, now_ns: u64, request: Request, member: Member, cost_ns: u64) {
         let waiting = Waiting { request, arrival: self.arrivals, arrived_ns: now_ns, cost_ns };
         self.arrivals += 1;
@@ -95,14 +95,14 @@ impl RealTime {
         }
     }
 
-    /// Takes a request with a deadline of its own.
+    /// Adds a request with its own deadline.
     pub(super) fn arrive_loose(&mut self, request: Request, model: &dyn ServiceModel) {
         self.loose.insert((request.due_ns(), self.arrivals), (request, worst_ns(model, &request)));
         self.arrivals += 1;
         self.count += 1;
     }
 
-    /// Releases what is to be released by now.
+    /// Releases requests up to now.
     pub(super) fn release(&mut self, now_ns: u64) {
         while let Some((_, key)) =
             self.releases.first().copied().filter(|(release_ns, _)| *release_ns <= now_ns)
@@ -117,20 +117,19 @@ impl RealTime {
         !self.released.is_empty() || !self.loose.is_empty()
     }
 
-    /// When the first of the requests was released that are.
+    /// Release time of the earliest released request.
     pub(super) fn first_release_ns(&self) -> Option<u64> {
         let of_flow = |key: &Key| self.flows[key.2].first.map(|slot| slot.release_ns);
         let loose = self.loose.values().map(|(request, _)| request.arrived_ns);
         self.released.iter().filter_map(of_flow).chain(loose).min()
     }
 
-    /// When the next one is released.
+    /// Time of the next release.
     pub(super) fn next_release_ns(&self) -> Option<u64> {
         self.releases.first().map(|(release_ns, _)| *release_ns)
     }
 
-    /// What the released one with the earliest deadline is given by its contract, and neither takes at most nor has lent
-    /// already; `None` if it is of no contract.
+    /// Unlent spare time of the released request with the earliest deadline; `None` without a contract.
     pub(super) fn spare_ns(&mut self, model: &dyn ServiceModel) -> Option<u64> {
         let (due_ns, arrival, flow) = self.released.first().copied()?;
         if self.loose.first_key_value().is_some_and(|(loose, _)| *loose < (due_ns, arrival)) {
@@ -143,14 +142,14 @@ impl RealTime {
         Some(spare_ns.saturating_sub(flow.lent_ns))
     }
 
-    /// Lends so much of that.
+    /// Lends a part of that spare time.
     pub(super) fn lend(&mut self, ns: u64) {
         if let Some((_, _, flow)) = self.released.first() {
             self.flows[*flow].lent_ns = self.flows[*flow].lent_ns.saturating_add(ns);
         }
     }
 
-    /// Takes the released one with the earliest deadline.
+    /// Removes the released request with the earliest deadline.
     pub(super) fn take_released(&mut self, now_ns: u64) -> Option<(Request, Grant)> {
         let loose = self.loose.first_key_value().map(|(key, _)| *key);
         let first = self.released.first().copied();
@@ -168,13 +167,13 @@ impl RealTime {
         self.take_first(key.2, now_ns, true)
     }
 
-    /// Whether some can go ahead of their turn.
+    /// Whether a request can be served early.
     pub(super) fn is_any_early(&self) -> bool {
         !self.future.is_empty() || self.has_servers && !self.released.is_empty()
     }
 
-    /// Those that can go ahead of their turn, in the order of their deadlines: requests that are not released yet, and the
-    /// released ones of best-effort classes, which a contract is to bound, not to hold back (thesis, section 6.5.4).
+    /// Requests that can be served early, in deadline order: unreleased requests, and released requests of best-effort classes,
+    /// which a contract bounds but does not delay (thesis, section 6.5.4).
     pub(super) fn early(&self) -> impl Iterator<Item = (Key, &Request)> {
         let of_servers = if self.has_servers {
             self.released.iter()
@@ -201,7 +200,7 @@ impl RealTime {
         self.take_first(key.2, now_ns, self.spend_early)
     }
 
-    /// Is told what a request took; a contract that was late is punished.
+    /// Reports the service time of a request; a late contract is charged.
     pub(super) fn complete(&mut self, now_ns: u64, grant: &Grant, took_ns: u64, punish_percent: u64) {
         let Some((flow, cost_ns)) = grant.spent else { return };
         if now_ns > grant.due_ns {
@@ -213,8 +212,8 @@ impl RealTime {
         }
     }
 
-    /// The latest time at which service of what is released can begin so that all of it is in time, if each takes its
-    /// cost; `None` if nothing is released. Thesis, section 6.4.2.
+    /// Latest start of service with which all released requests meet their deadlines at their costs; `None` without released
+    /// requests. Thesis, section 6.4.2.
     pub(super) fn latest_start_ns(&self, now_ns: u64) -> Option<u64> {
         let mut dues: Vec<(u64, u64)> =
             self.loose.iter().map(|((due_ns, _), (_, cost_ns))| (*due_ns, *cost_ns)).collect();
@@ -258,7 +257,7 @@ impl RealTime {
         Some((waiting.request, Grant { due_ns: slot.due_ns, spent }))
     }
 
-    /// Gives the first that waits its slot.
+    /// Assigns a slot to the first waiting request.
     fn place_first(&mut self, flow: usize, now_ns: u64) {
         let state = &mut self.flows[flow];
         state.first =
@@ -283,7 +282,7 @@ impl RealTime {
     }
 }
 
-/// What a request takes at most from wherever the arm is.
+/// Upper bound of a request's service time from any position of the arm.
 pub(super) fn worst_ns(model: &dyn ServiceModel, request: &Request) -> u64 {
     let from = |from_bytes| model.bound_ns(from_bytes, request);
     from(0).max(from(model.capacity_bytes().saturating_sub(1)))

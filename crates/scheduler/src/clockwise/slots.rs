@@ -11,23 +11,22 @@ pub(super) struct Slot {
     pub(super) due_ns: u64,
 }
 
-/// What a contract has given out.
+/// Slots of a contract.
 ///
-/// [`Slots::next`] says what a request would get, and changes nothing; [`Slots::spend`] gives it. Requests of a contract
-/// are served in order, so that only the first one has to have a slot, and one that is served without its slot being spent
-/// leaves it to the next one.
+/// [`Slots::next`] returns the slot of the next request without a change; [`Slots::spend`] uses it. Requests of a contract are
+/// served in order, so only the first one has a slot. A request served without spending its slot leaves it to the next one.
 #[derive(Debug, Clone)]
 pub(super) enum Slots {
     /// One request in a period. Thesis, section 6.3.2: the release is the arrival or the last deadline, whichever is later.
     Stream { period_ns: u64, last_due_ns: u64 },
-    /// Up to `cost` in any period: what is served at a release is available again a period later, as with the sporadic
-    /// server of Sprunt, Sha and Lehoczky 1989. In no interval is more due than a task of that cost and period may ask for.
+    /// Up to `cost` in any period: used time is replenished one period after its release (sporadic server of Sprunt, Sha and
+    /// Lehoczky 1989). The demand of any interval is at most that of a task with this cost and period.
     Server { task: Task, last_release_ns: u64, spent: VecDeque<(u64, u64)> },
-    /// Up to `cost` in a container, which is due a period after its release. Thesis, section 6.5.4. What joins a container
-    /// that is open already is due sooner after its arrival than the admission test knows.
+    /// Up to `cost` in a container, which is due a period after its release. Thesis, section 6.5.4. A late joiner of
+    /// an open container is due earlier after its arrival than the admission test assumes.
     Container { task: Task, open: Slot, left_ns: u64 },
-    /// A slice of `cost` in a period, used up by the time that requests really take; what is taken too much is taken off
-    /// the next slices. Atropos, as in section 2.7 of the thesis.
+    /// A slice of `cost` in a period, used up by actual service times; excess reduces the next slices. Atropos, as in section
+    /// 2.7 of the thesis.
     Slice { task: Task, open: Slot, left_ns: i64 },
 }
 
@@ -53,7 +52,7 @@ impl Slots {
         matches!(self, Slots::Server { .. } | Slots::Container { .. })
     }
 
-    /// The release and the deadline of a request that has arrived and may take `cost_ns`.
+    /// Release and deadline of an arrived request with a bound of `cost_ns`.
     pub(super) fn next(&self, arrived_ns: u64, cost_ns: u64) -> Slot {
         match self {
             Slots::Stream { period_ns, last_due_ns } => slot(arrived_ns.max(*last_due_ns), *period_ns),
@@ -92,7 +91,7 @@ impl Slots {
         }
     }
 
-    /// Gives a slot that [`Slots::next`] named to a request that may take `cost_ns`.
+    /// Uses the slot of [`Slots::next`] for a request with a bound of `cost_ns`.
     pub(super) fn spend(&mut self, given: Slot, cost_ns: u64) {
         match self {
             Slots::Stream { last_due_ns, .. } => *last_due_ns = given.due_ns,
@@ -128,14 +127,14 @@ impl Slots {
         }
     }
 
-    /// Is told that a request for which `cost_ns` was spent took `took_ns`; says whether later slots are others now.
+    /// Reports the service time `took_ns` of a request with `cost_ns` spent; returns whether later slots changed.
     pub(super) fn settle(&mut self, cost_ns: u64, took_ns: u64) -> bool {
         let Slots::Slice { left_ns, .. } = self else { return false };
         *left_ns = left_ns.saturating_add(signed(cost_ns)).saturating_sub(signed(took_ns));
         true
     }
 
-    /// Takes so many percent of a slice off what is left, and off the next one if nothing is.
+    /// Removes a percentage of a slice from the current slice, or from the next one if it is used up.
     pub(super) fn punish(&mut self, percent: u64) {
         if let Slots::Slice { task, left_ns, .. } = self {
             let lost_ns = u128::from(task.cost_ns()) * u128::from(percent.min(100)) / 100;

@@ -2,11 +2,10 @@
 //!
 //! With tasks 1 to n by period T, of cost C, and a time unit of 1 ns (thesis, section 6.2, Definition 1):
 //!
-//! * `M(L) = L - Σ floor(L / T_j) C_j` is what an interval L has left when requests are served in deadline order;
-//!   `ΔLm` is its least value;
-//! * `N(i, L) = L - C_i - Σ_{j<i} floor((L - 1) / T_j) C_j`, for `T_1 < L < T_i`, is what it has left when a request of task
-//!   i, due later, was begun 1 ns before the others came; `ΔLn` is its least value. Condition (6.2) is that it is not
-//!   negative;
+//! * `M(L) = L - Σ floor(L / T_j) C_j` is the rest of an interval L when requests are served in deadline order;
+//!   `ΔLm` is its minimum;
+//! * `N(i, L) = L - C_i - Σ_{j<i} floor((L - 1) / T_j) C_j`, for `T_1 < L < T_i`, is its rest when a request of task i with a
+//!   later deadline begins 1 ns before the other arrivals; `ΔLn` is its minimum. Condition (6.2): it is not negative;
 //! * `ΔL = min(ΔLm, ΔLn)`.
 //!
 //! Both sums grow only at multiples of periods (Theorem 2), so that only these are looked at, in one sweep: of the tasks
@@ -17,7 +16,7 @@ use super::sweep::{Group, Points, groups};
 use super::task::Task;
 use super::utilisation::Utilisation;
 
-/// How far intervals are looked at.
+/// Range of tested intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Until no longer one can leave less. Definition 1 stops at the longest period, and longer intervals leave less for
@@ -29,16 +28,16 @@ pub enum Mode {
     Thesis,
 }
 
-/// The interval that leaves least, and what it leaves.
+/// The interval with the least rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tightest {
-    /// What is left of it.
+    /// Rest of the interval.
     pub slack_ns: u64,
-    /// The interval: the shortest of several that leave as little.
+    /// Length of the interval; the shortest of equal rests.
     pub interval_ns: u64,
 }
 
-/// How long requests of an admitted set can be put off.
+/// Slack of an admitted set: the time by which its requests can be postponed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slack {
     /// ΔLm: all requests in deadline order.
@@ -51,48 +50,48 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// ΔL: every request is done so long before its deadline, or longer.
+    /// ΔL: least time between completion and deadline of any request.
     pub fn slack_ns(self) -> u64 {
         self.out_of_order.map_or(self.in_order.slack_ns, |out| out.slack_ns.min(self.in_order.slack_ns))
     }
 }
 
-/// Why deadlines cannot be promised.
+/// Reason why deadlines cannot be guaranteed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Rejection {
-    /// More is asked for than the device has: (6.1).
-    #[error("{:.4} of the device is asked for, more than all of it", utilisation.share())]
+    /// Overload: condition (6.1).
+    #[error("utilisation is too high (found {:.4}, expected at most 1)", utilisation.share())]
     Overload {
-        /// What is asked for.
+        /// Utilisation of the tasks.
         utilisation: Utilisation,
     },
-    /// A request that was just begun makes others late: (6.2).
+    /// A request in service delays others: condition (6.2).
     #[error(
-        "a request of task {task} that was just begun leaves {shortfall_ns} ns too little of an interval of \
-         {interval_ns} ns for those that are due within it"
+        "after a request of task {task} has just begun, an interval of {interval_ns} ns is {shortfall_ns} ns too short for \
+         the requests with deadlines in it"
     )]
     Blocked {
-        /// Number of the task among those asked for, from 0.
+        /// Index of the task, from 0.
         task: usize,
-        /// L: the interval that leaves least.
+        /// L: the interval with the least rest.
         interval_ns: u64,
-        /// By how much it is too short: `-N(i, L)`.
+        /// Missing time: `-N(i, L)`.
         shortfall_ns: u64,
     },
-    /// There are too many intervals to look at.
+    /// Too many intervals.
     #[error(
-        "after {points} intervals it cannot be said whether deadlines are met: periods differ by too much"
+        "schedulability is undecided after {points} intervals: periods differ by too much. Use closer periods"
     )]
     Undecided {
-        /// Intervals that were looked at.
+        /// Tested intervals.
         points: u64,
     },
 }
 
-/// Tests tasks, in any order, and says what slack they have; `Ok(None)` for none.
+/// Tests tasks in any order and returns their slack; `Ok(None)` without tasks.
 ///
 /// # Errors
-/// A nonpreemptive device cannot hold the deadlines of all of them, whatever the order in which it serves.
+/// A non-preemptive device cannot meet all deadlines in any order.
 pub fn slack(tasks: &[Task], mode: Mode) -> Result<Option<Slack>, Rejection> {
     let mut sorted: Vec<(u64, u64, usize)> =
         tasks.iter().enumerate().map(|(index, task)| (task.period_ns(), task.cost_ns(), index)).collect();
@@ -114,10 +113,10 @@ pub(super) fn of_sorted(
     least(&groups, utilisation, mode, MOST_POINTS)
 }
 
-/// Intervals to look at before giving up: a second's work.
+/// Maximum number of tested intervals: one second of CPU time.
 const MOST_POINTS: u64 = 10_000_000;
 
-/// A least value so far, with its interval and the task that was begun, if one was.
+/// Minimum so far, with its interval and the task in service, if any.
 #[derive(Debug, Clone, Copy)]
 struct Least {
     left_ns: i128,

@@ -1,23 +1,23 @@
-//! A periodic task.
+//! Periodic task: cost and period.
 
-/// A request of at most `cost_ns` in every `period_ns`, each to be done within a period of its release.
+/// A sporadic task: a request of at most `cost_ns` in every `period_ns`, with a deadline one period after its release.
 ///
-/// Releases may come later than a period after the last one, never earlier: a sporadic task.
+/// Releases are at least one period apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Task {
     period_ns: u64,
     cost_ns: u64,
 }
 
-/// Why there can be no such task.
+/// Error in a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{field} is {value_ns} ns: it must be from 1 ns to {most_ns} ns")]
+#[error("{field} is {value_ns} ns, expected from 1 ns to {most_ns} ns")]
 pub struct TaskError {
     /// `cost` or `period`.
     pub field: &'static str,
-    /// What it is.
+    /// Value.
     pub value_ns: u64,
-    /// What it can be at most.
+    /// Largest valid value.
     pub most_ns: u64,
 }
 
@@ -38,10 +38,10 @@ impl Task {
         Ok(Task { period_ns, cost_ns })
     }
 
-    /// A task in the units of people, rounded to whole ns.
+    /// A task from ms, rounded to whole ns.
     ///
     /// # Errors
-    /// The field that is wrong, `cost_ms` or `period_ms`, and what is wrong with it.
+    /// Invalid field, `cost_ms` or `period_ms`, and problem.
     pub fn from_ms(cost_ms: f64, period_ms: f64) -> Result<Task, (&'static str, String)> {
         const MOST_MS: f64 = (Task::MOST_NS / 1_000_000) as f64;
         let ns = |field, ms: f64| {
@@ -56,12 +56,12 @@ impl Task {
         Task::new(cost_ns, period_ns).map_err(|error| ("cost_ms", error.to_string()))
     }
 
-    /// What a request takes at most.
+    /// Largest service time of a request.
     pub fn cost_ns(self) -> u64 {
         self.cost_ns
     }
 
-    /// Time from one release to the next, at least, and from a release to its deadline.
+    /// Least time between releases, and time from release to deadline.
     pub fn period_ns(self) -> u64 {
         self.period_ns
     }

@@ -1,16 +1,16 @@
-//! A changing set of tasks.
+//! Changing set of admitted tasks.
 
 use super::slack::{Mode, Rejection, Slack, of_sorted};
 use super::task::Task;
 use super::utilisation::Utilisation;
 
-/// Names a task of a set for as long as it is in it.
+/// Identifier of a task in a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(u64);
 
-/// The tasks that one device has been admitted, and their slack.
+/// Admitted tasks of one device, with their slack.
 ///
-/// A set of none, and every set that [`TaskSet::admit`] has left, can be scheduled.
+/// An empty set, and every set after [`TaskSet::admit`], is schedulable.
 #[derive(Debug, Clone)]
 pub struct TaskSet {
     mode: Mode,
@@ -21,16 +21,16 @@ pub struct TaskSet {
 }
 
 impl TaskSet {
-    /// A set of none.
+    /// An empty set.
     pub fn new(mode: Mode) -> TaskSet {
         TaskSet { mode, tasks: Vec::new(), names: 0, slack: None }
     }
 
-    /// Takes a task in if all deadlines can be met with it too.
+    /// Adds a task if all deadlines can still be met.
     ///
     /// # Errors
-    /// They cannot; the set is as it was. The number of [`Rejection::Blocked`] is the place that the task has in
-    /// [`TaskSet::tasks`], with the new one in its order.
+    /// The deadlines cannot be met; the set is unchanged. The index of [`Rejection::Blocked`] refers to [`TaskSet::tasks`] with
+    /// the new task in its order.
     pub fn admit(&mut self, task: Task) -> Result<TaskId, Rejection> {
         let id = TaskId(self.names);
         let at = self.tasks.partition_point(|entry| *entry <= (task, id));
@@ -48,7 +48,7 @@ impl TaskSet {
         }
     }
 
-    /// Lets a task go; says whether it was there.
+    /// Removes a task; returns whether it was in the set.
     pub fn remove(&mut self, id: TaskId) -> bool {
         let Some(at) = self.tasks.iter().position(|(_, known)| *known == id) else { return false };
         self.tasks.remove(at);
@@ -64,17 +64,17 @@ impl TaskSet {
         of_sorted(sorted.map(|(index, (task, _))| (task.period_ns(), task.cost_ns(), index)), self.mode)
     }
 
-    /// Its slack; `None` if there is no task that would set a limit.
+    /// Slack; `None` without tasks.
     pub fn slack(&self) -> Option<Slack> {
         self.slack
     }
 
-    /// The tasks, the shortest period first.
+    /// Tasks, the shortest period first.
     pub fn tasks(&self) -> impl ExactSizeIterator<Item = (TaskId, Task)> {
         self.tasks.iter().map(|(task, id)| (*id, *task))
     }
 
-    /// What they ask of the device.
+    /// Utilisation of the tasks.
     pub fn utilisation(&self) -> Utilisation {
         let tasks: Vec<Task> = self.tasks.iter().map(|(task, _)| *task).collect();
         Utilisation::of(&tasks)

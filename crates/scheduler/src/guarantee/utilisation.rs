@@ -9,7 +9,7 @@ use super::task::Task;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilisation {
     against_whole: Ordering,
-    /// What is left of the device, in steps of 2^-64, rounded down; 0 if nothing is.
+    /// Idle share of the device, in steps of 2^-64, rounded down; 0 if fully used.
     idle: u64,
     about: f64,
 }
@@ -62,9 +62,9 @@ impl Utilisation {
 
 /// Compares a sum of fractions with 1 by long division in steps of 2^-64, all fractions at once.
 ///
-/// What is left of 1 after the digits so far, less the rests of the fractions, is the true difference scaled by 2^(64 k).
-/// A difference that is not 0 is at least 1 / (product of the periods), and each period is below 2^64: after as many steps
-/// as there are periods it has shown itself, or it is 0.
+/// The rest of 1 after k digits, less the rests of the fractions, is the true difference scaled by 2^(64 k). A nonzero
+/// difference is at least 1 / (product of the periods), and each period is below 2^64: it is found after as many steps as
+/// periods, or is 0.
 fn compare(costs: &[(u64, u128)]) -> Ordering {
     let count = costs.len() as i128;
     let whole: u128 = costs.iter().map(|(period, cost)| cost / u128::from(*period)).sum();

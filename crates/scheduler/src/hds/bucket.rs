@@ -1,33 +1,33 @@
-//! A token bucket in integers.
+//! Token bucket in integer arithmetic.
 
-/// Parts of a token in which levels are counted: tokens in a second by a millionth, ns by ns.
+/// Parts of a token: unit of levels (10^-6 token/s times 1 ns).
 const PARTS: i128 = 1_000_000_000_000_000;
-/// Millionths of a token in a second, of which rates are whole numbers.
+/// Unit of rates: 10^-6 token/s.
 const MILLIONTHS: u64 = 1_000_000;
-/// Bytes that a token stands for: 1 KB (section 3.4).
+/// Bytes per token: 1 KB (section 3.4).
 const TOKEN_BYTES: u64 = 1024;
 
-/// Tokens that a request of so many bytes takes, in whole ones.
+/// Whole tokens of a request of this size.
 pub fn tokens_of(size_bytes: u32) -> u64 {
     u64::from(size_bytes).div_ceil(TOKEN_BYTES)
 }
 
-/// Tokens per second, to a millionth.
+/// Rate in tokens per second, in steps of 10^-6.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// So many whole tokens a second; 1 token is 1 KB.
+    /// Rate of whole tokens per second; 1 token is 1 KB.
     pub fn per_s(tokens: u64) -> Rate {
         Rate(tokens.saturating_mul(MILLIONTHS))
     }
 
-    /// Millionths of a token in a second.
+    /// Rate in 10^-6 token/s.
     pub fn millionths_per_s(self) -> u64 {
         self.0
     }
 
-    /// `part / whole` of it, rounded down; 0 if `whole` is.
+    /// `part / whole` of the rate, rounded down; 0 if `whole` is 0.
     pub(super) fn part(self, part: u64, whole: u64) -> Rate {
         let share = u128::from(self.0) * u128::from(part) / u128::from(whole.max(1));
         Rate(u64::try_from(share).unwrap_or(u64::MAX))
@@ -41,7 +41,7 @@ impl Rate {
         Rate(self.0.saturating_add(other.0))
     }
 
-    /// The rate at which so many parts of a token come in so many ns.
+    /// Rate from parts of a token and a time in ns.
     pub(super) fn of(parts: i128, ns: u64) -> Rate {
         Rate(u64::try_from(parts / i128::from(ns.max(1))).unwrap_or(0))
     }
@@ -50,24 +50,24 @@ impl Rate {
         Rate(self.0.saturating_mul(count))
     }
 
-    /// What comes in so many ns, in parts of a token.
+    /// Parts of a token that arrive in a time.
     pub(super) fn parts_in(self, ns: u64) -> i128 {
         i128::from(self.0) * i128::from(ns)
     }
 }
 
-/// A bucket that is filled at a rate, up to its depth. What is taken may leave it in debt.
+/// A token bucket: filled at a rate up to its capacity. It can be in debt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Bucket {
     rate: Rate,
     depth_tokens: u64,
     level_parts: i128,
-    /// Until when it has been filled.
+    /// Time of the last fill.
     at_ns: u64,
 }
 
 impl Bucket {
-    /// An empty one, filled from `now_ns` on.
+    /// An empty bucket, filled from `now_ns` on.
     pub(super) fn new(now_ns: u64) -> Self {
         Bucket { at_ns: now_ns, ..Bucket::default() }
     }
@@ -80,12 +80,12 @@ impl Bucket {
         self.depth_tokens
     }
 
-    /// Whole tokens in it, negative if it is in debt, at the time to which it has been filled.
+    /// Whole tokens at the time of the last fill; negative in debt.
     pub(super) fn tokens(&self) -> i128 {
         self.level_parts.div_euclid(PARTS)
     }
 
-    /// Fills it up to now. Times that have passed change nothing.
+    /// Fills the bucket up to now; earlier times change nothing.
     pub(super) fn fill(&mut self, now_ns: u64) {
         let earned = self.rate.parts_in(now_ns.saturating_sub(self.at_ns));
         // The minimum: the paper's Fig. 2 has `max` here.
@@ -93,34 +93,34 @@ impl Bucket {
         self.at_ns = self.at_ns.max(now_ns);
     }
 
-    /// Gives it another rate and depth, which hold from the time to which it has been filled.
+    /// Changes rate and capacity from the time of the last fill on.
     pub(super) fn set(&mut self, rate: Rate, depth_tokens: u64) {
         self.rate = rate;
         self.depth_tokens = depth_tokens;
         self.level_parts = self.level_parts.min(self.depth_parts());
     }
 
-    /// Takes tokens out, whether they are there or not.
+    /// Removes tokens, into debt if necessary.
     pub(super) fn take(&mut self, tokens: u64) {
         self.level_parts -= i128::from(tokens) * PARTS;
     }
 
-    /// Throws away what is in it; a debt stays.
+    /// Empties the bucket; a debt stays.
     pub(super) fn forfeit(&mut self) {
         self.level_parts = self.level_parts.min(0);
     }
 
-    /// Whether it can supply a request: it has the tokens, or is full where it never holds as many.
+    /// Whether the bucket can supply a request: it has enough tokens, or is full and smaller than the request.
     pub(super) fn can_supply(&self, tokens: u64) -> bool {
         self.level_parts >= self.needed_parts(tokens)
     }
 
-    /// When it will be able to, if nobody takes anything out; `u64::MAX` if never.
+    /// Earliest time at which it can supply a request, without other use; `u64::MAX` if never.
     pub(super) fn ready_ns(&self, tokens: u64) -> u64 {
         self.reaches_ns(self.needed_parts(tokens))
     }
 
-    /// When it will be out of debt.
+    /// Time at which it leaves debt.
     pub(super) fn solvent_ns(&self) -> u64 {
         self.reaches_ns(0)
     }

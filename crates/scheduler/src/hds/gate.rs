@@ -1,4 +1,4 @@
-//! Eligibility of requests: leaves that come and go, and the times of changes.
+//! Eligibility of requests: active leaves and times of changes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,34 +11,34 @@ use crate::request::{ClassId, Request};
 
 /// Parts of a token in a token, as rates and times make them.
 const PARTS: i128 = 1_000_000_000_000_000;
-/// A leaf has asked all the time if it has for so many percent of it.
+/// Percentage of a step with requests from which a leaf counts as backlogged.
 const ALWAYS_PERCENT: u64 = 95;
 
-/// Whose leaf it is: a class's, or one client's of it.
+/// Owner of a leaf: a class, or a client of it.
 type Key = (ClassId, u32);
 
 /// A client of the disk.
 #[derive(Debug)]
 struct Leaf {
     node: NodeId,
-    /// Requests that may not pass yet, by when they came.
+    /// Held requests, in order of arrival.
     held: VecDeque<(u64, Request)>,
-    /// Requests that are not done, the held ones with them.
+    /// Number of uncompleted requests, held ones included.
     open: u64,
-    /// Since when that number has been 0, or not.
+    /// Time since which the number is zero, or not.
     since_ns: u64,
-    /// Of the time since the last step: with a request.
+    /// Time with a request since the last step.
     asking_ns: u64,
-    /// What was done, and what was its own to use, since the last step, in parts of tokens.
+    /// Completed and reserved tokens since the last step, in parts of tokens.
     got: i128,
     due: i128,
-    /// The request that came last: what is done comes in such portions.
+    /// Tokens of the last arrival: granularity of completions.
     portion: i128,
-    /// Until when that is counted.
+    /// End of the counted time.
     counted_ns: u64,
 }
 
-/// What happens next of itself.
+/// Next timed event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Step,
@@ -48,12 +48,12 @@ enum Event {
 
 /// Holds requests back until there are tokens for them.
 ///
-/// Everything happens at its own time, in order, however seldom it is asked.
+/// Events take effect at their own times, in order, independent of the times of calls.
 #[derive(Debug)]
 pub(super) struct Gate {
     tree: Tree,
     plan: Plan,
-    /// Nodes of the plan that are in the tree.
+    /// Active nodes of the plan.
     present: Vec<Option<NodeId>>,
     leaves: BTreeMap<Key, Leaf>,
     is_by_client: bool,
@@ -62,14 +62,14 @@ pub(super) struct Gate {
     root: Rate,
     /// Next step of the programme; `None` before the first request.
     step_ns: Option<u64>,
-    /// Whether the next step begins the programme and only starts counting.
+    /// Whether the next step only starts counting.
     is_first_step: bool,
     root_due: i128,
     root_counted_ns: u64,
     arrivals: u64,
     held: usize,
     passed: VecDeque<Request>,
-    /// Before that time nothing happens of itself, so that nobody need look.
+    /// Time of the next possible event.
     quiet_until_ns: u64,
 }
 
@@ -102,7 +102,7 @@ impl Gate {
         }
     }
 
-    /// Takes a request.
+    /// Adds a request.
     pub(super) fn arrive(&mut self, now_ns: u64, request: Request) {
         self.catch_up(now_ns);
         let key = self.key(&request);
@@ -137,7 +137,7 @@ impl Gate {
         self.catch_up(now_ns);
     }
 
-    /// Is told that a request that passed is done.
+    /// Reports the completion of a passed request.
     pub(super) fn complete(&mut self, now_ns: u64, request: &Request) {
         self.catch_up(now_ns);
         let key = self.key(request);
@@ -152,7 +152,7 @@ impl Gate {
         }
     }
 
-    /// Lets pass what may by now.
+    /// Passes eligible requests up to now.
     pub(super) fn catch_up(&mut self, now_ns: u64) {
         while self.quiet_until_ns <= now_ns {
             let next = self.next_event();
@@ -171,22 +171,22 @@ impl Gate {
         self.tree.fill(now_ns);
     }
 
-    /// What has passed, the first first.
+    /// Removes the first passed request.
     pub(super) fn take_passed(&mut self) -> Option<Request> {
         self.passed.pop_front()
     }
 
-    /// Requests that are held back, or have passed and were not taken.
+    /// Number of held requests, and of passed requests not yet taken.
     pub(super) fn waiting(&self) -> usize {
         self.held + self.passed.len()
     }
 
-    /// When to look again, if requests are held back.
+    /// Time of the next event, if requests are held.
     pub(super) fn next_ns(&self) -> Option<u64> {
         (self.held > 0).then(|| self.next_event().map_or(u64::MAX, |(at_ns, _)| at_ns))
     }
 
-    /// Tokens in the buckets of each class's leaves, and in the root's, when they were last filled.
+    /// Tokens in the buckets of each class's leaves and of the root, at the last fill.
     pub(super) fn accounts(&self) -> Vec<Account> {
         let tokens = |node| self.tree.tokens(node) as f64;
         let mut by_class: BTreeMap<ClassId, f64> = BTreeMap::new();
@@ -216,7 +216,7 @@ impl Gate {
         self.leaves.iter().filter_map(of_leaf).chain(step).min().filter(|(at_ns, _)| *at_ns < u64::MAX)
     }
 
-    /// When an idle leaf has been idle for long enough, and it and the groups that go with it owe nothing.
+    /// Time at which an idle leaf leaves: after `leave_ms`, when it and its empty groups have no debt.
     fn leaves_ns(&self, leaf: &Leaf) -> u64 {
         let mut at_ns = leaf.since_ns.saturating_add(self.leave_ns);
         for id in self.tree.way_up(leaf.node) {
@@ -239,7 +239,7 @@ impl Gate {
         self.passed.push_back(request);
     }
 
-    /// Adds the leaf, and the groups above it that are not there.
+    /// Adds a leaf and missing groups above it.
     fn join(&mut self, now_ns: u64, key: Key) {
         self.count_all(now_ns);
         let class = usize::from(key.0);
@@ -287,7 +287,7 @@ impl Gate {
         added.or_else(|_| self.tree.add(parent, Reservation::EQUAL)).unwrap_or(Tree::ROOT)
     }
 
-    /// Removes a leaf, and the groups above it that have no other.
+    /// Removes a leaf and empty groups above it.
     fn leave(&mut self, now_ns: u64, key: Key) {
         self.count_all(now_ns);
         let Some(leaf) = self.leaves.remove(&key) else { return };
@@ -356,7 +356,7 @@ impl Gate {
         }
     }
 
-    /// Counts what is due up to a time: before a rate changes.
+    /// Counts reserved tokens up to a time, before a rate changes.
     fn count_all(&mut self, now_ns: u64) {
         for leaf in self.leaves.values_mut() {
             leaf.count(now_ns, self.tree.rate(leaf.node));

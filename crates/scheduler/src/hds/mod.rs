@@ -2,11 +2,11 @@
 //!
 //! J. C. Wu, S. Banachowski and S. A. Brandt, "Hierarchical disk sharing for multimedia systems", NOSSDAV 2005.
 //!
-//! Each client has a bucket that is filled at the rate it reserves, and so has each group of clients and the disk itself. A
-//! request passes when its client's bucket, or one above it, has the tokens for it; from there upwards they are taken out.
-//! What has passed is the disk scheduler's (`below`). What the paper's Fig. 2 misprints is done as its text says: buckets
-//! are filled to the *minimum* of what has come and what they hold; the root's bucket supplies and is drawn from as every
-//! other; and who has to wait does so for what is missing, not for that and the request's size again.
+//! Each client, each group of clients and the disk has a token bucket, filled at its reserved rate. A request passes when
+//! its client's bucket, or one above it, has enough tokens; they are taken from that bucket and all above it. A disk
+//! scheduler (`below`) orders the passed requests. Three misprints in the paper's Fig. 2 are corrected after its text:
+//! buckets are filled to the *minimum* of tokens and capacity; the root's bucket supplies tokens like every other; a
+//! request waits for the missing tokens only, not for them and its size again.
 
 mod bucket;
 mod gate;
@@ -22,24 +22,35 @@ pub use tree::{NodeId, Reservation, Tree, TreeError};
 use self::gate::Gate;
 use self::notation::Plan;
 use self::programme::{Change, Programme};
+use crate::entry::Entry;
+use crate::linux::mq_deadline;
 use crate::model::ServiceModel;
 use crate::policy::{Account, Decision, Policy};
-use crate::registry::{self, Entry};
 use crate::request::{Class, Request};
 use crate::settings::{SettingError, Settings};
+use crate::{edf, elevator, fcfs, satf, scan_edf, sstf};
 
 const NAME: &str = "hds";
 const MOST_KB_S: u64 = 1_000_000_000;
-/// Schedulers that conserve work, so that what has passed is never held back again.
-const BELOW: [&str; 8] = ["c-look", "look", "fcfs", "sstf", "satf", "edf", "scan-edf", "linux-mq-deadline"];
+/// Work-conserving schedulers: they never hold back passed requests.
+const BELOW: [Entry; 8] = [
+    elevator::C_LOOK,
+    elevator::LOOK,
+    fcfs::ENTRY,
+    sstf::ENTRY,
+    satf::ENTRY,
+    edf::ENTRY,
+    scan_edf::ENTRY,
+    mq_deadline::ENTRY,
+];
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
     label: "HDS",
     about: "a tree of token buckets that shares bandwidth among groups and clients (Wu, Banachowski and Brandt 2005)",
-    promises: "a leaf passes what it reserves, whatever the others do, but for one request; nobody waits while a bucket \
-               above it has the tokens; no more than the root's rate passes, but for what buckets hold; a leaf's requests \
-               in the order of arrival",
+    promises: "a leaf gets its reserved rate, independent of other leaves, less one request; no request waits while a \
+               bucket above its leaf has enough tokens; at most the root's rate plus the content of buckets passes; a \
+               leaf's requests in order of arrival",
     settings: &[
         ("root_kb_s", "rate of the whole disk, 1 token = 1 KB; default 18000, the paper's disk"),
         (
@@ -49,20 +60,20 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
         (
             "clients",
-            "together: a class is one leaf; apart: each of its clients, with equal weights; default together",
+            "leaves. together: each class; apart: each client of a class, with equal weights; default together",
         ),
-        ("burst_ms", "a bucket holds what comes in this time; default 500"),
-        ("leave_ms", "a leaf without requests for so long leaves the tree; default 1000"),
+        ("burst_ms", "capacity of a bucket, as the tokens of this time; default 500"),
+        ("leave_ms", "a leaf without requests for this time leaves the tree; default 1000"),
         (
             "root",
-            "fixed; rise: step_kb_s more every every_ms; adapt: more while leaves get what they reserve, less if they do \
-             not; default fixed",
+            "rate of the root. fixed; rise: step_kb_s more every every_ms; adapt: more while leaves get their reserved \
+             rates, less otherwise; default fixed",
         ),
-        ("step_kb_s", "by how much the root's rate changes; default 384"),
-        ("every_ms", "how often; default 1000"),
-        ("from_s", "how long after the first request it begins to; default 0"),
-        ("tolerance", "by how many % a leaf may get less than it reserves; default 5"),
-        ("below", "order of what has passed: one of the schedulers that are never idle; default c-look"),
+        ("step_kb_s", "step of the root's rate; default 384"),
+        ("every_ms", "time between steps; default 1000"),
+        ("from_s", "start of the steps after the first request; default 0"),
+        ("tolerance", "allowed deficit of a leaf, in % of its reserved rate; default 5"),
+        ("below", "scheduler of passed requests, work conserving; default c-look"),
     ],
     build,
 };
@@ -83,7 +94,8 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let burst_ns = settings.number("burst_ms", 500.0, 1.0, 1e6).map(ms_ns)?;
     let leave_ns = settings.ms("leave_ms", 1000.0)?;
     let is_by_client = settings.word("clients", &["together", "apart"])? == "apart";
-    let below = registry::build(settings.word("below", &BELOW)?, classes, &Settings::default())?;
+    let below = settings.choice("below", &BELOW, |entry| entry.name)?;
+    let below = (below.build)(classes, &Settings::default())?;
     Ok(Box::new(Hds { gate: Gate::new(plan, root, burst_ns, is_by_client, leave_ns, programme), below }))
 }
 

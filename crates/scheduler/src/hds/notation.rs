@@ -1,20 +1,20 @@
 //! Notation of a tree in a study: `tree=A:0.5(text:0.65,video:w3),B:0.5(backup)`.
 //!
-//! A node is a name, then `:` and what it has of its parent, then its children in parentheses. What it has is a fraction
-//! (`0.65` or `65%`), a weight (`w3`) or a bandwidth in KB/s (`4000kb_s`); without, it is the weight of the class, 1 of a
-//! group. A name with children is a group, one without is a class of the study. Classes that are not named are children of
-//! the root with their weights.
+//! A node is a name, then `:` and its share of the parent, then its children in parentheses. A share is a fraction (`0.65`
+//! or `65%`), a weight (`w3`) or a bandwidth in KB/s (`4000kb_s`). Without a share, a class has its weight and a group
+//! weight 1. A name with children is a group, a name without is a class of the study. Classes without a node are children
+//! of the root with their weights.
 
 use super::bucket::Rate;
 use super::tree::{NodeId, Reservation, Tree, TreeError};
 use crate::request::Class;
 use crate::settings::SettingError;
 
-/// Groups within groups, at most.
+/// Maximum depth of nested groups.
 const MOST_LEVELS: usize = 16;
 const WEIGHTS: std::ops::RangeInclusive<f64> = 0.001..=1_000_000.0;
 
-/// A node that may come to be in the tree.
+/// A possible node of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Planned {
     pub(super) name: String,
@@ -23,21 +23,21 @@ pub(super) struct Planned {
     pub(super) reservation: Reservation,
 }
 
-/// Groups and classes; parents come before their children.
+/// Groups and classes; parents stand before their children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) nodes: Vec<Planned>,
-    /// Place of each class.
+    /// Index of each class.
     pub(super) of_class: Vec<usize>,
-    /// What is reserved of the root as bandwidth.
+    /// Bandwidth reserved from the root.
     pub(super) firm: Rate,
 }
 
 impl Plan {
-    /// The tree of these classes that a setting describes; with no text all classes are below the root.
+    /// Tree of a setting for classes; without text all classes are below the root.
     ///
     /// # Errors
-    /// What is wrong with it, and what is expected.
+    /// The text is invalid.
     pub(super) fn read(text: Option<&str>, classes: &[Class], root: Rate) -> Result<Plan, SettingError> {
         let refused = |problem| SettingError::Classes { policy: super::NAME, problem };
         let mut reader =
@@ -46,7 +46,7 @@ impl Plan {
             reader.children(None, 0).and_then(|()| reader.ends()).map_err(|problem| {
                 let place = text.len() - reader.rest.len();
                 refused(format!(
-                    "tree, at character {}: {problem}; write a tree such as A:0.5(a:0.65,b:w3),B:4000kb_s(c)",
+                    "tree: character {}: {problem}. Write a tree like A:0.5(a:0.65,b:w3),B:4000kb_s(c)",
                     text[..place].chars().count() + 1
                 ))
             })?;
@@ -67,7 +67,7 @@ impl Plan {
     }
 }
 
-/// Builds the whole tree once, so that no subset of it can be refused later; says what bandwidth it reserves.
+/// Builds the whole tree once, so that no part of it can be refused later; returns the reserved bandwidth.
 fn check(plan: &[Planned], root: Rate) -> Result<Rate, String> {
     let mut tree = Tree::new(root, 0);
     let mut ids: Vec<NodeId> = Vec::new();
@@ -76,7 +76,7 @@ fn check(plan: &[Planned], root: Rate) -> Result<Rate, String> {
         let parent = node.parent.map_or(Tree::ROOT, |place| ids[place]);
         let id = tree.add(parent, node.reservation).map_err(|error| match (error, node.parent) {
             (TreeError::Bandwidths, None) => format!(
-                "tree: {} has more than root_kb_s with the other bandwidths: raise root_kb_s or lower one of them",
+                "tree: {} and the other bandwidths exceed root_kb_s. Raise root_kb_s or lower a bandwidth",
                 node.name
             ),
             (_, Some(parent)) => format!("tree: {} in {}: {error}", node.name, plan[parent].name),
@@ -93,7 +93,7 @@ fn check(plan: &[Planned], root: Rate) -> Result<Rate, String> {
 fn weight_of(class: &Class) -> Result<Reservation, String> {
     weight(class.weight).ok_or_else(|| {
         format!(
-            "class `{}` has weight {}; it must be from {} to {}",
+            "class `{}` has weight {}, expected {} to {}",
             class.name,
             class.weight,
             WEIGHTS.start(),
@@ -117,7 +117,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn children(&mut self, parent: Option<usize>, level: usize) -> Result<(), String> {
         if level > MOST_LEVELS {
-            return Err(format!("more than {MOST_LEVELS} groups within each other"));
+            return Err(format!("too many nested groups (expected at most {MOST_LEVELS})"));
         }
         loop {
             self.node(parent, level)?;
@@ -130,10 +130,10 @@ impl<'a> Reader<'a> {
     fn node(&mut self, parent: Option<usize>, level: usize) -> Result<(), String> {
         let name = self.word(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
         if name.is_empty() {
-            return Err("a name is missing".to_owned());
+            return Err("missing name".to_owned());
         }
         if self.plan.iter().any(|node| node.name == name) {
-            return Err(format!("`{name}` comes twice"));
+            return Err(format!("duplicate name `{name}`"));
         }
         let class = self.classes.iter().find(|class| class.name == name);
         let given = if self.takes(':') { Some(self.reservation()?) } else { None };
@@ -146,13 +146,11 @@ impl<'a> Reader<'a> {
         let place = self.plan.len();
         self.plan.push(Planned { name: name.to_owned(), parent, reservation });
         match (is_group, class) {
-            (true, Some(_)) => {
-                Err(format!("`{name}` is a class and has no children: give the group another name"))
-            }
+            (true, Some(_)) => Err(format!("`{name}` is a class and cannot have children. Rename the group")),
             (true, None) => {
                 self.groups.push(place);
                 self.children(Some(place), level + 1)?;
-                if self.takes(')') { Ok(()) } else { Err(format!("the `)` of {name} is missing")) }
+                if self.takes(')') { Ok(()) } else { Err(format!("missing `)` of {name}")) }
             }
             (false, Some(_)) => Ok(()),
             (false, None) => {
@@ -182,8 +180,8 @@ impl<'a> Reader<'a> {
         };
         read.ok_or_else(|| {
             format!(
-                "`{text}` is no share: write a fraction above 0 and up to 1 (0.65 or 65%), a weight (w3), or whole KB/s \
-                 (4000kb_s)"
+                "invalid share `{text}`, expected a fraction above 0 and up to 1 (0.65 or 65%), a weight (w3), or whole \
+                 KB/s (4000kb_s)"
             )
         })
     }
@@ -191,8 +189,8 @@ impl<'a> Reader<'a> {
     fn ends(&self) -> Result<(), String> {
         match self.rest.chars().next() {
             None => Ok(()),
-            Some(')') => Err("there is a `)` too many".to_owned()),
-            Some(other) => Err(format!("`{other}` is not expected here")),
+            Some(')') => Err("unmatched `)`".to_owned()),
+            Some(other) => Err(format!("unexpected `{other}`")),
         }
     }
 
@@ -255,27 +253,27 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
         for (text, says) in [
-            ("", "character 1: a name is missing"),
-            ("X:0.5(a", "the `)` of X is missing"),
-            ("a)", "character 2: there is a `)` too many"),
-            ("a:0.5;b", "character 6: `;` is not expected"),
-            ("a:1.5", "`1.5` is no share"),
-            ("a:w0", "`w0` is no share"),
-            ("a:", "`` is no share"),
-            ("a:0kb_s", "`0kb_s` is no share"),
+            ("", "character 1: missing name"),
+            ("X:0.5(a", "missing `)` of X"),
+            ("a)", "character 2: unmatched `)`"),
+            ("a:0.5;b", "character 6: unexpected `;`"),
+            ("a:1.5", "invalid share `1.5`"),
+            ("a:w0", "invalid share `w0`"),
+            ("a:", "invalid share ``"),
+            ("a:0kb_s", "invalid share `0kb_s`"),
             ("X(d)", "`d` has no children and is no class; the classes are a, b, c"),
-            ("X(a),X(b)", "`X` comes twice"),
-            ("a:0.5(b)", "`a` is a class and has no children"),
+            ("X(a),X(b)", "duplicate name `X`"),
+            ("a:0.5(b)", "`a` is a class and cannot have children"),
             ("X:0.9(a),b:0.2", "b: the fractions add up to more than 1"),
             ("X(a:0.9,b:0.2)", "b in X: the fractions add up to more than 1"),
-            ("a:600kb_s,b:500kb_s", "b has more than root_kb_s"),
-            ("X:0.5(a:5kb_s)", "a in X: a bandwidth is reserved of a parent that has a fraction"),
+            ("a:600kb_s,b:500kb_s", "b and the other bandwidths exceed root_kb_s"),
+            ("X:0.5(a:5kb_s)", "a in X: a bandwidth needs a parent with a bandwidth"),
             ("X:9kb_s(a:5kb_s,b:5kb_s)", "b in X: the bandwidths add up to more"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with("hds: tree") && error.contains(says), "{text}: {error}");
         }
         let deep = "X".to_owned() + &(0..40).map(|n| format!("(g{n}")).collect::<String>();
-        assert!(read(&deep).unwrap_err().contains("more than 16 groups"));
+        assert!(read(&deep).unwrap_err().contains("at most 16"));
     }
 }

@@ -2,52 +2,52 @@
 
 use super::bucket::Rate;
 
-/// What is done at each step.
+/// Change of the root's rate at each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The rate stays.
+    /// Fixed rate.
     None,
-    /// It rises (the experiment of Fig. 7).
+    /// Rising rate (experiment of Fig. 7).
     Rise,
-    /// It rises if leaves get what they reserve, and falls if they do not (Fig. 8).
+    /// Rate rises if leaves get their reserved rates, falls otherwise (Fig. 8).
     Follow {
-        /// By how many percent less they may get.
+        /// Allowed deficit in percent.
         tolerance_percent: u64,
     },
 }
 
-/// The root's rate, and when it is looked at.
+/// Rate of the root, with the times of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Programme {
     pub(super) change: Change,
     pub(super) step: Rate,
     pub(super) every_ns: u64,
-    /// After the first request.
+    /// Start after the first request.
     pub(super) from_ns: u64,
-    /// Never below what is reserved as bandwidth, nor one step.
+    /// Lower limit: reserved bandwidths, at least one step.
     pub(super) least: Rate,
     pub(super) most: Rate,
-    /// It rises no further, until shares were kept for long enough.
+    /// Upper limit until enough steps without a shortage.
     ceiling: Rate,
     kept_steps: u32,
 }
 
-/// What was seen of the leaves since the step before.
+/// Service of the leaves since the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Whether a leaf asked all the time and got too little of what it reserves.
+    /// Whether a backlogged leaf got too little of its reserved rate.
     pub(super) is_short: bool,
-    /// What all leaves got.
+    /// Service of all leaves.
     pub(super) got: Rate,
-    /// Whether the leaves together got what the root's rate allows, so that it may have held them back.
+    /// Whether the leaves together used the root's rate, which may have limited them.
     pub(super) is_used_up: bool,
 }
 
-/// Steps without a shortage after which a rate is tried again beyond which there was one.
+/// Steps without a shortage before the limit is tried again.
 const PATIENCE_STEPS: u32 = 20;
 
 impl Programme {
-    /// One that has done nothing yet.
+    /// A programme before its first step.
     pub(super) fn new(
         change: Change,
         step: Rate,
@@ -60,7 +60,7 @@ impl Programme {
         Programme { change, step, every_ns, from_ns, least, most, ceiling: most, kept_steps: 0 }
     }
 
-    /// The rate after a step.
+    /// Rate after a step.
     pub(super) fn next(&mut self, rate: Rate, seen: Seen) -> Rate {
         let raised = rate.plus(self.step).min(self.most);
         match self.change {
@@ -90,7 +90,7 @@ impl Programme {
         }
     }
 
-    /// Whether so much is enough where so much was due, in parts of tokens.
+    /// Whether service suffices for a reservation, in parts of tokens.
     pub(super) fn is_enough(&self, got: i128, due: i128) -> bool {
         let tolerance = match self.change {
             Change::Follow { tolerance_percent } => i128::from(tolerance_percent),

@@ -201,14 +201,14 @@ fn the_root_rises_by_steps() {
 fn settings_that_make_no_sense_are_refused() {
     let refused = |key: &str, value: &str| {
         let settings = Settings([(key.to_owned(), value.to_owned())].into());
-        registry::build("hds", &weighted(&[1.0]), &settings)
+        crate::registry::build("hds", &weighted(&[1.0]), &settings)
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()
     };
-    assert!(refused("root_kb_s", "0").contains("root_kb_s=0: it must be a whole number from 1"));
-    assert!(refused("below", "linux-bfq").contains("it must be c-look or look"));
-    assert!(refused("root", "up").contains("it must be fixed or rise or adapt"));
-    assert!(refused("burst_ms", "-1").contains("it must be a number from 1"));
-    assert!(refused("tree", "a:2").contains("`2` is no share"));
+    assert!(refused("root_kb_s", "0").contains("root_kb_s=0, expected a whole number from 1"));
+    assert!(refused("below", "linux-bfq").contains("expected c-look or look"));
+    assert!(refused("root", "up").contains("expected fixed or rise or adapt"));
+    assert!(refused("burst_ms", "-1").contains("expected a number from 1"));
+    assert!(refused("tree", "a:2").contains("invalid share `2`"));
 }

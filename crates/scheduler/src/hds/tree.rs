@@ -1,51 +1,51 @@
-//! The tree of reservations, with a token bucket at each node (sections 3.2 to 3.5).
+//! Tree of reservations, with a token bucket at each node (sections 3.2 to 3.5).
 
 use super::bucket::{Bucket, Rate};
 
-/// Names a node. That of a node that was removed is given to another.
+/// Identifier of a node. Identifiers of removed nodes are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(usize);
 
-/// What a node has of its parent.
+/// Share of a node in its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reservation {
-    /// So many tokens a second, whatever the parent's rate (section 5: absolute bandwidth). It comes before the others,
-    /// which share the rest. The parent is the root or has such a reservation itself.
+    /// Absolute bandwidth in tokens per second (section 5). Other reservations share the rest. The parent is the root or has
+    /// a bandwidth too.
     Bandwidth(Rate),
-    /// So many thousand-millionths of what bandwidth leaves (section 3.3: absolute fraction).
+    /// Absolute fraction, in 10^-9, of the rest after bandwidths (section 3.3).
     Fraction(u64),
-    /// What these leave, in proportion to a weight in millionths (section 3.3: relative).
+    /// Relative share of the rest after fractions, by a weight in 10^-6 (section 3.3).
     Weight(u64),
 }
 
 impl Reservation {
-    /// The whole, as a fraction.
+    /// Fraction 1.
     pub const WHOLE: u64 = 1_000_000_000;
-    /// Weight 1: of clients of which nothing is said.
+    /// Weight 1, the default of clients.
     pub const EQUAL: Reservation = Reservation::Weight(1_000_000);
 }
 
-/// Why a reservation is refused.
+/// Error in a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// There is no such node.
-    #[error("there is no such node")]
+    /// Unknown node.
+    #[error("unknown node")]
     NoNode,
-    /// It is not a leaf.
-    #[error("the node has children: remove them first")]
+    /// The node is no leaf.
+    #[error("the node has children. Remove them first")]
     HasChildren,
-    /// The root has the whole.
-    #[error("the root has the whole disk: change its rate instead")]
+    /// The root has no reservation.
+    #[error("the root has no reservation. Change its rate")]
     Root,
-    /// The fractions add up to more than the whole.
-    #[error("the fractions add up to more than 1: lower one of them")]
+    /// The fractions add up to more than 1.
+    #[error("the fractions add up to more than 1. Lower a fraction")]
     Fractions,
-    /// The bandwidths add up to more than there is.
-    #[error("the bandwidths add up to more than the parent has: lower one of them, or raise the parent's")]
+    /// The bandwidths add up to more than the parent's.
+    #[error("the bandwidths add up to more than the parent's. Lower a bandwidth or raise the parent's")]
     Bandwidths,
-    /// What the parent has can fall below what is reserved of it.
+    /// The parent's rate could fall below the bandwidth.
     #[error(
-        "a bandwidth is reserved of a parent that has a fraction or a weight: reserve a bandwidth for the parent too"
+        "a bandwidth needs a parent with a bandwidth (found a fraction or a weight). Reserve a bandwidth for the parent"
     )]
     UnderShare,
 }
@@ -60,8 +60,8 @@ struct Node {
 
 /// A tree of token buckets.
 ///
-/// A node may use its own tokens, and those of the nodes above it. What it uses is taken from the node that supplies it
-/// and from all above that one: a parent is left with the tokens that its children do not use.
+/// A node may use its own tokens and those of the nodes above it. Used tokens are taken from the supplying node and all
+/// above it: a parent keeps the tokens that its children do not use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     nodes: Vec<Option<Node>>,
@@ -70,10 +70,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The node that stands for the disk.
+    /// Root node: the disk.
     pub const ROOT: NodeId = NodeId(0);
 
-    /// A root of this rate. Each bucket holds what comes in `burst_ns`, and at least one token; all begin empty.
+    /// A tree with a root of this rate. A bucket holds the tokens of `burst_ns`, at least one; all begin empty.
     pub fn new(root: Rate, burst_ns: u64) -> Self {
         let mut tree = Tree { nodes: vec![None], burst_ns, now_ns: 0 };
         let mut bucket = Bucket::new(0);
@@ -87,10 +87,10 @@ impl Tree {
         tree
     }
 
-    /// Adds a node with an empty bucket. It changes what its siblings have, if they have weights.
+    /// Adds a node with an empty bucket. Rates of siblings with weights change.
     ///
     /// # Errors
-    /// There is no such parent, or it has not so much to give.
+    /// The parent is unknown, or the reservation exceeds its rate.
     pub fn add(&mut self, parent: NodeId, reservation: Reservation) -> Result<NodeId, TreeError> {
         self.check(parent, reservation, None)?;
         let node = Node {
@@ -119,7 +119,7 @@ impl Tree {
     /// Removes a leaf, with the tokens in its bucket.
     ///
     /// # Errors
-    /// It is not there, has children, or is the root.
+    /// The node is unknown, has children, or is the root.
     pub fn remove(&mut self, id: NodeId) -> Result<(), TreeError> {
         let node = self.node(id).ok_or(TreeError::NoNode)?;
         let parent = node.parent.ok_or(TreeError::Root)?;
@@ -134,10 +134,10 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives a node another reservation.
+    /// Changes the reservation of a node.
     ///
     /// # Errors
-    /// As of [`Tree::add`].
+    /// Same as [`Tree::add`].
     pub fn reserve(&mut self, id: NodeId, reservation: Reservation) -> Result<(), TreeError> {
         let node = self.node(id).ok_or(TreeError::NoNode)?;
         let parent = node.parent.ok_or(TreeError::Root)?;
@@ -163,7 +163,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives the root another rate, not below what is reserved of it as bandwidth; says which it has.
+    /// Changes the root's rate, not below its reserved bandwidths; returns the new rate.
     pub fn set_root(&mut self, rate: Rate) -> Rate {
         let rate = rate.max(self.bandwidths(Self::ROOT, None));
         let depth_tokens = self.depth_tokens(rate);
@@ -174,7 +174,7 @@ impl Tree {
         rate
     }
 
-    /// Fills all buckets up to now. What follows happens at this time.
+    /// Fills all buckets up to now. Later calls refer to this time.
     pub fn fill(&mut self, now_ns: u64) {
         // Several times in one instant, for each request: none is behind the others.
         if now_ns <= self.now_ns {
@@ -193,38 +193,38 @@ impl Tree {
         }
     }
 
-    /// The rate at which a node gets tokens of its own; none if it is not there.
+    /// Rate of a node; 0 if unknown.
     pub fn rate(&self, id: NodeId) -> Rate {
         self.node(id).map_or(Rate::default(), |node| node.bucket.rate())
     }
 
-    /// Whole tokens in a node's bucket, negative if it is in debt.
+    /// Whole tokens in a node's bucket; negative in debt.
     pub fn tokens(&self, id: NodeId) -> i128 {
         self.node(id).map_or(0, |node| node.bucket.tokens())
     }
 
-    /// Tokens that its bucket holds.
+    /// Capacity of a node's bucket, in tokens.
     pub fn capacity_tokens(&self, id: NodeId) -> u64 {
         self.node(id).map_or(0, |node| node.bucket.depth_tokens())
     }
 
-    /// The nodes below one.
+    /// Children of a node.
     pub fn children(&self, id: NodeId) -> &[NodeId] {
         self.node(id).map_or(&[], |node| &node.children)
     }
 
-    /// The lowest node on the way from a leaf to the root that can supply so many tokens now.
+    /// Lowest node from a leaf to the root that can supply the tokens now.
     pub fn supplier(&self, leaf: NodeId, tokens: u64) -> Option<NodeId> {
         self.way_up(leaf).find(|id| self.node(*id).is_some_and(|node| node.bucket.can_supply(tokens)))
     }
 
-    /// When the first of them will be able to, if nobody takes anything meanwhile; `u64::MAX` if none ever will.
+    /// Earliest time at which a node from a leaf to the root can supply the tokens, without other use; `u64::MAX` if never.
     pub fn ready_ns(&self, leaf: NodeId, tokens: u64) -> u64 {
         let ready_ns = |id| self.node(id).map_or(u64::MAX, |node| node.bucket.ready_ns(tokens));
         self.way_up(leaf).map(ready_ns).min().unwrap_or(u64::MAX)
     }
 
-    /// When a node's bucket is out of debt.
+    /// Time at which a node's bucket leaves debt.
     pub fn solvent_ns(&self, id: NodeId) -> u64 {
         self.node(id).map_or(self.now_ns, |node| node.bucket.solvent_ns())
     }
@@ -255,7 +255,7 @@ impl Tree {
         u64::try_from(tokens).unwrap_or(u64::MAX).max(1)
     }
 
-    /// What is reserved of a node as bandwidth, but for one child.
+    /// Bandwidths reserved from a node, without one child.
     fn bandwidths(&self, of: NodeId, but: Option<NodeId>) -> Rate {
         let of_child = |id: &NodeId| match self.node(*id).map(|node| node.reservation) {
             Some(Reservation::Bandwidth(rate)) if Some(*id) != but => rate,
@@ -264,7 +264,7 @@ impl Tree {
         self.children(of).iter().map(of_child).fold(Rate::default(), Rate::plus)
     }
 
-    /// Whether a parent can give a child, a new one or one that it has, this reservation.
+    /// Checks a reservation of a new or existing child.
     fn check(
         &self,
         parent: NodeId,
@@ -293,7 +293,7 @@ impl Tree {
         }
     }
 
-    /// Divides a node's rate among its children, and theirs among theirs.
+    /// Divides a node's rate among its children, recursively.
     fn divide(&mut self, of: NodeId) {
         let Some(node) = self.node(of) else { return };
         let rest = node.bucket.rate().minus(self.bandwidths(of, None));

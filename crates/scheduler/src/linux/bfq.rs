@@ -11,55 +11,54 @@ use std::collections::BTreeMap;
 use super::bfq_device::Device;
 use super::bfq_queue::{Expiry, Queue, is_sync};
 use super::bfq_tree::Tree;
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, ClassId, Request};
 use crate::settings::{SettingError, Settings};
 use crate::share::Weight;
 
 const NAME: &str = "linux-bfq";
 
-/// Sectors of an asynchronous write count so many times, as long as all weights are equal.
+/// Factor of sectors of asynchronous writes while all weights are equal.
 const ASYNC_CHARGE_FACTOR: u64 = 3;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
     label: "BFQ",
-    about: "model of Linux's BFQ without its low-latency heuristics: streams are served budgets of sectors in turn, by \
+    about: "model of Linux's BFQ without its low-latency heuristics: streams take turns of a budget of sectors, by \
             weight (Valente and Andreolini 2012)",
-    promises: "not work conserving while slice_idle > 0: the device can be kept idle up to slice_idle for the next \
-               request of a stream; sectors of two backlogged streams by weight differ by at most \
-               two budgets of each",
+    promises: "not work conserving while slice_idle > 0: the device may idle up to slice_idle for the next request of a \
+               stream; sectors of two backlogged streams, divided by weight, differ by at most two budgets of each",
     settings: &[
-        ("slice_idle", "ms for which a stream's next request is waited for, 0: not at all; default 8"),
-        ("rotational", "yes or no: whether the device moves an arm; default yes"),
-        ("max_budget", "sectors of 512 bytes that a stream is served in turn at most; default 16384"),
-        ("timeout_sync", "ms that a stream is served in turn at most; default 125"),
+        ("slice_idle", "ms that the device idles for a stream's next request; 0: no idling; default 8"),
+        ("rotational", "yes or no: whether the device is rotational; default yes"),
+        ("max_budget", "maximum number of 512-byte sectors per turn; default 16384"),
+        ("timeout_sync", "maximum ms per turn; default 125"),
         (
             "queues",
-            "what has a queue of its own. stream: each stream of a class; class: each class; default stream",
+            "unit with a queue of its own. stream: each stream of a class; class: each class; default stream",
         ),
         (
             "writes",
-            "sync: someone waits for a write (direct I/O); async: no one does (page cache); default sync",
+            "sync: the sender waits for its writes (direct I/O); async: it does not (page cache); default sync",
         ),
     ],
     build: |classes, settings| Ok(Box::new(Bfq::new(classes, settings)?)),
 };
 
-/// The device is kept idle so long at most for a queue that seeks.
+/// Maximum idling for a seeky queue.
 const SEEK_IDLE_NS: u64 = 2_000_000;
 
 /// Class, stream, and whether synchronous. The asynchronous writes of a class have one queue.
 type Name = (ClassId, u32, bool);
 
-/// The queue that is being served.
+/// The queue in service.
 #[derive(Debug)]
 struct Current {
     queue: usize,
     begun_ns: u64,
-    /// While it has no request: until when the next one is waited for.
+    /// End of idling while the queue is empty.
     idle_until_ns: Option<u64>,
 }
 
@@ -76,7 +75,7 @@ struct Bfq {
     queues: Vec<Queue>,
     tree: Tree,
     current: Option<Current>,
-    /// The end of the request that the device was given last.
+    /// End of the last dispatched request.
     head_bytes: u64,
     waiting: usize,
 }
@@ -128,7 +127,7 @@ impl Bfq {
         self.current.as_ref().is_some_and(|current| current.queue == index)
     }
 
-    /// Gives a queue its next budget, and tags that say when it may have it.
+    /// Assigns a queue its next budget with its tags.
     fn enqueue(&mut self, index: usize) {
         let queue = &mut self.queues[index];
         queue.budget = queue.max_budget.max(queue.next().map_or(1, |key| queue.charge(key)));
@@ -160,8 +159,7 @@ impl Bfq {
         }
     }
 
-    /// Whether it is better to keep the device idle for a queue's next request than to serve another queue: because that
-    /// brings more throughput, or because without it weights are not kept.
+    /// Whether the device should idle for a queue's next request: for throughput, or to keep the shares by weight.
     fn is_worth_idling(&self, queue: &Queue) -> bool {
         let Device { slice_idle_ns, rotational, queues, .. } = self.device;
         if slice_idle_ns == 0 || !queue.sync {
@@ -172,7 +170,7 @@ impl Bfq {
         faster || self.tree.is_asymmetric() || self.tree.has_one()
     }
 
-    /// How long the device is kept idle for it: briefly if its next request will be far away.
+    /// Maximum idling for a queue: short if it seeks.
     fn idle_ns(&self, queue: &Queue) -> u64 {
         if queue.seeks() && !self.tree.is_asymmetric() {
             self.device.slice_idle_ns.min(SEEK_IDLE_NS)
@@ -196,8 +194,7 @@ impl Bfq {
         None
     }
 
-    /// A queue has come: the current one makes room for it if it has less weight, or if the device would not be kept for
-    /// it either.
+    /// A queue became active: it preempts the current one if that has less weight, or if the device would not idle for that.
     fn preempt(&mut self, now_ns: u64, by: Weight) {
         let Some(Current { queue, .. }) = &self.current else { return };
         let queue = &self.queues[*queue];

@@ -1,16 +1,16 @@
 //! BFQ's classification of the device: rotational or not, with command queueing or not.
 
-/// More requests at the device than this mean that it queues them itself.
+/// Number of requests in the device above which it has command queueing.
 const THRESHOLD: u64 = 3;
-/// Completions under load that make a judgement.
+/// Number of completions under load for a classification.
 const SAMPLES: u64 = 32;
 
 #[derive(Debug)]
 pub(crate) struct Device {
-    /// How long it may be kept idle for a queue's next request.
+    /// Maximum idling for a queue's next request.
     pub(crate) slice_idle_ns: u64,
     pub(crate) rotational: bool,
-    /// Whether it takes several requests at once; so it is thought until it is known.
+    /// Whether it has command queueing; assumed until known.
     pub(crate) queues: bool,
     pub(crate) in_service: u64,
     most_in_service: u64,

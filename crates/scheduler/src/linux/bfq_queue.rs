@@ -7,33 +7,32 @@ use crate::by_offset::{ByOffset, Key};
 use crate::request::{Op, Request};
 use crate::share::{Pace, Weight};
 
-/// How far back is still better than far ahead, and how many times as far a way back counts (`back_seek_max`,
-/// `back_seek_penalty`).
+/// Maximum distance of a backward seek, and its penalty factor (`back_seek_max`, `back_seek_penalty`).
 const BACK_SEEK_MAX_BYTES: u64 = 16 << 20;
 const BACK_SEEK_PENALTY: u64 = 2;
-/// After this time a request is overdue (`fifo_expire_sync`, `fifo_expire_async`).
+/// Expiry times of requests (`fifo_expire_sync`, `fifo_expire_async`).
 const EXPIRE_SYNC_NS: u64 = 125_000_000;
 const EXPIRE_ASYNC_NS: u64 = 250_000_000;
-/// Think times that are believed.
+/// Minimum number of think-time samples.
 const ENOUGH_SAMPLES: u64 = 80;
-/// A request so far from the one before seeks; a queue seeks if more than so many of its last 32 requests do. Without
-/// moving parts, large requests do not count as seeking.
+/// Distance from which a request is a seek, and number of seeks in the last 32 requests above which a queue is seeky. On
+/// non-rotational devices large requests are no seeks.
 const SEEK_BYTES: u64 = 800 * 512;
 const SEEKS: u32 = 19;
 const LARGE_BYTES: u32 = 256 * 512;
 
-/// Why a queue is not served any longer.
+/// Reason for the end of a queue's service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expiry {
-    /// Its next request did not come while the device waited for it.
+    /// No request arrived while the device idled.
     TooIdle,
-    /// Its time was over.
+    /// Timeout.
     Timeout,
-    /// Its next request is more than is left of its budget.
+    /// The next request exceeds the rest of the budget.
     Exhausted,
-    /// It has no request, and its next is not waited for.
+    /// The queue is empty, without idling.
     Empty,
-    /// Another one has come, and this one is not worth keeping the device for.
+    /// Preempted by another queue.
     Preempted,
 }
 
@@ -41,30 +40,30 @@ pub(crate) enum Expiry {
 pub(crate) struct Queue {
     pub(crate) weight: Weight,
     pub(crate) pace: Pace,
-    /// Someone waits for its answers: reads, and writes past the page cache.
+    /// Synchronous requests: reads, and direct writes.
     pub(crate) sync: bool,
-    /// Its sectors count so many times.
+    /// Factor of its sectors.
     charge_factor: u64,
     pub(crate) requests: ByOffset,
-    /// In the order of arrival, with the time after which they are overdue, and some that were served already.
+    /// Requests in order of arrival with expiry times; may hold served ones.
     fifo: VecDeque<(Key, u64)>,
-    /// The one that is next.
+    /// Next request.
     next: Option<Key>,
-    /// The end of the request that arrived last, if there was one.
+    /// End of the last arrived request, if any.
     last_arrived_bytes: u64,
-    /// One bit for each of the last 32 requests: whether it was far from the one before.
+    /// One bit for each of the last 32 requests: whether it was a seek.
     seeks: u32,
-    /// Whether the oldest request was looked at since the queue was chosen.
+    /// Whether the oldest request was checked in this turn.
     fifo_checked: bool,
-    /// Sectors that it may be served when it is chosen next, and what is left to grow to.
+    /// Budget of the next turn in sectors, and its limit.
     pub(crate) max_budget: u64,
     pub(crate) budget: u64,
-    /// Sectors that it was served since it was chosen.
+    /// Sectors served in this turn.
     pub(crate) service: u64,
     /// Virtual times.
     pub(crate) start: u128,
     pub(crate) finish: u128,
-    /// Requests at the device.
+    /// Requests in the device.
     pub(crate) in_service: u64,
     pub(crate) thinking: Thinking,
 }
@@ -92,7 +91,7 @@ impl Thinking {
         self.mean_ns = (self.total_ns + 128) / self.samples.max(1);
     }
 
-    /// Whether its next request is worth waiting for so long.
+    /// Whether idling for its next request pays off.
     pub(crate) fn is_short(&self, slice_idle_ns: u64) -> bool {
         self.samples <= ENOUGH_SAMPLES || self.mean_ns <= slice_idle_ns
     }
@@ -137,12 +136,12 @@ impl Queue {
         self.next = Some(self.next.map_or(key, |next| nearer(next, key, head_bytes)));
     }
 
-    /// Whether its requests are far from each other.
+    /// Whether the queue is seeky.
     pub(crate) fn seeks(&self) -> bool {
         self.seeks.count_ones() > SEEKS
     }
 
-    /// The queue was chosen.
+    /// Starts a turn.
     pub(crate) fn begin(&mut self) {
         self.service = 0;
         self.fifo_checked = false;
@@ -189,7 +188,7 @@ impl Queue {
         self.requests.get(key).map_or(1, sectors) * self.charge_factor
     }
 
-    /// Learns from a service that has ended what budget suits the queue. `most` is what a queue may have.
+    /// Adapts the budget after a turn. `most` is the largest budget.
     pub(crate) fn learn(&mut self, expiry: Expiry, most: u64) {
         let least = (most / 32).max(1);
         self.max_budget = match expiry {
@@ -209,7 +208,7 @@ impl Queue {
     }
 }
 
-/// Whether someone waits for a request's answer.
+/// Whether a request is synchronous.
 pub(crate) fn is_sync(op: Op, writes_sync: bool) -> bool {
     op == Op::Read || writes_sync
 }
@@ -218,8 +217,7 @@ fn sectors(request: &Request) -> u64 {
     u64::from(request.size_bytes).div_ceil(512).max(1)
 }
 
-/// The one of two that is less far from a place. Ways back count twice, and only up to a limit: what is farther back is
-/// as good as at the far end of the disk.
+/// Nearer one of two requests. Backward distances count twice, up to a limit; farther back counts as the end of the disk.
 fn nearer(one: Key, other: Key, from_bytes: u64) -> Key {
     let way = |key: Key| match key.0.checked_sub(from_bytes) {
         Some(ahead_bytes) => (false, ahead_bytes),

@@ -8,20 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::share::{Pace, Weight};
 
-/// Queues that want service, by their numbers.
+/// Backlogged queues by index.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Those whose start has come, by finish; of equal ones the one that came first is first.
+    /// Eligible queues by finish, then by arrival.
     eligible: BTreeSet<(u128, u64, usize)>,
-    /// The others by start, with their finish.
+    /// Other queues by start, with finish.
     early: BTreeSet<(u128, u128, u64, usize)>,
     insertions: u64,
     virtual_now: u128,
-    /// Weight of those that want service or are being served.
+    /// Sum of weights of backlogged queues and the queue in service.
     total: Weight,
     /// How fast virtual time passes for all of them.
     all: Pace,
-    /// How many of them have each weight.
+    /// Number of queues by weight.
     weights: BTreeMap<Weight, usize>,
 }
 
@@ -45,13 +45,13 @@ impl Tree {
         self.virtual_now
     }
 
-    /// A queue that was idle wants service; [`Tree::insert`] follows.
+    /// Activates an idle queue; [`Tree::insert`] follows.
     pub(crate) fn join(&mut self, weight: Weight) {
         *self.weights.entry(weight).or_default() += 1;
         self.set_total(self.total + weight);
     }
 
-    /// A queue that was served wants no more.
+    /// Deactivates a served queue.
     pub(crate) fn leave(&mut self, weight: Weight) {
         if let Some(count) = self.weights.get_mut(&weight) {
             *count -= 1;
@@ -62,12 +62,12 @@ impl Tree {
         self.set_total(self.total - weight);
     }
 
-    /// Whether queues that want service differ in weight.
+    /// Whether active queues differ in weight.
     pub(crate) fn is_asymmetric(&self) -> bool {
         self.weights.len() > 1
     }
 
-    /// Whether one queue alone wants service.
+    /// Whether exactly one queue is active.
     pub(crate) fn has_one(&self) -> bool {
         self.weights.values().sum::<usize>() == 1
     }
@@ -82,8 +82,7 @@ impl Tree {
         self.insertions += 1;
     }
 
-    /// Takes the queue with the least finish among those whose start has come. Virtual time jumps to the least start if
-    /// none has.
+    /// Removes the eligible queue with the least finish. Without an eligible queue, virtual time jumps to the least start.
     pub(crate) fn pick(&mut self) -> Option<usize> {
         if let (true, Some((start, ..))) = (self.eligible.is_empty(), self.early.first()) {
             self.virtual_now = self.virtual_now.max(*start);
@@ -97,7 +96,7 @@ impl Tree {
         self.eligible.pop_first().map(|(.., queue)| queue)
     }
 
-    /// Sectors were served.
+    /// Reports served sectors.
     pub(crate) fn served(&mut self, sectors: u64) {
         self.virtual_now = self.virtual_now.saturating_add(self.all.times(sectors));
     }

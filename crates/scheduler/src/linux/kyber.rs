@@ -2,35 +2,35 @@
 //!
 //! After the kernel's Documentation/block/kyber-iosched.rst and the behaviour of block/kyber-iosched.c (4.20 to 6.x). One
 //! hardware queue; reads and writes are the two domains (there are no discards here, nor other operations). Left out:
-//! merging, per-CPU queues, and the limit on the tags of asynchronous writes. The timer has no tick of its own: what it
-//! would have done is done at the first call after its time, which nothing can tell from the real thing.
+//! merging, per-CPU queues, and the limit on the tags of asynchronous writes. The timer's
+//! action runs at the first call after the timer's time; decisions are the same as with a real timer.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Op, Request};
 
 const MS: u64 = 1_000_000;
-/// A latency is counted in one of eight buckets, each a quarter of the target wide; the last has all that is longer.
+/// Number of latency buckets, each a quarter of the target wide; the last one has all longer latencies.
 const BUCKETS: usize = 8;
 /// Buckets up to the target.
 const GOOD: usize = 4;
-/// Latencies that make a percentile; or so many as there are after a second.
+/// Number of latencies for a percentile; after one second any number suffices.
 const SAMPLES: u64 = 500;
 const WINDOW_NS: u64 = 1000 * MS;
-/// From the first completion to the adjustment.
+/// Time from the first completion to the adjustment.
 const TIMER_NS: u64 = 100 * MS;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "linux-kyber",
     label: "Kyber",
-    about: "model of Linux's Kyber: reads and writes each have so many requests at the device at once, fewer while \
-            latency targets are missed",
+    about: "model of Linux's Kyber: a limit each on reads and writes in the device, lowered while latency targets are \
+            missed",
     promises: "not work conserving where the device takes more than a domain's depth (at most 256 reads and 128 writes, \
-               at least 1); reads in the order of arrival, and writes; at most 16 reads and 8 writes in a row while \
-               both wait and may go",
+               at least 1); reads in order of arrival, writes in order of arrival; at most 16 reads and 8 writes in a \
+               row while both are eligible",
     settings: &[
         ("read_lat_nsec", "target latency of reads in ns; default 2000000"),
         ("write_lat_nsec", "target latency of writes in ns; default 10000000"),
@@ -53,24 +53,24 @@ pub(crate) const ENTRY: Entry = Entry {
 #[derive(Debug)]
 struct Domain {
     queue: VecDeque<Request>,
-    /// Requests at the device at most, now and ever.
+    /// Maximum number of requests in the device: current and largest limit.
     depth: u64,
     most: u64,
     in_service: u64,
-    /// Requests in a row.
+    /// Maximum number of requests in a row.
     batch: u64,
     target_ns: u64,
-    /// Latency at the device, and with the wait before.
+    /// Latency in the device, and latency including the wait.
     device: Histogram,
     total: Histogram,
-    /// Bucket of the 99th percentile of the total latency when it was last known, until it has been used.
+    /// Bucket of the last known 99th percentile of total latency, until it is used.
     p99: Option<usize>,
 }
 
 #[derive(Debug, Default)]
 struct Histogram {
     buckets: [u64; BUCKETS],
-    /// When the samples that there are make a percentile.
+    /// Time at which the samples suffice for a percentile.
     due_ns: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ impl Histogram {
         self.buckets[usize::try_from(bucket).map_or(BUCKETS - 1, |bucket| bucket.min(BUCKETS - 1))] += 1;
     }
 
-    /// The bucket of a percentile, if there are enough samples; they are counted afresh then.
+    /// Bucket of a percentile if there are enough samples; resets the count.
     fn take(&mut self, now_ns: u64, percent: u64) -> Option<usize> {
         let samples: u64 = self.buckets.iter().sum();
         if samples == 0 {
@@ -125,7 +125,7 @@ impl Domain {
         Some(request)
     }
 
-    /// Gives a domain that misses its target more depth; and, if the device is congested, one that meets it less.
+    /// Raises the depth of a domain that misses its target; lowers that of one that meets it if the device is congested.
     fn adjust(&mut self, now_ns: u64, congested: bool) {
         let mut p99 = self.total.take(now_ns, 99);
         if congested {
@@ -148,10 +148,10 @@ struct Kyber {
     /// Reads and writes.
     domains: [Domain; 2],
     current: usize,
-    /// Requests in a row so far.
+    /// Requests served in a row.
     batching: u64,
     timer_ns: Option<u64>,
-    /// When requests that are in service were given to the device, by tag.
+    /// Dispatch times of requests in service, by tag.
     issued_ns: BTreeMap<u64, u64>,
 }
 

@@ -1,15 +1,15 @@
 //! Linux's mq-deadline.
 //!
 //! After the kernel's Documentation/block/deadline-iosched.rst and the behaviour of block/mq-deadline.c (6.x). Left out:
-//! merging (`front_merges`), zoned devices, `async_depth` (a caller with unlimited queues has no tags to save), requests
-//! inserted at the head. Priorities are of classes and not of processes.
+//! merging (`front_merges`), zoned devices, `async_depth` (a caller with unlimited queues needs no tag limit), requests
+//! inserted at the head. Priorities belong to classes, not to processes.
 
 use std::collections::VecDeque;
 
 use crate::by_offset::{ByOffset, Key};
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::{Class, Op, Request};
 use crate::settings::{SettingError, Settings};
 
@@ -17,18 +17,17 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "linux-mq-deadline",
     label: "mq-deadline",
     about: "model of Linux's mq-deadline: batches of reads or writes in sector order, expired ones first",
-    promises: "work conserving while all classes have one priority; a request that has expired is served at the latest \
-               when the batch is over and those that expired before it and writes_starved batches of reads are served; \
-               a class of lower priority waits while a higher one has requests waiting or in service, up to \
-               prio_aging_expire",
+    promises: "work conserving while all classes have one priority; an expired request is served at the latest after the \
+               current batch, all requests that expired earlier, and writes_starved batches of reads; a class of lower \
+               priority waits while a higher one has requests waiting or in service, up to prio_aging_expire",
     settings: &[
         ("read_expire", "ms after which a read is overdue; default 500"),
         ("write_expire", "ms after which a write is overdue; default 5000"),
         ("writes_starved", "batches of reads for which waiting writes are passed over; default 2"),
-        ("fifo_batch", "requests of a batch; default 16"),
+        ("fifo_batch", "requests per batch; default 16"),
         ("prio_aging_expire", "ms after which a lower priority is served before higher ones; default 10000"),
-        ("realtime", "names of the classes of the priority above the others, with commas; default none"),
-        ("idle", "names of the classes of the priority below the others, with commas; default none"),
+        ("realtime", "names of classes of the highest priority, separated by commas; default none"),
+        ("idle", "names of classes of the lowest priority, separated by commas; default none"),
     ],
     build: |classes, settings| Ok(Box::new(MqDeadline::new(classes, settings)?)),
 };
@@ -43,13 +42,13 @@ struct MqDeadline {
     writes_starved: u64,
     fifo_batch: u64,
     prio_aging_ns: u64,
-    /// Of each class; classes that are not here have best effort.
+    /// Priority of each class; other classes are best effort.
     priority: Vec<usize>,
     levels: [Level; PRIORITIES],
     last: Op,
-    /// Requests of the batch so far.
+    /// Requests served in this batch.
     batching: u64,
-    /// Batches of reads since writes were served last.
+    /// Batches of reads since the last writes.
     starved: u64,
 }
 
@@ -57,7 +56,7 @@ struct MqDeadline {
 #[derive(Debug, Default)]
 struct Level {
     directions: [Direction; 2],
-    /// Requests that wait or are in service.
+    /// Number of requests waiting or in service.
     queued: u64,
 }
 
@@ -65,14 +64,14 @@ struct Level {
 #[derive(Debug, Default)]
 struct Direction {
     sorted: ByOffset,
-    /// In the order of arrival, with the time of expiry. Those that were served out of this order are still in it.
+    /// Requests in order of arrival, with expiry time. Requests served out of order stay in it.
     fifo: VecDeque<(Key, u64)>,
-    /// Offset of the request that was served last.
+    /// Offset of the last served request.
     latest_bytes: u64,
 }
 
 impl Direction {
-    /// The one that came first, and when it expires.
+    /// Earliest arrival, with its expiry time.
     fn oldest(&mut self) -> Option<(Key, u64)> {
         while let Some((key, _)) = self.fifo.front() {
             if self.sorted.get(*key).is_some() {
@@ -120,7 +119,7 @@ impl MqDeadline {
         self.priority.get(usize::from(request.class)).copied().unwrap_or(BEST_EFFORT)
     }
 
-    /// The next one of a priority, unless it arrived after `latest_ns`.
+    /// Next request of a priority, unless it arrived after `latest_ns`.
     fn dispatch(&mut self, priority: usize, now_ns: u64, latest_ns: u64) -> Option<Request> {
         let level = &mut self.levels[priority];
         let in_batch = if self.batching < self.fifo_batch {
@@ -162,7 +161,7 @@ impl MqDeadline {
         direction.sorted.remove(key)
     }
 
-    /// A lower priority that has waited long enough to be served before the higher ones.
+    /// A lower priority whose oldest request has exceeded `prio_aging_expire`.
     fn dispatch_aged(&mut self, now_ns: u64) -> Option<Request> {
         if self.levels.iter().filter(|level| level.queued > 0).count() < 2 {
             return None;
@@ -171,7 +170,7 @@ impl MqDeadline {
         (BEST_EFFORT..PRIORITIES).find_map(|priority| self.dispatch(priority, now_ns, latest_ns))
     }
 
-    /// When the first of those that wait behind a higher priority is old enough.
+    /// Time at which the first request behind a higher priority exceeds `prio_aging_expire`.
     fn aged_ns(&mut self) -> u64 {
         let directions = self.levels.iter_mut().flat_map(|level| &mut level.directions);
         let arrived_ns = directions.filter_map(|direction| {
@@ -182,13 +181,13 @@ impl MqDeadline {
     }
 }
 
-/// Numbers of the classes that a setting names.
+/// Indices of the classes named in a setting.
 fn named(classes: &[Class], settings: &Settings, key: &str) -> Result<Vec<usize>, SettingError> {
     let Some(value) = settings.0.get(key) else { return Ok(Vec::new()) };
     let number = |name: &str| {
         classes.iter().position(|class| class.name == name.trim()).ok_or_else(|| {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
-            let expected = format!("names of classes with commas, out of {}", names.join(", "));
+            let expected = format!("names of classes separated by commas, of {}", names.join(", "));
             SettingError::Value { key: key.to_owned(), value: value.clone(), expected }
         })
     };
@@ -307,6 +306,9 @@ mod tests {
     fn classes_that_there_are_not_are_refused() {
         let error =
             build("linux-mq-deadline", &weighted(&[1.0]), &settings(&[("realtime", "a,x")])).err().unwrap();
-        assert_eq!(error.to_string(), "realtime=a,x: it must be names of classes with commas, out of a");
+        assert_eq!(
+            error.to_string(),
+            "setting `realtime` is invalid (found realtime=a,x, expected names of classes separated by commas, of a)"
+        );
     }
 }

@@ -1,25 +1,25 @@
-//! The leaky bucket for interactive requests.
+//! Leaky bucket for interactive requests.
 
 use std::collections::VecDeque;
 
 use crate::request::Request;
 
-/// Interactive requests, first come, first served: those that the bucket has let through and those that it holds.
+/// Interactive requests, first come, first served: released ones and held ones.
 ///
-/// It lets at most `burst` requests through in any time of `window_ns` (Wijayaratne and Reddy, section 2.3: "no more than
+/// It releases at most `burst` requests in any `window_ns` (Wijayaratne and Reddy, section 2.3: "no more than
 /// 5 requests are released within a second").
 #[derive(Debug)]
 pub(super) struct Interactive {
     burst: usize,
     window_ns: u64,
-    /// When the last `burst` ones were let through.
+    /// Release times of the last `burst` requests.
     let_through_ns: VecDeque<u64>,
     held: VecDeque<Request>,
     released: VecDeque<Request>,
 }
 
 impl Interactive {
-    /// Of a rate, and how many may come at once.
+    /// Bucket of a rate and a size in requests.
     pub(super) fn new(per_s: f64, burst: u64) -> Interactive {
         Interactive {
             burst: usize::try_from(burst.max(1)).unwrap_or(usize::MAX),
@@ -34,17 +34,17 @@ impl Interactive {
         self.held.push_back(request);
     }
 
-    /// Puts one back that was taken.
+    /// Returns a request to the front.
     pub(super) fn push_front(&mut self, request: Request) {
         self.released.push_front(request);
     }
 
-    /// Lets through what may be by now; each at the time at which it could be, whenever that is asked for.
+    /// Releases requests up to now, each at its own release time, independent of the time of the call.
     pub(super) fn update(&mut self, now_ns: u64) {
         while self.release(now_ns).is_some() {}
     }
 
-    /// Lets the first one through if it may be by now, and says when it was.
+    /// Releases the first request if due; returns its release time.
     fn release(&mut self, now_ns: u64) -> Option<u64> {
         let at_ns = self.next_ns().filter(|at_ns| *at_ns <= now_ns)?;
         if self.let_through_ns.len() >= self.burst {
@@ -55,12 +55,12 @@ impl Interactive {
         Some(at_ns)
     }
 
-    /// When the first that is held will be let through.
+    /// Release time of the first held request.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.held.front().map(|request| self.earliest_ns().max(request.arrived_ns))
     }
 
-    /// The first that was let through.
+    /// First released request.
     pub(super) fn front(&self) -> Option<&Request> {
         self.released.front()
     }

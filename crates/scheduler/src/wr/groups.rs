@@ -3,11 +3,11 @@
 use crate::model::ServiceModel;
 use crate::request::Request;
 
-/// What the policy asks of the device.
+/// Device with the estimate in use.
 #[derive(Clone, Copy)]
 pub(super) struct Device<'a> {
     pub model: &'a dyn ServiceModel,
-    /// Whole revolutions, and not half ones.
+    /// Whole revolutions instead of half ones.
     pub bound: bool,
 }
 
@@ -23,15 +23,14 @@ impl Device<'_> {
         self.model.head_bytes()
     }
 
-    /// What requests take one after the other, and where the arm is then.
+    /// Service time of requests in sequence, and the final position of the arm.
     fn chain<'r>(self, from_bytes: u64, requests: impl Iterator<Item = &'r Request>) -> (u64, u64) {
         requests.fold((0, from_bytes), |(ns, arm_bytes), request| {
             (self.ns(arm_bytes, request).saturating_add(ns), request.end_bytes())
         })
     }
 
-    /// What requests in order of their offsets take in one sweep, from their lower or their upper end, whichever is
-    /// less.
+    /// Service time of requests in offset order in one sweep, from the end with the shorter time.
     pub(super) fn sweep_ns(self, from_bytes: u64, requests: &[Request]) -> u64 {
         let up_ns = self.chain(from_bytes, requests.iter()).0;
         up_ns.min(self.chain(from_bytes, requests.iter().rev()).0)
@@ -41,7 +40,7 @@ impl Device<'_> {
         self.model.cylinder(from_bytes).abs_diff(self.model.cylinder(request.offset_bytes))
     }
 
-    /// Turns requests in order of their offsets so that the nearer end is first.
+    /// Reverses requests in offset order if the upper end is nearer.
     fn turn_to(self, from_bytes: u64, mut requests: Vec<Request>) -> Vec<Request> {
         if let (Some(first), Some(last)) = (requests.first(), requests.last())
             && self.distance(from_bytes, last) < self.distance(from_bytes, first)
@@ -52,18 +51,18 @@ impl Device<'_> {
     }
 }
 
-/// Puts a request into its place among others in order of their offsets.
+/// Inserts a request in offset order.
 pub(super) fn insert_by_offset(requests: &mut Vec<Request>, request: Request) {
     let place = requests.partition_point(|other| other.offset_bytes <= request.offset_bytes);
     requests.insert(place, request);
 }
 
-/// The subgroups that are left, in order of their offsets, and so are the requests in each.
+/// Remaining subgroups in offset order, with requests in offset order.
 #[derive(Debug, Default)]
 pub(super) struct Groups(Vec<Vec<Request>>);
 
 impl Groups {
-    /// Breaks requests in order of their offsets into subgroups of a size.
+    /// Divides requests in offset order into subgroups of a size.
     pub(super) fn new(requests: &[Request], size: usize) -> Groups {
         Groups(requests.chunks(size.max(1)).map(<[Request]>::to_vec).collect())
     }
@@ -80,26 +79,26 @@ impl Groups {
         std::mem::take(&mut self.0).into_iter().flatten()
     }
 
-    /// What all that is left takes in one sweep.
+    /// Service time of all remaining subgroups in one sweep.
     pub(super) fn sweep_ns(&self, device: Device, from_bytes: u64) -> u64 {
         self.rest_ns(device, from_bytes, usize::MAX)
     }
 
-    /// The same without one subgroup.
+    /// Service time without one subgroup.
     fn rest_ns(&self, device: Device, from_bytes: u64, without: usize) -> u64 {
         let rest = || self.0.iter().enumerate().filter(|(place, _)| *place != without);
         let up_ns = device.chain(from_bytes, rest().flat_map(|(_, group)| group)).0;
         up_ns.min(device.chain(from_bytes, rest().rev().flat_map(|(_, group)| group.iter().rev())).0)
     }
 
-    /// What a subgroup takes, as it is turned, and then the rest.
+    /// Service time of a subgroup in its direction, and then of the rest.
     fn first_and_rest_ns(&self, device: Device, turned: &[Request], place: usize) -> u64 {
         let (own_ns, arm_bytes) = device.chain(device.head_bytes(), turned.iter());
         own_ns.saturating_add(self.rest_ns(device, arm_bytes, place))
     }
 
-    /// Takes the subgroup that is closest to the arm; or, if the rest would not be done within `time_ns` after it, the
-    /// first one of the shortest sweep.
+    /// Removes the subgroup closest to the arm; or, if the rest would not complete within `time_ns` after it, the first one
+    /// of the shortest sweep.
     pub(super) fn take_closest(&mut self, device: Device, time_ns: u64) -> Vec<Request> {
         let head_bytes = device.head_bytes();
         let distance = |group: &Vec<Request>| {
@@ -124,8 +123,8 @@ impl Groups {
         last
     }
 
-    /// Takes the subgroup on whose cylinders an interactive request lies, together with that, if all that is left is
-    /// done within `time_ns` when it is served next.
+    /// Removes the subgroup whose cylinders include an interactive request, with that request, if all remaining requests
+    /// then complete within `time_ns`.
     pub(super) fn take_merged(
         &mut self,
         device: Device,
@@ -148,8 +147,8 @@ impl Groups {
         Some(turned)
     }
 
-    /// Puts a late request into the subgroup that it is closest to, or into one of its own if there is none, and says
-    /// whether all that is left is done within `time_ns` even so; if not, it does not.
+    /// Adds a late request to the closest subgroup, or to a new one, if all remaining requests complete within `time_ns`;
+    /// returns whether it was added.
     pub(super) fn merge(&mut self, device: Device, request: Request, time_ns: u64) -> bool {
         let distance = |group: &Vec<Request>| {
             let nearest = group.iter().map(|other| request.offset_bytes.abs_diff(other.offset_bytes));

@@ -1,9 +1,9 @@
 //! The round scheduler of Wijayaratne and Reddy ("Providing QOS guarantees for disk I/O", sections 2.1 and 2.3, Fig. 2).
 //!
-//! Time is cut into rounds. Periodic requests (real-time classes) are there when a round begins and are done when it ends.
-//! They and those aperiodic requests (classes that want throughput) that are guaranteed are merged in SCAN order and
-//! broken into subgroups. Between subgroups interactive requests are served, first come, first served, as far as the slack
-//! of the round goes; in what is left of the round, anything else.
+//! Time is cut into rounds. Periodic requests (real-time classes) that wait at the start of a round complete by its end.
+//! Periodic requests and guaranteed aperiodic requests (best-effort classes) are merged in SCAN order and divided into
+//! subgroups. Between subgroups interactive requests are served, first come, first served, within the slack of the round;
+//! the rest of the round serves all other requests.
 
 mod bucket;
 mod groups;
@@ -13,8 +13,8 @@ mod tests;
 
 use self::bucket::Interactive;
 use self::round::{Shares, WrRound};
+use crate::entry::Entry;
 use crate::policy::Policy;
-use crate::registry::Entry;
 use crate::request::Class;
 use crate::settings::{SettingError, Settings};
 
@@ -22,26 +22,23 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "wr-round",
     label: "Rounds (W.-R.)",
     about: "rounds: periodic and guaranteed aperiodic requests in SCAN order, interactive ones in the slack between \
-            subgroups, the rest in what is left (Wijayaratne and Reddy 1999)",
-    promises: "periodic requests that are there when a round begins, within their share, are done when it ends, if no \
-               request takes longer than its estimate; so are as many of the aperiodic ones that wait then as fit in \
-               theirs; interactive ones in order of arrival, no more than the leaky bucket lets through",
+            subgroups, others in the rest of the round (Wijayaratne and Reddy 1999)",
+    promises: "periodic and aperiodic requests that wait at the start of a round complete by its end as far as they fit in \
+               their shares, if no request takes longer than its estimate; interactive requests in order of arrival, at \
+               the rate of the leaky bucket",
     settings: &[
         ("round_ms", "length of a round; default 500"),
         ("periodic", "share of a round for periodic requests, in %; default 50"),
         (
             "aperiodic",
-            "share that aperiodic requests are guaranteed, in %; default 25; the rest is for interactive ones",
+            "share of a round for aperiodic requests, in %; the rest is for interactive requests; default 25",
         ),
-        ("subgroup", "requests in a subgroup, or, below 1, their part of the round's; default 4"),
-        (
-            "interactive_per_s",
-            "interactive requests that the leaky bucket lets through in a second; default 12",
-        ),
-        ("burst", "of these, how many at once; default a second's"),
+        ("subgroup", "requests in a subgroup; below 1: fraction of the round's requests; default 4"),
+        ("interactive_per_s", "rate of the leaky bucket for interactive requests, per second; default 12"),
+        ("burst", "size of the leaky bucket, in requests; default: one second's"),
         (
             "estimate",
-            "bound: with whole revolutions; expected: with half ones, without the promises; default bound",
+            "service time. bound: with whole revolutions; expected: with half revolutions, without guarantees; default bound",
         ),
     ],
     build,
@@ -60,7 +57,7 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let periodic = settings.number("periodic", 50.0, 0.0, 100.0)?;
     let aperiodic = settings.number("aperiodic", 25.0, 0.0, 100.0)?;
     if periodic + aperiodic > 100.0 {
-        let expected = format!("at most {}, what periodic={periodic} leaves of a round", 100.0 - periodic);
+        let expected = format!("at most {}, the rest of a round with periodic={periodic}", 100.0 - periodic);
         return Err(SettingError::Value {
             key: "aperiodic".to_owned(),
             value: aperiodic.to_string(),
@@ -77,6 +74,6 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let bound = settings.word("estimate", &["bound", "expected"])? == "bound";
     let share_ns = |percent: f64| (round_ns as f64 * percent / 100.0).floor() as u64;
     let shares = Shares { round_ns, periodic_ns: share_ns(periodic), aperiodic_ns: share_ns(aperiodic) };
-    let services = classes.iter().map(|class| class.kind).collect();
-    Ok(Box::new(WrRound::new(services, shares, subgroup, Interactive::new(per_s, burst), bound)))
+    let kinds = classes.iter().map(|class| class.kind).collect();
+    Ok(Box::new(WrRound::new(kinds, shares, subgroup, Interactive::new(per_s, burst), bound)))
 }

@@ -1,4 +1,4 @@
-//! The scheduler itself: what Fig. 2 of the paper does, one decision at a time.
+//! Decisions of the round scheduler, after Fig. 2 of the paper.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
 use crate::request::{Request, TrafficKind};
 
-/// How a round is shared, in ns.
+/// Shares of a round, in ns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     pub round_ns: u64,
@@ -17,7 +17,7 @@ pub(super) struct Shares {
     pub aperiodic_ns: u64,
 }
 
-/// Where in Fig. 2 the scheduler is between two subgroups.
+/// State in Fig. 2 between two subgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// "pick first interactive request if any; combine with one of the remaining subgroups?"
@@ -32,25 +32,25 @@ enum Step {
 
 #[derive(Debug)]
 pub(super) struct WrRound {
-    services: Vec<TrafficKind>,
+    kinds: Vec<TrafficKind>,
     shares: Shares,
     subgroup: Subgroup,
     bound: bool,
     round: Option<u64>,
     step: Step,
-    /// Subgroups that are left, and the one that is being served, in the order in which it is.
+    /// Remaining subgroups, and the subgroup in service in service order.
     groups: Groups,
     current: VecDeque<Request>,
-    /// Periodic requests in these.
+    /// Periodic requests in `groups` and `current`.
     periodic_left: usize,
-    /// Those that came late or do not fit in the share of this round.
+    /// Periodic requests that came late or exceed the share of this round.
     periodic: VecDeque<Request>,
     interactive: Interactive,
-    /// The first queue: within the guarantee, but later than the beginning of the round.
+    /// First queue: guaranteed, but arrived after the start of the round.
     aperiodic1: VecDeque<Request>,
-    /// The second.
+    /// Second queue: not guaranteed.
     aperiodic2: VecDeque<Request>,
-    /// What is left of the shares of this round.
+    /// Rest of the shares of this round.
     periodic_left_ns: u64,
     aperiodic_left_ns: u64,
     in_service: usize,
@@ -59,14 +59,14 @@ pub(super) struct WrRound {
 
 impl WrRound {
     pub(super) fn new(
-        services: Vec<TrafficKind>,
+        kinds: Vec<TrafficKind>,
         shares: Shares,
         subgroup: Subgroup,
         interactive: Interactive,
         bound: bool,
     ) -> WrRound {
         WrRound {
-            services,
+            kinds,
             shares,
             subgroup,
             bound,
@@ -86,8 +86,8 @@ impl WrRound {
         }
     }
 
-    fn service(&self, request: &Request) -> TrafficKind {
-        self.services.get(usize::from(request.class)).copied().unwrap_or(TrafficKind::Throughput)
+    fn kind(&self, request: &Request) -> TrafficKind {
+        self.kinds.get(usize::from(request.class)).copied().unwrap_or(TrafficKind::BestEffort)
     }
 
     fn end_ns(&self) -> u64 {
@@ -114,10 +114,10 @@ impl WrRound {
         let mut aperiodic: Vec<Request> = self.aperiodic1.drain(..).collect();
         let mut periodic = Vec::new();
         for request in unserved {
-            match self.service(&request) {
+            match self.kind(&request) {
                 TrafficKind::RealTime => periodic.push(request),
                 TrafficKind::Interactive => self.interactive.push_front(request),
-                TrafficKind::Throughput => aperiodic.push(request),
+                TrafficKind::BestEffort => aperiodic.push(request),
             }
         }
         put_before(&mut self.periodic, periodic);
@@ -143,7 +143,7 @@ impl WrRound {
         self.step = Step::Combine;
     }
 
-    /// Periodic requests that came while the round was going on join it if it has room; else they wait for the next.
+    /// Adds late periodic requests to the round if they fit; others wait for the next round.
     fn join_late_periodic(&mut self, device: Device) {
         while let Some(request) = self.periodic.front().copied().filter(|_| self.periodic_left_ns > 0) {
             let before_ns = self.groups.sweep_ns(device, device.head_bytes());
@@ -167,7 +167,7 @@ impl WrRound {
         }
     }
 
-    /// Whether the first interactive request can be served before the subgroups that are left.
+    /// Whether the first interactive request fits before the remaining subgroups.
     fn interactive_in_slack(&self, device: Device) -> bool {
         self.interactive.front().is_some_and(|request| {
             let own_ns = device.ns(device.head_bytes(), request);
@@ -176,8 +176,7 @@ impl WrRound {
         })
     }
 
-    /// What is served when no periodic request is left in the round: a request, or `None` if there is a subgroup to go on
-    /// with or nothing at all.
+    /// Next request when no periodic request is left in the round; `None` if a subgroup is in service or nothing waits.
     fn rest(&mut self, device: Device) -> Option<Request> {
         if self.interactive_in_slack(device) {
             return self.interactive.pop();
@@ -199,17 +198,17 @@ impl WrRound {
         None
     }
 
-    /// Puts a request back that `rest` has chosen and that cannot be served any more in this round.
+    /// Returns a request chosen by `rest` that no longer fits in this round.
     fn put_back(&mut self, request: Request) {
-        match self.service(&request) {
+        match self.kind(&request) {
             TrafficKind::RealTime => self.periodic.push_front(request),
             TrafficKind::Interactive => self.interactive.push_front(request),
-            TrafficKind::Throughput => self.current.push_front(request),
+            TrafficKind::BestEffort => self.current.push_front(request),
         }
     }
 
-    /// Whether a request may begin after the round's periodic ones: it may last into the next round for as long as that
-    /// leaves its periodic ones their share. One that is longer than a round must begin some time.
+    /// Whether a request may begin after the round's periodic ones: it may extend into the next round if it leaves the share
+    /// of periodic requests there. A request longer than a round is allowed, or it would never begin.
     fn may_last(&self, device: Device, request: &Request) -> bool {
         let own_ns = device.ns(device.head_bytes(), request);
         let spare_ns = self.shares.round_ns - self.shares.periodic_ns;
@@ -266,7 +265,7 @@ impl WrRound {
     }
 }
 
-/// Puts requests before those of a queue, in order of arrival.
+/// Inserts requests at the front of a queue, in order of arrival.
 fn put_before(queue: &mut VecDeque<Request>, mut requests: Vec<Request>) {
     requests.sort_by_key(|request| request.arrived_ns);
     for request in requests.into_iter().rev() {
@@ -274,8 +273,8 @@ fn put_before(queue: &mut VecDeque<Request>, mut requests: Vec<Request>) {
     }
 }
 
-/// Takes as many requests from the front of a queue as one sweep can serve within a time, and says what it takes. The
-/// first is taken however long it is; further ones that do not fit, or are not wanted, stay, and all behind them.
+/// Removes requests from the front of a queue that one sweep can serve within a time; returns the time of the sweep. The
+/// first one is always removed. The first further request that does not fit, or is not accepted, ends the selection.
 fn take_share(
     queue: &mut VecDeque<Request>,
     share_ns: u64,
@@ -298,10 +297,10 @@ fn take_share(
 
 impl Policy for WrRound {
     fn arrive(&mut self, _: u64, request: Request, model: &dyn ServiceModel) {
-        match self.service(&request) {
+        match self.kind(&request) {
             TrafficKind::RealTime => self.periodic.push_back(request),
             TrafficKind::Interactive => self.interactive.push(request),
-            TrafficKind::Throughput => {
+            TrafficKind::BestEffort => {
                 let own_ns = Device { model, bound: self.bound }.ns(model.head_bytes(), &request);
                 match self.aperiodic_left_ns.checked_sub(own_ns) {
                     Some(left_ns) if self.aperiodic2.is_empty() => {
@@ -332,7 +331,7 @@ impl Policy for WrRound {
             self.put_back(request);
             return Decision::WaitUntil(self.end_ns());
         }
-        let guaranteed = self.service(&request) == TrafficKind::RealTime && self.periodic_left > 0;
+        let guaranteed = self.kind(&request) == TrafficKind::RealTime && self.periodic_left > 0;
         self.periodic_left -= usize::from(guaranteed);
         self.in_service += 1;
         self.free_ns = self.free_ns.saturating_add(device.ns(device.head_bytes(), &request));

@@ -34,13 +34,8 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, arrived_ns:
 }
 
 fn policy(pairs: &[(&str, &str)]) -> Result<Box<dyn Policy>, String> {
-    let services = [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput];
-    let classes = services.map(|service| Class {
-        name: format!("{service:?}"),
-        kind: service,
-        weight: 1.0,
-        contract: None,
-    });
+    let kinds = [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::BestEffort];
+    let classes = kinds.map(|kind| Class { name: format!("{kind:?}"), kind, weight: 1.0, contract: None });
     let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string()));
     build("wr-round", &classes, &Settings(pairs.collect())).map_err(|error| error.to_string())
 }
@@ -181,7 +176,7 @@ fn a_request_that_would_reach_too_far_into_the_next_round_waits() {
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |key, value| policy(&[(key, value)]).err().unwrap();
-    assert!(refused("aperiodic", "60").contains("at most 50, what periodic=50 leaves"));
+    assert!(refused("aperiodic", "60").contains("at most 50, the rest of a round with periodic=50"));
     assert!(refused("round_ms", "0").contains("round_ms=0"));
     assert!(refused("subgroup", "2.5").contains("whole number"));
     assert!(refused("interactive_per_s", "0").contains("interactive_per_s=0"));

@@ -32,7 +32,7 @@ fn orders_of_best_effort() {
 
 #[test]
 fn classes_can_say_what_is_synchronous() {
-    let copy = Class { kind: TrafficKind::Throughput, ..best_effort(None) };
+    let copy = Class { kind: TrafficKind::BestEffort, ..best_effort(None) };
     let classes = [copy, best_effort(None)];
     let requests = [at(500, Op::Read), Request { class: 1, ..at(300, Op::Write) }, at(100, Op::Read)];
     assert_eq!(order(&classes, &[("order", "sync"), ("sync", "class")], &requests), [300, 500, 100]);

@@ -1,8 +1,8 @@
 //! Last come, first served: what is new is urgent, and what has waited can wait.
 
+use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
-use crate::registry::Entry;
 use crate::request::Request;
 use crate::settings::Settings;
 

@@ -8,14 +8,14 @@ use std::path::Path;
 use weir_scheduler::{Decision, KernelScheduler, LinearModel, Op, Policy, Request, Settings};
 
 // What the file finds in the crate that it is written for.
+mod entry {
+    pub use weir_scheduler::Entry;
+}
 mod model {
     pub use weir_scheduler::ServiceModel;
 }
 mod policy {
     pub use weir_scheduler::{Decision, Policy};
-}
-mod registry {
-    pub use weir_scheduler::Entry;
 }
 mod request {
     pub use weir_scheduler::Request;

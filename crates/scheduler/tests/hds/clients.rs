@@ -7,7 +7,7 @@ pub const S: u64 = 1_000_000_000;
 pub fn policy(names: &[String], settings: &[(&str, &str)]) -> Box<dyn Policy> {
     let class = |name: &String| Class {
         name: name.clone(),
-        kind: TrafficKind::Throughput,
+        kind: TrafficKind::BestEffort,
         weight: 1.0,
         contract: None,
     };

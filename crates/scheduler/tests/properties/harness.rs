@@ -25,7 +25,7 @@ pub fn disk() -> LinearModel {
 
 pub fn classes(weights: &[u32]) -> Vec<Class> {
     let services =
-        [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::Throughput].into_iter().cycle();
+        [TrafficKind::RealTime, TrafficKind::Interactive, TrafficKind::BestEffort].into_iter().cycle();
     let class = |(index, (weight, service)): (usize, (&u32, TrafficKind))| Class {
         name: format!("class{index}"),
         kind: service,

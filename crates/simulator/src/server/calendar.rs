@@ -16,7 +16,7 @@ pub(super) struct Calendar {
 pub(super) const NEVER: u64 = u64::MAX;
 
 impl Calendar {
-    /// For so many actors, with nothing to happen.
+    /// An empty calendar of a number of actors.
     pub(super) fn new(actors: usize) -> Self {
         let leaves = actors.max(2).next_power_of_two();
         let mut winners = vec![0; 2 * leaves];

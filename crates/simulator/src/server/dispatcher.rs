@@ -7,10 +7,10 @@ use super::head::{Head, Machine};
 use crate::array::{Part, Striping};
 use crate::device::{IoRequest, Op, RequestError, check};
 
-/// What is asked of the address space.
+/// A request to the address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// The caller's name for it; comes back in [`Done`].
+    /// The caller's identifier, returned in [`Done`].
     pub tag: u64,
     /// Whose it is.
     pub class: ClassId,
@@ -103,7 +103,7 @@ impl<M: Machine> Dispatcher<M> {
         &self.heads
     }
 
-    /// The device of a head, for whoever tells it what was done.
+    /// The device of a head, for completions from outside.
     pub fn machine_mut(&mut self, head: usize) -> &mut M {
         self.heads[head].machine_mut()
     }
@@ -124,7 +124,7 @@ impl<M: Machine> Dispatcher<M> {
         self.open.len() - self.open_unused.len()
     }
 
-    /// Takes a request that arrives at `now_ns`, after everything that was due before; appends what that completed. A time
+    /// Adds a request that arrives at `now_ns`, after all earlier events; appends completed requests. A time
     /// that is not behind the last event, because of which the policies have chosen already, counts as 1 ns behind it; the
     /// time that counts is returned.
     ///

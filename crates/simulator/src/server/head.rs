@@ -1,4 +1,4 @@
-//! A device with the scheduler in front of it.
+//! Device with its scheduler.
 
 use weir_scheduler::{Decision, Policy, Request, ServiceModel};
 
@@ -6,12 +6,12 @@ use super::calendar::NEVER;
 use super::mix::Mix;
 use crate::device::{Completion, Device, IoRequest};
 
-/// A device that policies can ask about.
+/// A device with a service model.
 pub trait Machine: Device + ServiceModel {}
 
 impl<M: Device + ServiceModel> Machine for M {}
 
-/// A device, the policy that decides what it serves, and how many requests it takes at once.
+/// A device, its scheduler, and its queue depth.
 pub struct Head<M> {
     machine: M,
     policy: Box<dyn Policy>,
@@ -20,19 +20,19 @@ pub struct Head<M> {
     real_time: Vec<bool>,
     /// What the device works on.
     inside: Vec<Request>,
-    /// The policy holds requests back until then.
+    /// Time until which the scheduler holds requests back.
     wait_ns: u64,
-    /// When nothing waited for the last time.
+    /// Last time without waiting requests.
     clear_ns: u64,
     /// Since when the device has had a request, if it has one.
     busy_since_ns: u64,
     report: HeadReport,
-    /// Tags of what was given to the device by a policy that was replaced since.
+    /// Tags of requests in the device from replaced schedulers.
     foreign: Vec<u64>,
     scratch: Vec<Completion>,
 }
 
-/// What a head did.
+/// Report of a head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeadReport {
     /// Requests served.
@@ -43,14 +43,14 @@ pub struct HeadReport {
     pub busy_ns: u64,
     /// Most requests that waited at once.
     pub most_waiting: usize,
-    /// How real-time and best-effort requests alternated.
+    /// Alternation of real-time and best-effort requests.
     pub mix: Mix,
-    /// By how much the policy can put off what it promised, if it knows ([`Policy::slack_ns`]).
+    /// Slack of the scheduler ([`Policy::slack_ns`]).
     pub slack_ns: Option<u64>,
 }
 
 impl<M: Machine> Head<M> {
-    /// A head that is given at most `depth` requests at once, at least one.
+    /// A head with a queue depth of `depth`, at least one.
     pub fn new(machine: M, policy: Box<dyn Policy>, depth: usize) -> Self {
         Head {
             machine,
@@ -67,7 +67,7 @@ impl<M: Machine> Head<M> {
         }
     }
 
-    /// The same head, which tells the requests of real-time classes from others in its report.
+    /// Distinguishes requests of real-time classes in the report.
     #[must_use]
     pub fn telling_apart(mut self, real_time: Vec<bool>) -> Self {
         self.real_time = real_time;
@@ -79,7 +79,7 @@ impl<M: Machine> Head<M> {
         &self.machine
     }
 
-    /// The device, for whoever tells it what was done.
+    /// The device, for completions from outside.
     pub fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
     }
@@ -94,15 +94,15 @@ impl<M: Machine> Head<M> {
         &self.inside
     }
 
-    /// Puts another policy in place of the one that is there, which is forgotten with all that it holds: the caller gives
-    /// what waited to the new one, by [`Head::arrive`]. The new one is not told when what the old one began is done.
+    /// Replaces the scheduler. Waiting requests are dropped: the caller adds them to the new one by [`Head::arrive`].
+    /// Completions of requests from the old scheduler are not reported to the new one.
     pub fn replace_policy(&mut self, policy: Box<dyn Policy>, real_time: Vec<bool>) {
         self.policy = policy;
         self.real_time = real_time;
         self.foreign = self.inside.iter().map(|request| request.tag).collect();
     }
 
-    /// What it did until `now_ns`.
+    /// Report up to `now_ns`.
     pub fn report(&self, now_ns: u64) -> HeadReport {
         let under_way_ns = if self.inside.is_empty() { 0 } else { now_ns.saturating_sub(self.busy_since_ns) };
         let busy_ns = self.report.busy_ns + under_way_ns;
@@ -124,10 +124,10 @@ impl<M: Machine> Head<M> {
         self.report.most_waiting = self.report.most_waiting.max(self.policy.waiting());
     }
 
-    /// Gives the device what it can take.
+    /// Dispatches requests to the device up to its depth.
     ///
     /// # Errors
-    /// The tag of a request that the device refuses, with its words.
+    /// Tag and error of a request that the device refuses.
     pub fn feed(&mut self, now_ns: u64) -> Result<(), (u64, String)> {
         self.wait_ns = NEVER;
         while self.inside.len() < self.depth {
@@ -157,12 +157,12 @@ impl<M: Machine> Head<M> {
         Ok(())
     }
 
-    /// When something happens next; `u64::MAX` if nothing will of itself.
+    /// Time of the next event; `u64::MAX` if there is none.
     pub fn next_ns(&self) -> u64 {
         self.machine.next_event_ns().unwrap_or(NEVER).min(self.wait_ns)
     }
 
-    /// Lets happen what is due, and says of each request that is done when its service began.
+    /// Processes events; returns completed requests with start of service.
     pub fn advance(&mut self, now_ns: u64, mut done: impl FnMut(&Request, u64)) {
         if self.machine.next_event_ns().is_none_or(|at_ns| at_ns > now_ns) {
             return;

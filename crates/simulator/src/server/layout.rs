@@ -4,16 +4,16 @@ use super::scatter::{Scatter, UnitPlace};
 use super::server_run::ServerError;
 use super::split_mix::SplitMix;
 
-/// Some heads that files are striped over.
+/// Heads of a striped volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Volume {
-    /// The first of them, among all heads of the server.
+    /// Index of the first head among all heads of the server.
     pub first_head: u32,
-    /// How many, at least 1.
+    /// Number of heads, at least 1.
     pub heads: u32,
 }
 
-/// How files are laid out.
+/// Placement of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// One behind the other, from a byte of each head on.
@@ -21,15 +21,15 @@ pub enum Placement {
         /// That byte.
         from_bytes: u64,
     },
-    /// Over the whole of each head, at equal distances and in random order; each begins on a random head. Where there is
-    /// too little room they overlap: in virtual time there are no data that could be lost.
+    /// Over the whole of each head, at equal distances and in random order; each begins on a random head. With too little
+    /// space files overlap: virtual time has no data to lose.
     Spread {
         /// Of the random order.
         seed: u64,
     },
 }
 
-/// Where a file begins.
+/// Position of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilePlace {
     /// Its first byte in the volume's striped space.
@@ -47,13 +47,13 @@ pub struct ClassLayout {
     pub stripe_unit_bytes: u64,
     /// First byte of each head that belongs to the striped space.
     pub base_bytes: u64,
-    /// Where each stripe unit lies, if they do not go round the heads.
+    /// Place of each stripe unit, if not round robin over the heads.
     pub places: Option<Vec<UnitPlace>>,
     /// The files.
     pub files: Vec<FilePlace>,
 }
 
-/// What a request wants of one head; contiguous.
+/// Contiguous part of a request on one head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) head: u32,
@@ -61,7 +61,7 @@ pub(super) struct Piece {
     pub(super) size_bytes: u32,
 }
 
-/// A piece is cut where it would not fit a request any more.
+/// Maximum size of a piece: pieces fit one request.
 const LARGEST_PIECE_BYTES: u64 = 1 << 30;
 
 impl ClassLayout {
@@ -93,18 +93,18 @@ impl ClassLayout {
         let needed = layout.base_bytes.saturating_add(layout.used_bytes());
         if needed > head_bytes {
             return Err(ServerError::Layout(format!(
-                "the files need {needed} bytes of each head, which has {head_bytes}: take larger or more heads, or \
-                 fewer files"
+                "files exceed the heads (found {needed} bytes of each head, expected at most {head_bytes}). Use larger or more \
+                 heads, or fewer files"
             )));
         }
         Ok(layout)
     }
 
-    /// Lays files of these sizes out at random places that nobody else has been given. Each file begins with a row of stripe
+    /// Lays out files of these sizes at random free places. Each file begins with a row of stripe
     /// units: one on each head.
     ///
     /// # Errors
-    /// As [`Scatter::take`].
+    /// Same as [`Scatter::take`].
     pub fn scattered(
         volume: Volume,
         stripe_unit_bytes: u64,
@@ -124,7 +124,7 @@ impl ClassLayout {
         Ok(ClassLayout { volume, stripe_unit_bytes, base_bytes: 0, places, files })
     }
 
-    /// Where a stripe unit lies.
+    /// Place of a stripe unit.
     fn unit(&self, number: u64) -> UnitPlace {
         let heads = u64::from(self.volume.heads);
         match &self.places {

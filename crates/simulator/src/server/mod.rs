@@ -1,11 +1,11 @@
 //! A storage server in virtual time: clients, buffer caches, striped volumes, heads with schedulers.
 //!
-//! [`Server::run`] moves from event to event in integer nanoseconds; nothing in it is drawn at random and nothing depends
-//! on the machine, so that the same sources give the same outcome everywhere. Memory is bounded by what is outstanding,
-//! not by the time that is simulated.
+//! [`Server::run`] moves from event to event in integer nanoseconds; it draws no random numbers and depends on
+//! no property of the host: equal sources give equal outcomes everywhere. Memory is bounded by outstanding requests, not by
+//! simulated time.
 //!
-//! [`Dispatcher`] has the same heads without clients and without a calendar: whoever owns the clock, a server in real time
-//! say, tells it what arrives and what time it is.
+//! [`Dispatcher`] has the same heads without clients and calendar. The owner of the clock, such as a server in real time,
+//! passes arrivals and the current time.
 
 mod calendar;
 mod dispatcher;

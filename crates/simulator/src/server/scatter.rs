@@ -4,7 +4,7 @@ use super::layout::Volume;
 use super::server_run::ServerError;
 use super::split_mix::SplitMix;
 
-/// Where a stripe unit lies.
+/// Place of a stripe unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitPlace {
     /// The head, among all of the server.
@@ -13,13 +13,13 @@ pub struct UnitPlace {
     pub offset_bytes: u64,
 }
 
-/// More units than this are not placed one by one.
+/// Maximum number of placed units.
 const MOST_UNITS: u64 = 1 << 24;
 
-/// The places of all heads in random order, each given out once.
+/// Places of all heads in random order, each used once.
 ///
 /// Heads are divided into slots of the largest stripe unit; smaller units fill a slot with what follows on the same head.
-/// A row of units, one for each head, lies on all heads in random order: whoever reads a row asks each head for one unit.
+/// A row of units, one for each head, lies on all heads in random order: a read of a row asks each head for one unit.
 pub struct Scatter {
     slot_bytes: u64,
     /// By head: its slots in random order.
@@ -30,15 +30,15 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Of `heads` heads of `head_bytes` each, from which units of `largest_unit_bytes` at most will be taken.
+    /// Places of `heads` heads of `head_bytes` each, for units of at most `largest_unit_bytes`.
     ///
     /// # Errors
-    /// There are too many slots, or units of no bytes.
+    /// Too many slots, or units of 0 bytes.
     pub fn new(heads: u32, head_bytes: u64, largest_unit_bytes: u64, seed: u64) -> Result<Self, ServerError> {
         let slots = head_bytes.checked_div(largest_unit_bytes).filter(|slots| *slots <= MOST_UNITS);
         let Some(slots) = slots else {
             return Err(ServerError::Layout(format!(
-                "stripe units of {largest_unit_bytes} bytes cannot be scattered over {head_bytes}: take at least {}",
+                "stripe unit too small to scatter over heads of {head_bytes} bytes (found {largest_unit_bytes} bytes, expected at least {})",
                 head_bytes.div_ceil(MOST_UNITS)
             )));
         };
@@ -52,7 +52,7 @@ impl Scatter {
         Ok(Scatter { slot_bytes: largest_unit_bytes, slots, taken: vec![0; heads as usize], random })
     }
 
-    /// Places for so many units, in whole rows.
+    /// Takes places for `units` units, in whole rows.
     ///
     /// # Errors
     /// Units do not fill the slots, or there is too little room.
@@ -65,7 +65,7 @@ impl Scatter {
         let wrong = |problem: String| Err(ServerError::Layout(problem));
         if unit_bytes == 0 || !self.slot_bytes.is_multiple_of(unit_bytes) {
             return wrong(format!(
-                "stripe units of {unit_bytes} bytes do not fill the largest one of {}: take one that divides it",
+                "stripe unit of {unit_bytes} bytes does not divide the largest one of {} bytes. Use a divisor",
                 self.slot_bytes
             ));
         }
@@ -80,8 +80,8 @@ impl Scatter {
         let least = heads.iter().map(free).min().unwrap_or(0);
         if slots > least || rows.saturating_mul(heads.len() as u64) > MOST_UNITS {
             return wrong(format!(
-                "{units} scattered stripe units of {unit_bytes} bytes need {slots} places of {} bytes on each of {} \
-                 heads, and {least} are free: take larger or more heads, or fewer files",
+                "{units} scattered stripe units of {unit_bytes} bytes need {slots} free places of {} bytes on each of {} \
+                 heads (found {least}). Use larger or more heads, or fewer files",
                 self.slot_bytes,
                 heads.len()
             ));
@@ -119,9 +119,9 @@ mod tests {
         let mut scatter = Scatter::new(4, 64 << 20, 1 << 20, 7).unwrap();
         assert!(scatter.take(VOLUME, 1 << 20, 128).is_ok());
         let error = scatter.take(VOLUME, 1 << 20, 1).unwrap_err().to_string();
-        assert!(error.contains("1 places") && error.contains("0 are free"), "{error}");
+        assert!(error.contains("1 free places") && error.contains("(found 0)"), "{error}");
         let error = scatter.take(VOLUME, 300 << 10, 1).unwrap_err().to_string();
-        assert!(error.contains("307200 bytes do not fill"), "{error}");
+        assert!(error.contains("307200 bytes does not divide"), "{error}");
         assert!(Scatter::new(1, 1 << 40, 0, 7).is_err() && Scatter::new(1, 1 << 40, 4096, 7).is_err());
     }
 

@@ -1,4 +1,4 @@
-//! The event loop of a simulated server.
+//! Event loop of a simulated server.
 
 use weir_cache::Cache as _;
 use weir_cache::Lru;
@@ -12,77 +12,77 @@ use crate::device::Op;
 
 /// A class of clients, its files, and its share of the buffer cache.
 pub struct ServerClass {
-    /// Who asks.
+    /// Source of requests.
     pub source: Box<dyn Source>,
-    /// Where its files lie.
+    /// Layout of its files.
     pub layout: ClassLayout,
     /// Size of its buffer cache, which is LRU over stripe units; 0 for none.
     pub cache_bytes: u64,
-    /// What an answer from the cache alone takes.
+    /// Response time of a cache hit.
     pub cache_hit_ns: u64,
 }
 
-/// When a run ends, besides that nobody asks any more and all are answered.
+/// Limits of a run, which otherwise ends when all requests are answered and no more come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What is not answered by then never is.
+    /// End of the run; requests without an answer stay unanswered.
     pub end_ns: u64,
-    /// More requests than this outstanding at once are an overload that will not drain.
+    /// Number of outstanding requests above which the server counts as saturated.
     pub most_outstanding: usize,
 }
 
-/// A request that was answered, or never will be.
+/// An answered request, or an unanswered one at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
-    /// Whose.
+    /// Class.
     pub class: ClassId,
-    /// What was asked.
+    /// Request.
     pub ask: Ask,
-    /// When the service began of the piece that was done last; when it was asked, if the cache answered.
+    /// Start of service of the last completed piece; the arrival for a cache hit.
     pub served_ns: Option<u64>,
-    /// When all was there; `None` if it never was.
+    /// Completion of all pieces; `None` if unanswered.
     pub completed_ns: Option<u64>,
-    /// Time that heads served its pieces, added up.
+    /// Total service time of its pieces.
     pub busy_ns: u64,
 }
 
-/// Requests that came faster than they were served.
+/// Saturation: requests arrive faster than they are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saturation {
     /// The head with the longest queue, among all of the server.
     pub head: u32,
-    /// When nothing waited there for the last time.
+    /// Last time without waiting requests there.
     pub since_ns: u64,
-    /// When the run was given up.
+    /// Time at which the run was stopped.
     pub at_ns: u64,
 }
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Requests of clients.
     pub asked: u64,
-    /// Of these, answered.
+    /// Number of answered requests.
     pub answered: u64,
-    /// Of the stripe units that were read where there is a cache: found there.
+    /// Stripe units read from the cache.
     pub cache_hits: u64,
-    /// And not.
+    /// Stripe units missed by the cache.
     pub cache_misses: u64,
-    /// What each head did.
+    /// Report of each head.
     pub heads: Vec<HeadReport>,
-    /// When the last thing happened.
+    /// Time of the last event.
     pub now_ns: u64,
-    /// The head that did not drain, if the run was given up for one.
+    /// Saturated head, if the run was stopped for it.
     pub saturation: Option<Saturation>,
 }
 
-/// Why a server cannot be made, or a run not go on.
+/// Error of a simulated server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// Files and heads do not fit together.
+    /// Invalid layout of files on heads.
     #[error("{0}")]
     Layout(String),
-    /// A client asked for what is not there.
+    /// A request outside its file.
     #[error("class {class}: a request for {size_bytes} bytes from {offset_bytes} of file {file}: {problem}")]
     Ask {
         /// Number of the class.
@@ -93,12 +93,12 @@ pub enum ServerError {
         offset_bytes: u64,
         /// Bytes.
         size_bytes: u64,
-        /// What is wrong.
+        /// Problem.
         problem: String,
     },
 }
 
-/// A request that waits for its pieces.
+/// A request with outstanding pieces.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     ask: Ask,
@@ -123,7 +123,7 @@ pub struct Server<M> {
     pending: Vec<Pending>,
     unused: Vec<u32>,
     pieces: Vec<Piece>,
-    /// Heads with requests that their policy has not been asked about.
+    /// Heads with new requests since the last decision.
     unfed: Vec<u32>,
     outcome: Outcome,
 }
@@ -132,17 +132,17 @@ impl<M: Machine> Server<M> {
     /// A server of these heads and classes; the policies of the heads were made for the classes in this order.
     ///
     /// # Errors
-    /// A class has a volume of heads that are not there, or there are more than 64 classes.
+    /// A class has a volume of unknown heads, or there are more than 64 classes.
     pub fn new(heads: Vec<Head<M>>, classes: Vec<ServerClass>) -> Result<Self, ServerError> {
         if classes.len() > MOST_CLASSES {
-            let text = format!("{} classes; a server has at most {MOST_CLASSES}", classes.len());
+            let text = format!("too many classes (found {}, expected at most {MOST_CLASSES})", classes.len());
             return Err(ServerError::Layout(text));
         }
         for (number, class) in classes.iter().enumerate() {
             let volume = class.layout.volume;
             if volume.first_head as usize + volume.heads as usize > heads.len() {
                 return Err(ServerError::Layout(format!(
-                    "class {number} has heads {} to {}, and there are {}",
+                    "class {number} has unknown heads (found {} to {}, expected below {})",
                     volume.first_head,
                     volume.first_head + volume.heads.saturating_sub(1),
                     heads.len()
@@ -175,12 +175,12 @@ impl<M: Machine> Server<M> {
         Ok(server)
     }
 
-    /// Runs until nobody asks any more and all are answered, or a limit is met. `record` is told of every request, in the
+    /// Runs until all requests are answered and no more come, or a limit is reached. `record` is told of every request, in the
     /// order in which they are answered; at the end of those that never will be. It is saturated if there are more of them
-    /// at once than the limit, or if some wait when the time is over although nobody has anything more to ask.
+    /// at once than the limit, or if some wait at the end although no client has further requests.
     ///
     /// # Errors
-    /// A client asks for what is not there.
+    /// A client sends a request outside its file.
     pub fn run(mut self, limits: Limits, record: &mut dyn FnMut(&Served)) -> Result<Outcome, ServerError> {
         loop {
             // Classes come before heads: what is asked at the same time is all there before a policy chooses among it.
@@ -335,12 +335,12 @@ impl<M: Machine> Server<M> {
         self.pieces.clear();
         let layout = &self.classes[number].layout;
         let Some(file) = layout.files.get(ask.file as usize) else {
-            return Err(format!("there are {} files", layout.files.len()));
+            return Err(format!("unknown file (expected below {})", layout.files.len()));
         };
         let end = ask.offset_bytes.checked_add(ask.size_bytes).filter(|end| *end <= file.size_bytes);
         let Some(end) = end.filter(|end| *end > ask.offset_bytes) else {
             return Err(format!(
-                "the file has {} bytes, and a request at least one of them",
+                "the file has {} bytes, expected a request of at least 1 of them",
                 file.size_bytes
             ));
         };
@@ -366,7 +366,7 @@ impl<M: Machine> Server<M> {
             }
         }
         if self.pieces.len() >= 1 << PIECE_BITS {
-            return Err("it has too many stripe units".to_owned());
+            return Err("too many stripe units in one request".to_owned());
         }
         Ok(())
     }
@@ -381,7 +381,7 @@ impl<M: Machine> Server<M> {
         Some(Saturation { head, since_ns: longest.clear_ns(), at_ns: now_ns })
     }
 
-    /// Says which requests were never answered, in the order of their numbers.
+    /// Reports unanswered requests in the order of their numbers.
     fn leave_the_rest(&mut self, record: &mut dyn FnMut(&Served)) {
         let mut answered = vec![false; self.pending.len()];
         for index in &self.unused {

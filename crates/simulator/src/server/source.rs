@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use crate::device::Op;
 
-/// What a client asks the server for.
+/// A request of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// When the client wanted it.
+    /// Arrival time.
     pub intended_ns: u64,
-    /// When the answer becomes worthless; `None` if never.
+    /// Deadline; `None` if there is none.
     pub deadline_ns: Option<u64>,
-    /// Which client of the class.
+    /// Client of the class.
     pub client: u32,
-    /// Which file of the class.
+    /// File of the class.
     pub file: u32,
     /// Read or write.
     pub op: Op,
@@ -25,21 +25,21 @@ pub struct Ask {
 
 /// The clients of a class.
 pub trait Source: Send {
-    /// When the next request comes; `None` if none does before one is answered.
+    /// Time of the next request; `None` if it depends on an answer.
     fn next_ns(&self) -> Option<u64>;
 
-    /// The request that comes next, if one does.
+    /// Next request, if any.
     fn take(&mut self) -> Option<Ask>;
 
-    /// Is told that a request of this client was answered.
+    /// Reports an answer to this client.
     fn answered(&mut self, now_ns: u64, client: u32) {
         let _ = (now_ns, client);
     }
 }
 
-/// Clients that each keep some requests outstanding, and think after each answer.
+/// Closed-loop clients: a number of outstanding requests and a think time each.
 pub struct ClosedLoop<F> {
-    /// When clients ask next, in order of time.
+    /// Next request times of clients, in order.
     due: VecDeque<(u64, u32)>,
     think_ns: u64,
     end_ns: u64,
@@ -47,7 +47,7 @@ pub struct ClosedLoop<F> {
     draw: F,
 }
 
-/// Clients that ask no faster than at a rate.
+/// Rate limit of clients.
 struct Pace {
     gap_ns: f64,
     start_ns: u64,
@@ -73,7 +73,7 @@ impl<F: FnMut(u32) -> Ask + Send> ClosedLoop<F> {
         ClosedLoop { due, think_ns, end_ns, pace: None, draw }
     }
 
-    /// The same clients, who begin at `start_ns`. `gap_ns` is the time between requests of one client that it does not fall
+    /// The same clients, which begin at `start_ns`. `gap_ns` is the time between requests of one client that it does not fall
     /// below, counted from the start; 0 for none.
     #[must_use]
     pub fn starting(mut self, start_ns: u64, gap_ns: f64) -> Self {

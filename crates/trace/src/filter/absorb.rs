@@ -1,4 +1,4 @@
-//! A cache in front of the device: what it holds does not reach the device (Shenoy et al., section 2.3, 64 MB of LRU).
+//! Cache filter: hits do not reach the device (Shenoy et al., section 2.3, 64 MB of LRU).
 
 use weir_cache::{Cache, Policy};
 
@@ -6,16 +6,16 @@ use super::{Bound, Step};
 use crate::units::{Keys, Span, Unit};
 use crate::{Devices, TraceOp, TraceRequest};
 
-/// What becomes of writes.
+/// Treatment of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
-    /// Like reads: a hit is absorbed, as in the papers. What is dirty is never written back.
+    /// Like reads: a hit is absorbed, as in the papers. Dirty blocks are never written back.
     Absorb,
-    /// Every write goes on; what it writes is in the cache afterwards.
+    /// Write-through: every write reaches the device and its blocks enter the cache.
     Through,
 }
 
-/// Lets through what a cache misses.
+/// Passes cache misses.
 pub struct Absorb {
     cache: Box<dyn Cache>,
     keys: Keys,
@@ -116,7 +116,7 @@ impl Step for Absorb {
         let misses = self.accesses - self.hits;
         let ratio = misses as f64 / self.accesses.max(1) as f64;
         let mut notes =
-            vec![format!("{} {unit} asked for, {misses} missed (miss ratio {ratio:.6})", self.accesses)];
+            vec![format!("{} {unit} accessed, {misses} missed (miss ratio {ratio:.6})", self.accesses)];
         if self.partly > 0 {
             notes.push(format!("{} requests were absorbed in part", self.partly));
         }

@@ -1,8 +1,8 @@
 //! Trace filters: selection, cache, scaling of addresses and time.
 //!
-//! The steps of a [`Pipeline`] are carried out for each request in the order in which they are given. `weir trace filter`
-//! gives them in this one: time range, devices, cache, addresses, times, and at last times from the first request left.
-//! So the cache sees the original addresses, begins empty where the time range begins, and is not changed by scaling.
+//! A [`Pipeline`] applies its steps to each request in order. `weir trace filter` uses the order: time range, devices, cache,
+//! addresses, times, and times since the first remaining request. The cache therefore sees original addresses, starts
+//! empty at the start of the time range, and is independent of scaling.
 
 mod absorb;
 mod order;
@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 
 use crate::{Devices, Error, Reader, Skipping, TraceRequest};
 
-/// What of a request is out of range.
+/// Name of a number of a request that is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound(pub &'static str);
 
-/// What is done with each request.
+/// A step of a pipeline.
 pub trait Step: Send {
-    /// Its name, for counts.
+    /// Name, for counts.
     fn name(&self) -> &'static str;
 
-    /// Takes a request and puts what becomes of it onto `on`: nothing, itself, or several.
+    /// Processes a request; appends zero, one or several results to `on`.
     ///
     /// # Errors
-    /// What would become of it is out of range.
+    /// A number of the result is out of range.
     fn take(
         &mut self,
         request: TraceRequest,
@@ -41,26 +41,26 @@ pub trait Step: Send {
         on: &mut Vec<TraceRequest>,
     ) -> Result<(), Bound>;
 
-    /// What is to be said about the whole, at the end.
+    /// Notes at the end of the trace.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// How many requests a step took and gave.
+/// Numbers of requests before and after a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepCount {
     /// The step's name.
     pub name: &'static str,
-    /// Requests that came.
+    /// Requests before the step.
     pub taken: u64,
-    /// Requests that went on.
+    /// Requests after the step.
     pub given: u64,
-    /// What the step says.
+    /// Notes of the step.
     pub notes: Vec<String>,
 }
 
-/// A reader with steps behind it.
+/// A reader followed by steps.
 pub struct Pipeline {
     path: PathBuf,
     inner: Box<dyn Reader>,
@@ -72,7 +72,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Puts steps behind a reader; `path` is for errors.
+    /// A pipeline of a reader and steps; `path` is for errors.
     pub fn new(path: &Path, inner: Box<dyn Reader>, steps: Vec<Box<dyn Step>>) -> Self {
         Pipeline {
             path: path.to_owned(),
@@ -85,7 +85,7 @@ impl Pipeline {
         }
     }
 
-    /// What each step did so far.
+    /// Counts of each step so far.
     pub fn counts(&self) -> Vec<StepCount> {
         let count = |(step, taken, given): &(Box<dyn Step>, u64, u64)| StepCount {
             name: step.name(),
@@ -96,7 +96,7 @@ impl Pipeline {
         self.steps.iter().map(count).collect()
     }
 
-    /// Requests that were read so far.
+    /// Requests read so far.
     pub fn read(&self) -> u64 {
         self.number
     }

@@ -1,11 +1,10 @@
-//! Times counted from the first request, in order.
+//! Times since the first request, checked for order.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Devices, Error, Reader, Skipping, TraceRequest};
 
-/// Yields the requests of a trace with times since its first one, and ends with an error where one is earlier than
-/// the one before.
+/// Reader of requests with times since the first one; a request earlier than the one before is an error.
 pub struct SinceFirst {
     path: PathBuf,
     inner: Box<dyn Reader>,
@@ -67,7 +66,7 @@ pub struct Peeked {
 }
 
 impl Peeked {
-    /// Reads up to so many requests ahead, and gives them to `look`.
+    /// Reads ahead up to a number of requests, and passes them to `look`.
     pub fn new<T>(
         mut inner: Box<dyn Reader>,
         most: usize,

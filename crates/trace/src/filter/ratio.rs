@@ -10,9 +10,9 @@ pub struct Ratio {
     denominator: u64,
 }
 
-/// A text that is no [`Ratio`].
+/// Invalid text of a [`Ratio`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no factor: write a number above 0, such as 0.5, 3 or 1/3, of at most 18 digits")]
+#[error("factor is {0:?}, expected a number above 0 with at most 18 digits, such as 0.5, 3 or 1/3")]
 pub struct NoRatio(String);
 
 impl Ratio {

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use crate::binary::{u32_le, u64_le};
 use crate::{Devices, Error, Reader, Skipping, TraceOp, TraceRequest};
 
-/// Parts that are merged at once; each is an open file.
+/// Maximum number of merged parts; each is an open file.
 const MOST_PARTS: usize = 512;
 /// Bytes of a request in a part.
 const RECORD_BYTES: usize = 62;
 
-/// Yields the requests of a trace in the order of their times; those of one time stay in the order of the file.
+/// Reader of requests in time order; requests of equal time keep the file order.
 pub struct Sorted {
     path: PathBuf,
     source: Box<dyn Reader>,
@@ -29,7 +29,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Sorts what a reader yields, with about this much memory; at least 1 MiB is taken. `path` is for errors.
+    /// Sorts the requests of a reader with about this memory, at least 1 MiB. `path` is for errors.
     pub fn new(path: &Path, source: Box<dyn Reader>, memory_bytes: usize) -> Self {
         let part_requests =
             (memory_bytes / size_of::<TraceRequest>()).max((1 << 20) / size_of::<TraceRequest>());
@@ -69,8 +69,9 @@ impl Sorted {
     fn set_aside(&mut self, part: &mut Vec<TraceRequest>) -> Result<(), Error> {
         if self.parts.len() == MOST_PARTS {
             let most = (MOST_PARTS + 1) * self.part_requests;
-            let what =
-                format!("more than {most} requests cannot be sorted with this much memory; allow more");
+            let what = format!(
+                "too many requests to sort (expected at most {most} with this memory). Raise --sort-memory-mib"
+            );
             return Err(Error::Incomplete { path: self.path.clone(), what });
         }
         part.sort_by_key(|request| request.arrival_ns);

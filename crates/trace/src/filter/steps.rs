@@ -6,12 +6,12 @@ use super::ratio::Ratio;
 use super::{Bound, Step};
 use crate::{Devices, TraceRequest};
 
-/// Keeps what arrives from one time on and before another, both since the first request of the trace.
+/// Keeps requests in a time range, relative to the first request of the trace.
 #[derive(Debug)]
 pub struct TimeRange {
-    /// First time that is kept.
+    /// Start of the range.
     pub from_ns: i64,
-    /// First time that is not.
+    /// End of the range, exclusive.
     pub to_ns: i64,
 }
 
@@ -32,13 +32,13 @@ impl Step for TimeRange {
 #[derive(Debug)]
 pub struct OfDevices {
     names: BTreeSet<String>,
-    /// Whether a device is among them, by number.
+    /// Whether a device is kept, by index.
     known: Vec<Option<bool>>,
     seen: BTreeSet<String>,
 }
 
 impl OfDevices {
-    /// The devices of these names.
+    /// A step that keeps devices of these names.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         OfDevices { names: names.into_iter().collect(), known: Vec::new(), seen: BTreeSet::new() }
     }
@@ -78,8 +78,8 @@ impl Step for OfDevices {
     }
 }
 
-/// Multiplies times: `S > 1` makes arrivals rarer, `S < 1` more frequent (Shenoy et al., section 3.3). Service is as it
-/// was: response and queueing times that were recorded belong to another load and are taken out.
+/// Scales times: `S > 1` makes arrivals rarer, `S < 1` more frequent (Shenoy et al., section 3.3). Recorded response and
+/// queueing times belong to the original load and are removed.
 #[derive(Debug)]
 pub struct ScaleTime {
     factor: Ratio,
@@ -88,7 +88,7 @@ pub struct ScaleTime {
 }
 
 impl ScaleTime {
-    /// Multiplies times since the first request that comes here.
+    /// A step that multiplies times since its first request.
     pub fn new(factor: Ratio) -> Self {
         ScaleTime { factor, origin_ns: None, cleared: 0 }
     }
@@ -129,7 +129,7 @@ impl Step for ScaleTime {
     }
 }
 
-/// Moves requests to other addresses: a factor, or whatever factor makes them fit.
+/// Scales addresses by a factor, or to fit a size.
 ///
 /// Sizes stay. A request that continued the one before on its device continues it afterwards, so that runs stay runs;
 /// any other begins at its offset times the factor, rounded down to 512 bytes.
@@ -204,7 +204,7 @@ impl Step for ScaleAddress {
     }
 }
 
-/// Lets times begin with the first request that comes here.
+/// Shifts times to begin with the first request of the step.
 #[derive(Debug, Default)]
 pub struct Rebase {
     origin_ns: Option<i64>,

@@ -2,7 +2,8 @@
 //!
 //! `device_id,opcode,offset,length,timestamp`, no header: a number, `R` or `W`, bytes, bytes, us since 1970.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

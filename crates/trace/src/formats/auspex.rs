@@ -6,7 +6,8 @@
 //! the offset of an `Open` or `Close`, which is about the size of the file, stays an offset. Opens and closes were
 //! guessed from what was snooped. The device is the server, the object a file, the process the client.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

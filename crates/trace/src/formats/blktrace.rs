@@ -1,8 +1,7 @@
-//! blktrace's binary stream, as requests. The layout of its records is in [`crate::blktrace`].
+//! Requests of blktrace's binary stream. The layout of its records is in [`crate::blktrace`].
 //!
-//! A request is what the driver was given (`D`) and completed (`C`) at a device and sector. It arrived when its first
-//! bio was queued (`Q`), if that was recorded; merges and splits are followed, so that a bio which was merged away is no
-//! request of its own. Requests come in the order in which they were issued. One whose completion is not recorded has no
+//! A request is issued to the driver (`D`) and completed (`C`) at a device and sector. Its arrival is the queueing of its
+//! first bio (`Q`), if recorded. Merges and splits are followed: a merged bio is no request of its own. Requests come in the order in which they were issued. One whose completion is not recorded has no
 //! response time, and is noted; so is a completion without an issue. A device is `MAJOR:MINOR`, times are of the
 //! recorder's clock (blktrace's own count from its start).
 //!
@@ -16,8 +15,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use self::events::Events;
+use super::format::Format;
+use super::options::Options;
 use super::under_way::{LIMIT, Table, UnderWay};
-use super::{Format, Options};
 use crate::blktrace::{Event, Record, category};
 use crate::input::Input;
 use crate::reader::Skipping;

@@ -1,8 +1,9 @@
-//! Keys and nothing else: big-endian u32, as cache2k's web traces and the CloudPhysics traces of LIRS2 are stored.
+//! Keys only, as big-endian u32: cache2k's web traces and the CloudPhysics traces of LIRS2.
 //!
-//! There are no times (all are 0) and no sizes, and nothing that the format could be told by: it has to be named.
+//! There are no times (all are 0), no sizes and no mark: the format is not detected.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::binary::{RecordFormat, RecordReader, u32_be};
 use crate::error::Bad;
 use crate::input::Input;
@@ -11,7 +12,7 @@ use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
     name: "cache2k",
-    about: "keys of objects in 4 bytes, big endian (cache2k, LIRS2); no times; has to be named",
+    about: "keys of objects in 4 bytes, big endian (cache2k, LIRS2); no times; not detected",
     detect: |_| false,
     open,
 };

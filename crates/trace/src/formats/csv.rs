@@ -1,13 +1,12 @@
 //! CSV with one request a line and a map of columns.
 //!
-//! Which column is what, and in which units, is said with options (see [`Options::KEYS`](super::Options::KEYS)); there is
-//! nothing that the format could be told by, so it has to be named. Times are as the table has them. Quotes around a
-//! cell are taken off; separators within quotes are not understood.
+//! Options name the columns and units (see [`Options::KEYS`](super::Options::KEYS)). The format has no mark and is not
+//! detected: name it. Times are unchanged. Quotes around a cell are removed; separators within quotes are not supported.
 
-use std::str::FromStr;
-
+pub use super::csv_options::{Column, CsvOptions, Delimiter, TimeUnit};
+use super::format::Format;
 use super::msr::filetime_ns;
-use super::{Format, Options};
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
@@ -16,133 +15,10 @@ use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",
-    about: "a table with any columns, said with options; times as in the table; has to be named",
+    about: "a table with columns named by options; times as in the table; not detected",
     detect: |_| false,
     open,
 };
-
-/// What a table's columns are.
-#[derive(Debug, Clone)]
-pub struct CsvOptions {
-    /// Between cells.
-    pub delimiter: Delimiter,
-    /// Whether the first line names the columns; if not said, it does where a column is given by name.
-    pub header: Option<bool>,
-    /// Arrival; has to be said.
-    pub time: Option<Column>,
-    /// What times count.
-    pub time_unit: TimeUnit,
-    /// Response time; an empty cell is none.
-    pub response: Option<Column>,
-    /// Operation; all requests read if absent.
-    pub op: Option<Column>,
-    /// What the operation of a read says; all others write. If absent, the usual words are understood.
-    pub reads: Option<String>,
-    /// Offset.
-    pub offset: Option<Column>,
-    /// Bytes that an offset counts.
-    pub offset_unit_bytes: u64,
-    /// Size.
-    pub size: Option<Column>,
-    /// Bytes that a size counts.
-    pub size_unit_bytes: u64,
-    /// Device.
-    pub device: Option<Column>,
-    /// Object, a number.
-    pub object: Option<Column>,
-}
-
-impl Default for CsvOptions {
-    fn default() -> Self {
-        CsvOptions {
-            delimiter: Delimiter::Byte(b','),
-            header: None,
-            time: None,
-            time_unit: TimeUnit::Ns(1_000_000_000),
-            response: None,
-            op: None,
-            reads: None,
-            offset: None,
-            offset_unit_bytes: 1,
-            size: None,
-            size_unit_bytes: 1,
-            device: None,
-            object: None,
-        }
-    }
-}
-
-/// A column of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Column {
-    /// Its number, from 1.
-    Number(usize),
-    /// Its name in the first line.
-    Name(String),
-}
-
-impl FromStr for Column {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            Ok(0) => Err("column 0: columns are counted from 1".to_owned()),
-            Ok(number) => Ok(Column::Number(number)),
-            Err(_) => Ok(Column::Name(text.to_owned())),
-        }
-    }
-}
-
-/// What stands between cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delimiter {
-    /// One such byte.
-    Byte(u8),
-    /// Any white space.
-    Space,
-}
-
-impl FromStr for Delimiter {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.as_bytes()) {
-            ("comma", _) => Ok(Delimiter::Byte(b',')),
-            ("tab", _) => Ok(Delimiter::Byte(b'\t')),
-            ("semicolon", _) => Ok(Delimiter::Byte(b';')),
-            ("space", _) => Ok(Delimiter::Space),
-            (_, [byte]) => Ok(Delimiter::Byte(*byte)),
-            _ => {
-                Err(format!("delimiter is {text:?}, expected comma, tab, space, semicolon or one character"))
-            }
-        }
-    }
-}
-
-/// What a time counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeUnit {
-    /// So many ns, a power of ten.
-    Ns(u64),
-    /// 100 ns since 1601; becomes ns since 1970.
-    Filetime,
-}
-
-impl FromStr for TimeUnit {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "s" => TimeUnit::Ns(1_000_000_000),
-            "ms" => TimeUnit::Ns(1_000_000),
-            "us" => TimeUnit::Ns(1000),
-            "100ns" => TimeUnit::Ns(100),
-            "ns" => TimeUnit::Ns(1),
-            "filetime" => TimeUnit::Filetime,
-            _ => return Err(format!("time_unit is {text:?}, expected s, ms, us, ns, 100ns or filetime")),
-        })
-    }
-}
 
 fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
     let first = head_lines(input.available()).next().unwrap_or_default();
@@ -189,18 +65,20 @@ impl Table {
                 let place = names.iter().position(|(start, end)| first[*start..*end] == *name.as_bytes());
                 place.map(Some).ok_or_else(|| {
                     let first = String::from_utf8_lossy(&first[..first.len().min(200)]);
-                    format!("has no column {name:?}: its first line is {first:?}")
+                    format!("has no column {name:?} (found first line {first:?})")
                 })
             }
         };
         let time = find(&options.time)?
-            .ok_or("which column is the time? Say --option time=NAME (or NUMBER, from 1), time_unit=s|ms|us|ns, and so on")?;
+            .ok_or("the column of times is missing. Set --option time=NAME (or NUMBER, from 1), time_unit=s|ms|us|ns, and so on")?;
         let (offset, object) = (find(&options.offset)?, find(&options.object)?);
         if offset.is_none() && object.is_none() {
-            return Err("which column says what is asked for? Say --option offset=NAME or object=NAME".into());
+            return Err(
+                "the column of offsets or objects is missing. Set --option offset=NAME or object=NAME".into(),
+            );
         }
         if options.header == Some(false) && by_name {
-            return Err("columns are given by name, but header=no: give them by number, from 1".into());
+            return Err("columns have names, but header=no. Name them by number, from 1".into());
         }
         Ok(Table {
             time,
@@ -237,7 +115,8 @@ impl Table {
         } else if is(&["d", "t", "discard", "trim", "unmap"]) {
             TraceOp::Discard
         } else {
-            let expected = "read, write, flush or trim, or their first letters, or what --option reads= says";
+            let expected =
+                "read, write, flush or trim, or their first letters, or the word of --option reads=";
             return Err(Bad::text("operation", text, expected));
         })
     }

@@ -3,7 +3,8 @@
 //! `time devno blkno bcount flags` between white space: ms with a fraction since the start, a number, 512-byte block,
 //! blocks, hexadecimal. The lowest flag is set for a **read**.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

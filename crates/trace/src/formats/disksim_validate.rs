@@ -5,7 +5,8 @@
 //! of this one (its iodriver asks for it then), although the field is called an interarrival time; so does this reader.
 //! Times count from the first request, and are exact to the ns although what is below is added up too.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

@@ -17,9 +17,9 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
-use super::Format;
+use super::format::Format;
+pub use super::frame_options::{FrameOptions, FrameOrder, FrameRate, SizeUnit};
 use crate::error::Bad;
 use crate::input::Input;
 use crate::reader::Skipping;
@@ -33,98 +33,6 @@ pub(super) const FORMAT: Format = Format {
     detect,
     open: |input, options| Ok(Box::new(FrameReader::new(input, &options.frames, options.skip_bad)?)),
 };
-
-/// What has to be known of a file of frame sizes.
-#[derive(Debug, Clone, Default)]
-pub struct FrameOptions {
-    /// What sizes count.
-    pub unit: Option<SizeUnit>,
-    /// Frames a second.
-    pub rate: Option<FrameRate>,
-    /// The order that is wanted.
-    pub order: FrameOrder,
-}
-
-/// What frame sizes count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SizeUnit {
-    /// Bits.
-    Bits,
-    /// Bytes.
-    Bytes,
-}
-
-impl FromStr for SizeUnit {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "bits" => Ok(SizeUnit::Bits),
-            "bytes" => Ok(SizeUnit::Bytes),
-            _ => Err(format!("unit is {text:?}, expected bits or bytes")),
-        }
-    }
-}
-
-/// The order in which frames are given out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FrameOrder {
-    /// As they are shown.
-    #[default]
-    Display,
-    /// As they are stored and sent: a frame comes after those that it is predicted from.
-    Coding,
-}
-
-impl FromStr for FrameOrder {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "display" => Ok(FrameOrder::Display),
-            "coding" => Ok(FrameOrder::Coding),
-            _ => Err(format!("order is {text:?}, expected display or coding")),
-        }
-    }
-}
-
-/// Frames per second, as a fraction: exact for 30000/1001 too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameRate {
-    /// So many frames,
-    pub frames: u32,
-    /// in so many seconds.
-    pub seconds: u32,
-}
-
-impl FrameRate {
-    /// When a frame is due, in ns since the first, cut off below 1 ns; `None` after 292 years.
-    pub fn time_ns(self, frame: u64) -> Option<i64> {
-        let ns = u128::from(frame) * u128::from(self.seconds) * 1_000_000_000 / u128::from(self.frames);
-        i64::try_from(ns).ok()
-    }
-}
-
-impl FromStr for FrameRate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let rate = match (text.split_once('/'), text.split_once('.')) {
-            (Some((frames, seconds)), _) => frames.parse().ok().zip(seconds.parse().ok()),
-            (_, Some((before, after))) => u32::try_from(after.len())
-                .ok()
-                .and_then(|places| 10_u32.checked_pow(places))
-                .and_then(|seconds| Some((format!("{before}{after}").parse().ok()?, seconds))),
-            _ => text.parse().ok().map(|frames| (frames, 1)),
-        };
-        match rate {
-            Some((frames, seconds)) if frames > 0 && seconds > 0 => Ok(FrameRate { frames, seconds }),
-            _ => {
-                Err(format!("rate_hz is {text:?}, expected frames a second, such as 24, 29.97 or 30000/1001"))
-            }
-        }
-    }
-}
 
 /// Rows by which a frame may come too early or too late in coding order: twice the longest group of pictures known.
 const REORDERED: usize = 64;
@@ -202,7 +110,7 @@ impl FrameReader {
     /// Begins to read.
     ///
     /// # Errors
-    /// The unit or the rate has to be given and is not; coding order is asked of a file without it.
+    /// Unit or rate is missing, or the file has no coding order.
     pub(crate) fn new(input: Input, options: &FrameOptions, skip_bad: bool) -> Result<Self, Error> {
         let incomplete =
             |what: &str| Error::Incomplete { path: input.path().to_owned(), what: what.to_owned() };
@@ -212,21 +120,19 @@ impl FrameReader {
             (Some(unit), _) => unit,
             (None, Layout::Plain) => {
                 return Err(incomplete(
-                    "lines of one number: if they are frame sizes, say --option unit=bits or unit=bytes, and --option \
-                     rate_hz=24; if they are numbers of blocks, say --format lirs",
+                    "the unit of lines with one number is unknown. For frame sizes, set --option unit=bits or unit=bytes, and \
+                     --option rate_hz=24; for block numbers, set --format lirs",
                 ));
             }
             (None, _) => SizeUnit::Bits,
         };
         let has_times = layout == Layout::Verbose && options.order == FrameOrder::Display;
         if options.rate.is_none() && !has_times {
-            return Err(incomplete(
-                "how many frames a second are there? Say --option rate_hz=24, or as it is",
-            ));
+            return Err(incomplete("the frame rate is missing. Set --option rate_hz=24, or the actual rate"));
         }
         if options.order == FrameOrder::Coding && layout != Layout::Verbose {
             return Err(incomplete(
-                "its rows are not numbered, and by convention in display order: order=coding needs a verbose file",
+                "order=coding needs a verbose file (found rows without frame numbers). Set --option order=display",
             ));
         }
         let mut devices = Devices::default();

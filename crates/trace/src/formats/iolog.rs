@@ -5,7 +5,8 @@
 //! 100 us. Version 3 (fio 3.31 and later) has no waits but puts before every line the time since the start, in us (the
 //! manual gives no unit; fio 3.33 writes and reads us).
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

@@ -1,10 +1,12 @@
-//! The CSV that libCacheSim ships its sample in.
+//! CSV of libCacheSim's sample trace.
 //!
-//! A header, `version,time,op,size,lbn`, then lines so: a whole number, whole seconds since an origin of the recorder's,
+//! A header, `version,time,op,size,lbn`, then lines of: a whole number, whole seconds since an origin of the recorder's,
 //! a SCSI operation code in hexadecimal, bytes, 512-byte block. Other columns that libCacheSim can be told to read are
 //! read by format `csv`.
 
-use super::{Format, Options, scsi};
+use super::format::Format;
+use super::options::Options;
+use super::scsi;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceRequest};

@@ -1,10 +1,11 @@
-//! The block references of LIRS (Jiang and Zhang, SIGMETRICS 2002): one block number a line, `*` where its simulator is to
+//! Block references of LIRS (Jiang and Zhang, SIGMETRICS 2002): one block number a line, `*` where its simulator is to
 //! print its state.
 //!
-//! There are no times (all are 0) and no sizes. Without a `*` in the beginning it is not told from frame sizes, and has
-//! to be named.
+//! There are no times (all are 0) and no sizes. Without a `*` in the beginning it cannot be distinguished from frame
+//! sizes: name the format.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceRequest};
@@ -13,7 +14,7 @@ use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
     name: "lirs",
-    about: "block numbers, one a line (LIRS); no times; has to be named unless a line is *",
+    about: "block numbers, one a line (LIRS); no times; detected only by a line *",
     detect,
     open,
 };

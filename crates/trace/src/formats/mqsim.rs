@@ -3,7 +3,8 @@
 //! `time device address size type` between blanks: **ns** since the start, a number, 512-byte sector, sectors, **1 for a
 //! read and 0 for a write**.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

@@ -4,7 +4,8 @@
 //! 1601, made into ns since 1970), `Read` or `Write`, bytes, bytes, units of 100 ns. A device is `HOST_DISK`, as the
 //! files are called.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

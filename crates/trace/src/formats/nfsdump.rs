@@ -9,8 +9,9 @@
 //! a reply whose call was not. Times are since 1970. The device is the server, the process the client's address, the
 //! object a 64-bit hash (FNV-1a) of the file handle, the offset one within the file.
 
+use super::format::Format;
+use super::options::Options;
 use super::under_way::UnderWay;
-use super::{Format, Options};
 use crate::error::Bad;
 use crate::input::Input;
 use crate::reader::Skipping;

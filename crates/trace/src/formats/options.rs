@@ -1,46 +1,46 @@
 //! Options of formats: `key=value`.
 
-use super::csv::CsvOptions;
-use super::frames::FrameOptions;
+use super::csv_options::CsvOptions;
+use super::frame_options::FrameOptions;
 
-/// What a reader may have to be told.
+/// Options of a reader.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Name of the format; told from the content if absent.
+    /// Name of the format; detected from the content if absent.
     pub format: Option<String>,
-    /// Pass over what is damaged, and count it.
+    /// Skip and count damaged records.
     pub skip_bad: bool,
-    /// Of format `frames`.
+    /// Options of format `frames`.
     pub frames: FrameOptions,
-    /// Of format `csv`.
+    /// Options of format `csv`.
     pub csv: CsvOptions,
 }
 
 impl Options {
-    /// The keys of [`Options::set`], what each says, and its format.
+    /// Keys of [`Options::set`] with format and meaning.
     pub const KEYS: &[(&str, &str)] = &[
-        ("unit", "frames: what sizes count, bits or bytes"),
-        ("rate_hz", "frames: frames a second, such as 24, 29.97 or 30000/1001"),
-        ("order", "frames: display (default) or coding, the order in which frames are wanted"),
+        ("unit", "frames: unit of sizes, bits or bytes"),
+        ("rate_hz", "frames: frames per second, such as 24, 29.97 or 30000/1001"),
+        ("order", "frames: order of frames, display (default) or coding"),
         ("delimiter", "csv: comma (default), tab, space, semicolon, or one character"),
         ("header", "csv: yes or no, whether the first line names the columns"),
         ("time", "csv: the column of arrivals, by name or by number from 1"),
         ("time_unit", "csv: s (default), ms, us, ns, 100ns, or filetime (100 ns since 1601)"),
         ("response", "csv: the column of response times, in the unit of time"),
-        ("op", "csv: the column of operations; every request reads if absent"),
-        ("reads", "csv: what the column of operations says of a read; all else writes"),
+        ("op", "csv: the column of operations; all requests are reads if absent"),
+        ("reads", "csv: word for a read in the column of operations; all other words are writes"),
         ("offset", "csv: the column of offsets"),
-        ("offset_unit", "csv: bytes that offsets count, 1 by default, 512 for sectors"),
+        ("offset_unit", "csv: unit of offsets in bytes; default 1, 512 for sectors"),
         ("size", "csv: the column of sizes"),
-        ("size_unit", "csv: bytes that sizes count, 1 by default"),
+        ("size_unit", "csv: unit of sizes in bytes; default 1"),
         ("device", "csv: the column of devices"),
         ("object", "csv: the column of objects"),
     ];
 
-    /// Sets what `key=value` says.
+    /// Sets an option from `key` and `value`.
     ///
     /// # Errors
-    /// There is no such key, or its value cannot be that: the text says what can.
+    /// The key or value is invalid; the text names valid ones.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let (frames, csv) = (&mut self.frames, &mut self.csv);
         match key {
@@ -68,7 +68,7 @@ impl Options {
             "object" => csv.object = Some(value.parse()?),
             _ => {
                 let known: Vec<_> = Self::KEYS.iter().map(|(key, _)| *key).collect();
-                return Err(format!("option {key:?} is not known; there are {}", known.join(", ")));
+                return Err(format!("unknown option {key:?}. Known options: {}", known.join(", ")));
             }
         }
         Ok(())
@@ -78,14 +78,14 @@ impl Options {
 fn unit_bytes(key: &str, value: &str) -> Result<u64, String> {
     match value.parse() {
         Ok(bytes) if bytes > 0 => Ok(bytes),
-        _ => Err(format!("{key} is {value:?}, expected a whole number of bytes from 1")),
+        _ => Err(format!("{key} is {value:?}, expected a whole number of bytes, at least 1")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::frames::{FrameOrder, FrameRate, SizeUnit};
+    use crate::formats::frame_options::{FrameOrder, FrameRate, SizeUnit};
 
     #[test]
     fn every_key_that_is_listed_can_be_set() {
@@ -112,9 +112,9 @@ mod tests {
         let mut options = Options::default();
         for (key, value, says) in [
             ("unit", "words", "bits or bytes"),
-            ("rate_hz", "0", "frames a second"),
+            ("rate_hz", "0", "frames per second"),
             ("order", "random", "display or coding"),
-            ("offset_unit", "0", "from 1"),
+            ("offset_unit", "0", "at least 1"),
             ("header", "maybe", "yes or no"),
             ("time_unit", "h", "100ns"),
             ("delimiter", "::", "one character"),

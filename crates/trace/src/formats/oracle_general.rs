@@ -4,7 +4,8 @@
 //! object next, -1 if none (i64). The variant with operations has 27 bytes: a code (u8, `req_op_e` of libCacheSim) and a
 //! namespace (u16, here the device) stand before the last field.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::binary::{RecordFormat, RecordReader, u16_le, u32_le, u64_le};
 use crate::error::Bad;
 use crate::input::Input;

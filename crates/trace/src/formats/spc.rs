@@ -3,7 +3,8 @@
 //! `ASU,LBA,size,opcode,timestamp`: application storage unit, 512-byte block, bytes, `R` or `W` in either case, seconds
 //! since the start with a fraction. Further fields are optional and are not used.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

@@ -25,8 +25,9 @@ mod header;
 mod tests;
 
 use self::header::Header;
+use super::format::Format;
+use super::options::Options;
 use super::under_way::Table;
-use super::{Format, Options};
 use crate::binary::{u32_be, u64_be};
 use crate::error::{Bad, Error, Place};
 use crate::input::Input;

@@ -1,10 +1,11 @@
 //! SYSTOR '17: block traces of a virtual desktop infrastructure (Lee et al., SYSTOR 2017).
 //!
-//! A header, `Timestamp,Response,IOType,LUN,Offset,Size`, then lines so: seconds since 1970 with nine decimals, seconds
-//! (empty where the completion was not seen), `R` or `W`, a whole number, bytes, bytes. Lines are not in the order of
+//! A header, `Timestamp,Response,IOType,LUN,Offset,Size`, then lines of: seconds since 1970 with nine decimals, seconds
+//! (empty without a recorded completion), `R` or `W`, a whole number, bytes, bytes. Lines are not in the order of
 //! their times.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

@@ -3,7 +3,8 @@
 //! `timestamp,offset,size,iotype,volume`: seconds since 1970 without a fraction, sectors of 512 bytes, sectors, **0 for a
 //! read and 1 for a write** (the reverse of DiskSim and MQSim), a number. Lines are not in the order of their times.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};

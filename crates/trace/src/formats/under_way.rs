@@ -1,11 +1,11 @@
-//! Outstanding requests whose end is recorded apart from their beginning, in bounded memory.
+//! Outstanding requests with separate records of begin and end, in bounded memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::request::TraceRequest;
 
-/// Most requests that wait for their end; the oldest is let go then. No device or client has as many under way.
+/// Maximum number of outstanding requests; then the oldest is returned without its end. No device or client has as many.
 pub(super) const LIMIT: usize = 1 << 16;
 
 /// A hash for sectors and transactions, several times as fast as the library's, which resists chosen keys: here these

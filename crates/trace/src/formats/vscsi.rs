@@ -3,9 +3,11 @@
 //! Little endian, no header. Version 1, 32 bytes: serial number (u32), bytes (u32), scatter-gather entries (u32), SCSI
 //! operation code (u16), version (u16: 1 in the upper byte), 512-byte block (u64), us since an origin of the recorder's
 //! (u64). Version 2, 40 bytes: operation code (u16), version (u16: 2 in the upper byte), serial number, bytes and entries
-//! (u32 each), block, us, and a response time (u64 each); the unit of the last is nowhere documented, so it is not used.
+//! (u32 each), block, us, and a response time (u64 each); the unit of the last is undocumented; it is not used.
 
-use super::{Format, Options, scsi};
+use super::format::Format;
+use super::options::Options;
+use super::scsi;
 use crate::Reader;
 use crate::binary::{RecordFormat, RecordReader, u16_le, u32_le, u64_le};
 use crate::error::Bad;

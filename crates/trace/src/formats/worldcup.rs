@@ -4,7 +4,8 @@
 //! where the server did not say: 0 here), method (u8: GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS, CONNECT, other), HTTP
 //! version and status (u8), file type (u8), region and server (u8). A device is a server, a process is a client.
 
-use super::{Format, Options};
+use super::format::Format;
+use super::options::Options;
 use crate::binary::{RecordFormat, RecordReader, u32_be};
 use crate::error::Bad;
 use crate::input::Input;

@@ -1,4 +1,4 @@
-//! The course of the load over the whole trace, in at most 1024 windows whose length is found as the trace goes on.
+//! Load over the whole trace, in at most 1024 windows of adaptive length.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct Load {
     pub window_ns: i64,
     /// Requests in each.
     pub requests: Vec<u64>,
-    /// Bytes asked for in each.
+    /// Bytes in each.
     pub bytes: Vec<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Course {
         self.bytes[window] = self.bytes[window].saturating_add(bytes);
     }
 
-    /// Two windows become one.
+    /// Merges pairs of windows.
     fn halve(&mut self) {
         let pairs = |counts: &[u64]| {
             counts
@@ -58,7 +58,7 @@ impl Course {
         self.window_ns = self.window_ns.saturating_mul(2);
     }
 
-    /// The course so far.
+    /// Load so far.
     pub fn finish(self) -> Load {
         Load { window_ns: self.window_ns, requests: self.requests, bytes: self.bytes }
     }

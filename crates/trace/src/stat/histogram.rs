@@ -1,5 +1,4 @@
-//! Distributions of whole numbers in one pass: 128 classes per doubling, and the moments exactly as floating point has
-//! them.
+//! Distributions of whole numbers in one pass: 128 bins per doubling, and moments in floating point.
 
 use serde::Serialize;
 
@@ -21,7 +20,7 @@ pub struct Histogram {
 /// A distribution, in the unit that the field's name says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
-    /// How many numbers.
+    /// Count of numbers.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,

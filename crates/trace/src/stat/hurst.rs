@@ -1,7 +1,7 @@
-//! The Hurst parameter: how slowly burstiness dies out as windows grow. 0.5 is what independent arrivals have.
+//! Hurst parameter: decay of burstiness as windows grow. Independent arrivals have 0.5.
 //!
-//! Two methods, for neither is right alone. Both are straight lines through the scales at which windows hold at least one
-//! arrival on average and there are at least 32 of them; below, single arrivals are all there is to see. They begin at
+//! Two methods, since neither suffices alone. Both fit straight lines through scales with at least one arrival per window on
+//! average and at least 32 windows; shorter windows show single arrivals only. They begin at
 //! the onset of scaling: the finest scale from which on the energies of Haar's wavelet lie on a line (chi-squared by
 //! degree of freedom of at most 2; if there is none, where it is smallest), in the way of Veitch, Abry and Taqqu (2003).
 //! A trend or a daily rhythm looks like long-range dependence to both, and a week of trace has few long windows: read them
@@ -15,10 +15,10 @@ use super::scales::AtScale;
 const FEWEST_WINDOWS: u64 = 32;
 /// Scales that a line is drawn through.
 const FEWEST_SCALES: usize = 4;
-/// Chi-squared by degree of freedom of a line that is believed.
+/// Largest accepted chi-squared per degree of freedom of a line.
 const MISFIT: f64 = 2.0;
 
-/// An estimate with what it rests on.
+/// An estimate with its scales and goodness of fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hurst {
     /// The method.
@@ -33,7 +33,7 @@ pub struct Hurst {
     pub to_ns: i64,
     /// Scales.
     pub scales: usize,
-    /// When not to believe it.
+    /// Caveat of the method.
     pub caveat: &'static str,
 }
 

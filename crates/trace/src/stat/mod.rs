@@ -23,13 +23,13 @@ pub use windows::Peak;
 use crate::units::{Keys, Unit, moves_data};
 use crate::{Devices, Reader, TraceOp, TraceRequest};
 
-/// Devices that a report lists; the others are in its sums.
+/// Maximum number of devices in a report; others are in its sums.
 const DEVICES_LISTED: usize = 100;
 const SECOND_NS: i64 = 1_000_000_000;
 /// In the order of the type.
 const OPS: [TraceOp; 5] = [TraceOp::Read, TraceOp::Write, TraceOp::Flush, TraceOp::Discard, TraceOp::Other];
 
-/// Takes the requests of a trace one by one.
+/// Collects statistics of requests one by one.
 #[derive(Debug)]
 pub struct Statistics {
     keys: Keys,
@@ -59,7 +59,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Nothing seen yet; working set and reuse are of this unit.
+    /// Empty statistics; working set and reuse have this unit.
     pub fn new(unit: Unit) -> Self {
         Statistics {
             keys: Keys::new(unit),
@@ -87,7 +87,7 @@ impl Statistics {
         }
     }
 
-    /// Takes the next request.
+    /// Adds the next request.
     pub fn add(&mut self, request: &TraceRequest) {
         self.requests += 1;
         self.count(request);
@@ -166,7 +166,7 @@ impl Statistics {
         }
     }
 
-    /// The report on what was seen; names of devices and what was skipped are the reader's.
+    /// Report of the requests so far, with the reader's device names and skipped records.
     pub fn finish(self, reader: &dyn Reader) -> Report {
         let duration_ns = self.latest_ns;
         let listed = self.listed(reader.devices());
@@ -241,7 +241,7 @@ impl Statistics {
 /// Reads a trace to its end.
 ///
 /// # Errors
-/// As [`Reader::next_request`].
+/// Same as [`Reader::next_request`].
 pub fn of(reader: &mut dyn Reader, unit: Unit) -> Result<Report, crate::Error> {
     let mut statistics = Statistics::new(unit);
     while let Some(request) = reader.next_request()? {

@@ -1,4 +1,4 @@
-//! Report of trace statistics (JSON). Absent: the trace does not have it.
+//! Report of trace statistics (JSON). Fields without data in the trace are absent.
 
 use std::collections::BTreeMap;
 
@@ -145,7 +145,7 @@ pub struct WorkingSet {
     pub untracked: u64,
     /// Distinct other units between two accesses to a unit.
     pub reuse_distance: Option<Distribution>,
-    /// Of LRU caches of so many units, from the distances: exact.
+    /// Miss ratios of LRU caches by size in units, exact from the distances.
     pub lru: Vec<MissRatio>,
 }
 

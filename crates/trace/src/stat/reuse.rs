@@ -184,7 +184,7 @@ impl Reuse {
         &self.distances
     }
 
-    /// Miss ratio of an LRU cache of so many units, exact for `n * 2^k` with `n` up to 256.
+    /// Miss ratio of an LRU cache of a size in units, exact for `n * 2^k` with `n` up to 256.
     pub fn miss_ratio(&self, units: u64) -> f64 {
         1.0 - self.distances.below(units) as f64 / self.accesses.max(1) as f64
     }

@@ -1,4 +1,4 @@
-//! Sequentiality: requests that begin where the one before, in the same address space, ended.
+//! Sequentiality: requests that begin at the end of the previous one in the same address space.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Requests and bytes in windows of one length: the peak by the mean, as tables of traces give it.
+//! Peak-to-mean ratio of requests and bytes in windows of one length.
 
 use serde::Serialize;
 

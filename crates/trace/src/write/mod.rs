@@ -1,6 +1,6 @@
 //! Trace writers: Parquet, fio's log, blktrace's stream, DiskSim's text.
 //!
-//! Times are relative to the trace's first request. What a format cannot hold is left out or rounded, and counted.
+//! Times are relative to the trace's first request. Fields that a format cannot hold are left out or rounded, and counted.
 
 mod blktrace;
 mod disksim;
@@ -15,7 +15,7 @@ pub use table::Class;
 
 use crate::{Devices, Error, Reader, TraceRequest};
 
-/// A format that is written.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// Weir's `requests.parquet`, which `weir replay` sends.
@@ -29,7 +29,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// All of them.
+    /// All output formats.
     pub const ALL: [Target; 4] = [Target::Parquet, Target::Iolog, Target::Blktrace, Target::Disksim];
 
     /// `parquet`, `iolog`, `blktrace` or `disksim`.
@@ -47,7 +47,7 @@ impl Target {
         Self::ALL.into_iter().find(|target| target.name() == name)
     }
 
-    /// Begins to write a file. It appears under its name when it is complete.
+    /// Creates a file. It gets its name when it is complete.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -61,7 +61,7 @@ impl Target {
     }
 }
 
-/// Writes requests in the order of their times, which are since the first.
+/// Writer of requests in time order, with times since the first.
 pub trait Writer {
     /// Adds a request, or counts it as lost.
     ///
@@ -72,24 +72,24 @@ pub trait Writer {
     /// Completes the file and gives it its name.
     ///
     /// # Errors
-    /// As [`Writer::write`].
+    /// Same as [`Writer::write`].
     fn finish(self: Box<Self>) -> Result<Written, Error>;
 }
 
-/// What was written, and what was not.
+/// Summary of a written file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
     /// The file.
     pub path: PathBuf,
-    /// Requests in it.
+    /// Number of requests.
     pub requests: u64,
-    /// Where the last byte of any request is, plus one: what a device must hold.
+    /// End of the last byte of any request: the least size of a device.
     pub end_bytes: u64,
-    /// What the format cannot hold, and of how many requests.
+    /// Lost properties with the numbers of requests.
     pub losses: Losses,
 }
 
-/// What a format cannot hold: words, and how many requests they are about.
+/// Properties that a format cannot hold, with the numbers of requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses(BTreeMap<&'static str, u64>);
 
@@ -99,14 +99,14 @@ impl Losses {
         *self.0.entry(what).or_default() += 1;
     }
 
-    /// Counts a request if.
+    /// Counts a request if a condition holds.
     pub(crate) fn add_if(&mut self, lost: bool, what: &'static str) {
         if lost {
             self.add(what);
         }
     }
 
-    /// Words and counts.
+    /// Properties and numbers of requests.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.0.iter().map(|(what, count)| (*what, *count))
     }
@@ -117,7 +117,7 @@ impl Losses {
     }
 }
 
-/// What no request of the format can say, of those that the trace has said.
+/// Recorded properties that no request of the format can hold.
 fn unsaid(losses: &mut Losses, request: &TraceRequest, service: bool) {
     if !service {
         losses

@@ -1,4 +1,4 @@
-//! A file that appears under its name when it is complete.
+//! Output file that gets its name when it is complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -1,4 +1,4 @@
-//! One client of a web site: session after session, without end.
+//! Client of a web site: an endless sequence of sessions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::seed::{Purpose, generator};
 
 const NS_PER_MS: i64 = 1_000_000;
 
-/// What all clients of a class share.
+/// Shared data of all clients of a class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionModel {
     sessions: Sessions,
@@ -45,26 +45,26 @@ impl SessionModel {
     }
 }
 
-/// An interaction that a client asks for.
+/// An interaction of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The client's session, from 0.
     pub session: u32,
     /// The interaction within the session, from 0.
     pub step: u32,
-    /// The state of the table that it stands for.
+    /// State of the table.
     pub state: u16,
-    /// Whether the client came here by going back.
+    /// Whether the client went back.
     pub back: bool,
     /// Pause since the answer to the last interaction.
     pub think_ns: i64,
-    /// When it is asked for: the answer's time and the pause.
+    /// Request time: time of the last answer plus the pause.
     pub intended_ns: i64,
 }
 
 /// One client.
 ///
-/// Its random numbers are its own, so that neither the other clients nor the order in which they are asked matter.
+/// It has its own random numbers, independent of other clients and of the order of calls.
 pub struct Browser {
     model: Arc<SessionModel>,
     rng: ChaCha8Rng,
@@ -72,7 +72,7 @@ pub struct Browser {
     session: u32,
     /// Interactions of this session so far; 0 before the first.
     steps: u32,
-    /// When the session may end.
+    /// Time from which the session may end.
     until_ns: i64,
 }
 

@@ -1,11 +1,11 @@
-//! What is asked of a web site: people who go from page to page and think in between.
+//! Sessions on a web site: visitors that move from page to page with think times.
 //!
-//! A [`SessionWorkload`] is a recipe of sessions: a table of transitions between interactions ([`Transitions`]), how
-//! long a client thinks, how a session begins and ends. A [`Browser`] is one client: it says which interaction comes
-//! next after the answer to the last, so that a driver of a real site closes the loop. [`SessionStream`] merges the
+//! A [`SessionWorkload`] is a recipe of sessions: a table of transitions between interactions ([`Transitions`]),
+//! think times, and begin and end of sessions. A [`Browser`] is one client: it returns the next interaction after the answer
+//! to the last, and a driver of a real site closes the loop. [`SessionStream`] merges the
 //! clients of a class as if every answer took the same time.
 //!
-//! An interaction is no block request: what it asks of a disk is decided by the database behind the site.
+//! An interaction is no block request: the database of the site decides the I/O.
 
 mod browser;
 mod original;

@@ -1,4 +1,4 @@
-//! The transition tables of the RUBiS and RUBBoS clients as they are: text exported from a spreadsheet.
+//! Transition tables of the RUBiS and RUBBoS clients, in their text format exported from a spreadsheet.
 //!
 //! TAB-separated. Line 1 holds a title and the table's name; then come column headers, of which one cell spans two lines;
 //! then a row for each state, and the rows `Back probability` and `End of Session`. A **column** is the state that one
@@ -27,7 +27,10 @@ pub(super) fn read(path: &Path) -> Found<Parts> {
     let mut bytes = Vec::new();
     File::open(path).map_err(io)?.take(LARGEST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > LARGEST_FILE_BYTES {
-        return Err((None, format!("is longer than {LARGEST_FILE_BYTES} bytes, which no table is")));
+        return Err((
+            None,
+            format!("is too large for a table (expected at most {LARGEST_FILE_BYTES} bytes)"),
+        ));
     }
     parse(&String::from_utf8_lossy(&bytes))
 }

@@ -1,4 +1,4 @@
-//! The interactions of a class, merged over its clients.
+//! Interactions of a class, merged over its clients.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,7 +23,7 @@ pub struct SessionStream {
     next_interaction: u64,
 }
 
-/// A step that waits for its turn; client numbers are unique in the heap, so that it is never compared.
+/// A pending step; client numbers in the heap are unique, so the step itself is never compared.
 struct Pending(Step);
 
 impl PartialEq for Pending {

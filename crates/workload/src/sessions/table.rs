@@ -1,4 +1,4 @@
-//! Tables of transitions: `workloads/tables/NAME.yml`.
+//! Transition tables: `workloads/tables/NAME.yml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,20 +18,20 @@ pub(super) const LARGEST_THRESHOLD: u16 = 9999;
 /// Sites have dozens of kinds of interactions; numbers of states are `u16`.
 const MOST_STATES: usize = 1000;
 
-/// Where a transition leads.
+/// Target of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Next {
     /// To a state, by its number.
     State(u16),
-    /// To where the client came from.
+    /// To the previous state.
     Back,
     /// Out of the site.
     End,
 }
 
-/// Which interaction follows which, and how often.
+/// Transitions between interactions, with probabilities.
 ///
-/// There are two kinds, each walked as the programs walk it that it was published for:
+/// There are two kinds, each with the walk of its original programs:
 ///
 /// * *thresholds* (TPC-W 5.2.2): a whole number from 1 to 9999 is drawn; the first arc whose threshold is not below it is
 ///   taken;
@@ -195,7 +195,7 @@ impl Transitions {
         }
     }
 
-    /// Where the arcs out of a state lead.
+    /// Targets of the arcs out of a state.
     fn targets(&self, from: u16) -> Box<dyn Iterator<Item = Next> + '_> {
         match &self.arcs {
             Arcs::Thresholds(rows) => {

@@ -1,4 +1,4 @@
-//! Pauses: how long a client thinks, and how long a session lasts.
+//! Think times and session lengths.
 
 use rand::{Rng, RngExt};
 

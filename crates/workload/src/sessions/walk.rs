@@ -1,23 +1,23 @@
-//! Walking a table of transitions.
+//! Walk over a transition table.
 
 use rand::{Rng, RngExt};
 
 use super::table::{Arcs, LARGEST_THRESHOLD, Next, Transitions};
 
-/// What a step of a walk did.
+/// Result of a step of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// To another state, or to the same by an arc of its own.
+    /// To another state, or to the same state by its own arc.
     To,
-    /// Back to where the client came from.
+    /// Back to the previous state.
     Back,
-    /// Nowhere: the arcs' sum was not reached, and the same interaction follows again.
+    /// No move: the sum of the arcs was not reached, and the same interaction follows again.
     Stayed,
     /// Out of the site.
     End,
 }
 
-/// A client's place in a table, with the way it came.
+/// Position of a client in a table, with its path.
 #[derive(Debug, Clone)]
 pub struct Walk {
     state: u16,
@@ -30,7 +30,7 @@ impl Walk {
         Walk { state: table.initial(), history: Vec::new() }
     }
 
-    /// Where it is; after [`Moved::End`], where it was last.
+    /// Current state; after [`Moved::End`] the last one.
     pub fn state(&self) -> u16 {
         self.state
     }

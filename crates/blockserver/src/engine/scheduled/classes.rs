@@ -36,7 +36,7 @@ pub struct ClassSpec {
     /// Name: letters, digits, `-` and `_`, at most 40.
     pub name: String,
     /// What it wants.
-    #[serde(default = "throughput")]
+    #[serde(default = "best_effort")]
     pub wants: TrafficKind,
     /// Its share relative to the other classes, above 0.
     #[serde(default = "weight_one")]
@@ -112,8 +112,8 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-fn throughput() -> TrafficKind {
-    TrafficKind::Throughput
+fn best_effort() -> TrafficKind {
+    TrafficKind::BestEffort
 }
 
 fn weight_one() -> f64 {
@@ -134,7 +134,7 @@ impl ClassSpec {
     pub fn named(name: &str) -> Self {
         ClassSpec {
             name: name.to_owned(),
-            wants: throughput(),
+            wants: best_effort(),
             weight: 1.0,
             deadline_ms: None,
             contract: None,

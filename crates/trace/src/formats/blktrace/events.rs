@@ -1,4 +1,4 @@
-//! The records of one or several streams, by time.
+//! Records of one or several streams, merged by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,7 +36,7 @@ impl Events {
     /// The next record, or `None` at the end of all streams.
     ///
     /// # Errors
-    /// A stream cannot be read, or is damaged and that is not to be passed over.
+    /// A stream cannot be read, or is damaged and damage is not to be skipped.
     pub(super) fn next(&mut self, skipping: &mut Skipping) -> Result<Option<Record>, Error> {
         if let [stream] = &mut self.streams[..] {
             return read(stream, skipping);
