@@ -14,6 +14,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("netns", "qemu", "ssh")
 DISTRIBUTIONS = ("bookworm", "trixie")
+FORMS = ("parquet", "csv", "arrow")
+#: Variables without which a target has nothing to do.
+NEEDED = {
+    "compare": {"A": "a study's folder, such as A=results-6.12/quick", "B": "the folder of its other results"},
+    "export": {"TO": "a new folder, such as TO=quick-tables"},
+}
 WORDS = {"KIND": "kind", "DIST": "distribution"}
 #: Variables of programs that make starts: make exports those of its command line.
 OTHERS = ("ANSIBLE_", "CARGO_", "MAKE", "PATH", "PIP_", "PYTEST_", "PYTHON", "RUST", "SHELL", "UV_", "WEIR_")
@@ -32,10 +38,10 @@ def problems(goals, given, values):
     for name in given:
         if name not in values and not name.startswith(OTHERS) and not name.lower().endswith("_proxy"):
             yield f"{name}: unknown variable{meant(name, values)} (known: {', '.join(values)})"
-    for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE"):
+    for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM"):
         if any(mark in values[name] for mark in "'\"\\"):
             yield f"{name}: has a quote or a backslash"
-    if {"study", "report", "figures"} & set(goals):
+    if {"study", "report", "figures", "export"} & set(goals):
         yield from study_problems(goals, values["STUDY"])
     if "study" in goals:
         if values["RETRY"] not in ("", "invalid"):
@@ -46,6 +52,12 @@ def problems(goals, given, values):
         yield from count_problems("N", values["N"])
     if "molecule" in goals and values["ROLE"] and values["ROLE"] not in scenarios():
         yield f"ROLE={values['ROLE']}: unknown role{meant(values['ROLE'], scenarios())}"
+    for goal, needed in NEEDED.items():
+        for name in needed if goal in goals else ():
+            if not values[name]:
+                yield f"{name}: {goal} needs it: {NEEDED[goal][name]}"
+    if "export" in goals:
+        yield from choice_problems("FORM", values["FORM"] or FORMS[0], FORMS)
     if "test-fresh" in goals:
         yield from choice_problems("DIST", values["DIST"], DISTRIBUTIONS)
         yield from choice_problems("TESTS", values["TESTS"], ("yes", "no"))

@@ -332,6 +332,8 @@ def _version(text):
         (("hosts", "N=0"), "N=0: give a whole number of 1 or more"),
         (("molecule", "ROLE=ngnix"), "ROLE=ngnix: unknown role, did you mean `nginx`?"),
         (("test-fresh", "DIST=bookwurm"), "DIST=bookwurm: unknown distribution, did you mean `bookworm`?"),
+        (("compare", "A=results/quick"), "B: compare needs it"),
+        (("export", "TO=tables", "FORM=xls"), "FORM=xls: unknown value (known: parquet, csv, arrow)"),
         (("studi",), "No rule to make target 'studi'"),
     ],
 )

@@ -143,7 +143,7 @@ def test_what_is_wrong_with_a_site_is_named(dry_bench):
         ("tpcw-ordering", "zipf-web", "classes.shoppers.workload: `zipf-web` is a workload of requests"),
         ("tpcw-ordering", "rubis-default", "which tpcw does not have: use one of tpcw-browsing"),
         ("mean_ms: 40", "mean_ns: 40", "classes.shoppers.with.sessions.think.exponential.mean_ns"),
-        ("clients: 10", "clients: 10\n    think_ms: 5", "workloads of sessions have think times of their own"),
+        ("clients: 10", "clients: 10\n    think_ms: 5", "sessions have think times of their own"),
         (through, "objective: {share: 1}", "use it in a class"),
         ("filesystem: ext4", "filesystem: raw", "services.shop.site: has a database"),
         ("    site:", "    service: nginx\n    site:", "has both `service` and `site`"),

@@ -14,6 +14,7 @@ import synthetic
 from scipy import stats
 
 from weir import comparison
+from weir.cli import main
 from weir.comparison import FORMATS, compare_studies, render, summary
 from weir.errors import InputError
 from weir.load import load_study
@@ -168,3 +169,19 @@ def test_every_format_holds_every_change(study, tables):
     assert texts["text"].strip().endswith(summary(found))
     with pytest.raises(ValueError, match="unknown format"):
         render(found, "yaml")
+
+
+def test_the_command_ends_with_a_code_for_scripts(study, tmp_path, capsys):
+    assert main(["compare", str(study.path), str(study.path)]) == 0
+    assert "32 comparisons: 32 same." in capsys.readouterr().out
+    slow = tmp_path / "slow"
+    synthetic.write_study(slow, repetitions=4, duration_s=2.0)
+    for path in slow.glob("*/requests.parquet"):
+        rows = pl.read_parquet(path)
+        took = pl.col("completed_ns") - pl.col("intended_ns")
+        rows.with_columns(completed_ns=pl.col("intended_ns") + took * 2).write_parquet(path)
+    assert main(["compare", str(study.path), str(slow), "--metric", "response_p95_ms"]) == 3
+    assert "worse" in capsys.readouterr().out
+    assert main(["compare", str(slow), str(study.path), "--metric", "response_p95_ms"]) == 0
+    assert main(["compare", str(study.path), str(tmp_path / "none")]) == 2
+    assert "there is no such folder" in capsys.readouterr().err

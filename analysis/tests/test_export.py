@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import synthetic
 
+from weir.cli import main
 from weir.errors import InputError
 from weir.export import FORMATS, export
 from weir.load import load_study
@@ -140,3 +141,11 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(study, tmp_path):
         export(broken, tmp_path / "out")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["full", "s"]
     assert (tmp_path / "full/own").read_text() == "mine"
+
+
+def test_the_command_says_what_it_wrote(study, tmp_path, capsys):
+    assert main(["export", str(study.path), str(tmp_path / "out"), "--csv"]) == 0
+    assert "rows of requests in" in capsys.readouterr().out
+    assert (tmp_path / "out/runs.csv").exists()
+    assert main(["export", str(study.path), str(tmp_path / "out")]) == 2
+    assert "is not an empty folder" in capsys.readouterr().err

@@ -1,6 +1,6 @@
-"""Command line of the analysis: `python -m weir metrics|report|summary|trace-page|figures|lab|sample`.
+"""Command line of the analysis: `python -m weir summary|report|compare|export|figures|lab|...`.
 
-Exit codes: 0 done, 1 the work failed, 2 bad input.
+Exit codes: 0 done, 1 the work failed, 2 bad input; `compare`: 3 something is worse, 4 undecided (`--strict`).
 """
 
 import argparse
@@ -21,6 +21,8 @@ from weir.errors import DamagedError, InputError
 
 #: Width of tables in a log, where no text may be cut off.
 LOG_WIDTH = 240
+#: Answers that a summary begins with.
+MOST_ANSWERS = 6
 #: Cells with more characters may be wrapped.
 PROSE = 60
 
@@ -63,6 +65,46 @@ def _parser() -> argparse.ArgumentParser:
     summary.add_argument("study", type=Path, help="the study's folder")
     summary.add_argument("--fresh", action="store_true", help="compute the metrics first, as `metrics` does")
     summary.set_defaults(run=_summary)
+
+    compare = commands.add_parser(
+        "compare",
+        help="compare two results of one design, such as of two kernels or commits",
+        description="Exit codes: 0 nothing worse, 2 bad input, 3 something worse, 4 (--strict) undecided.",
+    )
+    compare.add_argument(
+        "before", type=Path, metavar="BEFORE", help="a study's folder, such as results-6.12/quick"
+    )
+    compare.add_argument(
+        "after", type=Path, metavar="AFTER", help="the folder of the same study's other results"
+    )
+    compare.add_argument(
+        "--metric", action="append", default=[], metavar="NAME",
+        help="metric to compare (repeatable; default: the class's response quantile and its throughput)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--equivalence",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="relative change that does not matter (default: 0.05)",
+    )
+    compare.add_argument(
+        "--format", default="text", choices=["text", "json", "csv", "markdown", "junit"], help="output"
+    )
+    compare.add_argument(
+        "--strict", action="store_true", help="exit code 4 where a comparison is undecided or impossible"
+    )
+    compare.set_defaults(run=_compare)
+
+    export = commands.add_parser(
+        "export", help="write the runs and requests of a study as tables for other tools"
+    )
+    export.add_argument("study", type=Path, help="the study's folder")
+    export.add_argument("out", type=Path, metavar="DIR", help="a new folder")
+    kinds = export.add_mutually_exclusive_group()
+    for form, text in (("parquet", "Parquet (default)"), ("csv", "CSV"), ("arrow", "Arrow IPC files")):
+        kinds.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    export.set_defaults(run=_export, form="parquet")
 
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
     trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
@@ -122,6 +164,7 @@ def _trace_page(options: argparse.Namespace, console: Console) -> int:
 
 def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir import present
+    from weir.conclusions import answers
     from weir.load import load_study
     from weir.study import class_table
 
@@ -130,6 +173,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     study = load_study(options.study)
     table = class_table(study)
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
+    for answer in answers(study, table)[:MOST_ANSWERS]:
+        console.print(f"  {answer.sentence()}", soft_wrap=True)
     if study.note:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
@@ -149,6 +194,29 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     excluded = present.excluded(study)
     if excluded.height:
         _print(console, excluded, "runs without data")
+    return 0
+
+
+def _compare(options: argparse.Namespace, console: Console) -> int:
+    from weir.comparison import compare_studies, render
+    from weir.load import load_study
+
+    studies = load_study(options.before), load_study(options.after)
+    found = compare_studies(*studies, tuple(options.metric), options.equivalence)
+    sys.stdout.write(render(found, options.format))
+    if found.count("worse"):
+        return 3
+    return 4 if options.strict and found.count("undecided") + found.count("not comparable") else 0
+
+
+def _export(options: argparse.Namespace, console: Console) -> int:
+    from weir.export import export
+    from weir.load import load_study
+
+    study = load_study(options.study)
+    written = export(study, options.out, options.form)
+    rows = ", ".join(f"{count} rows of {name}" for name, count in written.items())
+    console.print(f"{study.name}: {rows} in {options.out}", soft_wrap=True)
     return 0
 
 

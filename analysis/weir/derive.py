@@ -21,7 +21,7 @@ from weir.manifest import METRICS, seal, unseal
 from weir.tables import is_sample, response_ms, scan_block, scan_requests
 
 #: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
-#From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
+# From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
 DEFINITIONS = 5
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
