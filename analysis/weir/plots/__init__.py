@@ -23,7 +23,7 @@ from weir.plots.axes import (
     two_and_five,
     unbounded,
 )
-from weir.plots.charts import heat_map, intervals, ratios, spread, split, tail, timeline
+from weir.plots.charts import heat_map, intervals, ratios, split, spread, tail, timeline
 from weir.plots.palette import PRINTED, look_of, looks
 from weir.plots.series import (
     band,

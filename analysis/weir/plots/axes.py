@@ -40,6 +40,12 @@ def panels(
     return figure, list(figure.subplots(rows, columns, squeeze=False, **share).flat)
 
 
+def grid_shape(axes: Sequence[Axes]) -> tuple[int, int]:
+    """Rows and columns of the grid in which panels stand."""
+    places = [axis.get_subplotspec() for axis in axes]
+    return max(place.rowspan.stop for place in places), max(place.colspan.stop for place in places)
+
+
 def hide(axes: Iterable[Axes]) -> None:
     """Hides panels that have no data."""
     for axis in axes:
@@ -52,13 +58,15 @@ def letters(axes: Sequence[Axes], titles: Iterable[str]) -> None:
         axis.set_title(f"({letter}) {title}".rstrip(), loc="left")
 
 
+def lowest(axes: Sequence[Axes]) -> list[Axes]:
+    """The lowest panel of each column."""
+    return list({axis.get_subplotspec().colspan.start: axis for axis in axes}.values())
+
+
 def axis_titles(axes: Sequence[Axes], x: str = "", y: str = "") -> None:
     """One title for both axes of a grid: below the lowest panel of each column, and beside the rows."""
     shown = [axis for axis in axes if axis.get_visible()]
-    lowest: dict[int, Axes] = {}
-    for axis in shown:
-        lowest[axis.get_subplotspec().colspan.start] = axis
-    for axis in lowest.values():
+    for axis in lowest(shown):
         axis.tick_params(labelbottom=True)
         axis.set_xlabel(x)
     if y:
@@ -105,7 +113,9 @@ def keys(
     columns = max(1, min(columns, fit, len(handles)))
     if "upper" in loc and "right" not in loc:
         lines = -(-len(handles) // columns) + (title is not None)
-        figure.set_figheight(figure.get_figheight() + (lines - 1) * 1.4 * mpl.rcParams["legend.fontsize"] / 72)
+        figure.set_figheight(
+            figure.get_figheight() + (lines - 1) * 1.4 * mpl.rcParams["legend.fontsize"] / 72
+        )
     figure.legend(handles.values(), handles, loc=loc, ncols=columns, title=title, alignment="left")
 
 

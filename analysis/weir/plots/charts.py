@@ -36,8 +36,11 @@ GROUP_WIDTH = 0.6
 TAIL_POINTS = 160
 #: The part of a figure's width that names of rows take at most.
 _ROW_PART = 0.33
-#: The panels of several metrics are levels of this column.
-_METRIC = "metric"
+#: What stands beside the mark of a group's infinite values.
+_UNBOUNDED_SHARE = "{:.1%} " + panels.UNBOUNDED
+#: A part of a row's name that is no longer is not broken.
+_SHORT_PART = 24
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @style()
@@ -88,8 +91,8 @@ def intervals(
     single = len(metrics) == 1
     if not single:
         index = [name for name in table.columns if name not in metrics]
-        table = table.unpivot(metrics, index=index, variable_name=_METRIC, value_name="value")
-        col, order = _METRIC, dict(order or {}) | {_METRIC: metrics}
+        table = table.unpivot(metrics, index=index, variable_name=facets.METRIC, value_name="value")
+        col, order = facets.METRIC, dict(order or {}) | {facets.METRIC: metrics}
     value = metrics[0] if single else "value"
     at = Facets.of(table.drop_nulls(value), x=x, hue=hue, col=col, row=row, order=order, words=words)
     if at.table.is_empty():
@@ -98,9 +101,8 @@ def intervals(
     scaled = at.scaled if scaled is None else scaled
     joined = scaled if joined is None else joined
     figure = facets.grid(at, height=height, sharey=sharey and single)
-    columns = max(axis.get_subplotspec().colspan.stop for axis in figure.axes)
-    inches = 0.78 * figure.get_figwidth() / columns
-    tall = 0.75 * figure.get_figheight() / len({axis.get_subplotspec().rowspan.start for axis in figure.axes})
+    rows, columns = panels.grid_shape(figure.axes)
+    inches, tall = 0.78 * figure.get_figwidth() / columns, 0.75 * figure.get_figheight() / rows
     for axis, of_row, of_col in at.panels(figure):
         panel = at.only(at.table, of_row, of_col)
         if runs:
@@ -111,14 +113,13 @@ def intervals(
         facets.name_levels(axis, at, scaled, inches)
         axis.set_ylabel(facets.metric_title(str(of_col) if not single else value, words, tall))
         if not single:
-            axis.set_title("")
             facets.scale_values([axis], panel[value].to_list(), limit)
         elif not axis.get_subplotspec().is_first_col():
             axis.set_ylabel("")
     if single:
         facets.scale_values(figure.axes, at.table[value].to_list(), limit)
     _label_lowest(figure)
-    facets.group_legend(figure, at, limit)
+    facets.group_legend(figure, at, limit, lines=joined)
     points = "Small points: runs; bars" if runs else "Bars"
     write_note(figure, " ".join(filter(None, (facets.interval_caption(summary, points), note))))
     return figure
@@ -162,14 +163,15 @@ def ratios(
     cells = result.select(names).unique(maintain_order=True).rows()
     at = Facets.of(result, col=col, order=order)
     texts = row_texts(cells, names)
-    figure = facets.grid(at, height=1.0 + 0.2 * _lines(texts))
+    figure = facets.grid(at, height=1.0 + _height(texts, 0.2))
     for axis, of_row, of_col in at.panels(figure):
         axis.set_title(str(of_col))
         rows = _rows(at.only(result, of_row, of_col), cells, names)
         _draw_rows(axis, rows, 1.4)
         axis.axvline(0 if as_difference else 1, color="#333333", linewidth=0.9)
         panels.name_rows(axis, texts)
-        axis.tick_params(labelleft=axis.get_subplotspec().is_first_col())
+        is_first = axis.get_subplotspec().is_first_col()
+        axis.tick_params(left=is_first, labelleft=is_first)
         axis.set(xlabel="", ylabel="")
     if not as_difference:
         panels.log_x(figure.axes[0])
@@ -296,16 +298,20 @@ def spread(
     if at.table.is_empty():
         raise ValueError(f"no row has a value of {value}")
     figure = facets.grid(at, height=height)
-    columns = max(axis.get_subplotspec().colspan.stop for axis in figure.axes)
+    columns = panels.grid_shape(figure.axes)[1]
+    wide = facets.is_wide(at.table[value].to_list())
     xs, hues = list(map(str, at.levels[at.x])), list(map(str, at.levels[at.hue]))
     for axis, of_row, of_col in at.panels(figure):
         panel = at.only(at.table, of_row, of_col)
         look = {
             "x": "x", "y": value, "order": xs, "ax": axis, "width": GROUP_WIDTH, "legend": False, "linewidth": 0.8,
-            "hue": "hue", "hue_order": hues, "saturation": 1,
+            "hue": "hue", "hue_order": hues, "saturation": 1, "log_scale": (None, 10) if wide else None,
             "palette": {h: at.look[at.hue][h].color for h in hues},
         }  # fmt: skip
-        columns_of = (facets.text_column(panel, at.x).alias("x"), facets.text_column(panel, at.hue).alias("hue"))
+        columns_of = (
+            facets.text_column(panel, at.x).alias("x"),
+            facets.text_column(panel, at.hue).alias("hue"),
+        )
         data = facets.finite(panel.select(value, *columns_of), value)
         if kind == "box":
             sns.boxplot(data, whis=(5, 95), showfliers=False, **look)
@@ -315,16 +321,20 @@ def spread(
             for hue_level in at.levels[at.hue]:
                 cell = facets.only(panel, {at.x: level, at.hue: hue_level})[value]
                 if cell.is_infinite().any():
-                    text = f"{cell.is_infinite().sum()} of {len(cell)} {panels.UNBOUNDED}"
+                    text = _UNBOUNDED_SHARE.format(cell.is_infinite().mean())
                     color = at.look[at.hue][str(hue_level)].color
                     unbounded(axis, _centre(at, level, hue_level, scaled=False), color, text=text)
         facets.name_levels(axis, at, False, 0.78 * figure.get_figwidth() / columns)
         first = axis.get_subplotspec().is_first_col()
         axis.set_ylabel(facets.metric_title(value, words, 2.0) if first else "")
-    facets.scale_values(figure.axes, at.table[value].to_list(), None)
+    facets.scale_values(figure.axes, at.table[value].to_list(), None, _UNBOUNDED_SHARE.format(0.1))
     _label_lowest(figure)
     facets.group_legend(figure, at, None)
-    what = "Boxes: quartiles and median; whiskers: 5% to 95%" if kind == "box" else "Violins: density, with quartiles"
+    what = (
+        "Boxes: quartiles and median; whiskers: 5% to 95%"
+        if kind == "box"
+        else "Violins: density, with quartiles"
+    )
     write_note(figure, f"{what} of {at.table.height:,} values.")
     return figure
 
@@ -368,7 +378,8 @@ def heat_map(
     summary = summarise(at.table, metric, at.factors, bounds=bounds or label(metric).bounds)
     known = [v for v in summary["estimate"].to_list() if math.isfinite(v)]
     figure = facets.grid(at, height=height)
-    figure_columns = max(axis.get_subplotspec().colspan.stop for axis in figure.axes)
+    figure_columns = panels.grid_shape(figure.axes)[1]
+    small = mpl.rcParams["legend.fontsize"] - 1
     for axis, of_row, of_col in at.panels(figure):
         panel = at.only(summary, of_row, of_col)
         found = dict(zip(panel.select(x, y).rows(), panel["estimate"].to_list(), strict=True))
@@ -384,7 +395,7 @@ def heat_map(
             vmin=min(known, default=0),
             vmax=max(known, default=1),
             linewidths=1,
-            annot_kws={"fontsize": mpl.rcParams["legend.fontsize"]},
+            annot_kws={"fontsize": small},
             cbar=False,
             ax=axis,
         )
@@ -392,15 +403,16 @@ def heat_map(
         for i, line in enumerate(cells):
             for j, v in enumerate(line):
                 if math.isinf(v):
-                    axis.text(j + 0.5, i + 0.5, panels.UNBOUNDED, ha="center", va="center")
-        facets.name_levels(axis, at, True, 0.78 * figure.get_figwidth() / figure_columns)
-        axis.set_xticks(np.arange(len(at.levels[x])) + 0.5, at.texts(x))
+                    axis.text(j + 0.5, i + 0.5, panels.UNBOUNDED, ha="center", va="center", fontsize=small)
+        facets.name_levels(axis, at, False, 0.78 * figure.get_figwidth() / figure_columns, cells=True)
         axis.tick_params(length=0)
+        axis.tick_params(axis="y", labelrotation=0)
         axis.grid(visible=False)
         axis.set_ylabel(at.called(y) if axis.get_subplotspec().is_first_col() else "")
     _label_lowest(figure)
-    ns = facets.interval_caption(summary.with_columns(method=pl.lit("none")), "")
-    write_note(figure, f"{facets.metric_title(metric, words, 99)}; means over repetitions, {ns}")
+    low, high = summary["n"].min(), summary["n"].max()
+    n = f"{low}" if low == high else f"{low} to {high}"
+    write_note(figure, f"{facets.metric_title(metric, words, 99)}: means over repetitions, n = {n}.")
     return figure
 
 
@@ -450,10 +462,11 @@ def timeline(
         for level in at.levels[at.hue]:
             look = at.look[at.hue][str(level)]
             own = facets.only(panel, {at.hue: level})
-            data = facets.triples(own)
+            data = facets.triples(own.sort(time))
             if len(data):
+                # Sorting would mix an estimate with the ends of its interval.
                 sns.lineplot(
-                    data, x=time, y="value", estimator=facets.first, errorbar=facets.ends, ax=axis,
+                    data, sort=False, x=time, y="value", estimator=facets.first, errorbar=facets.ends, ax=axis,
                     color=look.color, linestyle=look.linestyle, linewidth=1.2, err_kws={"linewidth": 0},
                 )  # fmt: skip
             for moment in own.filter(pl.col("estimate").is_infinite())[time]:
@@ -464,8 +477,10 @@ def timeline(
         axis.margins(x=0)
     facets.scale_values(figure.axes, at.table[value].to_list(), None)
     _label_lowest(figure)
-    facets.group_legend(figure, at, None, points=False)
-    write_note(figure, " ".join(filter(None, (facets.interval_caption(summary, "Lines: means; shades"), note))))
+    facets.group_legend(figure, at, None, points=False, lines=True)
+    write_note(
+        figure, " ".join(filter(None, (facets.interval_caption(summary, "Lines: means; shades"), note)))
+    )
     return figure
 
 
@@ -490,7 +505,7 @@ def split(
     found = [summarise(table, part, by, bounds=label(part).bounds) for part in parts]
     cells = found[0].select(by).rows() if by else [()]
     texts = row_texts(cells, by)
-    figure, (axis,) = panels.panels(1, 1, 0.75 + 0.22 * _lines(texts))
+    figure, (axis,) = panels.panels(1, 1, 0.75 + _height(texts, 0.22))
     start = np.zeros(len(cells))
     for i, (part, summary) in enumerate(zip(parts, found, strict=True)):
         length = summary["estimate"].to_numpy()
@@ -524,7 +539,14 @@ def row_texts(cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> list[
     shown = zip(*columns, strict=True) if columns else cells
     texts = [cell_label(dict(zip(names, cell, strict=True)), names) for cell in shown]
     inches = _ROW_PART * panels.width_inch()
-    return [on_lines(text, mpl.rcParams["ytick.labelsize"], inches) for text in texts]
+    size = mpl.rcParams["ytick.labelsize"]
+    return [on_lines(_unbroken(text), size, inches).replace(_NO_BREAK, " ") for text in texts]
+
+
+def _unbroken(text: str) -> str:
+    """A cell's name whose short parts, such as `load 0.5`, stay on one line."""
+    parts = text.split(", ")
+    return ", ".join(part.replace(" ", _NO_BREAK) if len(part) <= _SHORT_PART else part for part in parts)
 
 
 def exceedance(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -615,7 +637,9 @@ def _draw_rows(axis: Axes, rows: pl.DataFrame, width: float) -> None:
         unbounded(axis, y, look.color, across=True)
 
 
-def _draw_tail(axis: Axes, cell: pl.DataFrame, value: str, run: str, look: dict[str, str], *, band: bool) -> None:
+def _draw_tail(
+    axis: Axes, cell: pl.DataFrame, value: str, run: str, look: dict[str, str], *, band: bool
+) -> None:
     runs = [of[value].to_numpy() for _, of in cell.group_by(run, maintain_order=True)]
     if not runs:
         return
@@ -635,7 +659,7 @@ def _draw_tail(axis: Axes, cell: pl.DataFrame, value: str, run: str, look: dict[
     found = [mean_interval(column, bounds=(0, math.inf)) for column in np.array(ranks).T]
     bounded = [at for at, one in enumerate(found) if math.isfinite(one.estimate)]
     axis.plot([found[at].estimate for at in bounded], above[bounded], linewidth=1.2, **look)
-    shaded = [at for at in bounded if found[at].low is not None]
+    shaded = [at for at in bounded if (found[at].low or 0) > 0]
     axis.fill_betweenx(
         above[shaded], [found[at].low for at in shaded], [found[at].high for at in shaded],
         color=look["color"], alpha=0.2, linewidth=0,
@@ -643,15 +667,15 @@ def _draw_tail(axis: Axes, cell: pl.DataFrame, value: str, run: str, look: dict[
 
 
 def _label_lowest(figure: Figure) -> None:
-    """Names and ticks of the x axis only where no panel stands below."""
-    lowest = {axis.get_subplotspec().colspan.start: axis for axis in figure.axes}
+    """Names and ticks of the x axis only where no panel stands below; names no wider than a panel."""
+    last = panels.lowest(figure.axes)
+    inches = 0.8 * figure.get_figwidth() / panels.grid_shape(figure.axes)[1]
     for axis in figure.axes:
-        is_lowest = axis in lowest.values()
-        axis.tick_params(labelbottom=is_lowest)
-        if not is_lowest:
-            axis.set_xlabel("")
+        axis.tick_params(labelbottom=axis in last)
+        text = axis.get_xlabel() if axis in last else ""
+        axis.set_xlabel(on_lines(text, mpl.rcParams["axes.labelsize"], inches) if text else "")
 
 
-def _lines(texts: Sequence[str]) -> float:
-    """Height of rows with these names, in rows; a second line takes less than a row."""
-    return sum(1 + 0.7 * text.count("\n") for text in texts)
+def _height(texts: Sequence[str], inches: float) -> float:
+    """Height of rows with these names; a second line takes less than a row."""
+    return inches * mpl.rcParams["ytick.labelsize"] / 8 * sum(1 + 0.7 * text.count("\n") for text in texts)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -12,7 +12,6 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weir.labels import label
 from weir.load import Level
@@ -26,6 +25,8 @@ Table = pl.DataFrame | pd.DataFrame
 Place = str | Sequence[str] | None
 #: Characters of a level's name along the axis on one line.
 TICK_CHARS = 26
+#: Below this width a legend beside the panels leaves them no room.
+NARROW_INCH = 5
 #: A panel is not narrower than this.
 _PANEL_INCH = 1.25
 #: The largest part of a figure's width that a legend beside the panels takes.
@@ -33,6 +34,8 @@ _LEGEND_PART = 0.3
 _OBJECTIVE = {"color": "#333333", "linewidth": 0.9, "linestyle": (0, (4, 2))}
 #: The one level of a place without a column.
 _NONE = ""
+#: The panels of several metrics are levels of this column; a title does not repeat the axis's.
+METRIC = "metric"
 
 
 def as_polars(table: Table) -> pl.DataFrame:
@@ -78,12 +81,16 @@ class Facets:
         """
         table, order, words = as_polars(table), order or {}, words or {}
         names: list[str | None] = []
+        parts_of: dict[str, Sequence[str]] = {}
         for place in (x, hue, col, row):
             if place is None or isinstance(place, str):
                 names.append(place)
                 continue
             joined = ", ".join(place)
-            parts = [pl.col(one).cast(pl.String).replace({str(k): v for k, v in words.items()}) for one in place]
+            parts_of[joined] = place
+            parts = [
+                pl.col(one).cast(pl.String).replace({str(k): v for k, v in words.items()}) for one in place
+            ]
             table = table.with_columns(pl.concat_str(parts, separator=", ").alias(joined))
             names.append(joined)
         levels: dict[str | None, list[Level]] = {None: [_NONE]}
@@ -94,6 +101,8 @@ class Facets:
             known = {str(level) for level in planned}
             everything = planned + [level for level in levels[name] if str(level) not in known]
             look[name] = {str(level): of for level, of in looks(everything).items()}
+        for joined, place in parts_of.items():
+            look[joined] = _joined_looks(table, joined, place, order)
         return cls(table, *names, levels, look, words)
 
     @property
@@ -122,18 +131,20 @@ class Facets:
         """The levels that a panel stands for; on several lines where one would be wider than a panel."""
         parts = []
         for name, level in ((self.col, col), (self.row, row)):
-            if name is not None:
+            if name is not None and name != METRIC:
                 own = self.words.get(level)
                 text = self.texts(name)[self.levels[name].index(level)]
                 parts.append(own or f"{self.called(name)} {text}".strip())
         size = mpl.rcParams["axes.titlesize"]
         one = ", ".join(parts)
-        return one if on_lines(one, size, inches) == one else "\n".join(on_lines(p, size, inches) for p in parts)
+        return (
+            one if on_lines(one, size, inches) == one else "\n".join(on_lines(p, size, inches) for p in parts)
+        )
 
     def panels(self, figure: Figure) -> Iterator[tuple[Axes, Level, Level]]:
         """Each panel with its levels of row and column; the title is set."""
         wanted = [(row, col) for row in self.levels[self.row] for col in self.levels[self.col]]
-        columns = max(axis.get_subplotspec().colspan.stop for axis in figure.axes)
+        columns = panels.grid_shape(figure.axes)[1]
         for axis, (row, col) in zip(figure.axes, wanted, strict=True):
             axis.set_title(self.title(row, col, 0.82 * figure.get_figwidth() / columns))
             yield axis, row, col
@@ -168,10 +179,23 @@ def grid(at: Facets, *, height: float | None = None, sharex: bool = True, sharey
     figure = drawn.figure
     # A figure that pyplot knows stays in memory, and a notebook shows it a second time.
     plt.close(figure)
-    each = 2.1 if width_inch() > 5 else 1.55
+    each = 2.1 if width_inch() > NARROW_INCH else 1.5
     figure.set_size_inches(width_inch(), height or 0.7 + each * rows)
     figure.set_layout_engine("constrained")
     return figure
+
+
+def _joined_looks(
+    table: pl.DataFrame, joined: str, columns: Sequence[str], order: Mapping[str, Sequence[Level]]
+) -> dict[str, Look]:
+    """Looks of joined levels: the first column gives the colour, the others marker and dashes."""
+    cells = table.select(joined, *columns).unique(maintain_order=True).rows()
+    shades = looks(order.get(columns[0]) or list(dict.fromkeys(cell[1] for cell in cells)))
+    others = list(dict.fromkeys(cell[2:] for cell in cells))
+    return {
+        text: replace(Look.at(others.index(tuple(rest))), color=shades[head].color)
+        for text, head, *rest in cells
+    }
 
 
 def finite(table: pl.DataFrame, column: str) -> pd.DataFrame:
@@ -215,8 +239,16 @@ def draw_limit(axis: Axes, limit: float, *, across: bool = True) -> None:
     (axis.axhline if across else axis.axvline)(limit, zorder=1, **_OBJECTIVE)
 
 
-def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float) -> None:
-    """Ticks at the levels of the factor along the axis, turned where they would run into each other."""
+def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float, *, cells: bool = False) -> None:
+    """Ticks at the levels of the factor along the axis, turned where they would run into each other.
+
+    Args:
+        axis: the panel.
+        at: the facets.
+        scaled: whether levels stand at their numbers.
+        inches: width of the panel.
+        cells: whether levels are cells of a heat map, named in their middles.
+    """
     texts = at.texts(at.x)
     if at.x is None:
         axis.set_xticks([0], ["all runs"])
@@ -224,8 +256,10 @@ def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float) -> None:
     elif scaled:
         axis.set_xticks([float(level) for level in at.levels[at.x]], texts)
     else:
-        axis.set_xticks(range(len(texts)), [_folded(text) for text in texts])
-        axis.set_xlim(-0.6, len(texts) - 0.4)
+        places = [place + 0.5 * cells for place in range(len(texts))]
+        axis.set_xticks(places, [_folded(text) for text in texts], rotation=0)
+        if not cells:
+            axis.set_xlim(-0.6, len(texts) - 0.4)
     letter_inch = 0.55 * mpl.rcParams["xtick.labelsize"] / 72
     room = inches / max(len(texts), 1)
     if at.x is not None and max(map(len, texts)) * letter_inch > 0.92 * room:
@@ -235,31 +269,50 @@ def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float) -> None:
     axis.set_xlabel(at.called(at.x))
 
 
-def scale_values(axes: Sequence[Axes], values: Sequence[float | None], limit: float | None) -> None:
-    """From zero for quantities that cannot be negative; in decades where they span too many."""
+def is_wide(values: Sequence[float | None]) -> bool:
+    """Whether positive values span more decades than an axis from zero shows."""
+    found = [v for v in values if v is not None and math.isfinite(v)]
+    return bool(found) and min(found) > 0 and max(found) / min(found) > panels.LOG_RATIO
+
+
+def scale_values(
+    axes: Sequence[Axes], values: Sequence[float | None], limit: float | None, mark: str = panels.UNBOUNDED
+) -> None:
+    """From zero for quantities that cannot be negative; in decades where they span too many.
+
+    Above infinite values there is room for their marks with this text.
+    """
     found = [v for v in [*values, limit] if v is not None and math.isfinite(v)]
     if not found or min(found) < 0:
         return
-    if min(found) > 0 and max(found) / min(found) > panels.LOG_RATIO:
-        narrow = max(found) / min(found) < 100
-        for axis in axes:
-            axis.set_yscale("log")
-            axis.yaxis.set_major_formatter(FuncFormatter(panels.plain))
-            axis.yaxis.set_minor_formatter(FuncFormatter(panels.two_and_five) if narrow else NullFormatter())
+    if is_wide(found):
+        panels.log_y(axes)
     else:
         # Values that are nearly equal leave no margin of their own.
         top = max(*(axis.get_ylim()[1] for axis in axes), 1.08 * max(found)) if max(found) > 0 else 1
         for axis in axes:
             axis.set_ylim(0, top)
+    if any(v is not None and math.isinf(v) for v in values):
+        points = 0.75 * 72 * axes[0].figure.get_figheight() / panels.grid_shape(axes)[0]
+        part = min(0.08 + 0.55 * mpl.rcParams["legend.fontsize"] * len(mark) / points, 0.5)
+        for axis in {axis.get_shared_y_axes().get_siblings(axis)[0]: axis for axis in axes}.values():
+            low, high = axis.get_ylim()
+            more = (high / low) ** (part / (1 - part)) if axis.get_yscale() == "log" else 0
+            axis.set_ylim(low, high * more if more else low + (high - low) / (1 - part))
 
 
-def group_legend(figure: Figure, at: Facets, limit: float | None, *, points: bool = True) -> None:
-    """Legend of the colours, markers and dashes of `hue`, and the objective's line."""
+def group_legend(
+    figure: Figure, at: Facets, limit: float | None, *, points: bool = True, lines: bool = False
+) -> None:
+    """Legend of the colours, markers (`points`) and dashes (`lines`) of `hue`, and the objective's line."""
     handles = {}
     if at.hue is not None:
         for level, text in zip(at.levels[at.hue], at.texts(at.hue), strict=True):
             look = at.look[at.hue][str(level)]
-            drawn = {"marker": look.marker} if points else {"linestyle": look.linestyle}
+            drawn = {
+                "marker": look.marker if points else "",
+                "linestyle": look.linestyle if lines else "none",
+            }
             handles[text] = Line2D([], [], color=look.color, markersize=5, **drawn)
     if limit is not None:
         handles["objective"] = Line2D([], [], **_OBJECTIVE)
@@ -272,7 +325,7 @@ def place_legend(figure: Figure, handles: dict[str, Line2D], title: str | None) 
         return
     letter_inch = 0.52 * mpl.rcParams["legend.fontsize"] / 72
     inches = letter_inch * (max(len(name) for name in [*handles, title or ""]) + 5)
-    if inches <= _LEGEND_PART * figure.get_figwidth():
+    if figure.get_figwidth() > NARROW_INCH and inches <= _LEGEND_PART * figure.get_figwidth():
         look = {"title": title, "alignment": "left", "loc": "outside right upper"}
         figure.legend(handles.values(), handles, **look)
     else:
@@ -321,7 +374,11 @@ def _ordered(column: pl.Series, planned: Sequence[Level] | None) -> list[Level]:
 
 
 def _as_text(at: Facets, name: str) -> list[str]:
-    return at.table.select(pl.Series(name, at.levels[name], at.table[name].dtype).cast(pl.String)).to_series().to_list()
+    return (
+        at.table.select(pl.Series(name, at.levels[name], at.table[name].dtype).cast(pl.String))
+        .to_series()
+        .to_list()
+    )
 
 
 def _folded(text: str) -> str:

@@ -85,11 +85,15 @@ def looks(levels: Sequence[Level | None]) -> dict[Level | None, Look]:
     Numbers are shades from dark to light, in their order. Named levels look as `look_of` says; a level that
     the project does not know takes the next colour where its own is taken.
     """
-    if len(levels) > 1 and all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
+    if len(levels) > 1 and all(
+        isinstance(level, int | float) and not isinstance(level, bool) for level in levels
+    ):
         shades = sns.color_palette("viridis", round(len(levels) * 1.2)).as_hex()
         ordered = sorted(levels)
         return {
-            level: Look(shades[(at := ordered.index(level))], MARKERS[at % len(MARKERS)], LINES[at % len(LINES)])
+            level: Look(
+                shades[(at := ordered.index(level))], MARKERS[at % len(MARKERS)], LINES[at % len(LINES)]
+            )
             for level in levels
         }
     places = {level: _PLACES[str(level)] for level in levels if str(level) in _PLACES}

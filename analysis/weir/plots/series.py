@@ -33,7 +33,9 @@ def look(of: int | str, **more: object) -> dict[str, object]:
     return {"color": colour(of), "marker": marker(of), "linestyle": line_style(of), "markersize": 3.5} | more
 
 
-def line(axis: Axes, x: Sequence[float], y: Sequence[float], label: str, of: int | str, **more: object) -> None:
+def line(
+    axis: Axes, x: Sequence[float], y: Sequence[float], label: str, of: int | str, **more: object
+) -> None:
     """A line with markers."""
     axis.plot(x, y, label=label, **look(of, **({"linewidth": 1.2} | more)))
 
