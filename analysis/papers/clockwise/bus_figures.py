@@ -44,8 +44,7 @@ def speed_ups(found: SpeedUps) -> Figure:
         plots.powers_of_two(axis, SIZES_KB)
         axis.set_ylim(0, 4.4)
     plots.letters(axes, [f"{operation}, {mode}" for operation, mode in panels])
-    figure.supxlabel("Block (KB)")
-    figure.supylabel("Speed-up over one disk")
+    plots.axis_titles(axes, "Block (KB)", "Speed-up over one disk")
     plots.legend(figure, axes[0])
     plots.note(figure, "Zone 0, a Fast SCSI-2 bus for each disk. Dotted: the thesis's four disks with 1 MB.")
     return figure

@@ -35,8 +35,7 @@ def by_disk(rows: pl.DataFrame) -> Figure:
         axis.set_title(f"CELLO disk {at}", loc="left")
     plots.hide(axes[len(disks) :])
     plots.log_y(axes[:1])
-    figure.supxlabel(LOAD)
-    figure.supylabel(LATENCY)
+    plots.axis_titles(axes, LOAD, LATENCY)
     plots.legend(figure, axes[0])
     plots.note(figure, SHADES)
     return figure

@@ -56,8 +56,7 @@ def crosstalk(rows: pl.DataFrame) -> Figure:
         axis.set_title(f"CELLO disk {at}", loc="left")
     plots.hide(axes[len(disks) :])
     plots.log_y(axes[:1])
-    figure.supxlabel("Requests of the stream, times its contract")
-    figure.supylabel("Mean latency (ms)")
+    plots.axis_titles(axes, "Requests of the stream, times its contract", "Mean latency (ms)")
     plots.legend(figure, axes[0])
     plots.note(figure, "Means over repetitions. Grey: 25 to 51 ms, where the thesis's latencies settle.")
     return figure

@@ -65,7 +65,7 @@ def lowest(axes: Sequence[Axes]) -> list[Axes]:
 
 def axis_titles(axes: Sequence[Axes], x: str = "", y: str = "") -> None:
     """One title for both axes of a grid: below the lowest panel of each column, and beside the rows."""
-    shown = [axis for axis in axes if axis.get_visible()]
+    shown = [axis for axis in axes if axis.get_visible() and axis.axison]
     for axis in lowest(shown):
         axis.tick_params(labelbottom=True)
         axis.set_xlabel(x)

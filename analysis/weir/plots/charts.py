@@ -102,7 +102,7 @@ def intervals(
     joined = scaled if joined is None else joined
     figure = facets.grid(at, height=height, sharey=sharey and single)
     rows, columns = panels.grid_shape(figure.axes)
-    inches, tall = 0.78 * figure.get_figwidth() / columns, 0.75 * figure.get_figheight() / rows
+    inches, tall = 0.78 * figure.get_figwidth() / columns, 0.6 * figure.get_figheight() / rows
     for axis, of_row, of_col in at.panels(figure):
         panel = at.only(at.table, of_row, of_col)
         if runs:
