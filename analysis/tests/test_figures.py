@@ -27,8 +27,15 @@ def ends_of_bars(figure, across=False):
     """The ends of the bars of intervals: lines without marker along one axis that have two ends."""
     found = []
     for line in (line for axis in figure.axes for line in axis.lines if line.get_marker() == "None"):
-        along, other = (line.get_xdata(), line.get_ydata()) if across else (line.get_ydata(), line.get_xdata())
-        if len(along) == 2 and other[0] == other[1] and line.get_linestyle() == "-" and np.isfinite(along).all():
+        along, other = (
+            (line.get_xdata(), line.get_ydata()) if across else (line.get_ydata(), line.get_xdata())
+        )
+        if (
+            len(along) == 2
+            and other[0] == other[1]
+            and line.get_linestyle() == "-"
+            and np.isfinite(along).all()
+        ):
             found.append(tuple(along))
     return found
 

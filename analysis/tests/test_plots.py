@@ -21,9 +21,9 @@ LEVELS = ("none", "mq-deadline", "bfq")
 def rows(value=lambda level, load, r: 10 * (1 + LEVELS.index(level)) + load + r**2):
     cells = [(s, load, r) for s in LEVELS for load in (1.0, 4.0) for r in range(4)]
     schema = ["scheduler", "load", "repetition", "x"]
-    return pl.DataFrame([(*cell, float(value(*cell))) for cell in cells], schema=schema, orient="row").with_columns(
-        block=pl.col("repetition")
-    )
+    return pl.DataFrame(
+        [(*cell, float(value(*cell))) for cell in cells], schema=schema, orient="row"
+    ).with_columns(block=pl.col("repetition"))
 
 
 def same(found, expected):
@@ -32,7 +32,9 @@ def same(found, expected):
 
 
 def intervals_of(summary):
-    return [end for low, high in summary.select("low", "high").rows() if low is not None for end in (low, high)]
+    return [
+        end for low, high in summary.select("low", "high").rows() if low is not None for end in (low, high)
+    ]
 
 
 @pytest.mark.parametrize("as_pandas", [False, True])
@@ -132,7 +134,11 @@ def test_a_level_has_one_look_in_all_figures():
     figures = [plots.intervals(rows().filter(pl.col("scheduler").is_in(kept)), "x", x="load", hue="scheduler")
                for kept in (LEVELS, LEVELS[1:])]  # fmt: skip
     drawn = [
-        {to_hex(line.get_color()) for line in figure.axes[0].lines if line.get_marker() == look_of("bfq").marker}
+        {
+            to_hex(line.get_color())
+            for line in figure.axes[0].lines
+            if line.get_marker() == look_of("bfq").marker
+        }
         for figure in figures
     ]
     assert drawn == [{look_of("bfq").color}] * 2
@@ -154,7 +160,8 @@ def test_unknown_levels_do_not_share_a_colour():
 
 
 @pytest.mark.parametrize(
-    ("size", "inches"), [("usenix-column", 3.335), ("acm-column", 3.3368), ("acm-page", 7.0056), ("usenix-page", 7)]
+    ("size", "inches"),
+    [("usenix-column", 3.335), ("acm-column", 3.3368), ("acm-page", 7.0056), ("usenix-page", 7)],
 )
 def test_files_are_as_wide_as_the_printed_column(size, inches, tmp_path):
     with plots.style(size), warnings.catch_warnings():
@@ -181,7 +188,13 @@ def test_no_legend_covers_a_panel_and_no_text_leaves_the_figure():
         for axis in figure.axes:
             (legend,) = figure.legends
             assert not legend.get_window_extent().overlaps(axis.get_window_extent())
-            texts = [axis.title, axis.xaxis.label, axis.yaxis.label, *axis.get_xticklabels(), figure._supxlabel]
+            texts = [
+                axis.title,
+                axis.xaxis.label,
+                axis.yaxis.label,
+                *axis.get_xticklabels(),
+                figure._supxlabel,
+            ]
             for text in texts:
                 box = text.get_window_extent()
                 assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1 and box.y0 >= page.y0 - 1

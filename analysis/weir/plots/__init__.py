@@ -24,6 +24,7 @@ from weir.plots.axes import (
     unbounded,
 )
 from weir.plots.charts import heat_map, intervals, ratios, split, spread, tail, timeline
+from weir.plots.facets import Place
 from weir.plots.palette import PRINTED, look_of, looks
 from weir.plots.series import (
     band,
@@ -43,6 +44,7 @@ from weir.plots.style import SIZES, adaptive_svg, encode, save, style
 __all__ = [
     "PRINTED",
     "SIZES",
+    "Place",
     "adaptive_svg",
     "axis_titles",
     "band",
