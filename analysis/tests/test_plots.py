@@ -1,4 +1,4 @@
-"""Charts: what seaborn draws is what weir computed, no infinity is lost, a level has one look, widths are exact."""
+"""Charts draw weir's numbers, lose no infinity, give a level one look, and are as wide as a printed column."""
 
 import math
 import re
@@ -183,7 +183,7 @@ def test_no_legend_covers_a_panel_and_no_text_leaves_the_figure():
     for size in ("text", "usenix-column"):
         with plots.style(size):
             figure = plots.intervals(rows(), "x", x="scheduler", hue="load", limit=20)
-            plots.encode(figure, "png")
+            figure.draw_without_rendering()
         page = figure.bbox
         for axis in figure.axes:
             (legend,) = figure.legends
@@ -207,7 +207,7 @@ def test_pyplot_keeps_no_figure():
 
 
 def test_a_page_figure_follows_a_dark_page():
-    svg = plots.adaptive_svg(plots.intervals(rows(), "x", x="scheduler")).decode()
+    svg = plots.adaptive_svg(plots.intervals(rows(), "x", x="scheduler", hue="load")).decode()
     assert svg.count("prefers-color-scheme:dark") == 1
     for light in re.findall(r'\[style\*="fill: (#[0-9a-f]+)"\]', svg)[:1]:
         assert f"fill: {light}" in svg.partition("</style>")[2]

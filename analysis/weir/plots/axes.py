@@ -1,4 +1,4 @@
-"""Panels of a figure: axes and their scales, titles, legends, marks of unbounded values, and the note below."""
+"""Panels of a figure: axes and their scales, titles, legends, marks of unbounded values, the note below."""
 
 from collections.abc import Iterable, Sequence
 

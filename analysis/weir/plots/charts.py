@@ -1,8 +1,8 @@
 """Charts of a table by its columns: intervals, ratios, tails, spreads, heat maps, time lines, stacked parts.
 
-seaborn draws; estimates and intervals are those of `weir.statistics`, and no number is computed by seaborn. A
-table is one of polars or pandas with a row per run (`repetition` tells runs of one cell apart). An infinite value
-is never left out: it has a mark at the panel's edge and the word "unbounded".
+seaborn draws; estimates and intervals are those of `weir.statistics`. A table is one of polars or pandas with a
+row per run (`repetition` tells runs of one cell apart). An infinite value is never left out: it has a mark at the
+panel's edge and the word "unbounded".
 """
 
 import math
@@ -176,14 +176,11 @@ def ratios(
     if not as_difference:
         panels.log_x(figure.axes[0])
     head, *_, base = facets.level_texts([*levels, baseline])
-    what = head if len(levels) == 1 else f"each {factor}"
-    relation = "minus" if as_difference else "relative to"
-    unit = f" ({label(metric).unit})" if as_difference and label(metric).unit else ""
-    text = f"{label(metric).text}{unit}: {what} {relation} {base}"
-    size = mpl.rcParams["axes.labelsize"]
-    figure.suptitle(on_lines(text, size, figure.get_figwidth()), fontsize=size, x=0.01, ha="left")
-    caption = facets.interval_caption(result, "bars", unit="pair")
-    write_note(figure, f"Runs are paired by block; {caption}")
+    what = {
+        "box": "Boxes: quartiles and median; whiskers: 5% to 95%",
+        "violin": "Violins: density and quartiles",
+    }
+    write_note(figure, f"{what[kind]} of {at.table.height:,} values.")
     return figure
 
 
@@ -304,15 +301,12 @@ def spread(
     for axis, of_row, of_col in at.panels(figure):
         panel = at.only(at.table, of_row, of_col)
         look = {
-            "x": "x", "y": value, "order": xs, "ax": axis, "width": GROUP_WIDTH, "legend": False, "linewidth": 0.8,
-            "hue": "hue", "hue_order": hues, "saturation": 1, "log_scale": (None, 10) if wide else None,
-            "palette": {h: at.look[at.hue][h].color for h in hues},
+            "x": "_x", "y": value, "order": xs, "hue": "_hue", "hue_order": hues, "saturation": 1,
+            "palette": {h: at.look[at.hue][h].color for h in hues}, "width": GROUP_WIDTH, "linewidth": 0.8,
+            "log_scale": (None, 10) if wide else None, "legend": False, "ax": axis,
         }  # fmt: skip
-        columns_of = (
-            facets.text_column(panel, at.x).alias("x"),
-            facets.text_column(panel, at.hue).alias("hue"),
-        )
-        data = facets.finite(panel.select(value, *columns_of), value)
+        places = facets.text_column(panel, at.x).alias("_x"), facets.text_column(panel, at.hue).alias("_hue")
+        data = facets.finite(panel.select(value, *places), value)
         if kind == "box":
             sns.boxplot(data, whis=(5, 95), showfliers=False, **look)
         else:
@@ -466,8 +460,8 @@ def timeline(
             if len(data):
                 # Sorting would mix an estimate with the ends of its interval.
                 sns.lineplot(
-                    data, sort=False, x=time, y="value", estimator=facets.first, errorbar=facets.ends, ax=axis,
-                    color=look.color, linestyle=look.linestyle, linewidth=1.2, err_kws={"linewidth": 0},
+                    data, sort=False, x=time, y="value", estimator=facets.first, errorbar=facets.ends,
+                    color=look.color, linestyle=look.linestyle, linewidth=1.2, err_kws={"linewidth": 0}, ax=axis,
                 )  # fmt: skip
             for moment in own.filter(pl.col("estimate").is_infinite())[time]:
                 unbounded(axis, float(moment), look.color)
@@ -586,14 +580,14 @@ def _draw_runs(axis: Axes, runs: pl.DataFrame, metric: str, at: Facets, scaled: 
             continue
         there = len(axis.collections)
         sns.stripplot(
-            data, x="x", y="y", order=None if scaled else list(map(str, at.levels[at.x])), native_scale=scaled,
-            jitter=False, size=2.8, alpha=0.5, linewidth=0, color=at.look[at.hue][str(hue)].color, ax=axis,
+            data, x="x", y="y", order=None if scaled else list(map(str, at.levels[at.x])),
+            native_scale=scaled, jitter=False, size=2.8, alpha=0.5, linewidth=0, color=at.look[at.hue][str(hue)].color, ax=axis,
             clip_on=False,
         )  # fmt: skip
         shift = 0.0 if scaled else _centre(at, at.levels[at.x][0], hue, scaled=False) + aside
         for drawn in axis.collections[there:]:
             offsets = np.asarray(drawn.get_offsets())
-            drawn.set_offsets(offsets + [shift, 0] if len(offsets) else offsets)
+            drawn.set_offsets(offsets + np.array([shift, 0]) if len(offsets) else offsets)
 
 
 def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool, joined: bool) -> None:
@@ -607,7 +601,7 @@ def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool,
         sns.pointplot(
             data, x="_x", y="value", hue="_hue", hue_order=hues, native_scale=scaled,
             order=None if scaled else list(map(str, at.levels[at.x])),
-            dodge=False if scaled or len(hues) == 1 else GROUP_WIDTH * (len(hues) - 1) / len(hues),
+            dodge=False if scaled or joined or len(hues) == 1 else GROUP_WIDTH * (len(hues) - 1) / len(hues),
             palette=dict(zip(hues, (one.color for one in look), strict=True)),
             markers=[one.marker for one in look],
             linestyles=[one.linestyle if joined else "none" for one in look],
@@ -616,7 +610,8 @@ def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool,
         )  # fmt: skip
     for found in summary.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
         x, hue = found[at.x] if at.x else at.levels[None][0], found[at.hue] if at.hue else at.levels[None][0]
-        unbounded(axis, _centre(at, x, hue, scaled=scaled), at.look[at.hue][str(hue)].color)
+        place = at.levels[at.x].index(x) if joined and not scaled else _centre(at, x, hue, scaled=scaled)
+        unbounded(axis, place, at.look[at.hue][str(hue)].color)
 
 
 def _rows(result: pl.DataFrame, cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> pl.DataFrame:
@@ -629,9 +624,9 @@ def _draw_rows(axis: Axes, rows: pl.DataFrame, width: float) -> None:
     data = facets.triples(rows)
     if len(data):
         sns.pointplot(
-            data, x="value", y="_y", orient="y", native_scale=True, linestyle="none", color=look.color, marker="o",
-            markersize=4.5, estimator=facets.first, errorbar=facets.ends, err_kws={"linewidth": width}, zorder=4,
-            legend=False, ax=axis,
+            data, x="value", y="_y", orient="y", native_scale=True, linestyle="none", color=look.color,
+            marker="o", markersize=4.5, estimator=facets.first, errorbar=facets.ends,
+            err_kws={"linewidth": width}, zorder=4, legend=False, ax=axis,
         )  # fmt: skip
     for y in rows.filter(pl.col("estimate").is_infinite())["_y"]:
         unbounded(axis, y, look.color, across=True)

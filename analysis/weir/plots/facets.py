@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from weir.labels import label
 from weir.load import Level
 from weir.plots import axes as panels
+from weir.plots.layout import is_numeric
 from weir.plots.palette import Look, looks
 from weir.plots.style import on_lines, width_inch
 from weir.statistics import CONFIDENCE
@@ -113,9 +114,7 @@ class Facets:
     @property
     def scaled(self) -> bool:
         """Whether the levels along the axis are numbers."""
-        return self.x is not None and all(
-            isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels[self.x]
-        )
+        return self.x is not None and is_numeric(self.levels[self.x])
 
     def texts(self, name: str | None) -> list[str]:
         """The levels of a column as they are written."""
@@ -262,7 +261,7 @@ def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float, *, cells: b
             axis.set_xlim(-0.6, len(texts) - 0.4)
     letter_inch = 0.55 * mpl.rcParams["xtick.labelsize"] / 72
     room = inches / max(len(texts), 1)
-    if at.x is not None and max(map(len, texts)) * letter_inch > 0.92 * room:
+    if at.x is not None and (max(map(len, texts)) + 1.2) * letter_inch > room:
         axis.tick_params(axis="x", labelrotation=30)
         for tick in axis.get_xticklabels():
             tick.set(ha="right", rotation_mode="anchor")

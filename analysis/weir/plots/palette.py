@@ -15,12 +15,15 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 LINES = ["-", "--", "-.", ":"]
 #: The colour of a paper's own numbers, of limits and of reservations.
 PRINTED = "#555555"
-#: Levels that stand beside each other in figures. The place in a group is the colour; a dash in a group skips one.
+#: Levels that stand beside each other in figures. The place in a group is the colour.
 _GROUPS = (
     ("partitioned", "integrated"),
     ("device", "simulator"),
     ("none", "mq-deadline", "kyber", "bfq"),
-    ("ext4", "xfs", "btrfs", "tmpfs", "nfs", "glusterfs", "moosefs", "cephfs", "lustre", "beegfs", "orangefs", "raw"),
+    (
+        "ext4", "xfs", "btrfs", "tmpfs", "nfs", "glusterfs", "moosefs", "cephfs", "lustre", "beegfs",
+        "orangefs", "raw",
+    ),
     ("text", "video", "bulk", "audio"),
     ("interactive", "periodic", "aperiodic", "best-effort", "real-time"),
     ("reader", "writer", "background", "site", "shoppers", "documents"),
@@ -28,6 +31,7 @@ _GROUPS = (
     ("greedy", "minimal-load", "random-start"),
     ("trace-based", "peak-rate"),
     ("asterix", "lambs", "news", "term", "mix"),
+    tuple(f"stream{n}" for n in range(1, 8)),
     ("queueing_mean_ms", "service_mean_ms"),
 )  # fmt: skip
 #: Levels that are variants of another one and have its colour; the marker and the dash tell them apart.
@@ -73,8 +77,8 @@ _PLACES = _places()
 def look_of(level: Level | None) -> Look:
     """The look of one level by itself.
 
-    A level that the project knows has a place of its own. A scheduler with settings has its scheduler's place;
-    the place of any other level follows from its text.
+    A level that the project knows has a place of its own. A scheduler with settings has its scheduler's
+    place; the place of any other level follows from its text.
     """
     return Look.at(_place(level))
 

@@ -1,6 +1,6 @@
 """Series of a panel: lines, estimates with intervals, bands, distributions, reference lines.
 
-A series names its look: its place among the others (from 0), or a level, which has the same look in all figures.
+A series names its look: its place among the others (from 0), or a level, which looks the same in all figures.
 """
 
 from collections.abc import Sequence

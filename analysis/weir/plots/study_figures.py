@@ -1,7 +1,7 @@
 """Figures of a study by its factors. Each returns a matplotlib figure; `weir.plots.save` writes it.
 
-Every figure shows runs or their number, gives axes with units, and says below what its bars are and of how many
-repetitions. A group of one repetition has no bar. The tables that are drawn hold valid runs only.
+Every figure shows runs or their number, gives axes with units, and says below what its bars are and of how
+many repetitions. A group of one repetition has no bar. The tables that are drawn hold valid runs only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def ratios(
 
 
 def tail(study: Study, class_name: str, *, band: bool = False) -> Figure:
-    """The share of one class's requests that took longer than t: a line per run, or the mean of runs (`band`).
+    """The share of one class's requests that took longer than t: a line per run, or their mean (`band`).
 
     Raises:
         ValueError: the class has no request in a valid run.

@@ -25,8 +25,8 @@ class Size:
     font_pt: float
 
 
-#: Widths of a column and of a page's text by class file: `usenix2019_v3.sty` (7 in, 0.33 in between columns) and
-#: `acmart.cls` (sigconf: 241.14749 pt and 506.295 pt). `text` is the width of the report.
+#: Widths of a column and of a page's text by class file: `usenix2019_v3.sty` (7 in, 0.33 in between columns)
+#: and `acmart.cls` (sigconf: 241.14749 pt and 506.295 pt). `text` is the width of the report.
 SIZES = {
     "text": Size(7.2, 9),
     "usenix-column": Size(3.335, 7),
