@@ -1,4 +1,4 @@
-"""Charts draw weir's numbers, lose no infinity, give a level one look, and are as wide as a printed column."""
+"""Charts draw weir's numbers, lose no infinity, give a level one look, and have a column's width."""
 
 import math
 import re

@@ -1,10 +1,10 @@
 """Plots: charts of tables, and the parts that all figures share.
 
 `charts` draws a table by its columns: `intervals`, `ratios`, `tail`, `spread`, `heat_map`, `timeline`,
-`split`. `study_figures` draws any study by its factors, `trace_figures` a trace. A figure of another shape is a
-function with the decorator `style()`: it makes its panels with `panels`, draws series with `line`, `estimates`,
-`band` and `distribution`, and ends with `legend` and `note`. `with style("usenix-column")` draws at a printed
-width.
+`split`. `study_figures` draws any study by its factors, `trace_figures` a trace. A figure of another shape is
+a function with the decorator `style()`: it makes its panels with `panels`, draws series with `line`,
+`estimates`, `band` and `distribution`, and ends with `legend` and `note`. `with style("usenix-column")` draws
+at a printed width.
 """
 
 from weir.plots.axes import (

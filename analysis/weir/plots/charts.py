@@ -1,8 +1,8 @@
 """Charts of a table by its columns: intervals, ratios, tails, spreads, heat maps, time lines, stacked parts.
 
-seaborn draws; estimates and intervals are those of `weir.statistics`. A table is one of polars or pandas with a
-row per run (`repetition` tells runs of one cell apart). An infinite value is never left out: it has a mark at the
-panel's edge and the word "unbounded".
+seaborn draws; estimates and intervals are those of `weir.statistics`. A table is one of polars or pandas with
+a row per run (`repetition` tells runs of one cell apart). An infinite value is never left out: it has a mark
+at the panel's edge and the word "unbounded".
 """
 
 import math
@@ -176,11 +176,14 @@ def ratios(
     if not as_difference:
         panels.log_x(figure.axes[0])
     head, *_, base = facets.level_texts([*levels, baseline])
-    what = {
-        "box": "Boxes: quartiles and median; whiskers: 5% to 95%",
-        "violin": "Violins: density and quartiles",
-    }
-    write_note(figure, f"{what[kind]} of {at.table.height:,} values.")
+    what = head if len(levels) == 1 else f"each {factor}"
+    relation = "minus" if as_difference else "relative to"
+    unit = f" ({label(metric).unit})" if as_difference and label(metric).unit else ""
+    text = f"{label(metric).text}{unit}: {what} {relation} {base}"
+    size = mpl.rcParams["axes.labelsize"]
+    figure.suptitle(on_lines(text, size, figure.get_figwidth()), fontsize=size, x=0.01, ha="left")
+    caption = facets.interval_caption(result, "bars", unit="pair")
+    write_note(figure, f"Runs are paired by block; {caption}")
     return figure
 
 
@@ -324,11 +327,8 @@ def spread(
     facets.scale_values(figure.axes, at.table[value].to_list(), None, _UNBOUNDED_SHARE.format(0.1))
     _label_lowest(figure)
     facets.group_legend(figure, at, None)
-    what = (
-        "Boxes: quartiles and median; whiskers: 5% to 95%"
-        if kind == "box"
-        else "Violins: density, with quartiles"
-    )
+    boxes = "Boxes: quartiles and median; whiskers: 5% to 95%"
+    what = boxes if kind == "box" else "Violins: density and quartiles"
     write_note(figure, f"{what} of {at.table.height:,} values.")
     return figure
 
@@ -461,7 +461,8 @@ def timeline(
                 # Sorting would mix an estimate with the ends of its interval.
                 sns.lineplot(
                     data, sort=False, x=time, y="value", estimator=facets.first, errorbar=facets.ends,
-                    color=look.color, linestyle=look.linestyle, linewidth=1.2, err_kws={"linewidth": 0}, ax=axis,
+                    color=look.color, linestyle=look.linestyle, linewidth=1.2,
+                    err_kws={"linewidth": 0}, ax=axis,
                 )  # fmt: skip
             for moment in own.filter(pl.col("estimate").is_infinite())[time]:
                 unbounded(axis, float(moment), look.color)
@@ -581,8 +582,8 @@ def _draw_runs(axis: Axes, runs: pl.DataFrame, metric: str, at: Facets, scaled: 
         there = len(axis.collections)
         sns.stripplot(
             data, x="x", y="y", order=None if scaled else list(map(str, at.levels[at.x])),
-            native_scale=scaled, jitter=False, size=2.8, alpha=0.5, linewidth=0, color=at.look[at.hue][str(hue)].color, ax=axis,
-            clip_on=False,
+            native_scale=scaled, jitter=False, size=2.8, alpha=0.5, linewidth=0,
+            color=at.look[at.hue][str(hue)].color, ax=axis, clip_on=False,
         )  # fmt: skip
         shift = 0.0 if scaled else _centre(at, at.levels[at.x][0], hue, scaled=False) + aside
         for drawn in axis.collections[there:]:
