@@ -6,6 +6,7 @@ at the panel's edge and the word "unbounded".
 """
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
@@ -311,7 +312,10 @@ def spread(
         places = facets.text_column(panel, at.x).alias("_x"), facets.text_column(panel, at.hue).alias("_hue")
         data = facets.finite(panel.select(value, *places), value)
         if kind == "box":
-            sns.boxplot(data, whis=(5, 95), showfliers=False, **look)
+            with warnings.catch_warnings():
+                # seaborn 0.13 calls matplotlib with `vert`, which matplotlib 3.11 to 3.12 warn of.
+                warnings.simplefilter("ignore", mpl.MatplotlibDeprecationWarning)
+                sns.boxplot(data, whis=(5, 95), showfliers=False, **look)
         else:
             sns.violinplot(data, inner="quart", cut=0, density_norm="width", **look)
         for level in at.levels[at.x]:
