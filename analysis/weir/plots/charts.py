@@ -113,11 +113,11 @@ def intervals(
             facets.draw_limit(axis, limit)
         facets.name_levels(axis, at, scaled, inches)
         axis.set_ylabel(facets.metric_title(str(of_col) if not single else value, words, tall))
-        if not single:
+        if not (single and sharey):
             facets.scale_values([axis], panel[value].to_list(), limit)
-        elif not axis.get_subplotspec().is_first_col():
+        if single and not axis.get_subplotspec().is_first_col():
             axis.set_ylabel("")
-    if single:
+    if single and sharey:
         facets.scale_values(figure.axes, at.table[value].to_list(), limit)
     _label_lowest(figure)
     facets.group_legend(figure, at, limit, lines=joined)

@@ -26,6 +26,8 @@ Table = pl.DataFrame | pd.DataFrame
 Place = str | Sequence[str] | None
 #: Characters of a level's name along the axis on one line.
 TICK_CHARS = 26
+#: Levels of an axis of numbers that are all named.
+_TICKS = 6
 #: Below this width a legend beside the panels leaves them no room.
 NARROW_INCH = 5
 #: A panel is not narrower than this.
@@ -252,6 +254,10 @@ def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float, *, cells: b
     if at.x is None:
         axis.set_xticks([0], ["all runs"])
         axis.set_xlim(-1, 1)
+    elif scaled and len(texts) > _TICKS:
+        # A scale of its own: names of all levels do not fit.
+        axis.set_xlabel(at.called(at.x))
+        return
     elif scaled:
         axis.set_xticks([float(level) for level in at.levels[at.x]], texts)
     else:
