@@ -97,10 +97,10 @@ def _slices(
     places = parts[0][col].unique().sort().to_numpy()
     held = [float(places[_nearest(places, share * places[-1])]) for share in shares]
     table = pl.concat(parts).filter(pl.col(col).is_in(held)).rename({"value": metric})
-    words = WORDS | {level: f"{level:g} {kind} clients" for level in held}
+    words = WORDS | {(col, level): f"{level:g} {kind} clients" for level in held}
     return plots.intervals(
-        table, metric, x=x, hue="server", col=col, order={"server": SERVERS, col: held}, words=words, runs=False,
-        **more,
+        table, metric, x=x, hue="server", col=col, order={"server": SERVERS, col: held}, words=words,
+        runs=False, **more,
     )  # fmt: skip
 
 

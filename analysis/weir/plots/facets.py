@@ -12,6 +12,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from weir.labels import label
 from weir.load import Level
@@ -26,8 +27,6 @@ Table = pl.DataFrame | pd.DataFrame
 Place = str | Sequence[str] | None
 #: Characters of a level's name along the axis on one line.
 TICK_CHARS = 26
-#: Levels of an axis of numbers that are all named.
-_TICKS = 6
 #: Below this width a legend beside the panels leaves them no room.
 NARROW_INCH = 5
 #: A panel is not narrower than this.
@@ -80,7 +79,7 @@ class Facets:
             col: in columns of panels.
             row: in rows of panels.
             order: levels by column; they may be more than the table has, and keep their colours then.
-            words: what levels and columns are called in the figure.
+            words: what columns and levels are called; a number is named as a pair of column and level.
         """
         table, order, words = as_polars(table), order or {}, words or {}
         names: list[str | None] = []
@@ -121,7 +120,12 @@ class Facets:
     def texts(self, name: str | None) -> list[str]:
         """The levels of a column as they are written."""
         plain = level_texts(self.levels[name])
-        return [self.words.get(level, text) for level, text in zip(self.levels[name], plain, strict=True)]
+        return [self._word(name, level) or text for level, text in zip(self.levels[name], plain, strict=True)]
+
+    def _word(self, name: str | None, level: Level) -> str | None:
+        # A number is a level of several columns.
+        own = self.words.get((name, level))
+        return self.words.get(level) if own is None and isinstance(level, str) else own
 
     def called(self, name: str | None) -> str:
         """What a column is called."""
@@ -133,7 +137,7 @@ class Facets:
         parts = []
         for name, level in ((self.col, col), (self.row, row)):
             if name is not None and name != METRIC:
-                own = self.words.get(level)
+                own = self._word(name, level)
                 text = self.texts(name)[self.levels[name].index(level)]
                 parts.append(own or f"{self.called(name)} {text}".strip())
         size = mpl.rcParams["axes.titlesize"]
@@ -251,11 +255,14 @@ def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float, *, cells: b
         cells: whether levels are cells of a heat map, named in their middles.
     """
     texts = at.texts(at.x)
+    letter_inch = 0.55 * mpl.rcParams["xtick.labelsize"] / 72
+    fits = (max(map(len, texts)) + 1.2) * letter_inch <= inches / len(texts)
     if at.x is None:
         axis.set_xticks([0], ["all runs"])
         axis.set_xlim(-1, 1)
-    elif scaled and len(texts) > _TICKS:
-        # A scale of its own: names of all levels do not fit.
+    elif scaled and not fits:
+        # The ticks that matplotlib chooses: names of all levels do not fit.
+        axis.xaxis.set_major_locator(MaxNLocator(max(2, int(inches / (6 * letter_inch)))))
         axis.set_xlabel(at.called(at.x))
         return
     elif scaled:
@@ -265,9 +272,7 @@ def name_levels(axis: Axes, at: Facets, scaled: bool, inches: float, *, cells: b
         axis.set_xticks(places, [_folded(text) for text in texts], rotation=0)
         if not cells:
             axis.set_xlim(-0.6, len(texts) - 0.4)
-    letter_inch = 0.55 * mpl.rcParams["xtick.labelsize"] / 72
-    room = inches / max(len(texts), 1)
-    if at.x is not None and (max(map(len, texts)) + 1.2) * letter_inch > room:
+    if at.x is not None and not fits:
         axis.tick_params(axis="x", labelrotation=30)
         for tick in axis.get_xticklabels():
             tick.set(ha="right", rotation_mode="anchor")

@@ -11,6 +11,8 @@ from weir.load import Level
 
 #: After Wong, "Points of view: Color blindness" (Nature Methods 8, 2011).
 PALETTE = list(sns.color_palette("colorblind").as_hex())
+#: The first colours of the palette, which are read well as thin lines.
+_STRONG = 5
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 LINES = ["-", "--", "-.", ":"]
 #: The colour of a paper's own numbers, of limits and of reservations.
@@ -116,4 +118,4 @@ def looks(levels: Sequence[Level | None]) -> dict[Level | None, Look]:
 def _place(level: Level | None) -> int:
     text = str(level)
     place = _PLACES.get(text, _PLACES.get(text.split(" ", 1)[0]))
-    return crc32(text.encode()) % len(PALETTE) if place is None else place
+    return crc32(text.encode()) % _STRONG if place is None else place
