@@ -39,6 +39,8 @@ TAIL_POINTS = 160
 _ROW_PART = 0.33
 #: What stands beside the mark of a group's infinite values.
 _UNBOUNDED_SHARE = "{:.1%} " + panels.UNBOUNDED
+#: What stands where nothing can be compared with a baseline that is infinite.
+_BASELINE = "baseline " + panels.UNBOUNDED
 #: A part of a row's name that is no longer is not broken.
 _SHORT_PART = 24
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -154,9 +156,9 @@ def ratios(
         ValueError: no pair of runs can be compared.
     """
     table = facets.as_polars(table)
-    result = compare(
-        table, metric, factor, baseline, [*([col] if col else []), *by], as_difference=as_difference
-    )
+    cell = [*([col] if col else []), *by]
+    result = compare(table, metric, factor, baseline, cell, as_difference=as_difference)
+    result = pl.concat([result, _unbounded_pairs(table, metric, factor, baseline, cell, result.schema)])
     if result.is_empty():
         raise ValueError(f"no pair of runs to compare {metric} by {factor}")
     levels = result[factor].unique(maintain_order=True).to_list()
@@ -619,6 +621,25 @@ def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool,
         unbounded(axis, place, at.look[at.hue][str(hue)].color)
 
 
+def _unbounded_pairs(
+    table: pl.DataFrame, metric: str, factor: str, baseline: Level, by: Sequence[str], schema: pl.Schema
+) -> pl.DataFrame:
+    """Comparisons of a level or a baseline that is infinite in a block, which have no ratio."""
+    infinite = pl.col(metric).is_infinite().any().alias("infinite")
+    groups = table.drop_nulls(metric).group_by(*by, factor, maintain_order=True).agg(infinite, n=pl.len())
+    base = groups.filter(pl.col(factor) == baseline).select(*by, base=pl.col("infinite"))
+    pairs = groups.filter(pl.col(factor) != baseline)
+    pairs = pairs.join(base, on=list(by), how="inner") if by else pairs.join(base, how="cross")
+    lost = pairs.filter(pl.col("infinite") | pl.col("base")).with_columns(
+        estimate=pl.lit(math.inf),
+        note=pl.when("infinite").then(pl.lit(panels.UNBOUNDED)).otherwise(pl.lit(_BASELINE)),
+        low=None,
+        high=None,
+        method=pl.lit("none"),
+    )
+    return lost.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
 def _rows(result: pl.DataFrame, cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> pl.DataFrame:
     """The estimates with the row of their cell, as text for an axis of categories."""
     return result.with_columns(pl.Series("_y", [cells.index(cell) for cell in result.select(names).rows()]))
@@ -633,8 +654,8 @@ def _draw_rows(axis: Axes, rows: pl.DataFrame, width: float) -> None:
             marker="o", markersize=4.5, estimator=facets.first, errorbar=facets.ends,
             err_kws={"linewidth": width}, zorder=4, legend=False, ax=axis,
         )  # fmt: skip
-    for y in rows.filter(pl.col("estimate").is_infinite())["_y"]:
-        unbounded(axis, y, look.color, across=True)
+    for row in rows.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
+        unbounded(axis, row["_y"], look.color, across=True, text=row["note"])
 
 
 def _draw_tail(
