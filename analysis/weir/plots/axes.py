@@ -133,7 +133,9 @@ def note(figure: Figure, text: str) -> None:
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=size, color=QUIET)
 
 
-def unbounded(axis: Axes, at: float, color: str, *, across: bool = False, text: str = UNBOUNDED) -> None:
+def unbounded(
+    axis: Axes, at: float, color: str, *, across: bool = False, text: str = UNBOUNDED, nth: int = 0
+) -> None:
     """Marks an infinite value: a triangle at the panel's upper edge (`across`: right edge) and a label.
 
     Args:
@@ -142,8 +144,10 @@ def unbounded(axis: Axes, at: float, color: str, *, across: bool = False, text: 
         color: of the series.
         across: whether values go along the x axis.
         text: the label.
+        nth: how many marks this place has already; only the first has the label.
     """
-    edge, before = 0.985, 0.95
+    edge, before = 0.985 - 0.05 * nth, 0.95
+    text = "" if nth else text
     look = {"color": color, "markersize": 5.5, "linestyle": "none", "clip_on": False, "zorder": 5}
     small = mpl.rcParams["legend.fontsize"] - 1.5
     own = {"fontsize": small, "color": color, "zorder": 5}

@@ -615,10 +615,12 @@ def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool,
             estimator=facets.first, errorbar=facets.ends, err_kws={"linewidth": 1.2}, linewidth=1.1,
             markersize=5, markeredgecolor="white", markeredgewidth=0.5, zorder=4, legend=False, ax=axis,
         )  # fmt: skip
+    marks: list[float] = []
     for found in summary.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
         x, hue = found[at.x] if at.x else at.levels[None][0], found[at.hue] if at.hue else at.levels[None][0]
         place = at.levels[at.x].index(x) if joined and not scaled else _centre(at, x, hue, scaled=scaled)
-        unbounded(axis, place, at.look[at.hue][str(hue)].color)
+        unbounded(axis, place, at.look[at.hue][str(hue)].color, nth=marks.count(place))
+        marks.append(place)
 
 
 def _unbounded_pairs(
