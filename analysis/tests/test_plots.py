@@ -124,6 +124,8 @@ def test_no_chart_loses_an_infinity():
     for name, figure in found.items():
         assert "unbounded" in text_of(figure), name
     assert "25.0% unbounded" in text_of(found["spread"])
+    against = plots.ratios(table, "x", "scheduler", "bfq", by=["load"], col=None)
+    assert "baseline unbounded" in text_of(against)
 
 
 def test_a_level_has_one_look_in_all_figures():

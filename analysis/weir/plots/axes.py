@@ -134,7 +134,14 @@ def note(figure: Figure, text: str) -> None:
 
 
 def unbounded(
-    axis: Axes, at: float, color: str, *, across: bool = False, text: str = UNBOUNDED, nth: int = 0
+    axis: Axes,
+    at: float,
+    color: str,
+    *,
+    across: bool = False,
+    low: bool = False,
+    text: str = UNBOUNDED,
+    nth: int = 0,
 ) -> None:
     """Marks an infinite value: a triangle at the panel's upper edge (`across`: right edge) and a label.
 
@@ -143,6 +150,7 @@ def unbounded(
         at: the place on the other axis, in data.
         color: of the series.
         across: whether values go along the x axis.
+        low: at the left edge instead of the right one.
         text: the label.
         nth: how many marks this place has already; only the first has the label.
     """
@@ -152,8 +160,10 @@ def unbounded(
     small = mpl.rcParams["legend.fontsize"] - 1.5
     own = {"fontsize": small, "color": color, "zorder": 5}
     if across:
-        axis.plot(edge, at, marker=">", transform=axis.get_yaxis_transform(), **look)
-        axis.text(before, at, text, transform=axis.get_yaxis_transform(), ha="right", va="center", **own)
+        place = {"transform": axis.get_yaxis_transform()}
+        axis.plot(1 - edge if low else edge, at, marker="<" if low else ">", **place, **look)
+        side = {"ha": "left" if low else "right", "va": "center"}
+        axis.text(1 - before if low else before, at, text, **place, **side, **own)
     else:
         axis.plot(at, edge, marker="^", transform=axis.get_xaxis_transform(), **look)
         turned = {"rotation": 90, "ha": "center", "va": "top"}

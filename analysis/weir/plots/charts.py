@@ -39,8 +39,6 @@ TAIL_POINTS = 160
 _ROW_PART = 0.33
 #: What stands beside the mark of a group's infinite values.
 _UNBOUNDED_SHARE = "{:.1%} " + panels.UNBOUNDED
-#: What stands where nothing can be compared with a baseline that is infinite.
-_BASELINE = "baseline " + panels.UNBOUNDED
 #: A part of a row's name that is no longer is not broken.
 _SHORT_PART = 24
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -105,7 +103,7 @@ def intervals(
     joined = scaled if joined is None else joined
     figure = facets.grid(at, height=height, sharey=sharey and single)
     rows, columns = panels.grid_shape(figure.axes)
-    inches, tall = 0.78 * figure.get_figwidth() / columns, 0.6 * figure.get_figheight() / rows
+    inches, tall = 0.66 * figure.get_figwidth() / columns, 0.6 * figure.get_figheight() / rows
     for axis, of_row, of_col in at.panels(figure):
         panel = at.only(at.table, of_row, of_col)
         if runs:
@@ -158,8 +156,7 @@ def ratios(
     table = facets.as_polars(table)
     cell = [*([col] if col else []), *by]
     result = compare(table, metric, factor, baseline, cell, as_difference=as_difference)
-    result = pl.concat([result, _unbounded_pairs(table, metric, factor, baseline, cell, result.schema)])
-    if result.is_empty():
+    if not result["n"].sum():
         raise ValueError(f"no pair of runs to compare {metric} by {factor}")
     levels = result[factor].unique(maintain_order=True).to_list()
     names = [factor, *by] if len(levels) > 1 or not by else list(by)
@@ -170,7 +167,7 @@ def ratios(
     for axis, of_row, of_col in at.panels(figure):
         axis.set_title(str(of_col))
         rows = _rows(at.only(result, of_row, of_col), cells, names)
-        _draw_rows(axis, rows, 1.4)
+        _draw_rows(axis, rows, -math.inf if as_difference else 0)
         axis.axvline(0 if as_difference else 1, color="#333333", linewidth=0.9)
         panels.name_rows(axis, texts)
         is_first = axis.get_subplotspec().is_first_col()
@@ -327,7 +324,7 @@ def spread(
                     text = _UNBOUNDED_SHARE.format(cell.is_infinite().mean())
                     color = at.look[at.hue][str(hue_level)].color
                     unbounded(axis, _centre(at, level, hue_level, scaled=False), color, text=text)
-        facets.name_levels(axis, at, False, 0.78 * figure.get_figwidth() / columns)
+        facets.name_levels(axis, at, False, 0.66 * figure.get_figwidth() / columns)
         first = axis.get_subplotspec().is_first_col()
         axis.set_ylabel(facets.metric_title(value, words, 2.0) if first else "")
     facets.scale_values(figure.axes, at.table[value].to_list(), None, _UNBOUNDED_SHARE.format(0.1))
@@ -404,7 +401,7 @@ def heat_map(
             for j, v in enumerate(line):
                 if math.isinf(v):
                     axis.text(j + 0.5, i + 0.5, panels.UNBOUNDED, ha="center", va="center", fontsize=small)
-        facets.name_levels(axis, at, False, 0.78 * figure.get_figwidth() / figure_columns, cells=True)
+        facets.name_levels(axis, at, False, 0.66 * figure.get_figwidth() / figure_columns, cells=True)
         axis.tick_params(length=0)
         axis.tick_params(axis="y", labelrotation=0)
         axis.grid(visible=False)
@@ -623,41 +620,29 @@ def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool,
         marks.append(place)
 
 
-def _unbounded_pairs(
-    table: pl.DataFrame, metric: str, factor: str, baseline: Level, by: Sequence[str], schema: pl.Schema
-) -> pl.DataFrame:
-    """Comparisons of a level or a baseline that is infinite in a block, which have no ratio."""
-    infinite = pl.col(metric).is_infinite().any().alias("infinite")
-    groups = table.drop_nulls(metric).group_by(*by, factor, maintain_order=True).agg(infinite, n=pl.len())
-    base = groups.filter(pl.col(factor) == baseline).select(*by, base=pl.col("infinite"))
-    pairs = groups.filter(pl.col(factor) != baseline)
-    pairs = pairs.join(base, on=list(by), how="inner") if by else pairs.join(base, how="cross")
-    lost = pairs.filter(pl.col("infinite") | pl.col("base")).with_columns(
-        estimate=pl.lit(math.inf),
-        note=pl.when("infinite").then(pl.lit(panels.UNBOUNDED)).otherwise(pl.lit(_BASELINE)),
-        low=None,
-        high=None,
-        method=pl.lit("none"),
-    )
-    return lost.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-
-
 def _rows(result: pl.DataFrame, cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> pl.DataFrame:
     """The estimates with the row of their cell, as text for an axis of categories."""
     return result.with_columns(pl.Series("_y", [cells.index(cell) for cell in result.select(names).rows()]))
 
 
-def _draw_rows(axis: Axes, rows: pl.DataFrame, width: float) -> None:
+def _draw_rows(axis: Axes, rows: pl.DataFrame, no_ratio: float) -> None:
+    """Comparisons, one a row; `no_ratio` is the estimate of one whose baseline is unbounded."""
     look = Look.at(0)
-    data = facets.triples(rows)
+    data = facets.triples(rows.filter(pl.col("estimate") != no_ratio))
     if len(data):
         sns.pointplot(
             data, x="value", y="_y", orient="y", native_scale=True, linestyle="none", color=look.color,
             marker="o", markersize=4.5, estimator=facets.first, errorbar=facets.ends,
-            err_kws={"linewidth": width}, zorder=4, legend=False, ax=axis,
+            err_kws={"linewidth": 1.4}, zorder=4, legend=False, ax=axis,
         )  # fmt: skip
-    for row in rows.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
-        unbounded(axis, row["_y"], look.color, across=True, text=row["note"])
+    for y, estimate in rows.select("_y", "estimate").rows():
+        if estimate is None:
+            own = {"transform": axis.get_yaxis_transform(), "ha": "center", "va": "center"}
+            axis.text(0.5, y, "no comparison", fontsize=mpl.rcParams["legend.fontsize"] - 1.5, **own)
+        elif estimate == no_ratio:
+            unbounded(axis, y, look.color, across=True, text=f"baseline {panels.UNBOUNDED}", low=True)
+        elif math.isinf(estimate):
+            unbounded(axis, y, look.color, across=True)
 
 
 def _draw_tail(

@@ -349,6 +349,7 @@ def metric_title(metric: str, words: Mapping[object, str], inches: float) -> str
 
 def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition") -> str:
     """Caption of intervals, such as `bars: 95% intervals (t), n = 3 repetitions`."""
+    summary = summary.drop_nulls("estimate")
     ns = sorted(summary["n"].unique().to_list())
     n = f"n = {ns[0]}" if len(ns) == 1 else f"n = {ns[0]} to {ns[-1]}"
     units = unit if ns[-1] == 1 else f"{unit}s"
