@@ -1,4 +1,4 @@
-"""Drawings of buses, cards and memory: Figs. 4.4, 4.13 to 4.19, 7.9 to 7.11, 8.1, and section 5.2.4."""
+"""Figures: buses, cards and memory: Figs. 4.4, 4.13 to 4.19, 7.9 to 7.11, 8.1, and section 5.2.4."""
 
 import numpy as np
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Drawings of single disks: Figs. 4.5 to 4.7, 4.10, 7.3 to 7.8."""
+"""Figures: single disks: Figs. 4.5 to 4.7, 4.10, 7.3 to 7.8."""
 
 import numpy as np
 from matplotlib import colormaps

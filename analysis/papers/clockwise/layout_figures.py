@@ -1,4 +1,4 @@
-"""Drawings of the simulations of layouts: Figs. 6.5 to 6.11, 7.1 and 7.2."""
+"""Figures: the simulations of layouts: Figs. 6.5 to 6.11, 7.1 and 7.2."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Drawings of contracts of best effort: Figs. 6.12 to 6.14."""
+"""Figures: contracts of best effort: Figs. 6.12 to 6.14."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Drawings of Figs. 3 to 8, of the reservation in KB/s, and of what moves them."""
+"""Figures: Figs. 3 to 8, of the reservation in KB/s, and of what moves them."""
 
 from collections.abc import Iterable
 

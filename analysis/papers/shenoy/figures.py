@@ -1,4 +1,4 @@
-"""Drawings of Figs. 2, 3, 7 to 18."""
+"""Figures: Figs. 2, 3, 7 to 18."""
 
 from collections.abc import Callable, Sequence
 

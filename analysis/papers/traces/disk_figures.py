@@ -1,4 +1,4 @@
-"""Drawings of the disks' load: Bosch Figs. 3.4-3.6."""
+"""Figures: the disks' load: Bosch Figs. 3.4-3.6."""
 
 import numpy as np
 from matplotlib.axes import Axes

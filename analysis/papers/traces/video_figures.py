@@ -1,4 +1,4 @@
-"""Drawings of video: Shenoy Fig. 5, Bosch Figs. 3.1-3.3."""
+"""Figures: video: Shenoy Fig. 5, Bosch Figs. 3.1-3.3."""
 
 import numpy as np
 from matplotlib.axes import Axes

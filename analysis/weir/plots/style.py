@@ -12,7 +12,7 @@ import matplotlib as mpl
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from weir.plots.palette import PALETTE
+from weir.plots.palette import PALETTE, PRINTED
 
 _POINTS_PER_INCH = 72.27
 
@@ -37,7 +37,11 @@ SIZES = {
 FORMATS = ("pdf", "png", "svg")
 INK, GRID, EDGE, QUIET = "#262626", "#dddddd", "#555556", "#444444"
 #: The same parts on a dark page.
-_DARK = {INK: "#e4e8ec", GRID: "#343c45", EDGE: "#9aa5b1", QUIET: "#b9c2cb"}
+_DARK = {INK: "#e4e8ec", GRID: "#343c45", EDGE: "#9aa5b1", QUIET: "#b9c2cb"} | dict.fromkeys(
+    # Bars, limits, and numbers that a paper prints.
+    ("#222222", "#333333", PRINTED),
+    "#b9c2cb",
+)
 
 _ACTIVE: ContextVar[str | None] = ContextVar("size", default=None)
 
