@@ -1,4 +1,4 @@
-"""Figures: Figs. 3 to 8, of the reservation in KB/s, and of what moves them."""
+"""Figures 3 to 8, the reservation in KB/s, and the sensitivity to open parameters."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Figures: Figs. 2, 3, 7 to 18."""
+"""Figures 2, 3, 7 to 18."""
 
 from collections.abc import Callable, Sequence
 

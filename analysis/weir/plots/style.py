@@ -35,6 +35,7 @@ SIZES = {
     "acm-page": Size(506.295 / _POINTS_PER_INCH, 8),
 }
 FORMATS = ("pdf", "png", "svg")
+#: Text, grid, edges of panels, notes. Each has a colour of its own, by which `adaptive_svg` finds it.
 INK, GRID, EDGE, QUIET = "#262626", "#dddddd", "#555556", "#444444"
 #: The same parts on a dark page.
 _DARK = {INK: "#e4e8ec", GRID: "#343c45", EDGE: "#9aa5b1", QUIET: "#b9c2cb"} | dict.fromkeys(
@@ -66,6 +67,8 @@ def _rc(size: Size) -> dict[str, object]:
         "axes.prop_cycle": mpl.cycler(color=PALETTE),
         "axes.grid": True,
         "axes.grid.axis": "y",
+        # The page shows through: it may be dark.
+        "axes.facecolor": "none",
         "axes.linewidth": 0.8,
         "grid.color": GRID,
         "grid.linewidth": 0.6,
