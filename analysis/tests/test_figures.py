@@ -11,8 +11,8 @@ import synthetic
 
 from weir import plots
 from weir.load import load_study
-from weir.plots import study_figures
-from weir.plots.factors import interval_caption, level_texts
+from weir.plots import charts, study_figures
+from weir.plots.facets import interval_caption, level_texts
 from weir.plots.layout import place, reference_level
 from weir.report_figures import exhibits
 from weir.statistics import summarise
@@ -23,8 +23,31 @@ def text_of(figure):
     return " ".join(found.get_text() for found in figure.findobj(lambda artist: hasattr(artist, "get_text")))
 
 
+def ends_of_bars(figure, across=False):
+    """The ends of the bars of intervals: lines without marker along one axis that have two ends."""
+    found = []
+    for line in (line for axis in figure.axes for line in axis.lines if line.get_marker() == "None"):
+        along, other = (
+            (line.get_xdata(), line.get_ydata()) if across else (line.get_ydata(), line.get_xdata())
+        )
+        if (
+            len(along) == 2
+            and other[0] == other[1]
+            and line.get_linestyle() == "-"
+            and np.isfinite(along).all()
+        ):
+            found.append(tuple(along))
+    return found
+
+
+def marks_of(figure, across=False):
+    """The estimates that are drawn as markers."""
+    lines = [line for axis in figure.axes for line in axis.lines if line.get_marker() in ("o", "s")]
+    return [v for line in lines for v in (line.get_xdata() if across else line.get_ydata())]
+
+
 def bars(figure):
-    return sum(len(axis.containers) for axis in figure.axes)
+    return len(ends_of_bars(figure))
 
 
 def test_every_exhibit_of_a_study_is_drawn_with_its_repetitions(study_folder):
@@ -103,13 +126,13 @@ def test_ratios_are_against_the_baseline(study_folder):
     figure = study_figures.ratios(study, class_table(study), "response_p50_ms", "scheduler")
     assert "mq-deadline relative to none" in text_of(figure)
     # The fixture's mq-deadline serves in 0.7 of the time, and waits are shorter still.
-    marks = [line.get_xdata()[0] for axis in figure.axes for line in axis.lines if line.get_marker() == "o"]
+    marks = marks_of(figure, across=True)
     assert len(marks) == 8
     assert max(marks) < 0.9
 
 
 def test_exceedance_by_hand():
-    t, above = study_figures.exceedance(np.array([1.0, 2.0, 3.0, math.inf]))
+    t, above = charts.exceedance(np.array([1.0, 2.0, 3.0, math.inf]))
     # The share above the largest finite response is the request that never completed.
     assert dict(zip(t, above, strict=True))[3.0] == 0.25
     assert all(np.diff(t) >= 0)
@@ -125,7 +148,7 @@ def test_nothing_to_draw_is_an_error(study_folder):
         study_figures.tail(study, "audio")
     with pytest.raises(ValueError, match="no pair"):
         study_figures.ratios(study, table, "response_mean_ms", "scheduler", "kyber")
-    with pytest.raises(ValueError, match="no run has a queueing delay"):
+    with pytest.raises(ValueError, match="no run has a value of queueing_mean_ms"):
         study_figures.split(study, per_run(device_table(study).clear(), study))
 
 

@@ -53,7 +53,7 @@ LABELS = {
 
 
 #: Labels of schedulers by name, from the binary's registry (`make reference`).
-_SCHEDULERS = {
+SCHEDULERS = {
     entry["name"]: entry["label"]
     for entry in json.loads((Path(__file__).parent / "schedulers.json").read_text(encoding="utf-8"))
 }
@@ -61,7 +61,7 @@ _SCHEDULERS = {
 
 def scheduler_label(name: str) -> str:
     """The label of a scheduler; one that is not in the registry is called by its name."""
-    return _SCHEDULERS.get(name, name)
+    return SCHEDULERS.get(name, name)
 
 
 def label(metric: str) -> Label:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from weir import __version__
 from weir.documents import write_text
 from weir.errors import InputError
-from weir.plots import encode
+from weir.plots import adaptive_svg
 
 
 def render(template: str, **values: object) -> str:
@@ -31,7 +31,7 @@ def render(template: str, **values: object) -> str:
 
 def inline(figure: Figure) -> str:
     """A figure as the source of an image, as SVG."""
-    data = base64.b64encode(encode(figure, "svg")).decode("ascii")
+    data = base64.b64encode(adaptive_svg(figure)).decode("ascii")
     return f"data:image/svg+xml;base64,{data}"
 
 

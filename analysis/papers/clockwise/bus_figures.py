@@ -1,4 +1,4 @@
-"""Drawings of buses, cards and memory: Figs. 4.4, 4.13 to 4.19, 7.9 to 7.11, 8.1, and section 5.2.4."""
+"""Figures: buses, cards and memory: Figs. 4.4, 4.13 to 4.19, 7.9 to 7.11, 8.1, and section 5.2.4."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -44,8 +44,7 @@ def speed_ups(found: SpeedUps) -> Figure:
         plots.powers_of_two(axis, SIZES_KB)
         axis.set_ylim(0, 4.4)
     plots.letters(axes, [f"{operation}, {mode}" for operation, mode in panels])
-    figure.supxlabel("Block (KB)")
-    figure.supylabel("Speed-up over one disk")
+    plots.axis_titles(axes, "Block (KB)", "Speed-up over one disk")
     plots.legend(figure, axes[0])
     plots.note(figure, "Zone 0, a Fast SCSI-2 bus for each disk. Dotted: the thesis's four disks with 1 MB.")
     return figure

@@ -1,4 +1,4 @@
-"""Drawings of single disks: Figs. 4.5 to 4.7, 4.10, 7.3 to 7.8."""
+"""Figures: single disks: Figs. 4.5 to 4.7, 4.10, 7.3 to 7.8."""
 
 import numpy as np
 from matplotlib import colormaps
@@ -105,8 +105,7 @@ def reads(bench: Bench, zone: int) -> Figure:
         plots.distribution(axis, bench.raw(zone, sectors_of(kb)), "raw", 0)
         plots.distribution(axis, bench.partition(zone, kb), "Clockwise", 1)
     plots.letters(axes, [f"{kb} KB" if kb < 1024 else "1 MB" for kb in CDF_SIZES_KB])
-    figure.supxlabel(SERVICE)
-    figure.supylabel(SHARE)
+    plots.axis_titles(axes, SERVICE, SHARE)
     plots.legend(figure, axes[0])
     plots.note(figure, f"Zone {zone}. No bad blocks: the thesis's long tails are not modelled.")
     return figure

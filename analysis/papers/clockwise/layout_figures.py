@@ -1,13 +1,12 @@
-"""Drawings of the simulations of layouts: Figs. 6.5 to 6.11, 7.1 and 7.2."""
+"""Figures: the simulations of layouts: Figs. 6.5 to 6.11, 7.1 and 7.2."""
 
 import math
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.clockwise.results import SCHEDULERS, disk, means, of, shown_disks
+from papers.clockwise.results import SCHEDULERS, disk, of, shown_disks
 from weir import plots
 
 LOAD = "Real-time load (MB/s)"
@@ -15,91 +14,73 @@ LATENCY = "Mean best-effort latency (ms)"
 SHADES = "Lines: means over repetitions; shades: least and most."
 
 
-def _latency(axis: Axes, rows: pl.DataFrame, at: int, label: str, look: int) -> None:
-    finite = rows.filter(pl.col(disk(at)).is_finite())
-    found = means(finite, disk(at))
-    plots.band(axis, found["mb_s"], found["low"], found["high"], look)
-    plots.line(axis, found["mb_s"], found[disk(at)], label, look, markersize=3, linewidth=1.1)
+#: Titles of columns.
+WORDS = {"mb_s": LOAD, "tasks": "Real-time tasks", "ms": LATENCY} | {
+    disk(at): f"CELLO disk {at}" for at in range(8)
+}
+_ORDER = {"scheduler": SCHEDULERS}
 
 
-@plots.style()
 def by_disk(rows: pl.DataFrame) -> Figure:
     """Figs. 6.5, 6.7, 6.10, 6.11, 7.1 and 7.2: latencies by CELLO disk, load and scheduler."""
-    disks = shown_disks(rows)
-    columns = 4 if len(disks) > 6 else min(3, len(disks))
-    lines = math.ceil(len(disks) / columns)
-    figure, axes = plots.panels(lines, columns, 0.9 + 1.75 * lines, sharex=True, sharey=True)
-    for axis, at in zip(axes, disks, strict=False):
-        for look, name in enumerate(SCHEDULERS):
-            _latency(axis, of(rows, name), at, name, look)
-        axis.set_title(f"CELLO disk {at}", loc="left")
-    plots.hide(axes[len(disks) :])
-    plots.log_y(axes[:1])
-    figure.supxlabel(LOAD)
-    figure.supylabel(LATENCY)
-    plots.legend(figure, axes[0])
-    plots.note(figure, SHADES)
-    return figure
+    disks = [disk(at) for at in shown_disks(rows)]
+    table = pl.concat([of(rows, name) for name in SCHEDULERS])
+    table = table.unpivot(
+        disks, index=["repetition", "mb_s", "scheduler"], variable_name="disk", value_name="ms"
+    )
+    order = _ORDER | {"disk": disks}
+    return plots.intervals(
+        table, "ms", x="mb_s", hue="scheduler", col="disk", order=order, words=WORDS, runs=False
+    )
 
 
-@plots.style()
 def bursts(rows: pl.DataFrame) -> Figure:
     """Fig. 6.6."""
-    rows = rows.filter(pl.col("tasks") > 0)
-    panels = {
-        "switches": ("(a) context switches", "Switches (thousands)", 1e3),
-        "burst_mean": ("(b) best-effort burst, mean", "Requests", 1.0),
-        "burst_sd": ("(c) standard deviation", "Requests", 1.0),
-    }
-    figure, axes = plots.panels(1, 3, 2.9)
-    for axis, (column, (title, words, unit)) in zip(axes, panels.items(), strict=True):
-        for look, name in enumerate(SCHEDULERS):
-            if name == "EDF" and column == "burst_sd":
-                # As in the thesis: the deviation of EDF is of another size.
-                continue
-            found = means(of(rows, name), column)
-            plots.line(axis, found["tasks"], found[column] / unit, name, look)
-        plots.reference(axis, 35, across=False)
-        axis.set_title(title, loc="left")
-        axis.set_xlabel("Real-time tasks")
-        axis.set_ylabel(words)
-        axis.set_ylim(bottom=0)
-    plots.legend(figure, axes[0])
-    plots.note(
-        figure, "Means over repetitions, all disks together. Dotted: 35 tasks, where the thesis's differ."
+    table = pl.concat([of(rows.filter(pl.col("tasks") > 0), name) for name in SCHEDULERS])
+    # As in the thesis: the deviation of EDF is of another size.
+    is_edf = pl.col("scheduler") == "EDF"
+    table = table.with_columns(
+        pl.col("switches") / 1e3, burst_sd=pl.when(is_edf).then(None).otherwise("burst_sd")
     )
+    words = WORDS | {
+        "switches": "Context switches (thousands)",
+        "burst_mean": "Best-effort burst, mean (requests)",
+        "burst_sd": "Its standard deviation (requests)",
+    }
+    figure = plots.intervals(
+        table, ("switches", "burst_mean", "burst_sd"), x="tasks", hue="scheduler", order=_ORDER, words=words,
+        runs=False, note="All disks together. Dotted: 35 tasks, where the thesis's differ.",
+    )  # fmt: skip
+    for axis in figure.axes:
+        plots.reference(axis, 35, across=False)
     return figure
 
 
-@plots.style()
 def placed(rows: pl.DataFrame, sequential: pl.DataFrame) -> Figure:
     """Fig. 6.8: CELLO disk 0 in two layouts."""
-    parts = {name: {"random": of(rows, name), "sequential": of(sequential, name)} for name in SCHEDULERS}
-    return _disk_0(parts, "CELLO disk 0. ")
+    parts = {(name, "random"): of(rows, name) for name in SCHEDULERS}
+    parts |= {(name, "sequential"): of(sequential, name) for name in SCHEDULERS}
+    return _disk_0(parts, "CELLO disk 0.")
 
 
-@plots.style()
 def over_predicted(rows: pl.DataFrame) -> Figure:
     """Fig. 6.9: CELLO disk 0 with and without the time that is predicted too much."""
     shown = [name for name in SCHEDULERS if not of(rows, name, "spare=fill").is_empty()]
     settings = {"without": "", "with over-predicted time": "spare=fill"}
-    parts = {name: {label: of(rows, name, setting) for label, setting in settings.items()} for name in shown}
-    return _disk_0(parts, "CELLO disk 0, random layout. ")
+    parts = {(name, text): of(rows, name, setting) for name in shown for text, setting in settings.items()}
+    return _disk_0(parts, "CELLO disk 0, random layout.")
 
 
-def _disk_0(parts: dict[str, dict[str, pl.DataFrame]], note: str) -> Figure:
+def _disk_0(parts: dict[tuple[str, str], pl.DataFrame], note: str) -> Figure:
     """Latencies of CELLO disk 0: a panel for each scheduler, a line for each variant."""
-    figure, axes = plots.panels(1, max(len(parts), 1), 2.8, sharey=True)
-    for axis, variants in zip(axes, parts.values(), strict=False):
-        for look, (label, rows) in enumerate(variants.items()):
-            _latency(axis, rows, 0, label, look)
-        axis.set_xlabel(LOAD)
-    plots.log_y(axes)
-    plots.letters(axes, list(parts))
-    axes[0].set_ylabel(LATENCY)
-    plots.legend(figure, axes[0])
-    plots.note(figure, note + SHADES)
-    return figure
+    tables = [
+        table.select("repetition", "mb_s", ms=disk(0), variant=pl.lit(variant), scheduler=pl.lit(name))
+        for (name, variant), table in parts.items()
+    ]
+    return plots.intervals(
+        pl.concat(tables), "ms", x="mb_s", hue="variant", col="scheduler", order=_ORDER,
+        words=WORDS | {name: name for name in SCHEDULERS}, runs=False, note=note,
+    )  # fmt: skip
 
 
 @plots.style()

@@ -1,4 +1,4 @@
-"""Drawings of contracts of best effort: Figs. 6.12 to 6.14."""
+"""Figures: contracts of best effort: Figs. 6.12 to 6.14."""
 
 import numpy as np
 import polars as pl
@@ -42,22 +42,19 @@ def contracts(found: Contracts) -> Figure:
     return figure
 
 
-@plots.style()
 def crosstalk(rows: pl.DataFrame) -> Figure:
     """Fig. 6.14."""
-    disks = shown_disks(rows)
-    figure, axes = plots.panels(2, 4, 4.2, sharex=True, sharey=True)
-    for axis, at in zip(axes, disks, strict=False):
-        for look, (kind, label) in enumerate((("rt", "RT: with a contract"), ("bef", "BEF: without"))):
-            part = rows.filter((pl.col("kind") == kind) & pl.col(disk(at)).is_finite())
-            own = part.group_by("factor").agg(pl.col(disk(at)).mean()).sort("factor")
-            plots.line(axis, own["factor"], own[disk(at)], label, look)
+    disks = [disk(at) for at in shown_disks(rows)]
+    kept = rows.filter(pl.col("kind").is_in(["rt", "bef"]))
+    table = kept.unpivot(disks, index=["repetition", "kind", "factor"], variable_name="disk", value_name="ms")
+    words = {
+        "rt": "RT: with a contract", "bef": "BEF: without", "ms": "Mean latency (ms)",
+        "factor": "Requests, times the contract",
+    } | {disk(at): f"CELLO disk {at}" for at in shown_disks(rows)}  # fmt: skip
+    figure = plots.intervals(
+        table, "ms", x="factor", hue="kind", col="disk", order={"kind": ["rt", "bef"], "disk": disks},
+        words=words, runs=False, note="Grey: 25 to 51 ms, where the thesis's latencies settle.",
+    )  # fmt: skip
+    for axis in figure.axes:
         axis.axhspan(25, 51, color=plots.PRINTED, alpha=0.15, linewidth=0)
-        axis.set_title(f"CELLO disk {at}", loc="left")
-    plots.hide(axes[len(disks) :])
-    plots.log_y(axes[:1])
-    figure.supxlabel("Requests of the stream, times its contract")
-    figure.supylabel("Mean latency (ms)")
-    plots.legend(figure, axes[0])
-    plots.note(figure, "Means over repetitions. Grey: 25 to 51 ms, where the thesis's latencies settle.")
     return figure

@@ -1,4 +1,4 @@
-"""Drawings of what chapter 6 calculates: Figs. 6.2 to 6.4, and sections 6.4.2 and 7.3."""
+"""Figures: what chapter 6 calculates: Figs. 6.2 to 6.4, and sections 6.4.2 and 7.3."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Drawings of Tables 2 and 4 to 6 as ratios, and of Figs. 5 to 10."""
+"""Figures: tables 2 and 4 to 6 as ratios, and Figs. 5 to 10."""
 
 import polars as pl
 from matplotlib.axes import Axes

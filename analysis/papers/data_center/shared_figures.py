@@ -1,4 +1,4 @@
-"""Drawings of Figs. 11 to 14, and of limits on the other site."""
+"""Figures 11 to 14, and limits on the other site."""
 
 import polars as pl
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Drawings of Figs. 3 to 8, of the reservation in KB/s, and of what moves them."""
+"""Figures 3 to 8, the reservation in KB/s, and the sensitivity to open parameters."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,6 @@ from weir import plots
 from weir.statistics import means_by
 
 RECEIVED, ASKED, TIME = "Received (MB/s)", "Asked by each (MB/s)", "Time (s)"
-BARS = "Points: means over repetitions; bars: 95 % t intervals."
 BANDS = "Lines: means over repetitions in windows of two seconds; shades: the least and the most."
 
 
@@ -51,7 +50,6 @@ def series(axis: Axes, table: pl.DataFrame, *, total: bool = False, window_s: in
     axis.set_ylim(bottom=0)
 
 
-@plots.style()
 def overload(table: pl.DataFrame) -> Figure:
     """Fig. 3: what two streams get over what they ask for, under three controls."""
     table = table.with_columns(
@@ -65,31 +63,23 @@ def overload(table: pl.DataFrame) -> Figure:
         .sort("asked")
     )
     names = ["Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"]
-    figure, axes = plots.panels(1, 3, 2.9, sharey=True)
-    for axis, letter, name in zip(axes, "abc", names, strict=True):
-        for at, stream in enumerate(sorted(got[STREAM].unique())):
-            rows = got.filter((pl.col("control") == name) & (pl.col(STREAM) == stream))
-            _means(axis, rows, "asked", name_of(stream), at)
+    streams = sorted(got[STREAM].unique())
+    words = {RATE: RECEIVED, "asked": ASKED} | {name: name for name in names}
+    figure = plots.intervals(
+        got.filter(pl.col("control").is_in(names)), RATE, x="asked", hue=STREAM, col="control",
+        order={"control": names, STREAM: streams}, words=words | {name: name_of(name) for name in streams},
+        runs=False,
+        note="Shades: 5 to 95 % of all seconds. Dotted: all that is asked; dashed: the paper.",
+    )  # fmt: skip
+    most = float(got["asked"].max())
+    for axis, name in zip(figure.axes, names, strict=True):
+        for stream in streams:
             band = spread.filter((pl.col("control") == name) & (pl.col(STREAM) == stream))
-            plots.band(axis, band["asked"], band["low"], band["high"], at)
-        most = float(got["asked"].max())
+            plots.band(axis, band["asked"], band["low"], band["high"], stream)
         axis.plot([0, most], [0, most], color=plots.PRINTED, linestyle=":", linewidth=0.8)
         axis.set_ylim(0, 22)
-        axis.set_title(f"({letter}) {name}", loc="left")
-        axis.set_xlabel(ASKED)
-    for printed in (12.7, 5.7):
-        plots.reference(axes[2], printed, line="--")
-    axes[0].set_ylabel(RECEIVED)
-    plots.legend(figure, axes[0], 5)
-    plots.note(
-        figure, BARS + " Shades: 5 to 95 % of all seconds. Dotted: all that is asked; dashed: the paper."
-    )
+    plots.reference(figure.axes[2], 12.7, 5.7, line="--")
     return figure
-
-
-def _means(axis: Axes, rows: pl.DataFrame, x: str, label: str, at: int, y: str = RATE) -> None:
-    """A line of means with intervals over repetitions."""
-    plots.estimates(axis, *means_by(rows, x, y), label, at)
 
 
 @plots.style()
@@ -154,7 +144,7 @@ def root(table: pl.DataFrame, off_points: np.ndarray, step_s: int, step_mb_s: fl
             "off": off_points.ravel(),
         }
     )
-    _means(axes[1], rows, "more", "worst stream", 1, "off")
+    plots.estimates(axes[1], *means_by(rows, "more", "off"), "worst stream", 1)
     plots.reference(axes[1], 2.36, across=False, line="--")
     axes[1].set_xlabel("Root's rate, more than at first (MB/s)")
     axes[1].set_ylabel("Share off (points), worst stream")

@@ -125,8 +125,7 @@ def curves(rows: pl.DataFrame) -> Figure:
         plots.reference(axis, LATE_PCT)
         axis.set_title(NAMES[name], loc="left")
         axis.set_ylim(-3, 103)
-    figure.supxlabel("Streams that ask")
-    figure.supylabel("Late requests (%)")
+    plots.axis_titles(axes, "Streams that ask", "Late requests (%)")
     plots.legend(figure, axes[0], 2, loc="outside upper right")
     plots.note(
         figure, f"Means over repetitions; shades: 95 % t intervals. Dotted: {LATE_PCT:g} %. "

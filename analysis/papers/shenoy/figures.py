@@ -1,4 +1,4 @@
-"""Drawings of Figs. 2, 3, 7 to 18."""
+"""Figures 2, 3, 7 to 18."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,6 +15,7 @@ from weir.statistics import geometric_mean_interval, mean_interval, ratio_interv
 
 TEXT_CLIENTS, VIDEO_CLIENTS = "Text clients", "Video clients"
 RESPONSE, VIOLATED = "Mean response of text (ms)", "Video deadlines violated (%)"
+WORDS = {TEXT: TEXT_CLIENTS, VIDEO: VIDEO_CLIENTS}
 BARS = "Points: means over repetitions; bars: 95 % t intervals."
 #: The partitioned server is drawn solid, the integrated one dashed.
 DASHES = {server: plots.line_style(at) for at, server in enumerate(SERVERS)}
@@ -87,41 +88,33 @@ def _nearest(places: np.ndarray, wanted: float) -> int:
     return int(np.argmin(np.abs(places - wanted)))
 
 
-def _slices(axes: Sequence[Axes], surfaces: dict[str, Surface], shares: Sequence[float], along: str) -> None:
+def _slices(
+    surfaces: dict[str, Surface], shares: Sequence[float], x: str, metric: str, **more: object
+) -> Figure:
     """A line for each server over one kind of clients; a panel for each share of the other kind's largest."""
-    for axis, share in zip(axes, shares, strict=True):
-        for at, (server, surface) in enumerate(surfaces.items()):
-            x, other = (surface.video, surface.text) if along == VIDEO else (surface.text, surface.video)
-            place = _nearest(other, share * other[-1])
-            values = surface.values[:, place] if along == VIDEO else surface.values[:, :, place]
-            _line(axis, x, values, server, at, DASHES[server])
-        axis.set_title(f"{other[place]:g} {'text' if along == VIDEO else 'video'} clients", loc="left")
-        axis.set_xlabel(VIDEO_CLIENTS if along == VIDEO else TEXT_CLIENTS)
+    parts = [one.frame().with_columns(pl.lit(server).alias("server")) for server, one in surfaces.items()]
+    col, kind = (VIDEO, "video") if x == TEXT else (TEXT, "text")
+    places = parts[0][col].unique().sort().to_numpy()
+    held = [float(places[_nearest(places, share * places[-1])]) for share in shares]
+    table = pl.concat(parts).filter(pl.col(col).is_in(held)).rename({"value": metric})
+    words = WORDS | {(col, level): f"{level:g} {kind} clients" for level in held}
+    return plots.intervals(
+        table, metric, x=x, hue="server", col=col, order={"server": SERVERS, col: held}, words=words,
+        runs=False, **more,
+    )  # fmt: skip
 
 
-@plots.style()
 def text_over_video(text: dict[str, Surface]) -> Figure:
     """Fig. 9."""
-    figure, axes = plots.panels(1, 4, 2.7)
-    _slices(axes, {name: text[name].without_text_zero() for name in SERVERS}, (0.25, 0.5, 0.75, 1), VIDEO)
-    for axis in axes:
-        axis.set_ylim(bottom=0)
-    axes[0].set_ylabel(RESPONSE)
-    plots.legend(figure, axes[0])
-    plots.note(figure, BARS)
-    return figure
+    surfaces = {name: text[name].without_text_zero() for name in SERVERS}
+    return _slices(surfaces, (0.25, 0.5, 0.75, 1), VIDEO, RESPONSE, sharey=False)
 
 
-@plots.style()
 def text_over_text(text: dict[str, Surface]) -> Figure:
     """Fig. 10."""
-    figure, axes = plots.panels(1, 4, 2.7, sharey=True)
-    _slices(axes, {name: text[name].without_text_zero() for name in SERVERS}, (0, 0.5, 0.8, 1), TEXT)
-    axes[0].set_ylim(bottom=0)
-    axes[0].set_ylabel(RESPONSE)
-    plots.legend(figure, axes[0])
-    plots.note(figure, BARS)
-    return figure
+    return _slices(
+        {name: text[name].without_text_zero() for name in SERVERS}, (0, 0.5, 0.8, 1), TEXT, RESPONSE
+    )
 
 
 @plots.style()
@@ -149,18 +142,15 @@ def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Figure:
     return figure
 
 
-@plots.style()
 def deadlines(video: dict[str, Surface]) -> Figure:
     """Fig. 12."""
-    figure, axes = plots.panels(1, 4, 2.7, sharey=True)
-    _slices(axes, {name: video[name].without_video_zero() for name in SERVERS}, (0, 0.5, 0.75, 1), VIDEO)
-    for axis in axes:
+    surfaces = {name: video[name].without_video_zero() for name in SERVERS}
+    note = "Linear below 0.1 %; dotted: the limit."
+    figure = _slices(surfaces, (0, 0.5, 0.75, 1), VIDEO, VIOLATED, note=note)
+    for axis in figure.axes:
         plots.reference(axis, FULL_PCT)
-    axes[0].set_yscale("symlog", linthresh=0.1)
-    axes[0].set_ylim(bottom=0)
-    axes[0].set_ylabel(VIOLATED)
-    plots.legend(figure, axes[0])
-    plots.note(figure, BARS + " Linear below 0.1 %; dotted: the limit.")
+        axis.set_yscale("symlog", linthresh=0.1)
+        axis.set_ylim(bottom=0)
     return figure
 
 
@@ -318,43 +308,38 @@ def distributions(found: dict[float, list[Distribution]], capacity: float) -> Fi
     return figure
 
 
-@plots.style()
 def improvements(found: dict[str, dict[float, list[Improvement]]]) -> Figure:
     """Fig. 17, for each reading of the load."""
-    figure, axes = plots.panels(1, 2, 3.0)
-    for at, (name, by) in enumerate(found.items()):
-        x = np.array(list(by))
-        for axis, values in (
-            (axes[0], np.array([[one.difference_ms.mean() for one in loads] for loads in by.values()]).T),
-            (axes[1], np.array([[one.percent.mean() for one in loads] for loads in by.values()]).T),
-        ):
-            _line(axis, x, values, name, at, plots.line_style(at))
-    axes[0].set_ylabel("Expected improvement (ms)")
-    axes[1].set_ylabel("Expected improvement (%)")
-    axes[1].axhspan(40, 80, color=plots.PRINTED, alpha=0.12, linewidth=0)
-    for axis in axes:
-        axis.set_xlabel("Probability of overload")
-        axis.set_ylim(bottom=0)
-    plots.legend(figure, axes[0], 3)
-    plots.note(figure, "Bars: 95 % t intervals over streams of load. Grey: the paper's range.")
+    rows = [
+        {
+            "reading": name, "overload": overload, "repetition": at,
+            "ms": float(one.difference_ms.mean()), "percent": float(one.percent.mean()),
+        }
+        for name, by in found.items()
+        for overload, loads in by.items()
+        for at, one in enumerate(loads)
+    ]  # fmt: skip
+    words = {
+        "overload": "Probability of overload", "ms": "Expected improvement (ms)",
+        "percent": "Expected improvement (%)",
+    }  # fmt: skip
+    figure = plots.intervals(
+        pl.DataFrame(rows), ("ms", "percent"), x="overload", hue="reading", words=words, runs=False,
+        note="Repetitions: streams of load. Grey: the paper's range.",
+    )  # fmt: skip
+    figure.axes[1].axhspan(40, 80, color=plots.PRINTED, alpha=0.12, linewidth=0)
     return figure
 
 
-@plots.style()
 def partitions(text: pl.DataFrame) -> Figure:
     """Fig. 18."""
-    variants = sorted(text["variant"].unique())
-    figure, axes = plots.panels(1, len(variants), 2.7, sharey=True)
-    for axis, variant in zip(axes, variants, strict=True):
-        for at, server in enumerate(SERVERS):
-            rows = text.filter((pl.col("variant") == variant) & (pl.col("architecture") == server))
-            _line(axis, *_by_repetition(rows, TEXT, "response_ms"), server, at, DASHES[server])
-        disks = int(variant.removeprefix("text-"))
-        axis.set_title(f"{disks} + {16 - disks} disks", loc="left")
-        axis.set_xlabel(TEXT_CLIENTS)
-        axis.set_ylim(0, 4 * FULL_MS)
+    disks = {name: int(name.removeprefix("text-")) for name in sorted(text["variant"].unique())}
+    words = WORDS | {name: f"{of} + {16 - of} disks" for name, of in disks.items()}
+    figure = plots.intervals(
+        text.rename({"response_ms": RESPONSE}), RESPONSE, x=TEXT, hue="architecture", col="variant",
+        order={"variant": list(disks)}, words=words, runs=False, note="Disks for text and for video.",
+    )  # fmt: skip
+    figure.axes[0].set_ylim(0, 4 * FULL_MS)
+    for axis in figure.axes:
         plots.reference(axis, FULL_MS)
-    axes[0].set_ylabel(RESPONSE)
-    plots.legend(figure, axes[0])
-    plots.note(figure, BARS + " Disks for text and for video.")
     return figure

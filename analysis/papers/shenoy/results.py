@@ -120,6 +120,18 @@ class Surface:
             [RegularGridInterpolator((self.text, self.video), one)(points) for one in self.values]
         )
 
+    def frame(self) -> pl.DataFrame:
+        """A row per repetition and mix: `repetition`, the numbers of clients, `value`."""
+        repetition, text, video = np.indices(self.values.shape)
+        return pl.DataFrame(
+            {
+                "repetition": repetition.ravel(),
+                TEXT: self.text[text.ravel()],
+                VIDEO: self.video[video.ravel()],
+                "value": self.values.ravel(),
+            }
+        )
+
     def without_text_zero(self) -> "Surface":
         """Without the row of no text clients, which have no response."""
         keep = self.text > 0

@@ -1,4 +1,4 @@
-"""Drawings of the disks' load: Bosch Figs. 3.4-3.6."""
+"""Figures: the disks' load: Bosch Figs. 3.4-3.6."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -88,8 +88,7 @@ def _finish(
         axis.set_ylim(0, 2 * top)
         axis.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear_to))
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    figure.supxlabel(x)
-    figure.supylabel(y)
+    plots.axis_titles(axes, x, y)
     if legend is None:
         plots.legend(figure, axes[0], 3, loc="outside upper right")
     else:

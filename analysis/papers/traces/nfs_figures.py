@@ -1,4 +1,4 @@
-"""Drawings of a bursty file server: Shenoy Fig. 6."""
+"""Figures: a bursty file server: Shenoy Fig. 6."""
 
 import numpy as np
 from matplotlib.axes import Axes

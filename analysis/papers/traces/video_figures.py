@@ -1,4 +1,4 @@
-"""Drawings of video: Shenoy Fig. 5, Bosch Figs. 3.1-3.3."""
+"""Figures: video: Shenoy Fig. 5, Bosch Figs. 3.1-3.3."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -88,8 +88,7 @@ def delay_distributions(films: MotionJpeg) -> Figure:
         axis.set_ylim(0, 1.02)
         axis.set_title(name, loc="left")
     _hide_absent(axes[len(shown) :])
-    figure.supxlabel("inter-block delay (us/KB)")
-    figure.supylabel("share that is not longer")
+    plots.axis_titles(axes, "inter-block delay (us/KB)", "share that is not longer")
     plots.legend(figure, axes[0], 4, loc="outside upper right")
     plots.note(figure, _with_absence(films, "Seed 1. Delays of 4 KB blocks go beyond the right edge."))
     return figure
@@ -111,8 +110,7 @@ def delay_spreads(films: MotionJpeg) -> Figure:
         plots.powers_of_two(axis, paper.BLOCKS_KB)
         axis.set_title(name, loc="left")
     _hide_absent(axes[len(shown) :])
-    figure.supxlabel("block (KB)")
-    figure.supylabel("inter-block delay (us/KB)")
+    plots.axis_titles(axes, "block (KB)", "inter-block delay (us/KB)")
     plots.legend(figure, axes[0], 2, loc="outside upper right")
     plots.note(figure, _with_absence(films, "Seed 1; the bars are the standard deviation of blocks."))
     return figure

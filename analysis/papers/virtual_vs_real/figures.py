@@ -1,4 +1,4 @@
-"""Drawings of both testbeds: quantiles against each other, tails, and the parts of their difference."""
+"""Figures: both testbeds: quantiles against each other, tails, and the parts of their difference."""
 
 import numpy as np
 import polars as pl

@@ -1,10 +1,9 @@
-"""Drawings of Figs. 5 to 13, and of what moves them."""
+"""Figures 5 to 13 of Wijayaratne and Reddy, and of their open parameters."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.wijayaratne.results import admitted_rounds, demand_blocks, levels, load_pct
@@ -12,13 +11,13 @@ from weir import plots
 from weir.load import Run, Study
 from weir.statistics import means_by
 
-#: Names of layouts, kinds and columns as readers see them.
-#: What film_gains computes, as readers see it, with the paper's number.
+#: What `film_gains` computes: its title, and the paper's number.
 GAINS = {
     "trace": ("Trace-based over peak-rate (%)", (130.0, 195.0)),
     "policy": ("Minimal load over greedy (%)", (80.0, 80.0)),
     "waiting": ("Target 1,000 over 100 rounds (%)", (17.8, 17.8)),
 }
+#: Titles of columns and levels.
 WORDS = {
     "cdl": "CDL", "bctl": "BCTL", "admitted": "Streams admitted", "startup_mean_rounds": "Mean rounds waited",
     "utilisation_pct": "Mean utilisation (%)", "block_kib": "Block size (KiB)",
@@ -26,50 +25,29 @@ WORDS = {
     "mean_ms": "Mean response (ms)", "max_ms": "Longest response (ms)",
     "aperiodic_per_s": "Aperiodic requests/s", "requested": "Streams that ask", "used_pct": "Disks' time (%)",
 }  # fmt: skip
-BARS = "Points: means over repetitions; bars: 95 % t intervals."
 
 
 def curves(
-    axis: Axes,
-    table: pl.DataFrame,
-    x: str,
-    y: str,
-    by: str | Sequence[str],
-    labels: dict[object, str] | None = None,
-) -> None:
-    """A line for each level of a factor, with intervals over repetitions; a categorical axis."""
-    names = [by] if isinstance(by, str) else list(by)
-    xs = sorted(table[x].unique().to_list())
-    for at, (key, rows) in enumerate(table.group_by(names, maintain_order=True)):
-        shown, found = means_by(rows, x, y)
-        text = ", ".join(str((labels or WORDS).get(part, part)) for part in key)
-        places = [xs.index(value) for value in shown]
-        plots.estimates(axis, places, found, text, at, linestyle="-")
-    axis.set_xticks(range(len(xs)), [f"{value:g}" for value in xs])
-    axis.set_xlabel(WORDS[x])
+    table: pl.DataFrame, metric: str | Sequence[str], x: str, hue: plots.Place, **more: object
+) -> Figure:
+    """Means over repetitions with intervals: a line for each level, over levels at equal distances."""
+    own = {"scaled": False, "joined": True, "runs": False, "words": WORDS} | more
+    return plots.intervals(table, metric, x=x, hue=hue, **own)
 
 
-@plots.style()
 def layouts(table: pl.DataFrame) -> Figure:
     """Fig. 5: streams by layout and block size, trace-based and peak-rate."""
-    streams = table["stream"].unique(maintain_order=True).to_list()
-    streams = [name for name in ("lambs", "term", "news", "asterix", "mix") if name in streams]
-    tables = {name: table.filter(pl.col("stream") == name) for name in streams}
-    return _by_block_size(tables, "Random start, latency target 300 rounds.")
+    return _by_block_size(table, "stream", ("lambs", "term", "news", "asterix", "mix"), "Random start")
 
 
-def _by_block_size(tables: dict[str, pl.DataFrame], note: str) -> Figure:
-    """Streams by block size, layout and rule: a panel for each table."""
-    figure, axes = plots.panels(1, len(tables), 2.9)
-    for axis, (name, table) in zip(axes, tables.items(), strict=True):
-        rows = table.sort("rule", "layout", descending=True)
-        curves(axis, rows, "block_kib", "admitted", ["rule", "layout"])
-        axis.set_ylim(bottom=0)
-        axis.set_title(name)
-    axes[0].set_ylabel(WORDS["admitted"])
-    plots.legend(figure, axes[0], 4)
-    plots.note(figure, f"{BARS} {note}")
-    return figure
+def _by_block_size(table: pl.DataFrame, col: str, names: Sequence[str], start: str) -> Figure:
+    """Streams by block size, layout and rule: a panel for each level of a column."""
+    rows = table.filter(pl.col(col).is_in(names)).sort("rule", "layout", descending=True)
+    note = f"{start}, latency target 300 rounds."
+    words = WORDS | {name: name for name in names}
+    return curves(
+        rows, "admitted", "block_kib", ["rule", "layout"], col=col, order={col: names}, words=words, note=note
+    )
 
 
 @plots.style()
@@ -97,62 +75,39 @@ def load(runs: Iterable[Run]) -> Figure:
     return figure
 
 
-@plots.style()
 def policies(table: pl.DataFrame, y: str) -> Figure:
     """Figs. 7 and 8: streams, or rounds waited, by policy and block size."""
-    figure, axes = plots.panels(1, 2, 3.1, sharey=True)
-    for axis, layout in zip(axes, ("cdl", "bctl"), strict=True):
-        curves(axis, table.filter(pl.col("layout") == layout).sort("policy"), "block_kib", y, "policy")
-        axis.set_title(WORDS[layout])
-    # Only now: the two share it.
-    axes[0].set_ylim(bottom=0)
-    axes[0].set_ylabel(WORDS[y])
-    plots.legend(figure, axes[0], 3)
-    plots.note(figure, BARS + " A mix of the four films, latency target 300 rounds.")
-    return figure
+    note = "A mix of the four films, latency target 300 rounds."
+    return curves(
+        table.sort("policy"),
+        y,
+        "block_kib",
+        "policy",
+        col="layout",
+        order={"layout": ("cdl", "bctl")},
+        note=note,
+    )
 
 
-@plots.style()
 def statistical(table: pl.DataFrame) -> Figure:
     """Fig. 9: streams and utilisation by latency target and share of drops."""
-    figure, axes = plots.panels(1, 2, 3.2)
-    for axis, y in zip(axes, ("admitted", "utilisation_pct"), strict=True):
-        names = {drop: f"{drop:g} %" for drop in table["drop_pct"].unique()}
-        curves(axis, table.sort("drop_pct"), "latency_target_rounds", y, "drop_pct", names)
-        axis.set_ylabel(WORDS[y])
-    plots.legend(figure, axes[0], 7, title=WORDS["drop_pct"])
-    plots.note(figure, BARS + " BCTL, 64 KiB blocks, random start.")
-    return figure
+    return curves(
+        table, ("admitted", "utilisation_pct"), "latency_target_rounds", "drop_pct",
+        note="BCTL, 64 KiB blocks, random start.",
+    )  # fmt: skip
 
 
-@plots.style()
 def used(table: pl.DataFrame, x: str = "aperiodic_per_s") -> Figure:
     """Fig. 10: the disks' time by kind of request."""
-    figure, axes = plots.panels(1, 1, 2.9)
-    curves(axes[0], table, x, "used_pct", "kind")
-    plots.reference(axes[0], 25, 50)
-    axes[0].set_ylabel(WORDS["used_pct"])
-    axes[0].set_ylim(bottom=0)
-    plots.legend_above(axes[0])
-    plots.note(
-        figure,
-        BARS + " Dotted: shares of periodic (50 %), interactive and aperiodic requests (25 % each).",
-    )
+    note = "Dotted: shares of periodic (50 %), interactive and aperiodic requests (25 % each)."
+    figure = curves(table, "used_pct", x, "kind", note=note)
+    plots.reference(figure.axes[0], 25, 50)
     return figure
 
 
-@plots.style()
 def responses(table: pl.DataFrame, x: str, by: str = "kind") -> Figure:
     """Figs. 11, 12 and 13: mean and longest responses; by kind, or of the interactive ones by scheduler."""
-    table = table.sort(by)
-    figure, axes = plots.panels(1, 2, 3.0)
-    for axis, y in zip(axes, ("mean_ms", "max_ms"), strict=True):
-        curves(axis, table, x, y, by)
-        axis.set_ylabel(WORDS[y])
-        axis.set_ylim(bottom=0)
-    plots.legend(figure, axes[0], 3)
-    plots.note(figure, BARS)
-    return figure
+    return curves(table.sort(by), ("mean_ms", "max_ms"), x, by)
 
 
 @plots.style()
@@ -237,7 +192,8 @@ def films(gains: pl.DataFrame) -> Figure:
     return figure
 
 
-@plots.style()
 def devices(tables: dict[str, pl.DataFrame]) -> Figure:
     """Fig. 5's question on other devices: streams by layout, block size and rule."""
-    return _by_block_size(tables, "Eight devices each; random start, latency target 300 rounds.")
+    parts = [table.with_columns(pl.lit(name).alias("device")) for name, table in tables.items()]
+    start = "Eight devices each; random start"
+    return _by_block_size(pl.concat(parts, how="diagonal_relaxed"), "device", list(tables), start)

@@ -1,11 +1,14 @@
-"""Plots: the parts that all figures share.
+"""Plots: charts of tables, and the parts that all figures share.
 
-A figure is a function with the decorator `style()`. It makes its panels with `panels`, draws series with
-`line`, `estimates`, `band` and `distribution`, and ends with `legend` and `note`. Colours, markers and line
-widths are set here. `study_figures` draws any study by its factors, `trace_figures` a trace.
+`charts` draws a table by its columns: `intervals`, `ratios`, `tail`, `spread`, `heat_map`, `timeline`,
+`split`. `study_figures` draws any study by its factors, `trace_figures` a trace. A figure of another shape is
+a function with the decorator `style()`: it makes its panels with `panels`, draws series with `line`,
+`estimates`, `band` and `distribution`, and ends with `legend` and `note`. `with style("usenix-column")` draws
+at a printed width.
 """
 
-from weir.plots.panels import (
+from weir.plots.axes import (
+    axis_titles,
     decades,
     hide,
     legend,
@@ -19,9 +22,12 @@ from weir.plots.panels import (
     plain,
     powers_of_two,
     two_and_five,
+    unbounded,
 )
+from weir.plots.charts import heat_map, intervals, ratios, split, spread, tail, timeline
+from weir.plots.facets import Place
+from weir.plots.palette import PRINTED, look_of, looks
 from weir.plots.series import (
-    PRINTED,
     band,
     colour,
     distribution,
@@ -34,19 +40,24 @@ from weir.plots.series import (
     reference,
     steps_above,
 )
-from weir.plots.style import WIDTH_INCH, encode, save, style
+from weir.plots.style import SIZES, adaptive_svg, encode, save, style
 
 __all__ = [
     "PRINTED",
-    "WIDTH_INCH",
+    "SIZES",
+    "Place",
+    "adaptive_svg",
+    "axis_titles",
     "band",
     "colour",
     "decades",
     "distribution",
     "encode",
     "estimates",
+    "heat_map",
     "hide",
     "interval_bar",
+    "intervals",
     "legend",
     "legend_above",
     "letters",
@@ -55,15 +66,23 @@ __all__ = [
     "log_x",
     "log_y",
     "look",
+    "look_of",
+    "looks",
     "marker",
     "name_rows",
     "note",
     "panels",
     "plain",
     "powers_of_two",
+    "ratios",
     "reference",
     "save",
+    "split",
+    "spread",
     "steps_above",
     "style",
+    "tail",
+    "timeline",
     "two_and_five",
+    "unbounded",
 ]

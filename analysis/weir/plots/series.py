@@ -1,6 +1,6 @@
 """Series of a panel: lines, estimates with intervals, bands, distributions, reference lines.
 
-A series' place among the others (`at`, from 0) gives its colour, marker and dashes.
+A series names its look: its place among the others (from 0), or a level, which looks the same in all figures.
 """
 
 from collections.abc import Sequence
@@ -8,48 +8,52 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from weir.plots.style import LINES, MARKERS, PALETTE
+from weir.plots import axes
+from weir.plots.palette import LINES, MARKERS, PALETTE, PRINTED, look_of
 from weir.statistics import Interval
 
-#: The colour of a paper's own numbers, of limits and of reservations.
-PRINTED = "#555555"
 
-
-def colour(at: int) -> str:
+def colour(of: int | str) -> str:
     """The colour of a series."""
-    return PALETTE[at % len(PALETTE)]
+    return PALETTE[of % len(PALETTE)] if isinstance(of, int) else look_of(of).color
 
 
-def marker(at: int) -> str:
+def marker(of: int | str) -> str:
     """The marker of a series."""
-    return MARKERS[at % len(MARKERS)]
+    return MARKERS[of % len(MARKERS)] if isinstance(of, int) else look_of(of).marker
 
 
-def line_style(at: int) -> str:
+def line_style(of: int | str) -> str:
     """The dashes of a series."""
-    return LINES[at % len(LINES)]
+    return LINES[of % len(LINES)] if isinstance(of, int) else look_of(of).linestyle
 
 
-def look(at: int, **more: object) -> dict[str, object]:
+def look(of: int | str, **more: object) -> dict[str, object]:
     """Colour, marker and dashes of a series; `more` replaces or adds properties of a line."""
-    return {"color": colour(at), "marker": marker(at), "linestyle": line_style(at), "markersize": 3.5} | more
+    return {"color": colour(of), "marker": marker(of), "linestyle": line_style(of), "markersize": 3.5} | more
 
 
-def line(axis: Axes, x: Sequence[float], y: Sequence[float], label: str, at: int, **more: object) -> None:
+def line(
+    axis: Axes, x: Sequence[float], y: Sequence[float], label: str, of: int | str, **more: object
+) -> None:
     """A line with markers."""
-    axis.plot(x, y, label=label, **look(at, **({"linewidth": 1.2} | more)))
+    axis.plot(x, y, label=label, **look(of, **({"linewidth": 1.2} | more)))
 
 
 def estimates(
-    axis: Axes, x: Sequence[float], found: Sequence[Interval], label: str, at: int, **more: object
+    axis: Axes, x: Sequence[float], found: Sequence[Interval], label: str, of: int | str, **more: object
 ) -> None:
-    """A line of estimates with their intervals; an estimate without interval has no bar."""
+    """A line of estimates with their intervals; one without interval has no bar, an infinite one a mark."""
+    kept = [(at, one) for at, one in zip(x, found, strict=True) if np.isfinite(one.estimate)]
     error = [
-        [0 if one.low is None else one.estimate - one.low for one in found],
-        [0 if one.high is None else one.high - one.estimate for one in found],
+        [0 if one.low is None else one.estimate - one.low for _, one in kept],
+        [0 if one.high is None else one.high - one.estimate for _, one in kept],
     ]
-    middle = [one.estimate for one in found]
-    axis.errorbar(x, middle, error, label=label, capsize=2, **look(at, **({"linewidth": 1.1} | more)))
+    places, middle = [at for at, _ in kept], [one.estimate for _, one in kept]
+    axis.errorbar(places, middle, error, label=label, capsize=2, **look(of, **({"linewidth": 1.1} | more)))
+    for at, one in zip(x, found, strict=True):
+        if np.isinf(one.estimate):
+            axes.unbounded(axis, at, colour(of))
 
 
 def interval_bar(axis: Axes, at: float, found: Interval, *, across: bool = False, **more: object) -> None:
@@ -78,28 +82,28 @@ def band(
     alpha: float = 0.2,
     label: str | None = None,
 ) -> None:
-    """A shade between two curves, in the colour of a series (its place) or in a named one."""
-    shade = colour(of) if isinstance(of, int) else of
+    """A shade between two curves, in the colour of a series or in a named one (`#...`)."""
+    shade = of if isinstance(of, str) and of.startswith("#") else colour(of)
     axis.fill_between(x, low, high, color=shade, alpha=alpha, linewidth=0, label=label)
 
 
-def distribution(axis: Axes, values: np.ndarray, label: str, at: int) -> None:
+def distribution(axis: Axes, values: np.ndarray, label: str, of: int | str) -> None:
     """The share of values that are at most x."""
     x = np.sort(values)
     share = np.arange(1, len(x) + 1) / len(x)
     # From the left edge of all values to the right edge.
     edges, shares = np.concatenate(([x[0]], x)), np.concatenate(([0], share))
-    axis.step(edges, shares, where="post", label=label, **look(at, marker="", linewidth=1.2))
+    axis.step(edges, shares, where="post", label=label, **look(of, marker="", linewidth=1.2))
     axis.set_ylim(0, 1.02)
 
 
-def steps_above(axis: Axes, values: np.ndarray, label: str, at: int) -> None:
+def steps_above(axis: Axes, values: np.ndarray, label: str, of: int | str) -> None:
     """The share of values above x."""
     x = np.sort(values)
     share = 1 - np.arange(1, len(x) + 1) / len(x)
     # The curve ends before the largest value, above which there is none.
     is_below = x < x[-1]
-    axis.step(x[is_below], share[is_below], where="post", label=label, **look(at, marker="", linewidth=1.2))
+    axis.step(x[is_below], share[is_below], where="post", label=label, **look(of, marker="", linewidth=1.2))
 
 
 def reference(

@@ -1,21 +1,27 @@
-"""Panels of a figure: axes and their scales, titles, legends, and the note below."""
+"""Panels of a figure: axes and their scales, titles, legends, marks of unbounded values, the note below."""
 
 from collections.abc import Iterable, Sequence
 
+import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from weir.plots.style import WIDTH_INCH
+from weir.plots.style import QUIET, on_lines, width_inch
 
 #: A positive axis whose largest value is this many times its smallest is logarithmic.
 LOG_RATIO = 30
 #: From this ratio on there is no room for ticks between decades.
 NARROW_RATIO = 200
+#: What stands beside the mark of an infinite value.
+UNBOUNDED = "unbounded"
+#: Width of a legend's key with its space, in letters.
+_KEY_LETTERS = 7
 
 
 def panels(
-    rows: int, columns: int, height: float, *, width: float = WIDTH_INCH, **share: object
+    rows: int, columns: int, height: float, *, width: float | None = None, **share: object
 ) -> tuple[Figure, list[Axes]]:
     """A figure with a grid of panels.
 
@@ -23,15 +29,21 @@ def panels(
         rows: of panels.
         columns: of panels.
         height: of the figure in inches.
-        width: of the figure in inches; a page's text block by default.
+        width: of the figure in inches; that of the style if None.
         share: what panels share (`sharex`, `sharey`), and `height_ratios`.
 
     Returns:
         The figure and its panels, row by row.
     """
     # Not through pyplot, which keeps every figure in a global list.
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width or width_inch(), height), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False, **share).flat)
+
+
+def grid_shape(axes: Sequence[Axes]) -> tuple[int, int]:
+    """Rows and columns of the grid in which panels stand."""
+    places = [axis.get_subplotspec() for axis in axes]
+    return max(place.rowspan.stop for place in places), max(place.colspan.stop for place in places)
 
 
 def hide(axes: Iterable[Axes]) -> None:
@@ -44,6 +56,21 @@ def letters(axes: Sequence[Axes], titles: Iterable[str]) -> None:
     """Panel titles with letters, such as `(a) reads`."""
     for axis, letter, title in zip(axes, "abcdefghijkl", titles, strict=False):
         axis.set_title(f"({letter}) {title}".rstrip(), loc="left")
+
+
+def lowest(axes: Sequence[Axes]) -> list[Axes]:
+    """The lowest panel of each column."""
+    return list({axis.get_subplotspec().colspan.start: axis for axis in axes}.values())
+
+
+def axis_titles(axes: Sequence[Axes], x: str = "", y: str = "") -> None:
+    """One title for both axes of a grid: below the lowest panel of each column, and beside the rows."""
+    shown = [axis for axis in axes if axis.get_visible() and axis.axison]
+    for axis in lowest(shown):
+        axis.tick_params(labelbottom=True)
+        axis.set_xlabel(x)
+    if y:
+        shown[0].figure.supylabel(y)
 
 
 def legend(
@@ -59,16 +86,37 @@ def legend(
     Args:
         figure: the figure.
         axes: the panels whose series are named; a name occurs once.
-        columns: of the legend.
+        columns: of the legend, at most; fewer where the figure is too narrow.
         title: of the legend.
         loc: its place outside the panels, in matplotlib's words.
     """
-    handles: dict[str, object] = {}
+    handles: dict[str, Artist] = {}
     for axis in [axes] if isinstance(axes, Axes) else axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    if handles:
-        figure.legend(handles.values(), handles, loc=loc, ncols=columns, title=title)
+    keys(figure, handles, columns, title=title, loc=loc)
+
+
+def keys(
+    figure: Figure,
+    handles: dict[str, Artist],
+    columns: int = 99,
+    *,
+    title: str | None = None,
+    loc: str = "outside upper center",
+) -> None:
+    """A legend of these names; the figure grows by its height, so that panels keep theirs."""
+    if not handles:
+        return
+    letters_wide = figure.get_figwidth() * 72 / (0.52 * mpl.rcParams["legend.fontsize"])
+    fit = int(letters_wide / (max(map(len, handles)) + _KEY_LETTERS))
+    columns = max(1, min(columns, fit, len(handles)))
+    if "upper" in loc and "right" not in loc:
+        lines = -(-len(handles) // columns) + (title is not None)
+        figure.set_figheight(
+            figure.get_figheight() + (lines - 1) * 1.4 * mpl.rcParams["legend.fontsize"] / 72
+        )
+    figure.legend(handles.values(), handles, loc=loc, ncols=columns, title=title, alignment="left")
 
 
 def legend_above(axis: Axes) -> None:
@@ -78,8 +126,48 @@ def legend_above(axis: Axes) -> None:
 
 
 def note(figure: Figure, text: str) -> None:
-    """A line below the figure; saving with a tight box includes it."""
-    figure.text(0.01, -0.02, text, fontsize=7.5, color="#444444", va="top")
+    """Lines below the figure that say what is drawn; the figure grows by their height."""
+    size = mpl.rcParams["legend.fontsize"] - 0.5
+    lines = on_lines(text, size, figure.get_figwidth() - 0.15)
+    figure.set_figheight(figure.get_figheight() + (lines.count("\n") + 1) * 1.25 * size / 72)
+    figure.supxlabel(lines, x=0.01, ha="left", fontsize=size, color=QUIET)
+
+
+def unbounded(
+    axis: Axes,
+    at: float,
+    color: str,
+    *,
+    across: bool = False,
+    low: bool = False,
+    text: str = UNBOUNDED,
+    nth: int = 0,
+) -> None:
+    """Marks an infinite value: a triangle at the panel's upper edge (`across`: right edge) and a label.
+
+    Args:
+        axis: the panel.
+        at: the place on the other axis, in data.
+        color: of the series.
+        across: whether values go along the x axis.
+        low: at the left edge instead of the right one.
+        text: the label.
+        nth: how many marks this place has already; only the first has the label.
+    """
+    edge, before = 0.985 - 0.05 * nth, 0.95
+    text = "" if nth else text
+    look = {"color": color, "markersize": 5.5, "linestyle": "none", "clip_on": False, "zorder": 5}
+    small = mpl.rcParams["legend.fontsize"] - 1.5
+    own = {"fontsize": small, "color": color, "zorder": 5}
+    if across:
+        place = {"transform": axis.get_yaxis_transform()}
+        axis.plot(1 - edge if low else edge, at, marker="<" if low else ">", **place, **look)
+        side = {"ha": "left" if low else "right", "va": "center"}
+        axis.text(1 - before if low else before, at, text, **place, **side, **own)
+    else:
+        axis.plot(at, edge, marker="^", transform=axis.get_xaxis_transform(), **look)
+        turned = {"rotation": 90, "ha": "center", "va": "top"}
+        axis.text(at, before - 0.02, text, transform=axis.get_xaxis_transform(), **turned, **own)
 
 
 def name_rows(axis: Axes, names: Sequence[str]) -> None:

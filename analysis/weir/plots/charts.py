@@ -1,0 +1,689 @@
+"""Charts of a table by its columns: intervals, ratios, tails, spreads, heat maps, time lines, stacked parts.
+
+seaborn draws; estimates and intervals are those of `weir.statistics`. A table is one of polars or pandas with
+a row per run (`repetition` tells runs of one cell apart). An infinite value is never left out: it has a mark
+at the panel's edge and the word "unbounded".
+"""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import polars as pl
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from weir.labels import label, number
+from weir.load import Level
+from weir.plots import axes as panels
+from weir.plots import facets
+from weir.plots.axes import note as write_note
+from weir.plots.axes import unbounded
+from weir.plots.facets import Facets, Place, Table
+from weir.plots.palette import LINES, Look, look_of
+from weir.plots.style import on_lines, style
+from weir.statistics import compare, mean_interval, summarise
+from weir.study import cell_label
+
+#: The part of the distance between two levels that a group of colours takes.
+GROUP_WIDTH = 0.6
+#: Points of a distribution's line: more than a printed page resolves.
+TAIL_POINTS = 160
+#: The part of a figure's width that names of rows take at most.
+_ROW_PART = 0.33
+#: What stands beside the mark of a group's infinite values.
+_UNBOUNDED_SHARE = "{:.1%} " + panels.UNBOUNDED
+#: A part of a row's name that is no longer is not broken.
+_SHORT_PART = 24
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+@style()
+def intervals(
+    table: Table,
+    metric: str | Sequence[str],
+    *,
+    x: Place = None,
+    hue: Place = None,
+    col: Place = None,
+    row: Place = None,
+    order: Mapping[str, Sequence[Level]] | None = None,
+    words: Mapping[object, str] | None = None,
+    bounds: tuple[float, float] | None = None,
+    limit: float | None = None,
+    scaled: bool | None = None,
+    joined: bool | None = None,
+    runs: bool = True,
+    sharey: bool = True,
+    height: float | None = None,
+    note: str = "",
+) -> Figure:
+    """A metric by factors: its mean over repetitions with the interval, and runs as small points.
+
+    Args:
+        table: one row per run (of one class, or of the runs as a whole).
+        metric: the column to draw; of several, each has panels and an axis of its own.
+        x: the column along the axis; one axis of numbers if its levels are numbers.
+        hue: the column in colours; of several columns, the levels are joined.
+        col: the column in columns of panels.
+        row: the column in rows of panels.
+        order: levels by column, in the order of the figure.
+        words: what columns, levels and metrics are called.
+        bounds: the range of the metric, to which intervals are cut; by default that of its label.
+        limit: the objective's limit, drawn as a line.
+        scaled: whether the axis is one of numbers; by default if the levels are.
+        joined: whether lines join the estimates; by default if the axis is one of numbers.
+        runs: draw the runs.
+        sharey: whether panels share the y axis.
+        height: of the figure without legend and note, in inches.
+        note: what else there is to say below the figure.
+
+    Raises:
+        ValueError: no row has a value of the metric, or a cell has several rows of one repetition.
+    """
+    table, words = facets.as_polars(table), words or {}
+    metrics = [metric] if isinstance(metric, str) else list(metric)
+    single = len(metrics) == 1
+    if not single:
+        index = [name for name in table.columns if name not in metrics]
+        table = table.unpivot(metrics, index=index, variable_name=facets.METRIC, value_name="value")
+        col, order = facets.METRIC, dict(order or {}) | {facets.METRIC: metrics}
+    value = metrics[0] if single else "value"
+    at = Facets.of(table.drop_nulls(value), x=x, hue=hue, col=col, row=row, order=order, words=words)
+    if at.table.is_empty():
+        raise ValueError(f"no run has a value of {', '.join(metrics)}")
+    summary = summarise(at.table, value, at.factors, bounds=bounds or label(metrics[0]).bounds)
+    scaled = at.scaled if scaled is None else scaled
+    joined = scaled if joined is None else joined
+    figure = facets.grid(at, height=height, sharey=sharey and single)
+    rows, columns = panels.grid_shape(figure.axes)
+    inches, tall = 0.66 * figure.get_figwidth() / columns, 0.6 * figure.get_figheight() / rows
+    for axis, of_row, of_col in at.panels(figure):
+        panel = at.only(at.table, of_row, of_col)
+        if runs:
+            _draw_runs(axis, panel, value, at, scaled)
+        _draw_estimates(axis, at.only(summary, of_row, of_col), at, scaled, joined)
+        if limit is not None:
+            facets.draw_limit(axis, limit)
+        facets.name_levels(axis, at, scaled, inches)
+        axis.set_ylabel(facets.metric_title(str(of_col) if not single else value, words, tall))
+        if not (single and sharey):
+            facets.scale_values([axis], panel[value].to_list(), limit)
+        if single and not axis.get_subplotspec().is_first_col():
+            axis.set_ylabel("")
+    if single and sharey:
+        facets.scale_values(figure.axes, at.table[value].to_list(), limit)
+    _label_lowest(figure)
+    facets.group_legend(figure, at, limit, lines=joined)
+    points = "Small points: runs; bars" if runs else "Bars"
+    write_note(figure, " ".join(filter(None, (facets.interval_caption(summary, points), note))))
+    return figure
+
+
+@style()
+def ratios(
+    table: Table,
+    metric: str,
+    factor: str,
+    baseline: Level,
+    *,
+    by: Sequence[str] = (),
+    col: str | None = "class",
+    order: Mapping[str, Sequence[Level]] | None = None,
+    as_difference: bool = False,
+) -> Figure:
+    """Each level of a factor against a baseline level, paired by block, with the interval of the ratio.
+
+    Args:
+        table: one row per run and class.
+        metric: the column to compare.
+        factor: the factor whose levels are compared.
+        baseline: the level that they are compared with.
+        by: the other factors: a row for each cell.
+        col: the column in columns of panels.
+        order: levels by column, in the order of the figure.
+        as_difference: draw differences, for a metric that may be zero.
+
+    Raises:
+        ValueError: no pair of runs can be compared.
+    """
+    table = facets.as_polars(table)
+    cell = [*([col] if col else []), *by]
+    result = compare(table, metric, factor, baseline, cell, as_difference=as_difference)
+    if not result["n"].sum():
+        raise ValueError(f"no pair of runs to compare {metric} by {factor}")
+    levels = result[factor].unique(maintain_order=True).to_list()
+    names = [factor, *by] if len(levels) > 1 or not by else list(by)
+    cells = result.select(names).unique(maintain_order=True).rows()
+    at = Facets.of(result, col=col, order=order)
+    texts = row_texts(cells, names)
+    figure = facets.grid(at, height=1.0 + _height(texts, 0.2))
+    for axis, of_row, of_col in at.panels(figure):
+        axis.set_title(str(of_col))
+        rows = _rows(at.only(result, of_row, of_col), cells, names)
+        _draw_rows(axis, rows, -math.inf if as_difference else 0)
+        axis.axvline(0 if as_difference else 1, color="#333333", linewidth=0.9)
+        panels.name_rows(axis, texts)
+        is_first = axis.get_subplotspec().is_first_col()
+        axis.tick_params(left=is_first, labelleft=is_first)
+        axis.set(xlabel="", ylabel="")
+    if not as_difference:
+        panels.log_x(figure.axes[0])
+    head, *_, base = facets.level_texts([*levels, baseline])
+    what = head if len(levels) == 1 else f"each {factor}"
+    relation = "minus" if as_difference else "relative to"
+    unit = f" ({label(metric).unit})" if as_difference and label(metric).unit else ""
+    text = f"{label(metric).text}{unit}: {what} {relation} {base}"
+    size = mpl.rcParams["axes.labelsize"]
+    figure.suptitle(on_lines(text, size, figure.get_figwidth()), fontsize=size, x=0.01, ha="left")
+    caption = facets.interval_caption(result, "bars", unit="pair")
+    write_note(figure, f"Runs are paired by block; {caption}")
+    return figure
+
+
+@style()
+def tail(
+    table: Table,
+    value: str = "response_ms",
+    *,
+    x: Place = None,
+    hue: Place = None,
+    col: Place = None,
+    row: Place = None,
+    run: str = "run",
+    order: Mapping[str, Sequence[Level]] | None = None,
+    words: Mapping[object, str] | None = None,
+    band: bool = False,
+    height: float | None = None,
+) -> Figure:
+    """The share of requests that took longer than t.
+
+    Args:
+        table: one row per request.
+        value: the column of times.
+        x: the column in colours.
+        hue: the column in dashes.
+        col: the column in columns of panels.
+        row: the column in rows of panels.
+        run: the column that tells runs apart.
+        order: levels by column, in the order of the figure.
+        words: what columns and levels are called.
+        band: draw the mean of each quantile over runs with its interval, instead of a line per run.
+        height: of the figure without legend and note, in inches.
+
+    Raises:
+        ValueError: there is no request.
+    """
+    at = Facets.of(table, x=x, hue=hue, col=col, row=row, order=order, words=words)
+    if at.table.is_empty():
+        raise ValueError("there is no request to draw")
+    dashes = {str(level): LINES[i % len(LINES)] for i, level in enumerate(at.levels[at.hue])}
+    figure = facets.grid(at, height=height)
+    for axis, of_row, of_col in at.panels(figure):
+        panel = at.only(at.table, of_row, of_col)
+        for level in at.levels[at.x]:
+            for dash in at.levels[at.hue]:
+                cell = facets.only(panel, {at.x: level, at.hue: dash})
+                own = {"color": at.look[at.x][str(level)].color, "linestyle": dashes[str(dash)]}
+                _draw_tail(axis, cell, value, run, own, band=band)
+        axis.grid(axis="both")
+        axis.set(xlabel="", ylabel="")
+        if axis.get_subplotspec().is_first_col():
+            axis.set_ylabel("Share of requests\nthat took longer")
+    figure.axes[0].set_yscale("log")
+    for axis in figure.axes:
+        panels.log_x(axis)
+        axis.set_xlabel((words or {}).get(value, "Response time (ms)"))
+        axis.yaxis.set_major_formatter(FuncFormatter(panels.plain))
+    _label_lowest(figure)
+    colours = zip(at.levels[at.x], at.texts(at.x), strict=True)
+    handles = {text: Line2D([], [], color=at.look[at.x][str(level)].color) for level, text in colours if at.x}
+    for level, text in zip(at.levels[at.hue], at.texts(at.hue), strict=True):
+        if at.hue is not None:
+            handles[text] = Line2D([], [], color="#555555", linestyle=dashes[str(level)])
+    # Of both there is no one name.
+    names = [at.called(name) for name in (at.x, at.hue) if name is not None]
+    facets.place_legend(figure, handles, names[0] if len(names) == 1 else None)
+    n = at.table[run].n_unique()
+    drawn = "Lines: means of quantiles over runs; shades: 95% intervals (t)," if band else "One line per run,"
+    lost = at.table[value].is_infinite().mean()
+    share = f" Never completed: {lost:.2%} of the requests; their time is {panels.UNBOUNDED}." if lost else ""
+    write_note(figure, f"{drawn} n = {n} runs{'' if band else '; no interval'}.{share}")
+    return figure
+
+
+@style()
+def spread(
+    table: Table,
+    value: str,
+    *,
+    x: Place = None,
+    hue: Place = None,
+    col: Place = None,
+    row: Place = None,
+    kind: str = "box",
+    order: Mapping[str, Sequence[Level]] | None = None,
+    words: Mapping[object, str] | None = None,
+    height: float | None = None,
+) -> Figure:
+    """How values are spread: a box (quartiles, 5 % to 95 %) or a violin for each group.
+
+    A spread of requests is no interval of an estimate: requests of one run are not independent.
+
+    Args:
+        table: one row per value, such as a request.
+        value: the column to draw.
+        x: the column along the axis.
+        hue: the column in colours.
+        col: the column in columns of panels.
+        row: the column in rows of panels.
+        kind: `box` or `violin`.
+        order: levels by column, in the order of the figure.
+        words: what columns, levels and the value are called.
+        height: of the figure without legend and note, in inches.
+
+    Raises:
+        ValueError: there is no value, or the kind is unknown.
+    """
+    if kind not in ("box", "violin"):
+        raise ValueError(f"unknown kind {kind!r}: box or violin")
+    table, words = facets.as_polars(table).drop_nulls(value), words or {}
+    at = Facets.of(table, x=x, hue=hue, col=col, row=row, order=order, words=words)
+    if at.table.is_empty():
+        raise ValueError(f"no row has a value of {value}")
+    figure = facets.grid(at, height=height)
+    columns = panels.grid_shape(figure.axes)[1]
+    wide = facets.is_wide(at.table[value].to_list())
+    xs, hues = list(map(str, at.levels[at.x])), list(map(str, at.levels[at.hue]))
+    for axis, of_row, of_col in at.panels(figure):
+        panel = at.only(at.table, of_row, of_col)
+        look = {
+            "x": "_x", "y": value, "order": xs, "hue": "_hue", "hue_order": hues, "saturation": 1,
+            "palette": {h: at.look[at.hue][h].color for h in hues}, "width": GROUP_WIDTH, "linewidth": 0.8,
+            "log_scale": (None, 10) if wide else None, "legend": False, "ax": axis,
+        }  # fmt: skip
+        places = facets.text_column(panel, at.x).alias("_x"), facets.text_column(panel, at.hue).alias("_hue")
+        data = facets.finite(panel.select(value, *places), value)
+        if kind == "box":
+            with warnings.catch_warnings():
+                # seaborn 0.13 calls matplotlib with `vert`, which matplotlib 3.11 to 3.12 warn of.
+                warnings.simplefilter("ignore", mpl.MatplotlibDeprecationWarning)
+                sns.boxplot(data, whis=(5, 95), showfliers=False, **look)
+        else:
+            sns.violinplot(data, inner="quart", cut=0, density_norm="width", **look)
+        for level in at.levels[at.x]:
+            for hue_level in at.levels[at.hue]:
+                cell = facets.only(panel, {at.x: level, at.hue: hue_level})[value]
+                if cell.is_infinite().any():
+                    text = _UNBOUNDED_SHARE.format(cell.is_infinite().mean())
+                    color = at.look[at.hue][str(hue_level)].color
+                    unbounded(axis, _centre(at, level, hue_level, scaled=False), color, text=text)
+        facets.name_levels(axis, at, False, 0.66 * figure.get_figwidth() / columns)
+        first = axis.get_subplotspec().is_first_col()
+        axis.set_ylabel(facets.metric_title(value, words, 2.0) if first else "")
+    facets.scale_values(figure.axes, at.table[value].to_list(), None, _UNBOUNDED_SHARE.format(0.1))
+    _label_lowest(figure)
+    facets.group_legend(figure, at, None)
+    boxes = "Boxes: quartiles and median; whiskers: 5% to 95%"
+    what = boxes if kind == "box" else "Violins: density and quartiles"
+    write_note(figure, f"{what} of {at.table.height:,} values.")
+    return figure
+
+
+@style()
+def heat_map(
+    table: Table,
+    metric: str,
+    *,
+    x: str,
+    y: str,
+    col: Place = None,
+    row: Place = None,
+    order: Mapping[str, Sequence[Level]] | None = None,
+    words: Mapping[object, str] | None = None,
+    bounds: tuple[float, float] | None = None,
+    height: float | None = None,
+) -> Figure:
+    """A metric by two factors: the mean over repetitions as a colour and a number.
+
+    Args:
+        table: one row per run.
+        metric: the column to draw.
+        x: the column along the x axis.
+        y: the column along the y axis.
+        col: the column in columns of panels.
+        row: the column in rows of panels.
+        order: levels by column, in the order of the figure.
+        words: what columns, levels and the metric are called.
+        bounds: the range of the metric.
+        height: of the figure without note, in inches.
+
+    Raises:
+        ValueError: no row has a value of the metric.
+    """
+    words = words or {}
+    kept = facets.as_polars(table).drop_nulls(metric)
+    at = Facets.of(kept, x=x, hue=y, col=col, row=row, order=order, words=words)
+    if at.table.is_empty():
+        raise ValueError(f"no run has a value of {metric}")
+    summary = summarise(at.table, metric, at.factors, bounds=bounds or label(metric).bounds)
+    known = [v for v in summary["estimate"].to_list() if math.isfinite(v)]
+    figure = facets.grid(at, height=height)
+    figure_columns = panels.grid_shape(figure.axes)[1]
+    small = mpl.rcParams["legend.fontsize"] - 1
+    for axis, of_row, of_col in at.panels(figure):
+        panel = at.only(summary, of_row, of_col)
+        found = dict(zip(panel.select(x, y).rows(), panel["estimate"].to_list(), strict=True))
+        cells = [[found.get((a, b), math.nan) for a in at.levels[x]] for b in at.levels[y]]
+        texts = [["" if math.isnan(v) else number(v) for v in line] for line in cells]
+        values = pd.DataFrame(cells, index=at.texts(y), columns=at.texts(x))
+        sns.heatmap(
+            # An infinite value has no colour: its cell is grey, and its text says so.
+            values.replace([math.inf, -math.inf], math.nan),
+            annot=pd.DataFrame(texts),
+            fmt="",
+            cmap="crest",
+            vmin=min(known, default=0),
+            vmax=max(known, default=1),
+            linewidths=1,
+            annot_kws={"fontsize": small},
+            cbar=False,
+            ax=axis,
+        )
+        axis.set_facecolor("#e6e6e6")
+        for i, line in enumerate(cells):
+            for j, v in enumerate(line):
+                if math.isinf(v):
+                    axis.text(j + 0.5, i + 0.5, panels.UNBOUNDED, ha="center", va="center", fontsize=small)
+        facets.name_levels(axis, at, False, 0.66 * figure.get_figwidth() / figure_columns, cells=True)
+        axis.tick_params(length=0)
+        axis.tick_params(axis="y", labelrotation=0)
+        axis.grid(visible=False)
+        axis.set_ylabel(at.called(y) if axis.get_subplotspec().is_first_col() else "")
+    _label_lowest(figure)
+    low, high = summary["n"].min(), summary["n"].max()
+    n = f"{low}" if low == high else f"{low} to {high}"
+    write_note(figure, f"{facets.metric_title(metric, words, 99)}: means over repetitions, n = {n}.")
+    return figure
+
+
+@style()
+def timeline(
+    table: Table,
+    value: str,
+    *,
+    time: str = "time_s",
+    hue: Place = None,
+    col: Place = None,
+    row: Place = None,
+    order: Mapping[str, Sequence[Level]] | None = None,
+    words: Mapping[object, str] | None = None,
+    bounds: tuple[float, float] | None = None,
+    height: float | None = None,
+    note: str = "",
+) -> Figure:
+    """A value over time: the mean over repetitions at each time, and its interval as a shade.
+
+    Args:
+        table: one row per run and time.
+        value: the column to draw.
+        time: the column of times.
+        hue: the column in colours.
+        col: the column in columns of panels.
+        row: the column in rows of panels.
+        order: levels by column, in the order of the figure.
+        words: what columns, levels and the value are called.
+        bounds: the range of the value.
+        height: of the figure without legend and note, in inches.
+        note: what else there is to say below the figure.
+
+    Raises:
+        ValueError: there is no value, or a time has several rows of one repetition.
+    """
+    words = words or {}
+    at = Facets.of(
+        facets.as_polars(table).drop_nulls(value), hue=hue, col=col, row=row, order=order, words=words
+    )
+    if at.table.is_empty():
+        raise ValueError(f"no run has a value of {value}")
+    summary = summarise(at.table, value, [time, *at.factors], bounds=bounds or label(value).bounds)
+    figure = facets.grid(at, height=height)
+    for axis, of_row, of_col in at.panels(figure):
+        panel = at.only(summary, of_row, of_col)
+        for level in at.levels[at.hue]:
+            look = at.look[at.hue][str(level)]
+            own = facets.only(panel, {at.hue: level})
+            data = facets.triples(own.sort(time))
+            if len(data):
+                # Sorting would mix an estimate with the ends of its interval.
+                sns.lineplot(
+                    data, sort=False, x=time, y="value", estimator=facets.first, errorbar=facets.ends,
+                    color=look.color, linestyle=look.linestyle, linewidth=1.2,
+                    err_kws={"linewidth": 0}, ax=axis,
+                )  # fmt: skip
+            for moment in own.filter(pl.col("estimate").is_infinite())[time]:
+                unbounded(axis, float(moment), look.color)
+        axis.set_xlabel(words.get(time, "Time (s)"))
+        first = axis.get_subplotspec().is_first_col()
+        axis.set_ylabel(facets.metric_title(value, words, 2.0) if first else "")
+        axis.margins(x=0)
+    facets.scale_values(figure.axes, at.table[value].to_list(), None)
+    _label_lowest(figure)
+    facets.group_legend(figure, at, None, points=False, lines=True)
+    write_note(
+        figure, " ".join(filter(None, (facets.interval_caption(summary, "Lines: means; shades"), note)))
+    )
+    return figure
+
+
+@style()
+def split(
+    table: Table, parts: Sequence[str] = ("queueing_mean_ms", "service_mean_ms"), *, by: Sequence[str] = ()
+) -> Figure:
+    """Parts of a time, stacked, with the interval of each.
+
+    Args:
+        table: one row per run with a column for each part.
+        parts: the columns, in the order of the stack; the last title names the unit of all.
+        by: the factors: a row for each cell.
+
+    Raises:
+        ValueError: no run has all parts.
+    """
+    table, by = facets.as_polars(table), list(by)
+    table = table.drop_nulls(parts) if set(parts) <= set(table.columns) else table.clear()
+    if table.is_empty():
+        raise ValueError(f"no run has a value of {' and '.join(parts)}")
+    found = [summarise(table, part, by, bounds=label(part).bounds) for part in parts]
+    cells = found[0].select(by).rows() if by else [()]
+    texts = row_texts(cells, by)
+    figure, (axis,) = panels.panels(1, 1, 0.75 + _height(texts, 0.22))
+    start = np.zeros(len(cells))
+    for i, (part, summary) in enumerate(zip(parts, found, strict=True)):
+        length = summary["estimate"].to_numpy()
+        bounded = np.where(np.isfinite(length), length, 0)
+        color = look_of(part).color
+        axis.barh(range(len(cells)), bounded, left=start, height=0.7, color=color, label=label(part).text)
+        for y, one in enumerate(summary.iter_rows(named=True)):
+            if one["low"] is not None:
+                # The lines of a bar's parts stand apart where they overlap in time.
+                level = y + 0.26 * (i - (len(parts) - 1) / 2)
+                reach = [start[y] + one["low"], start[y] + one["high"]]
+                axis.plot(reach, [level, level], color="#222222", linewidth=1)
+            elif math.isinf(one["estimate"]):
+                unbounded(axis, y, color, across=True)
+        start = start + bounded
+    panels.name_rows(axis, texts)
+    axis.set_xlim(left=0)
+    axis.set_xlabel("Mean time per request (ms)")
+    panels.legend(figure, axis, len(parts), loc="outside upper right")
+    order = ", then ".join(label(part).text.removeprefix("Mean ") for part in parts)
+    write_note(figure, f"{order.capitalize()}; {facets.interval_caption(found[0], 'black lines')}")
+    return figure
+
+
+def row_texts(cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> list[str]:
+    """Names of cells for rows, without settings that all cells have; long names on several lines."""
+    columns = list(zip(*cells, strict=True))
+    for i, column in enumerate(columns):
+        if all(isinstance(level, str) for level in column):
+            columns[i] = facets.level_texts(list(column))
+    shown = zip(*columns, strict=True) if columns else cells
+    texts = [cell_label(dict(zip(names, cell, strict=True)), names) for cell in shown]
+    inches = _ROW_PART * panels.width_inch()
+    size = mpl.rcParams["ytick.labelsize"]
+    return [on_lines(_unbroken(text), size, inches).replace(_NO_BREAK, " ") for text in texts]
+
+
+def _unbroken(text: str) -> str:
+    """A cell's name whose short parts, such as `load 0.5`, stay on one line."""
+    parts = text.split(", ")
+    return ", ".join(part.replace(" ", _NO_BREAK) if len(part) <= _SHORT_PART else part for part in parts)
+
+
+def exceedance(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times and the share of requests that took longer than each.
+
+    Ranks are spaced by the logarithm of what remains, so that the tail has as many points as the body.
+    Infinite responses have no time, but keep the share from falling to zero.
+    """
+    values = np.sort(values)
+    n = values.size
+    remaining = np.geomspace(0.995, 1e-5, TAIL_POINTS)
+    ranks = np.unique(np.clip(np.floor((1 - remaining) * n).astype(int), 0, n - 1))
+    t, above = values[ranks], 1 - (ranks + 1) / n
+    drawn = np.isfinite(t) & (above > 0)
+    return t[drawn], above[drawn]
+
+
+def _centre(at: Facets, x: Level, hue: Level, *, scaled: bool) -> float:
+    """The place of the group of this level and colour."""
+    if scaled:
+        return float(x)
+    hues = at.levels[at.hue]
+    offset = hues.index(hue) - (len(hues) - 1) / 2
+    return at.levels[at.x].index(x) + offset * GROUP_WIDTH / len(hues)
+
+
+def _draw_runs(axis: Axes, runs: pl.DataFrame, metric: str, at: Facets, scaled: bool) -> None:
+    """One small point per run, beside its estimate; runs whose value is infinite have no point."""
+    hues = at.levels[at.hue]
+    aside = 0.0 if scaled else 0.24 * GROUP_WIDTH / len(hues)
+    place = pl.col(at.x).cast(pl.Float64) if scaled and at.x else facets.text_column(runs, at.x)
+    for hue in hues:
+        data = facets.finite(
+            facets.only(runs, {at.hue: hue}).select(place.alias("x"), pl.col(metric).alias("y")), "y"
+        )
+        if data.empty:
+            continue
+        there = len(axis.collections)
+        sns.stripplot(
+            data, x="x", y="y", order=None if scaled else list(map(str, at.levels[at.x])),
+            native_scale=scaled, jitter=False, size=2.8, alpha=0.5, linewidth=0,
+            color=at.look[at.hue][str(hue)].color, ax=axis, clip_on=False,
+        )  # fmt: skip
+        shift = 0.0 if scaled else _centre(at, at.levels[at.x][0], hue, scaled=False) + aside
+        for drawn in axis.collections[there:]:
+            offsets = np.asarray(drawn.get_offsets())
+            drawn.set_offsets(offsets + np.array([shift, 0]) if len(offsets) else offsets)
+
+
+def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool, joined: bool) -> None:
+    """Estimates with their intervals; an infinite one is a mark at the upper edge."""
+    hues = list(map(str, at.levels[at.hue]))
+    place = pl.col(at.x).cast(pl.Float64) if scaled and at.x else facets.text_column(summary, at.x)
+    shown = summary.with_columns(place.alias("_x"), facets.text_column(summary, at.hue).alias("_hue"))
+    data = facets.triples(shown)
+    look = [at.look[at.hue][hue] for hue in hues]
+    if len(data):
+        sns.pointplot(
+            data, x="_x", y="value", hue="_hue", hue_order=hues, native_scale=scaled,
+            order=None if scaled else list(map(str, at.levels[at.x])),
+            dodge=False if scaled or joined or len(hues) == 1 else GROUP_WIDTH * (len(hues) - 1) / len(hues),
+            palette=dict(zip(hues, (one.color for one in look), strict=True)),
+            markers=[one.marker for one in look],
+            linestyles=[one.linestyle if joined else "none" for one in look],
+            estimator=facets.first, errorbar=facets.ends, err_kws={"linewidth": 1.2}, linewidth=1.1,
+            markersize=5, markeredgecolor="white", markeredgewidth=0.5, zorder=4, legend=False, ax=axis,
+        )  # fmt: skip
+    marks: list[float] = []
+    for found in summary.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
+        x, hue = found[at.x] if at.x else at.levels[None][0], found[at.hue] if at.hue else at.levels[None][0]
+        place = at.levels[at.x].index(x) if joined and not scaled else _centre(at, x, hue, scaled=scaled)
+        unbounded(axis, place, at.look[at.hue][str(hue)].color, nth=marks.count(place))
+        marks.append(place)
+
+
+def _rows(result: pl.DataFrame, cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> pl.DataFrame:
+    """The estimates with the row of their cell, as text for an axis of categories."""
+    return result.with_columns(pl.Series("_y", [cells.index(cell) for cell in result.select(names).rows()]))
+
+
+def _draw_rows(axis: Axes, rows: pl.DataFrame, no_ratio: float) -> None:
+    """Comparisons, one a row; `no_ratio` is the estimate of one whose baseline is unbounded."""
+    look = Look.at(0)
+    data = facets.triples(rows.filter(pl.col("estimate") != no_ratio))
+    if len(data):
+        sns.pointplot(
+            data, x="value", y="_y", orient="y", native_scale=True, linestyle="none", color=look.color,
+            marker="o", markersize=4.5, estimator=facets.first, errorbar=facets.ends,
+            err_kws={"linewidth": 1.4}, zorder=4, legend=False, ax=axis,
+        )  # fmt: skip
+    for y, estimate in rows.select("_y", "estimate").rows():
+        if estimate is None:
+            own = {"transform": axis.get_yaxis_transform(), "ha": "center", "va": "center"}
+            axis.text(0.5, y, "no comparison", fontsize=mpl.rcParams["legend.fontsize"] - 1.5, **own)
+        elif estimate == no_ratio:
+            unbounded(axis, y, look.color, across=True, text=f"baseline {panels.UNBOUNDED}", low=True)
+        elif math.isinf(estimate):
+            unbounded(axis, y, look.color, across=True)
+
+
+def _draw_tail(
+    axis: Axes, cell: pl.DataFrame, value: str, run: str, look: dict[str, str], *, band: bool
+) -> None:
+    runs = [of[value].to_numpy() for _, of in cell.group_by(run, maintain_order=True)]
+    if not runs:
+        return
+    if not band:
+        curves = [
+            pd.DataFrame({"t": t, "above": above, "run": at})
+            for at, (t, above) in enumerate(map(exceedance, runs))
+        ]
+        sns.lineplot(
+            pd.concat(curves, ignore_index=True), x="t", y="above", units="run", estimator=None, sort=False,
+            drawstyle="steps-post", linewidth=0.9, alpha=0.75, ax=axis, legend=False, **look,
+        )  # fmt: skip
+        return
+    least = min(map(len, runs))
+    above = np.geomspace(0.995, max(1.0 / least, 1e-5), TAIL_POINTS)
+    ranks = [np.sort(values)[np.ceil((1 - above) * len(values) - 1e-9).astype(int) - 1] for values in runs]
+    found = [mean_interval(column, bounds=(0, math.inf)) for column in np.array(ranks).T]
+    bounded = [at for at, one in enumerate(found) if math.isfinite(one.estimate)]
+    axis.plot([found[at].estimate for at in bounded], above[bounded], linewidth=1.2, **look)
+    shaded = [at for at in bounded if (found[at].low or 0) > 0]
+    axis.fill_betweenx(
+        above[shaded], [found[at].low for at in shaded], [found[at].high for at in shaded],
+        color=look["color"], alpha=0.2, linewidth=0,
+    )  # fmt: skip
+
+
+def _label_lowest(figure: Figure) -> None:
+    """Names and ticks of the x axis only where no panel stands below; names no wider than a panel."""
+    last = panels.lowest(figure.axes)
+    inches = 0.8 * figure.get_figwidth() / panels.grid_shape(figure.axes)[1]
+    for axis in figure.axes:
+        axis.tick_params(labelbottom=axis in last)
+        text = axis.get_xlabel() if axis in last else ""
+        axis.set_xlabel(on_lines(text, mpl.rcParams["axes.labelsize"], inches) if text else "")
+
+
+def _height(texts: Sequence[str], inches: float) -> float:
+    """Height of rows with these names; a second line takes less than a row."""
+    return inches * mpl.rcParams["ytick.labelsize"] / 8 * sum(1 + 0.7 * text.count("\n") for text in texts)
