@@ -48,7 +48,7 @@ fn a_wrong_tree_is_named_with_its_line_field_and_place() {
     let said = problems("hds-isolation", "stream3:0.35", "stram:0.35");
     assert!(said.contains("`stram` has no children and is no class; the classes are stream1"), "{said}");
     let said = problems("hds-bandwidth", "stream1:6000kb_s", "stream1:60000kb_s");
-    assert!(said.contains("factors.scheduler.2") && said.contains("raise root_kb_s"), "{said}");
+    assert!(said.contains("factors.scheduler.2") && said.contains("Raise root_kb_s"), "{said}");
 }
 
 #[test]
