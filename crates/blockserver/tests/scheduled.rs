@@ -276,6 +276,6 @@ fn a_spec_that_cannot_be_is_refused_by_name() {
     refused("policy: fcfs, layout: partitioned, exports: [nbd]", "needs classes");
     refused(
         "policy: deltal, classes: [{name: a, wants: real_time, contract: {cost_ms: 9, period_ms: 10, streams: 2}}]",
-        "promised",
+        "cannot be guaranteed",
     );
 }

@@ -29,7 +29,7 @@ fn errors_name_file_field_value_and_remedy() {
             &["my.yml", "`profile`", "`hdd7200`", "did you mean `hdd-7200`"][..],
         ),
         ("{name: a, profile: hdd-7200, size_mib: 4}", &["my.yml", "4194304 bytes", "55 to"]),
-        ("{name: a, profile: hdd-7200, size_mib: 64, heads: 4}", &["each disk"]),
+        ("{name: a, profile: hdd-7200, size_mib: 64, heads: 4}", &["a disk with this profile"]),
         ("{name: a, profile: \"null\", size_mib: 0}", &["`size_mib` is 0"]),
         ("{name: a, profile: \"null\", size_mib: 1, heads: 0}", &["`heads` is 0", "1 to 64"]),
         ("{name: a, profile: \"null\", size_mib: 1, stripe_unit_kib: 1}", &["`stripe_unit_kib` is 1"]),

@@ -90,11 +90,11 @@ mod tests {
 
     #[test]
     fn a_device_is_the_same_whatever_its_policy() {
-        let plain = spec(", size_mib: 64");
-        assert!(is_same_device(&plain, &spec(", size_mib: 64, backing: memory, stripe_unit_kib: 64")));
-        assert!(!is_same_device(&plain, &spec(", size_mib: 128")));
-        let fcfs = spec(", size_mib: 64, live: {policy: fcfs}");
-        assert!(is_same_device(&fcfs, &spec(", size_mib: 64, live: {policy: sfq depth=4, queue_depth: 2}")));
+        let plain = spec(", size_mib: 128");
+        assert!(is_same_device(&plain, &spec(", size_mib: 128, backing: memory, stripe_unit_kib: 64")));
+        assert!(!is_same_device(&plain, &spec(", size_mib: 256")));
+        let fcfs = spec(", size_mib: 128, live: {policy: fcfs}");
+        assert!(is_same_device(&fcfs, &spec(", size_mib: 128, live: {policy: sfq depth=4, queue_depth: 2}")));
         assert!(!is_same_device(&fcfs, &plain) && !is_same_device(&plain, &fcfs));
     }
 }
