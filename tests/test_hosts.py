@@ -147,7 +147,7 @@ def test_namespaces_are_brought_up_once_and_taken_down(make_hosts):
     code, log, changed = hosts.play("hosts.yml", hosts_netns_rate_mbit=200)
     assert code == 0 and changed == {"localhost": 0}, log
     code, log, _ = hosts.play("hosts.yml", hosts_netns_count=3)
-    assert code != 0 and "N=3: 2 hosts are up, at 200 Mbit/s: make hosts-down" in log, log
+    assert code != 0 and "N=3: 2 hosts are up, at 200 Mbit/s: run make hosts-down" in log, log
 
     code, log, changed = hosts.play("hosts_down.yml")
     assert code == 0 and changed["localhost"] > 0, log

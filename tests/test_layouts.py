@@ -133,7 +133,7 @@ def test_times_of_a_disk():
     for arguments, message in [
         (("ssd-sata",), "it is not a disk"),
         (("quantum-atlas-ii", "--zone", "12"), "has 0 to 11"),
-        (("quantum-atlas-ii", "--kib", "0"), "must have from 512"),
+        (("quantum-atlas-ii", "--kib", "0"), "expected 512 to"),
         (("quantum-atlas-ii", "--kib", "4194304"), "too large"),
         (("quantum-atlas",), "quantum-atlas-ii"),
     ]:

@@ -78,7 +78,7 @@ def test_devices_are_split_and_disorder_is_sorted(trace, tmp_path):
     ("arguments", "says"),
     [
         (("stat", "absent.spc"), "absent.spc"),
-        (("stat", "{trace}", "--format", "nonesuch"), "name one with --format"),
+        (("stat", "{trace}", "--format", "nonesuch"), "Name it with --format"),
         (("stat", "{trace}", "--unit", "page"), "write block or object"),
         (("convert", "{trace}", "--to", "tar", "--out", "x"), "parquet, iolog, blktrace, disksim"),
         (("convert", "{trace}", "--to", "disksim", "--out", "{trace}"), "name another file"),

@@ -201,10 +201,11 @@ def draw(found, folder):
     """Draws what the playbook adds to each run, by host, and where its time goes."""
     from matplotlib.figure import Figure
 
-    from weir.plots.style import PALETTE, WIDTH_INCH, encode, style
+    from weir.plots.palette import PALETTE
+    from weir.plots.style import encode, style, width_inch
 
     with style():
-        figure = Figure(figsize=(WIDTH_INCH, 2.8), layout="constrained")
+        figure = Figure(figsize=(width_inch(), 2.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         labels = [str(one["hosts"]) for one in found]
         for place, one in enumerate(found):

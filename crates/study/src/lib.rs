@@ -11,6 +11,7 @@ mod access_classes;
 mod admission;
 mod admission_check;
 mod cells;
+mod comparison;
 mod context;
 mod contract;
 mod control_check;
@@ -30,6 +31,7 @@ mod hosts;
 mod io_cost;
 mod level;
 pub mod limits;
+mod load_check;
 mod name;
 mod plan;
 mod recipe;
@@ -49,6 +51,7 @@ pub use admission::{
     AdmissionFactors, AdmissionRule, AdmissionSettings, MIX, RotationBound, SeekBound, StreamLayout,
     StreamPolicy, TransferBound,
 };
+pub use comparison::Comparison;
 pub use context::{Context, ServiceSettings};
 pub use contract::Contract;
 pub use control_group::{ControlGroup, IoMax, PrioClass};

@@ -13,11 +13,13 @@ use weir_workload::Catalog;
 use weir_workload::sessions::AnyWorkload;
 
 use crate::cells::{VARIANT, apply, same};
+use crate::comparison::Comparison;
 use crate::context::Context;
 use crate::devices::{devices, devices_of};
 use crate::estimate::{estimate_s, largest};
 use crate::level::Architecture;
 use crate::limits::{self, Estimate};
+use crate::load_check::clients_at;
 use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SHARED_DEVICE, SimulatedClass, hash};
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
@@ -36,6 +38,9 @@ pub struct Plan {
     pub question: String,
     /// Further explanation for readers.
     pub description: String,
+    /// The comparison that answers the question, if the study names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// Testbeds of its runs.
     #[serde(default)]
     pub testbeds: Vec<Testbed>,
@@ -154,6 +159,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
         study: study.name.clone(),
         question: study.question.clone(),
         description: study.description.clone(),
+        comparison: study.comparison.clone(),
         testbeds: study.testbed.all().to_vec(),
         note: String::new(),
         seed: study.seed,
@@ -198,7 +204,7 @@ fn resolve(
             name: name.clone(),
             workload: class.workload.clone(),
             recipe: workload.clone(),
-            clients: ((f64::from(clients) * settings.load).round() as u32).max(1),
+            clients: clients_at(clients, settings.load),
             engine: match (workload, &class.through) {
                 (AnyWorkload::Sessions(_), _) => Engine::Site,
                 (_, Some(_)) => Engine::Web,

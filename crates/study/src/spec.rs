@@ -9,6 +9,7 @@ use weir_vocabulary::{IoPriority, TrafficKind};
 
 use crate::access::StudyAccess;
 use crate::admission::{AdmissionFactors, AdmissionSettings};
+use crate::comparison::Comparison;
 use crate::contract::Contract;
 use crate::control_group::ControlGroup;
 use crate::fs_option;
@@ -32,6 +33,10 @@ pub struct Study {
     /// Testbed, or both to compare them: `device` (real time, block devices), `simulator` (virtual time), `[device,
     /// simulator]`. `admission` simulates admission control only.
     pub testbed: Testbeds,
+    /// Comparison that answers the question. Summary and report begin with it. If absent: the first factor of names, with
+    /// its first level as the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// Seed of all random numbers: workloads and the order of runs.
     pub seed: u64,
     /// Independent runs of each cell, fixed in advance.

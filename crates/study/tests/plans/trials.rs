@@ -256,8 +256,16 @@ fn what_nothing_in_virtual_time_stands_for_is_refused() {
 }
 
 #[test]
+fn a_comparison_is_in_the_plan_and_changes_no_run() {
+    let text = TRIAL.replace("seed: 7", "seed: 7\ncomparison: {factor: load, baseline: 0.5}");
+    let (with, without) = (plan_text(&text).unwrap(), plan_text(TRIAL).unwrap());
+    assert_eq!(with.comparison.as_ref().unwrap().factor, "load");
+    assert_eq!(Plan { comparison: None, ..with }, without);
+}
+
+#[test]
 fn a_plan_survives_json() {
-    let plan = plan_text(TRIAL).unwrap();
+    let plan = plan_text(&TRIAL.replace("seed: 7", "seed: 7\ncomparison: {factor: load}")).unwrap();
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
 }
@@ -282,6 +290,14 @@ fn every_mistake_is_named_with_its_line() {
         ("testbed: device", "testbed: divice", 3, "did you mean `device`?"),
         ("testbed: device", "testbed: [device, simulato]", 3, "did you mean `simulator`?"),
         ("testbed: device", "testbed: []", 3, "is empty"),
+        ("[0.5, 1]", "[0.9, 1, 1.1]", 15, "at both of which class video has 3 of its 3 clients"),
+        ("seed: 7", "seed: 7\ncomparison: {factor: architektur}", 5, "did you mean `architecture`?"),
+        (
+            "seed: 7",
+            "seed: 7\ncomparison: {factor: architecture, baseline: apart}",
+            5,
+            "is \"apart\", which is no level of `architecture`: use one of \"partitioned\", \"integrated\"",
+        ),
         ("testbed: device", "testbed: [device, simulator]", 10, "has no I/O priorities"),
     ] {
         let error = plan_text(&TRIAL.replace(from, to)).unwrap_err();
