@@ -11,6 +11,7 @@ import synthetic
 from weir.conclusions import answers, drifting, main_factor, repetitions_needed
 from weir.load import load_study
 from weir.multiplicity import ALLOWANCE
+from weir.report import render
 from weir.study import class_table
 
 
@@ -123,3 +124,21 @@ def test_drifting_runs_are_counted_by_class(study):
     for name, drifts, unknown, runs in drifting(study, table):
         of = table.filter(pl.col("class") == name)
         assert (drifts, unknown, runs) == (of.height // 5, of.height - of.height // 5, of.height)
+
+
+def test_a_study_may_name_the_comparison_that_answers_it(study):
+    named = replace(study, comparison={"factor": "architecture", "baseline": "integrated"})
+    assert main_factor(named) == "architecture"
+    found = answers(named, class_table(named))
+    assert {(a.factor, a.level, a.baseline) for a in found} == {("architecture", "partitioned", "integrated")}
+    first = replace(study, comparison={"factor": "architecture"})
+    assert {a.baseline for a in answers(first, class_table(first))} == {str(study.factors["architecture"][0])}
+
+
+def test_the_report_begins_with_the_answer(study):
+    page = render(study)
+    first, *others = answers(study, class_table(study))
+    assert page.index(study.question) < page.index(first.sentence()) < page.index('id="design"')
+    for answer in others:
+        assert answer.sentence() in page
+    assert "Steady state" in page

@@ -110,7 +110,8 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
     factor = factor or main_factor(study)
     if factor is None or table.is_empty():
         return []
-    baseline, *levels = [str(level) for level in study.factors[factor]]
+    baseline = str(baseline_of(study, factor))
+    levels = [str(level) for level in study.factors[factor] if str(level) != baseline]
     table = table.with_columns(pl.col(factor).cast(pl.String))
     found = [
         _compared(study, table, app_class, factor, level, baseline)
@@ -125,11 +126,26 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
 
 
 def main_factor(study: Study) -> str | None:
-    """The factor that a study asks about: the first varied one whose levels are names; not the testbed."""
+    """The factor that a study asks about: that of its `comparison`, else the first varied one of names.
+
+    The testbed is no such factor. None where the study varies numbers only.
+    """
+    if study.comparison is not None:
+        return str(study.comparison["factor"])
     for name, levels in study.varied.items():
         if name != TESTBED and not all(isinstance(level, int | float) for level in levels):
             return name
     return None
+
+
+def baseline_of(study: Study, factor: str) -> Level:
+    """The level that others are compared with: that of the study's `comparison`, else the plan's first."""
+    if study.comparison is not None and study.comparison["factor"] == factor:
+        wanted = study.comparison.get("baseline")
+        for level in study.factors[factor]:
+            if wanted is not None and str(level) == str(wanted):
+                return level
+    return study.factors[factor][0]
 
 
 def _distance(ratio: float | None) -> float:

@@ -150,7 +150,8 @@ class Study:
     """A plan and its existing runs, in the order in which they were run.
 
     `note` says why the plan is only a part of the study, if it is. `missing` are the levels of planned runs
-    that do not exist, by id; `stray` are ids of runs that are not in the plan.
+    that do not exist, by id; `stray` are ids of runs that are not in the plan. `comparison` is the factor and
+    perhaps the baseline whose comparison answers the question, if the study names one.
     """
 
     path: Path
@@ -165,6 +166,7 @@ class Study:
     runs: tuple[Run, ...]
     missing: dict[str, dict[str, Level]]
     stray: tuple[str, ...]
+    comparison: dict[str, Any] | None = None
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
@@ -227,6 +229,7 @@ def load_study(path: Path | str) -> Study:
         missing={n: entry.get("levels") or {} for n, entry in planned.items() if n not in found},
         # Runs of an earlier plan with this name are not part of the design.
         stray=tuple(sorted(found - planned.keys())),
+        comparison=_comparison(plan, plan_path),
     )
 
 
@@ -291,6 +294,17 @@ def _run_id(entry: Any, path: Path) -> str:
     if not isinstance(entry, dict):
         raise InputError(path, f"field `runs` holds {entry!r}, not an object", PLAN_AGAIN)
     return field(entry, path, "id", str)
+
+
+def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:
+    if plan.get("comparison") is None:
+        return None
+    comparison = field(plan, path, "comparison", dict)
+    if field(comparison, path, "factor", str) not in field(plan, path, "factors", dict):
+        raise InputError(
+            path, f"field `comparison.factor` is {comparison['factor']!r}, no factor", PLAN_AGAIN
+        )
+    return comparison
 
 
 def _factors(plan: dict[str, Any], path: Path) -> dict[str, list[Level]]:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from weir import pages, present
+from weir.conclusions import answers, drifting
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
 from weir.pages import write_page
@@ -70,6 +71,8 @@ def render(study: Study) -> str:
     return pages.render(
         "report.html.j2",
         study=study,
+        answers=[answer.sentence() for answer in answers(study, table)],
+        drift=_drift(study, table),
         counts=_counts(study, table),
         design=_design(study),
         virtual=_virtual(study),
@@ -108,6 +111,15 @@ def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
         "requests": int(table["requests"].sum()) if table.height else 0,
         "measured_share": f"{min(measured_s / spent_s, 1):.0%}" if spent_s > 0 else "n/a",
     }
+
+
+def _drift(study: Study, table: pl.DataFrame) -> dict[str, Any] | None:
+    """By class: runs in which responses drift, and runs that are too short to tell."""
+    rows = [
+        [name, str(drifts), str(short), str(runs)] for name, drifts, short, runs in drifting(study, table)
+    ]
+    columns = ["class", "runs that drift", "too short to tell", "runs"]
+    return {"columns": columns, "rows": rows} if rows else None
 
 
 def _virtual(study: Study) -> str:
