@@ -17,7 +17,7 @@ DISTRIBUTIONS = ("bookworm", "trixie")
 FORMS = ("parquet", "csv", "arrow")
 #: Variables without which a target has nothing to do.
 NEEDED = {
-    "compare": {"A": "a study's folder, such as A=results-6.12/quick", "B": "the folder of its other results"},
+    "compare": {"A": "a study's folder (A=results-6.12/quick)", "B": "the folder of its other results"},
     "export": {"TO": "a new folder, such as TO=quick-tables"},
 }
 WORDS = {"KIND": "kind", "DIST": "distribution"}

@@ -129,7 +129,8 @@ def test_a_policy_that_somebody_changed_makes_the_run_invalid(live):
             break
     worker.join()
     broken = rule(done[0], "R-POLICY")
-    assert broken["status"] == "invalid" and "wrong scheduler at the end (found sfq" in broken["reason"], broken
+    assert broken["status"] == "invalid", broken
+    assert "wrong scheduler at the end (found sfq" in broken["reason"], broken
 
 
 def test_classes_on_a_file_system_are_told_by_where_their_files_lie(shared_bench):
