@@ -7,6 +7,7 @@ user's results and writes `NAME.ipynb` and `NAME.html` to `results/notebooks/`.
 
 import ast
 import os
+import tempfile
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -225,12 +226,15 @@ def execute(
         # One output whatever the parts that it came in.
         coalesce_streams=True,
     )
-    # Over a socket file that only this user can open, not over a port.
-    client.create_kernel_manager().transport = "ipc"
-    try:
-        client.execute(env=environment)
-    except CellExecutionError as error:
-        raise NotebookFailed(f"{source}: {error.ename}: {error.evalue}") from error
+    # Over socket files that only this user can open, not over ports, and in a folder of this kernel alone:
+    # two that begin together would choose the same names in a common one.
+    with tempfile.TemporaryDirectory(prefix="weir-") as sockets:
+        manager = client.create_kernel_manager()
+        manager.transport, manager.ip = "ipc", f"{sockets}/k"
+        try:
+            client.execute(env=environment)
+        except CellExecutionError as error:
+            raise NotebookFailed(f"{source}: {error.ename}: {error.evalue}") from error
     for cell in notebook.cells:
         # Times of day would differ each time.
         cell.metadata.pop("execution", None)
