@@ -11,7 +11,7 @@ import synthetic
 from weir.derive import metrics_of, run_metrics
 from weir.load import load_run, load_study
 from weir.manifest import seal
-from weir.study import class_table, device_table, in_plan_order, per_run, run_table
+from weir.study import class_table, comparable, device_table, in_plan_order, per_run, run_table
 
 MS = 1_000_000
 TYPES = {
@@ -231,3 +231,17 @@ def test_block_table_and_simulator_agree_on_the_split(tmp_path):
     for part in ("queueing_mean_ms", "service_mean_ms"):
         # The block layer sees a request 40 us after it was intended, and windows differ by who asks.
         assert from_blocks[part].to_list() == pytest.approx(from_classes[part].to_list(), rel=0.1, abs=0.1)
+
+
+def test_cells_that_the_plan_has_without_the_baseline_are_not_comparable(study_folder):
+    study = load_study(study_folder)
+    table = class_table(study)
+    assert comparable(study, table, "scheduler", "none").height == table.height
+    first, *_ = study.runs
+    gone = replace(first, levels=first.levels | {"load": 7})
+    by_design = replace(study, runs=(gone, *(run for run in study.runs if run.levels["scheduler"] != "none")))
+    assert comparable(by_design, table, "scheduler", "none").is_empty()
+    # A planned run that is missing is no matter of design.
+    missing = {run.id: run.levels for run in study.runs if run.levels["scheduler"] == "none"}
+    lost = replace(by_design, missing=missing)
+    assert comparable(lost, table, "scheduler", "none").height == table.height

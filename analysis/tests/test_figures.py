@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import synthetic
 
 from weir import plots
 from weir.load import load_study
-from weir.plots import charts, study_figures
+from weir.plots import distributions, study_figures
 from weir.plots.facets import interval_caption, level_texts
 from weir.plots.layout import place, reference_level
 from weir.report_figures import exhibits
@@ -132,7 +133,7 @@ def test_ratios_are_against_the_baseline(study_folder):
 
 
 def test_exceedance_by_hand():
-    t, above = charts.exceedance(np.array([1.0, 2.0, 3.0, math.inf]))
+    t, above = distributions.exceedance(np.array([1.0, 2.0, 3.0, math.inf]))
     # The share above the largest finite response is the request that never completed.
     assert dict(zip(t, above, strict=True))[3.0] == 0.25
     assert all(np.diff(t) >= 0)
@@ -178,6 +179,9 @@ def test_long_names_take_no_room_from_what_is_drawn(study_folder):
     names = {level: f"{level} setting={'x' * 60}{level}" for level in study.factors["scheduler"]}
     table = class_table(study).with_columns(pl.col("scheduler").replace(names))
     study.factors["scheduler"] = list(names.values())
+    renamed = (run.levels | {"scheduler": names[run.levels["scheduler"]]} for run in study.runs)
+    runs = tuple(replace(run, levels=levels) for run, levels in zip(study.runs, renamed, strict=True))
+    study = replace(study, runs=runs)
     rows = table.filter(pl.col("class") == "text")
     for figure in (
         study_figures.intervals(study, rows, "response_p95_ms"),

@@ -250,7 +250,7 @@ def test_no_comparison_vanishes_with_an_overloaded_run():
         "treated": ([endless, 2.0], [1.0, 1.0], endless, "unbounded at the level in 1 of 2 blocks"),
         "baseline": ([1.0, 2.0], [endless, endless], 0.0, "unbounded at the baseline in 2 of 2 blocks"),
         "both": ([endless, 2.0], [endless, 1.0], None, "unbounded at both levels (1 and 1 of 2 blocks)"),
-        "zero": ([0.0, 2.0], [1.0, 1.0], None, "not above 0 in every block: compare by difference"),
+        "zero": ([0.0, 2.0], [1.0, 1.0], None, "not above 0 in all blocks"),
         "fine": ([2.0, 2.5], [1.0, 1.0], math.sqrt(5), ""),
     }
     rows = []

@@ -164,7 +164,7 @@ def _trace_page(options: argparse.Namespace, console: Console) -> int:
 
 def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir import present
-    from weir.conclusions import answers
+    from weir.answers import answers
     from weir.load import load_study
     from weir.study import class_table
 

@@ -22,9 +22,8 @@ from weir.errors import InputError
 from weir.labels import label, number
 from weir.load import Level, Run, Study
 from weir.multiplicity import ALLOWANCE, Paired, judge
-from weir.report_figures import objective_metric
 from weir.statistics import CONFIDENCE
-from weir.study import cell_label, class_table
+from weir.study import cell_label, class_table, objective_metric
 
 #: A ratio between 1 / (1 + EQUIVALENCE) and 1 + EQUIVALENCE is no change that matters.
 EQUIVALENCE = 0.05

@@ -12,12 +12,12 @@ from typing import Any
 import polars as pl
 
 from weir import pages, present
-from weir.conclusions import answers, drifting
+from weir.answers import answers, drifting
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
 from weir.pages import write_page
-from weir.report_figures import Exhibit, exhibits, objective_metric
-from weir.study import class_table, run_table
+from weir.report_figures import Exhibit, exhibits
+from weir.study import class_table, objective_metric, run_table
 from weir.tiers import tiers
 
 #: Fields of the replayer's own statistics: name, unit, and divisor.

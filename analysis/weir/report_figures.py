@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir.derive import QUANTILES
 from weir.labels import label
 from weir.load import AppClass, Study
 from weir.plots import study_figures
 from weir.plots.layout import is_numeric
-from weir.study import device_table, per_run
+from weir.study import device_table, objective_metric, per_run
 
 
 @dataclass(frozen=True)
@@ -39,16 +38,6 @@ def exhibits(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
     for factor, levels in study.varied.items():
         if not is_numeric(levels):
             yield from _comparison(study, table, factor)
-
-
-def objective_metric(app_class: AppClass) -> tuple[str, float | None]:
-    """The response quantile of a class's objective and its limit; the 95th percentile without objective."""
-    promise = (app_class.objective or {}).get("response_ms")
-    if promise:
-        for name, q in QUANTILES.items():
-            if abs(q - promise["quantile"]) < 1e-9:
-                return f"response_{name}_ms", float(promise["at_most"])
-    return "response_p95_ms", None
 
 
 def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator[Exhibit]:

@@ -8,15 +8,14 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import conclusions, locate, present, statistics
+from weir import answers, locate, present, statistics
 from weir.documents import read_document
 from weir.errors import InputError, Skipped
 from weir.labels import label, objective_text
 from weir.load import PLAN_AGAIN, AppClass, Level, load_study
 from weir.plots import study_figures
 from weir.plots.layout import reference_level
-from weir.report_figures import objective_metric
-from weir.study import class_table, device_table, run_table
+from weir.study import class_table, comparable, device_table, objective_metric, run_table
 from weir.tables import scan_measured
 
 #: Quantiles of response time that are kept of every run, by their names in controls.
@@ -146,7 +145,8 @@ class Study:
         if baseline is None:
             baseline = reference_level(self.loaded, factor, ())
         by = ["class", *(name for name in self.factors if name != factor)]
-        found = statistics.compare(self.runs, metric, factor, baseline, by, as_difference=as_difference)
+        runs = comparable(self.loaded, self.runs, factor, baseline)
+        found = statistics.compare(runs, metric, factor, baseline, by, as_difference=as_difference)
         return found.with_columns(settled=(pl.col("p") <= 1 - statistics.CONFIDENCE).fill_null(False))
 
     def answers(self, factor: str | None = None) -> list[str]:
@@ -157,7 +157,7 @@ class Study:
         Args:
             factor: the factor; the first varied one whose levels are names if None.
         """
-        return [answer.sentence() for answer in conclusions.answers(self.loaded, self.runs, factor)]
+        return [answer.sentence() for answer in answers.answers(self.loaded, self.runs, factor)]
 
     def table(self, class_name: str) -> pl.DataFrame:
         """The results of one class as text: a row per cell, a column per metric, with intervals."""

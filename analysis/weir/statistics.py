@@ -4,6 +4,7 @@ The unit of observation is a run: requests of one run wait for each other and ar
 interval is never computed from them. One repetition has no interval, and says so.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -332,25 +333,41 @@ def compare(
     return _frame(rows, table, keys, dict.fromkeys(("family_low", "family_high", "p"), pl.Float64))
 
 
+def without_ratio(treated: ArrayLike, baseline: ArrayLike, of: str) -> tuple[float | None, str] | None:
+    """What takes the place of a ratio where a value is unbounded or not above 0, and why.
+
+    Args:
+        treated: values at the level.
+        baseline: values at the baseline, paired with them.
+        of: what a pair is called, in the plural.
+
+    Returns:
+        Infinity where only the level is unbounded, 0 where only the baseline is, None without a sign; with
+        the reason. None where there is a ratio.
+    """
+    treated, baseline = np.asarray(treated, dtype=float), np.asarray(baseline, dtype=float)
+    unbounded = [int(np.isinf(side).sum()) for side in (treated, baseline)]
+    if all(unbounded):
+        return None, f"unbounded at both levels ({unbounded[0]} and {unbounded[1]} of {treated.size} {of})"
+    if any(unbounded):
+        side, ratio = ("level", math.inf) if unbounded[0] else ("baseline", 0.0)
+        return ratio, f"unbounded at the {side} in {max(unbounded)} of {treated.size} {of}"
+    if (treated <= 0).any() or (baseline <= 0).any():
+        return None, f"not above 0 in all {of}"
+    return None if treated.size else (None, "no pair of valid runs")
+
+
 def _paired(treated: np.ndarray, baseline: np.ndarray, as_difference: bool) -> Interval:
     """The comparison of one group, or an interval without estimate that says why there is none."""
-    n = treated.size
-    if n == 0:
-        return Interval(None, None, None, 0, "none", note="no pair of valid runs")
-    unbounded = [int(np.isinf(side).sum()) for side in (treated, baseline)]
-    if any(unbounded):
-        if all(unbounded):
-            note = f"unbounded at both levels ({unbounded[0]} and {unbounded[1]} of {n} blocks)"
-            return Interval(None, None, None, n, "none", note=note)
-        side = "level" if unbounded[0] else "baseline"
-        note = f"unbounded at the {side} in {max(unbounded)} of {n} blocks"
-        lowest = -np.inf if as_difference else 0.0
-        return Interval(np.inf if unbounded[0] else lowest, None, None, n, "none", note=note)
-    if as_difference:
+    instead = without_ratio(treated, baseline, "blocks")
+    if as_difference and treated.size and np.isfinite([*treated, *baseline]).all():
         return difference_interval(treated, baseline)
-    if (treated <= 0).any() or (baseline <= 0).any():
-        return Interval(None, None, None, n, "none", note="not above 0 in every block: compare by difference")
-    return ratio_interval(treated, baseline)
+    if instead is None:
+        return ratio_interval(treated, baseline)
+    estimate, note = instead
+    if as_difference and estimate == 0:
+        estimate = -math.inf
+    return Interval(estimate, None, None, treated.size, "none", note=note)
 
 
 def _columns(interval: Interval) -> dict[str, object]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from weir.derive import metrics_of
+from weir.derive import QUANTILES, metrics_of
 from weir.errors import InputError
-from weir.load import Level, Run, Study
+from weir.load import AppClass, Level, Run, Study
 
 #: Columns that identify a row; a factor may not be named like one of them or like a metric.
 IDENTITY = ("run", "testbed", "repetition", "block", "order")
@@ -138,3 +138,37 @@ def per_run(devices: pl.DataFrame, study: Study) -> pl.DataFrame:
         for part in parts
     ]
     return in_plan_order(devices.group_by(keys, maintain_order=True).agg(*means), study)
+
+
+def objective_metric(app_class: AppClass) -> tuple[str, float | None]:
+    """The response quantile of a class's objective and its limit; the 95th percentile without objective."""
+    promise = (app_class.objective or {}).get("response_ms")
+    if promise:
+        for name, q in QUANTILES.items():
+            if abs(q - promise["quantile"]) < 1e-9:
+                return f"response_{name}_ms", float(promise["at_most"])
+    return "response_p95_ms", None
+
+
+def comparable(study: Study, table: pl.DataFrame, factor: str, baseline: Level) -> pl.DataFrame:
+    """The rows whose cell the plan has with the baseline level too, whether that run is valid or not.
+
+    A simulated cell has no file system, for example: it cannot be compared with ext4, by design.
+    """
+    others = [name for name in study.varied if name != factor and name in table.columns]
+    planned = [*(run.levels for run in study.runs), *study.missing.values()]
+    with_baseline = {
+        tuple(_key(levels.get(name)) for name in others)
+        for levels in planned
+        if _key(levels.get(factor)) == _key(baseline)
+    }
+    kept = [tuple(map(_key, cell)) in with_baseline for cell in table.select(others).rows()]
+    return table.filter(pl.Series(kept, dtype=pl.Boolean)) if others else table
+
+
+def _key(level: Level | None) -> float | str:
+    """A level as plan and table have it alike: 1, 1.0 and the text "1" are one."""
+    try:
+        return float(str(level))
+    except ValueError:
+        return str(level)

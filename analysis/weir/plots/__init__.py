@@ -1,10 +1,10 @@
 """Plots: charts of tables, and the parts that all figures share.
 
-`charts` draws a table by its columns: `intervals`, `ratios`, `tail`, `spread`, `heat_map`, `timeline`,
-`split`. `study_figures` draws any study by its factors, `trace_figures` a trace. A figure of another shape is
-a function with the decorator `style()`: it makes its panels with `panels`, draws series with `line`,
-`estimates`, `band` and `distribution`, and ends with `legend` and `note`. `with style("usenix-column")` draws
-at a printed width.
+`charts` draws estimates by the columns of a table: `intervals`, `ratios`, `heat_map`, `timeline`, `split`.
+`distributions` draws its values: `tail`, `spread`. `study_figures` draws any study by its factors,
+`trace_figures` a trace. A figure of another shape is a function with the decorator `style()`: it makes its
+panels with `panels`, draws series with `line`, `estimates`, `band` and `distribution`, and ends with `legend`
+and `note`. `with style("usenix-column")` draws at a printed width.
 """
 
 from weir.plots.axes import (
@@ -24,7 +24,8 @@ from weir.plots.axes import (
     two_and_five,
     unbounded,
 )
-from weir.plots.charts import heat_map, intervals, ratios, split, spread, tail, timeline
+from weir.plots.charts import heat_map, intervals, ratios, split, timeline
+from weir.plots.distributions import spread, tail
 from weir.plots.facets import Place
 from weir.plots.palette import PRINTED, look_of, looks
 from weir.plots.series import (

@@ -25,6 +25,8 @@ from weir.statistics import CONFIDENCE
 Table = pl.DataFrame | pd.DataFrame
 #: The columns that one place of a figure shows; of several, the levels are joined.
 Place = str | Sequence[str] | None
+#: The part of the distance between two levels that a group of colours takes.
+GROUP_WIDTH = 0.6
 #: Characters of a level's name along the axis on one line.
 TICK_CHARS = 26
 #: Below this width a legend beside the panels leaves them no room.
@@ -394,3 +396,22 @@ def _as_text(at: Facets, name: str) -> list[str]:
 
 def _folded(text: str) -> str:
     return on_lines(text, 1, TICK_CHARS * 0.52 / 72)
+
+
+def centre(at: Facets, x: Level, hue: Level, *, scaled: bool) -> float:
+    """The place of the group of this level and colour."""
+    if scaled:
+        return float(x)
+    hues = at.levels[at.hue]
+    offset = hues.index(hue) - (len(hues) - 1) / 2
+    return at.levels[at.x].index(x) + offset * GROUP_WIDTH / len(hues)
+
+
+def label_lowest(figure: Figure) -> None:
+    """Names and ticks of the x axis only where no panel stands below; names no wider than a panel."""
+    last = panels.lowest(figure.axes)
+    inches = 0.8 * figure.get_figwidth() / panels.grid_shape(figure.axes)[1]
+    for axis in figure.axes:
+        axis.tick_params(labelbottom=axis in last)
+        text = axis.get_xlabel() if axis in last else ""
+        axis.set_xlabel(on_lines(text, mpl.rcParams["axes.labelsize"], inches) if text else "")

@@ -10,8 +10,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from weir.load import Level, Study
-from weir.plots import charts
+from weir.plots import charts, distributions
 from weir.plots.layout import Layout, place
+from weir.study import comparable
 from weir.tables import scan_measured
 
 
@@ -61,11 +62,13 @@ def ratios(
     Raises:
         ValueError: no pair of runs can be compared.
     """
+    if baseline is None:
+        baseline = study.factors[factor][0]
     return charts.ratios(
-        table,
+        comparable(study, table, factor, baseline),
         metric,
         factor,
-        study.factors[factor][0] if baseline is None else baseline,
+        baseline,
         by=[name for name in study.varied if name != factor],
         order={"class": [c.name for c in study.classes]},
         as_difference=as_difference,
@@ -84,7 +87,7 @@ def tail(study: Study, class_name: str, *, band: bool = False) -> Figure:
     table, at = place(study, requests.select(columns).collect())
     if table.is_empty():
         raise ValueError(f"class {class_name} has no measured request in a valid run")
-    return charts.tail(table, order=_order(study, at), band=band, **_places(at))
+    return distributions.tail(table, order=_order(study, at), band=band, **_places(at))
 
 
 def split(study: Study, table: pl.DataFrame) -> Figure:

@@ -16,8 +16,9 @@ from scipy import special
 from weir.labels import label, number
 from weir.load import TESTBED, AppClass, Level, Study
 from weir.multiplicity import ALLOWANCE, Judged, Paired, judge
-from weir.statistics import CONFIDENCE
+from weir.statistics import CONFIDENCE, without_ratio
 from weir.steady_state import SIGNIFICANCE
+from weir.study import objective_metric
 
 #: Probability of settling a ratio of the size that was seen, at the number of repetitions that is advised.
 POWER = 0.8
@@ -47,6 +48,7 @@ class Answer:
         needed: repetitions that would settle a ratio of this size, by estimate; None where it is settled or
             no number can be given.
         note: why there is no ratio or interval.
+        testbed: the testbed whose runs are compared, in a study of both; else empty.
     """
 
     class_name: str
@@ -63,6 +65,7 @@ class Answer:
     agree: int
     needed: int | None
     note: str = ""
+    testbed: str = ""
 
     @property
     def settled(self) -> bool:
@@ -83,6 +86,8 @@ class Answer:
             parts.insert(0, f"95 % CI {number(self.low)} to {number(self.high)}")
         if self.cells > 1:
             parts.append(f"same direction in {self.agree} of {self.cells} cells")
+        if self.testbed:
+            parts.append(f"testbed {self.testbed}")
         return f"{what}: {self.level} takes {size} ({', '.join(parts)}); {self._verdict()}."
 
     def _verdict(self) -> str:
@@ -97,6 +102,9 @@ class Answer:
 
 def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> list[Answer]:
     """The answers of a study about one factor, all judged as one family.
+
+    Of a study on both testbeds the runs on devices answer, where there are any: a run in virtual time is no
+    further evidence about devices.
 
     Args:
         study: the study.
@@ -113,12 +121,17 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
     baseline = str(baseline_of(study, factor))
     levels = [str(level) for level in study.factors[factor] if str(level) != baseline]
     table = table.with_columns(pl.col(factor).cast(pl.String))
+    testbed = ""
+    if TESTBED in study.varied:
+        known = set(table[TESTBED])
+        testbed = next((str(name) for name in study.factors[TESTBED] if name in known), "")
+        table = table.filter(pl.col(TESTBED) == testbed)
     found = [
         _compared(study, table, app_class, factor, level, baseline)
         for app_class in study.classes
         for level in levels
     ]
-    kept = [(answer, gaps) for answer, gaps in found if answer is not None]
+    kept = [(replace(answer, testbed=testbed), gaps) for answer, gaps in found if answer is not None]
     family = [Paired(gaps, answer.class_name) for answer, gaps in kept if gaps]
     judged = iter(judge(family) if family else [])
     done = [_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept]
@@ -154,17 +167,11 @@ def _distance(ratio: float | None) -> float:
     return math.inf if ratio == 0 or math.isinf(ratio) else abs(math.log(ratio))
 
 
-def _metric(app_class: AppClass) -> str:
-    from weir.report_figures import objective_metric
-
-    return objective_metric(app_class)[0]
-
-
 def _compared(
     study: Study, table: pl.DataFrame, app_class: AppClass, factor: str, level: str, baseline: str
 ) -> tuple[Answer | None, dict[int, float]]:
     """An answer that is not judged yet, and the logarithm of its ratio by block, if it has any."""
-    metric = _metric(app_class)
+    metric, _ = objective_metric(app_class)
     rows = table.filter(pl.col("class") == app_class.name).drop_nulls(metric)
     if rows.is_empty():
         return None, {}
@@ -182,16 +189,9 @@ def _compared(
         return blank, {}
     n = pairs["block"].n_unique()
     treated, reference = (pairs[name] for name in ("treated", "reference"))
-    endless = [int(side.is_infinite().sum()) for side in (treated, reference)]
-    if any(endless):
-        of = f"of {pairs.height} pairs of runs"
-        if all(endless):
-            note = f"unbounded at both levels, in {endless[0]} and {endless[1]} {of}"
-            return replace(blank, n=n, note=note), {}
-        side, ratio = ("level", math.inf) if endless[0] else ("baseline", 0.0)
-        return replace(blank, n=n, ratio=ratio, note=f"unbounded at the {side} in {max(endless)} {of}"), {}
-    if (treated <= 0).any() or (reference <= 0).any():
-        return replace(blank, n=n, note="a value is not above 0"), {}
+    instead = without_ratio(treated, reference, "pairs of runs")
+    if instead is not None:
+        return replace(blank, n=n, ratio=instead[0], note=instead[1]), {}
     pairs = pairs.with_columns(gap=(pl.col("treated") / pl.col("reference")).log())
     by_block = dict(pairs.group_by("block").agg(pl.col("gap").mean()).sort("block").rows())
     mean = float(np.mean(list(by_block.values())))

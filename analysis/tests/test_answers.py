@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import synthetic
 
-from weir.conclusions import answers, drifting, main_factor, repetitions_needed
+from weir.answers import answers, drifting, main_factor, repetitions_needed
 from weir.load import load_study
 from weir.multiplicity import ALLOWANCE
 from weir.report import render
@@ -142,3 +142,20 @@ def test_the_report_begins_with_the_answer(study):
     for answer in others:
         assert answer.sentence() in page
     assert "Steady state" in page
+
+
+def test_a_study_of_both_testbeds_is_answered_on_devices(tmp_path):
+    both = load_study(
+        synthetic.write_study(tmp_path / "s", both_testbeds=True, repetitions=2, duration_s=2.0)
+    )
+    table = class_table(both)
+    found = answers(both, table)
+    assert {a.testbed for a in found} == {"device"}
+    alone = replace(
+        both, factors={name: levels for name, levels in both.factors.items() if name != "testbed"}
+    )
+    of_device = answers(alone, table.filter(pl.col("testbed") == "device"))
+    assert [a.ratio for a in found] == [a.ratio for a in of_device]
+    assert "testbed device)" in found[0].sentence()
+    simulated = answers(both, table.filter(pl.col("testbed") == "simulator"))
+    assert {a.testbed for a in simulated} == {"simulator"}
