@@ -216,9 +216,8 @@ def _judged(answer: Answer, gaps: dict[int, float], judged: Judged, family: int)
 def repetitions_needed(effect: float, deviation: float, family: int = 1, power: float = POWER) -> int | None:
     """Repetitions at which a paired t test finds an effect with probability `power`.
 
-    The level is that of `multiplicity.judge` for each of `family` comparisons (Bonferroni). The power is
-    that of
-    the noncentral t distribution: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (2nd ed.,
+    The level is that of `multiplicity.judge` for each of `family` comparisons (Bonferroni). The power is that
+    of the noncentral t distribution: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (2nd ed.,
     1988), section 2.3.
 
     Args:

@@ -1,10 +1,8 @@
 """Comparison of two sets of results of one design: two kernels, two commits, two settings.
 
-Cells are matched by their levels. Where the runs of a cell have equal seeds on both sides, they are paired
-by repetition; otherwise the two samples are compared by Welch's test. All comparisons are of logarithms,
-and one
-family: a change that is not there is called better or worse in at most 5 of 100 comparisons of whole
-    studies.
+Cells are matched by their levels. Where the runs of a cell have equal seeds on both sides, they are paired by
+repetition; otherwise the two samples are compared by Welch's test. Logarithms are compared, and all changes
+are one family: if nothing changed, a "better" or "worse" appears in at most 5 of 100 comparisons of studies.
 """
 
 import csv
