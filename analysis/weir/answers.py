@@ -1,8 +1,8 @@
 """The answer to a study's question: how each level of a factor compares with the baseline.
 
 An answer is about one class, one metric and one pair of levels. Within a block, the ratio is the geometric
-mean over all cells that have both levels; over blocks, the interval is Student's t of its logarithm. So
-cells that disagree widen no interval; how many agree with the sign is said beside it.
+mean over all cells that have both levels; over blocks, the interval is Student's t of its logarithm. Cells
+that disagree do not widen the interval: the number of cells with the same sign stands beside it.
 """
 
 import math
@@ -217,8 +217,8 @@ def repetitions_needed(effect: float, deviation: float, family: int = 1, power: 
     """Repetitions at which a paired t test finds an effect with probability `power`.
 
     The level is that of `multiplicity.judge` for each of `family` comparisons (Bonferroni). The power is that
-    of the noncentral t distribution: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (2nd ed.,
-    1988), section 2.3.
+    of the noncentral t distribution: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (2nd
+    ed., 1988), section 2.3.
 
     Args:
         effect: the mean difference to find (of logarithms for a ratio).
