@@ -27,11 +27,24 @@ pub fn write(file: &Path, value: &str) -> io::Result<()> {
     }
 }
 
-/// The selected word of a choice: `b` of `a [b] c`. Text without brackets is returned unchanged.
+/// The selected word of a choice: `b` of `a [b] c`. Text without brackets is returned whole, trimmed.
 #[must_use]
 pub fn selected(text: &str) -> &str {
+    let text = text.trim();
     match (text.find('['), text.find(']')) {
         (Some(open), Some(close)) if open < close => &text[open + 1..close],
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_selected_word_stands_in_brackets() {
+        assert_eq!(selected("none [mq-deadline] bfq\n"), "mq-deadline");
+        assert_eq!(selected("128\n"), "128");
+        assert_eq!(selected("]none["), "]none[");
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use weir_host::sysfs;
+use weir_host::sysfs::{self, selected};
 
 use crate::state::block_device::BlockDevice;
 
@@ -48,15 +48,6 @@ fn set_depth(queue: &Path, depth: u32) -> io::Result<()> {
 fn write(file: &Path, value: &str) -> io::Result<()> {
     sysfs::write(file, value)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))
-}
-
-/// `b` of `a [b] c`, the format of a choice in /sys; any other text unchanged.
-fn selected(text: &str) -> &str {
-    let text = text.trim();
-    match (text.find('['), text.find(']')) {
-        (Some(open), Some(close)) if open < close => &text[open + 1..close],
-        _ => text,
-    }
 }
 
 /// Other restored settings, in this order: the kernel adapts read-ahead to `rotational`.
@@ -167,12 +158,6 @@ fn set_if_other(file: &Path, value: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_choice_is_what_stands_in_brackets() {
-        assert_eq!(selected("none [mq-deadline] bfq\n"), "mq-deadline");
-        assert_eq!(selected("128\n"), "128");
-    }
 
     #[test]
     fn a_disk_that_is_not_there_has_none_and_gets_none() {

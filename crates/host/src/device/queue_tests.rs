@@ -53,7 +53,7 @@ impl Disk {
 
     fn says(&self, file: &str) -> String {
         let text = fs::read_to_string(self.place.path().join("sda/queue").join(file)).unwrap();
-        selected(text.trim()).to_owned()
+        selected(&text).to_owned()
     }
 
     fn set(&self, wanted: &str) -> Result<Change, Error> {

@@ -11,6 +11,7 @@ use weir_host::device::Written;
 use weir_host::durable;
 use weir_host::lock::FolderLock;
 use weir_host::process::Identity;
+use weir_host::sysfs::selected;
 
 use crate::Error;
 
@@ -148,24 +149,5 @@ impl Journal {
 
 /// Value of a setting.
 fn read_setting(path: &Path) -> std::io::Result<String> {
-    Ok(selected(fs::read_to_string(path)?.trim()).to_owned())
-}
-
-/// `b` of `a [b] c`, the format of a choice in /sys; any other text unchanged.
-pub(crate) fn selected(text: &str) -> &str {
-    match (text.find('['), text.find(']')) {
-        (Some(open), Some(close)) if open < close => &text[open + 1..close],
-        _ => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_choice_is_what_stands_in_brackets() {
-        assert_eq!(selected("none [mq-deadline] bfq"), "mq-deadline");
-        assert_eq!(selected("128"), "128");
-    }
+    Ok(selected(&fs::read_to_string(path)?).to_owned())
 }

@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::Path;
 
+use weir_host::sysfs::selected;
 use weir_study::{Run, Settings};
 
 use crate::Error;
-use crate::context::journal::selected;
 use crate::device::block_device::{BlockDevice, Queue};
 use crate::device::queue_record;
 
@@ -153,7 +153,7 @@ fn verify(queue: &Queue, settings: &Settings, is_of_kernel: bool) -> Result<(), 
 
 fn says(path: &Path, wanted: &str) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let found = selected(text.trim());
+    let found = selected(&text);
     if found == wanted {
         Ok(())
     } else {

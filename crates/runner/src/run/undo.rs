@@ -13,9 +13,10 @@ use weir_host::device::GivenBack;
 use weir_host::durable;
 use weir_host::lock::FolderLock;
 use weir_host::process::Identity;
+use weir_host::sysfs::selected;
 
 use crate::Error;
-use crate::context::journal::{Change, Content, Journal, selected};
+use crate::context::journal::{Change, Content, Journal};
 use crate::device::array;
 use crate::filesystem::mount;
 use crate::filesystem::owned_folder;
@@ -229,7 +230,7 @@ fn restore_setting(path: &Path, before: &str, set: Option<&str>) -> Result<(), N
             Some(line) => line.trim().to_owned(),
             None => return Ok(()),
         },
-        None => selected(now.trim()).to_owned(),
+        None => selected(&now).to_owned(),
     };
     // The kernel's own values follow `ctrl=auto`.
     if now == before || (before.contains("ctrl=auto") && now.starts_with(before)) {
