@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use weir_host::process::Identity;
+use weir_host::process::{Identity, end_with_parent};
 
 use crate::Error;
 
@@ -55,20 +55,16 @@ pub(crate) fn hold(state: &Path) -> Result<(), Error> {
 
 /// Makes a program end with this process, and hold the run's lock until it ends.
 pub(crate) fn tie(command: &mut Command) {
-    let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    // SAFETY: prctl and fcntl are async-signal-safe; the descriptor is open as long as the closure, which holds it.
+    end_with_parent(command);
+    let Some(lock) = LOCK.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return };
+    // SAFETY: fcntl is async-signal-safe; the descriptor is open as long as the closure, which holds it.
     unsafe {
         command.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+            // Close-on-exec is set by default, and cleared in the new process only.
+            if libc::fcntl(lock.as_raw_fd(), libc::F_SETFD, 0) == -1 {
                 return Err(io::Error::last_os_error());
             }
-            // Close-on-exec is set by default, and cleared in the new process only.
-            match &lock {
-                Some(lock) if libc::fcntl(lock.as_raw_fd(), libc::F_SETFD, 0) == -1 => {
-                    Err(io::Error::last_os_error())
-                }
-                _ => Ok(()),
-            }
+            Ok(())
         });
     }
 }

@@ -1,13 +1,13 @@
 //! Process that carries out one class, and ends with the run.
 
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use weir_daemons::Group;
+use weir_host::process::end_with_parent;
 
 use crate::Error;
 
@@ -32,15 +32,7 @@ impl ClassProcess {
         if let Some(group) = group {
             group.admit(command).map_err(Error::failed)?;
         }
-        // SAFETY: prctl is async-signal-safe.
-        unsafe {
-            command.pre_exec(|| {
-                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
-                    return Err(io::Error::last_os_error());
-                }
-                Ok(())
-            });
-        }
+        end_with_parent(command);
         Ok(ClassProcess { child: command.spawn().map_err(failed)? })
     }
 
