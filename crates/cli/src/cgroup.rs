@@ -32,15 +32,9 @@ enum Command {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (options, done) = match args.command {
-        Command::Set { options } => {
-            let done = named_group::set(&input()?, &options.record, options.check);
-            (options, done)
-        }
-        Command::Remove { options } => {
-            let done = named_group::remove(&options.record, options.check);
-            (options, done)
-        }
+    let (done, options) = match args.command {
+        Command::Set { options } => (named_group::set(&input()?, &options.record, options.check), options),
+        Command::Remove { options } => (named_group::remove(&options.record, options.check), options),
     };
     let done = done.map_err(failed)?;
     Ok(options.print(json!(done), json!(done.before), json!(done.after)))

@@ -33,15 +33,9 @@ enum Command {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (options, done) = match args.command {
-        Command::Set { options } => {
-            let done = queue::set(&input()?, &options.record, options.check);
-            (options, done)
-        }
-        Command::Restore { options } => {
-            let done = queue::restore(&options.record, options.check);
-            (options, done)
-        }
+    let (done, options) = match args.command {
+        Command::Set { options } => (queue::set(&input()?, &options.record, options.check), options),
+        Command::Restore { options } => (queue::restore(&options.record, options.check), options),
     };
     let Change { changed, recorded, before, after } = done.map_err(failed)?;
     let shown = |settings: &Option<Settings>| settings.as_ref().map_or(json!({}), |settings| json!(settings));
