@@ -96,7 +96,7 @@ impl Summary {
         }
     }
 
-    /// Adds a request to the response times.
+    /// Number of measured requests.
     pub(super) fn measured(&self) -> u64 {
         self.classes.iter().map(|class| class.requests).sum()
     }
@@ -176,6 +176,7 @@ impl ClassSummary {
         })
     }
 
+    /// Adds a request to the response times.
     fn add(&mut self, served: &Served) {
         let ask = &served.ask;
         self.requests += 1;
