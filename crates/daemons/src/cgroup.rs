@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir_host::mounts::{self, Mount};
 
-use crate::{Error, handed_on};
+use crate::{Error, subtree_control};
 
 /// The top of a tree of groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Group {
             };
             for (depth, part) in self.name.split('/').enumerate() {
                 if depth > 0 {
-                    handed_on::hand_on(&folder, &controllers)?;
+                    subtree_control::enable(&folder, &controllers)?;
                 }
                 folder.push(part);
                 match fs::create_dir(&folder) {
@@ -171,7 +171,7 @@ impl Group {
                     _ => {}
                 }
                 if depth == 0 {
-                    handed_on::hand_on_at_top(tree.top(), &folder, &controllers)?;
+                    subtree_control::enable_at_top(tree.top(), &folder, &controllers)?;
                 }
             }
         }
@@ -350,7 +350,7 @@ impl Group {
                     let mut folder = tree.top().join(&self.name);
                     while folder.pop() && folder != tree.top() {
                         if folder.parent() == Some(tree.top()) {
-                            handed_on::remove(tree.top(), &folder);
+                            subtree_control::remove(tree.top(), &folder);
                         } else {
                             let _ = fs::remove_dir(&folder);
                         }

@@ -12,7 +12,6 @@ pub mod client;
 pub mod cluster;
 mod data_folder;
 mod description;
-mod handed_on;
 #[cfg(test)]
 mod injection;
 pub mod io_controller;
@@ -25,6 +24,7 @@ mod ready;
 mod server_storage;
 mod snapshot;
 mod start;
+mod subtree_control;
 mod user;
 mod values;
 

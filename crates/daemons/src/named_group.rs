@@ -16,7 +16,7 @@ use weir_study::IoMax;
 use crate::cgroup::{Group, Tree, trees};
 use crate::io_group::THROTTLE;
 use crate::limit::Disk;
-use crate::{Error, handed_on};
+use crate::{Error, subtree_control};
 
 /// All groups of weir lie in this folder of a tree.
 const FOLDER: &str = "weir";
@@ -242,7 +242,7 @@ pub fn remove(record: &Path, check: bool) -> Result<Change, Error> {
                 _ => {}
             }
             if let Some((ours, top)) = folder.parent().and_then(|ours| Some((ours, ours.parent()?))) {
-                handed_on::remove(top, ours);
+                subtree_control::remove(top, ours);
             }
         }
         fs::remove_file(record).map_err(Error::io("cannot remove", record))?;

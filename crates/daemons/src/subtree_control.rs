@@ -25,7 +25,7 @@ const LIMITS: [(&str, &str); 7] = [
     ("memory.min", "0"),
 ];
 
-/// Those that are not handed on yet.
+/// Controllers that are not enabled yet.
 fn missing<'a>(folder: &Path, controllers: &[&'a str]) -> Vec<&'a str> {
     let text = fs::read_to_string(folder.join(CONTROL)).unwrap_or_default();
     let is_there = |name: &str| text.split_ascii_whitespace().any(|known| known == name);
@@ -36,10 +36,10 @@ fn missing<'a>(folder: &Path, controllers: &[&'a str]) -> Vec<&'a str> {
 ///
 /// # Errors
 /// The kernel refuses.
-pub(crate) fn hand_on(folder: &Path, controllers: &[&str]) -> Result<(), Error> {
+pub(crate) fn enable(folder: &Path, controllers: &[&str]) -> Result<(), Error> {
     let control = folder.join(CONTROL);
     missing(folder, controllers).iter().try_for_each(|name| {
-        fs::write(&control, format!("+{name}")).map_err(Error::io("cannot hand on controllers by", &control))
+        fs::write(&control, format!("+{name}")).map_err(Error::io("cannot enable controllers by", &control))
     })
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn hand_on(folder: &Path, controllers: &[&str]) -> Result<(), Error> 
 ///
 /// # Errors
 /// The kernel refuses.
-pub(crate) fn hand_on_at_top(top: &Path, ours: &Path, controllers: &[&str]) -> Result<(), Error> {
+pub(crate) fn enable_at_top(top: &Path, ours: &Path, controllers: &[&str]) -> Result<(), Error> {
     let added = missing(top, controllers);
     if added.is_empty() {
         return Ok(());
@@ -55,17 +55,21 @@ pub(crate) fn hand_on_at_top(top: &Path, ours: &Path, controllers: &[&str]) -> R
     let mut all = recorded(ours);
     all.extend(added.iter().map(|name| (*name).to_owned()));
     record(ours, &all.join(" ")).map_err(Error::io("cannot record controllers at", ours))?;
-    hand_on(top, &added)
+    enable(top, &added)
 }
 
-/// Removes weir's folder at the top if nothing is in it, and takes back what the top hands on for its sake alone.
+/// Removes weir's folder at the top if it is empty, and disables the controllers that weir enabled there.
 pub(crate) fn remove(top: &Path, ours: &Path) {
     let added = recorded(ours);
     if fs::remove_dir(ours).is_err() || added.is_empty() {
         return;
     }
     if let Some(user) = user_of(top) {
-        eprintln!("{}: still hands on {}, since {user} is limited by it", top.display(), added.join(" "));
+        eprintln!(
+            "{}: controllers {} stay enabled: {user} is limited by them",
+            top.display(),
+            added.join(" ")
+        );
         return;
     }
     for name in added {
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_not_handed_on_before_is_added() {
+    fn only_controllers_that_were_not_enabled_are_added() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(CONTROL), "cpu io pids\n").unwrap();
         assert_eq!(missing(folder.path(), &["memory", "io"]), ["memory"]);
